@@ -1,0 +1,214 @@
+//! The events of a run: the append-only truth from which everything else is derived.
+//!
+//! One event is one line of `events.jsonl`: an [`Entry`] with a sequence number, the time and the
+//! event itself. Each line is written with one `write` and flushed, so after a kill -9 at most the
+//! last line is torn, and a reader drops exactly that line.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use study::{Clock, Plan, Slot};
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// 0, 1, 2 ... without gaps.
+    pub seq: u64,
+    /// Wall clock, RFC 3339, UTC.
+    pub at: jiff::Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// One metric, value, unit of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Phase in snake case.
+    pub phase: String,
+    /// `throughput`, `seconds`, `children`, `parent`, `min`, `max`, `avg`, `min_xfer`, ...
+    pub metric: String,
+    /// What is inside the clock.
+    pub clock: Clock,
+    /// The value, in `unit`.
+    pub value: f64,
+    /// `bytes_per_s`, `s`, `files_per_s`, `bytes`, `count`, `ratio`.
+    pub unit: String,
+}
+
+/// What shows that a trial's samples are valid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Phase it speaks of; none: the whole trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// `cold_cache`, `direct_io_honoured`, `bytes_on_device`, `lazy_init_finished`, ...
+    pub name: String,
+    /// Whether it holds; none: could not be checked.
+    pub holds: Option<bool>,
+    /// What was seen, with numbers.
+    pub detail: String,
+}
+
+/// A filesystem as it was really made and mounted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mounted {
+    /// Device node, or directory.
+    pub device: String,
+    /// Mount point.
+    pub mount_point: String,
+    /// The mkfs command as run; empty for a directory that was there.
+    pub mkfs: Vec<String>,
+    /// What `mkfs -V` said.
+    pub mkfs_version: String,
+    /// Filesystem type asked of mount(2) and the type /proc/self/mountinfo shows.
+    pub asked_type: String,
+    /// See `asked_type`.
+    pub mounted_type: String,
+    /// The kernel driver that serves it (`ext4` for an ext2 without its own driver).
+    pub driver: String,
+    /// Effective per-mount and per-superblock options, from mountinfo.
+    pub options: Vec<String>,
+    /// Superblock facts: feature lists, block size, inode size, journal size, UUID ...
+    pub superblock: BTreeMap<String, String>,
+}
+
+/// Seconds a trial spent, by who spent them. The lab's own is what no other row covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Making the device: image, loop, discard.
+    pub device: f64,
+    /// mkfs.
+    pub mkfs: f64,
+    /// mount(2).
+    pub mount: f64,
+    /// Waiting for lazy initialisation, settling, idle device.
+    pub wait: f64,
+    /// The workload, its syncs and cache drops included.
+    pub workload: f64,
+    /// sync and umount.
+    pub umount: f64,
+    /// Everything, begin to end.
+    pub total: f64,
+}
+
+impl Ledger {
+    /// Seconds of the lab itself: the total without what the filesystem and the workload took.
+    pub fn own(&self) -> f64 {
+        self.total - self.device - self.mkfs - self.mount - self.wait - self.workload - self.umount
+    }
+}
+
+/// How a trial failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The cell cannot run here (mkfs missing, option refused): later blocks skip it.
+    Cell,
+    /// The measurement is not valid, or the disk filled up: this trial only.
+    Trial,
+    /// The user stopped the run: the trial will run again.
+    Interrupted,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// First line of every log.
+    RunStarted {
+        /// Layout version of this log.
+        format: u32,
+        /// Name of the run: its folder's name.
+        run: String,
+        /// fslab's version and commit.
+        tool: String,
+        /// The command line.
+        command: Vec<String>,
+        /// The target: `loop images`, `directory /x`, `device /dev/sdx serial`.
+        target: String,
+        /// Everything that will run.
+        plan: Box<Plan>,
+    },
+    /// The context record (probe::context), as its JSON document; `when` is `start` or `end`.
+    Context {
+        /// `start` or `end`, or `trial N`.
+        when: String,
+        /// Items by name: value, source, and a reason when it could not be read.
+        context: serde_json::Value,
+    },
+    /// A resumed run goes on here.
+    Resumed {
+        /// fslab's version and commit.
+        tool: String,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Which.
+        slot: Slot,
+        /// Its telemetry file, relative to the run's folder.
+        telemetry: Option<String>,
+    },
+    /// Its filesystem is made and mounted.
+    FilesystemReady {
+        /// Number of the trial.
+        trial: u32,
+        /// As it really is.
+        mounted: Mounted,
+    },
+    /// A phase ended.
+    PhaseFinished {
+        /// Number of the trial.
+        trial: u32,
+        /// Phase, in snake case.
+        phase: String,
+        /// CLOCK_MONOTONIC at its begin and end, nanoseconds, the telemetry's clock.
+        begin_ns: u64,
+        /// See `begin_ns`.
+        end_ns: u64,
+        /// The workload's full report of the phase, as JSON.
+        detail: serde_json::Value,
+    },
+    /// The trial is whole. Only now do its samples count.
+    TrialFinished {
+        /// Number of the trial.
+        trial: u32,
+        /// Its samples.
+        samples: Vec<Sample>,
+        /// Its evidence.
+        evidence: Vec<Evidence>,
+        /// Warnings for readers.
+        warnings: Vec<String>,
+        /// Where the time went.
+        ledger: Ledger,
+    },
+    /// The trial did not end well; its phases so far stay in the log but give no samples.
+    TrialFailed {
+        /// Number of the trial.
+        trial: u32,
+        /// What kind of failure.
+        kind: FailureKind,
+        /// One line: what, why, what next.
+        message: String,
+        /// Where the time went.
+        ledger: Ledger,
+    },
+    /// Something a reader must know that belongs to no trial.
+    Note {
+        /// One line.
+        message: String,
+    },
+    /// The last line of a whole run.
+    RunFinished {
+        /// Trials whole, failed, and skipped because their cell cannot run.
+        finished: u32,
+        /// See `finished`.
+        failed: u32,
+        /// See `finished`.
+        skipped: u32,
+        /// Wall seconds of the lab since this process began the run.
+        seconds: f64,
+        /// Peak resident memory of the lab's process, bytes.
+        peak_rss: u64,
+    },
+}

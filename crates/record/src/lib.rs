@@ -1,0 +1,7 @@
+//! A run's folder.
+
+pub mod event;
+pub mod run;
+
+pub use event::*;
+pub use run::{Closing, Phase, Run, Status, TrialRecord};

@@ -1,0 +1,269 @@
+//! A run as its log tells it: the fold of all events, which reports, resume and the index read.
+
+use std::collections::BTreeMap;
+
+use study::{Cell, Plan, Slot};
+
+use crate::event::{Entry, Event, Evidence, FailureKind, Ledger, Mounted, Sample};
+
+/// How a trial stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Status {
+    /// Not begun, or begun and torn off by a kill.
+    #[default]
+    Pending,
+    /// Whole: its samples count.
+    Finished,
+    /// Failed, with its one-line message.
+    Failed(FailureKind, String),
+}
+
+/// A phase of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Name in snake case.
+    pub name: String,
+    /// CLOCK_MONOTONIC, nanoseconds, the telemetry's clock.
+    pub begin_ns: u64,
+    /// See `begin_ns`.
+    pub end_ns: u64,
+    /// The workload's full report.
+    pub detail: serde_json::Value,
+}
+
+/// Everything known of one trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrialRecord {
+    /// How it stands.
+    pub status: Status,
+    /// When its last attempt began.
+    pub started_at: Option<jiff::Timestamp>,
+    /// Telemetry file, relative to the run's folder.
+    pub telemetry: Option<String>,
+    /// Its filesystem.
+    pub mounted: Option<Mounted>,
+    /// Its phases, in running order.
+    pub phases: Vec<Phase>,
+    /// Its samples; empty unless finished.
+    pub samples: Vec<Sample>,
+    /// Its evidence.
+    pub evidence: Vec<Evidence>,
+    /// Its warnings.
+    pub warnings: Vec<String>,
+    /// Where its time went.
+    pub ledger: Ledger,
+}
+
+/// The closing figures of a whole run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Closing {
+    /// When.
+    pub at: jiff::Timestamp,
+    /// Trials whole, failed and skipped.
+    pub finished: u32,
+    /// See `finished`.
+    pub failed: u32,
+    /// See `finished`.
+    pub skipped: u32,
+    /// Wall seconds of the last process.
+    pub seconds: f64,
+    /// Its peak resident memory, bytes.
+    pub peak_rss: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its name.
+    pub name: String,
+    /// fslab's version and commit.
+    pub tool: String,
+    /// The command line that began it.
+    pub command: Vec<String>,
+    /// The target, in words.
+    pub target: String,
+    /// When it began.
+    pub started_at: jiff::Timestamp,
+    /// How often it was resumed.
+    pub resumed: u32,
+    /// The plan.
+    pub plan: Plan,
+    /// Context records by their `when`.
+    pub contexts: BTreeMap<String, serde_json::Value>,
+    /// By [`Slot::trial`], one for each slot of the plan.
+    pub trials: Vec<TrialRecord>,
+    /// Notes.
+    pub notes: Vec<String>,
+    /// Set when the run is whole.
+    pub closing: Option<Closing>,
+}
+
+impl Run {
+    /// Folds a log. `None` when it does not begin with `RunStarted`.
+    pub fn fold(entries: &[Entry]) -> Option<Run> {
+        let (first, rest) = entries.split_first()?;
+        let Event::RunStarted {
+            run,
+            tool,
+            command,
+            target,
+            plan,
+            ..
+        } = &first.event
+        else {
+            return None;
+        };
+        let mut folded = Run {
+            name: run.clone(),
+            tool: tool.clone(),
+            command: command.clone(),
+            target: target.clone(),
+            started_at: first.at,
+            resumed: 0,
+            trials: vec![TrialRecord::default(); plan.slots.len()],
+            plan: (**plan).clone(),
+            contexts: BTreeMap::new(),
+            notes: Vec::new(),
+            closing: None,
+        };
+        for entry in rest {
+            folded.apply(entry);
+        }
+        Some(folded)
+    }
+
+    fn apply(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::RunStarted { .. } => {}
+            Event::Resumed { .. } => {
+                self.resumed += 1;
+                self.closing = None;
+            }
+            Event::Context { when, context } => {
+                self.contexts.insert(when.clone(), context.clone());
+            }
+            Event::Note { message } => self.notes.push(message.clone()),
+            Event::RunFinished {
+                finished,
+                failed,
+                skipped,
+                seconds,
+                peak_rss,
+            } => {
+                self.closing = Some(Closing {
+                    at: entry.at,
+                    finished: *finished,
+                    failed: *failed,
+                    skipped: *skipped,
+                    seconds: *seconds,
+                    peak_rss: *peak_rss,
+                });
+            }
+            Event::TrialStarted { slot, telemetry } => {
+                if let Some(trial) = self.trials.get_mut(slot.trial as usize) {
+                    *trial = TrialRecord {
+                        started_at: Some(entry.at),
+                        telemetry: telemetry.clone(),
+                        ..TrialRecord::default()
+                    };
+                }
+            }
+            Event::FilesystemReady { trial, mounted } => {
+                self.with(*trial, |t| t.mounted = Some(mounted.clone()));
+            }
+            Event::PhaseFinished {
+                trial,
+                phase,
+                begin_ns,
+                end_ns,
+                detail,
+            } => {
+                let phase = Phase {
+                    name: phase.clone(),
+                    begin_ns: *begin_ns,
+                    end_ns: *end_ns,
+                    detail: detail.clone(),
+                };
+                self.with(*trial, |t| t.phases.push(phase));
+            }
+            Event::TrialFinished {
+                trial,
+                samples,
+                evidence,
+                warnings,
+                ledger,
+            } => {
+                self.with(*trial, |t| {
+                    t.status = Status::Finished;
+                    t.samples.clone_from(samples);
+                    t.evidence.clone_from(evidence);
+                    t.warnings.clone_from(warnings);
+                    t.ledger = *ledger;
+                });
+            }
+            Event::TrialFailed {
+                trial,
+                kind,
+                message,
+                ledger,
+            } => {
+                self.with(*trial, |t| {
+                    t.status = Status::Failed(*kind, message.clone());
+                    t.ledger = *ledger;
+                });
+            }
+        }
+    }
+
+    fn with(&mut self, trial: u32, change: impl FnOnce(&mut TrialRecord)) {
+        if let Some(record) = self.trials.get_mut(trial as usize) {
+            change(record);
+        }
+    }
+
+    /// The slots that still have to run, in the order of the plan: not begun, torn or interrupted,
+    /// and not of a cell that cannot run here.
+    pub fn remaining(&self) -> Vec<Slot> {
+        let hopeless: Vec<u32> = self
+            .plan
+            .slots
+            .iter()
+            .filter(|slot| {
+                matches!(
+                    self.trials[slot.trial as usize].status,
+                    Status::Failed(FailureKind::Cell, _)
+                )
+            })
+            .map(|slot| slot.cell)
+            .collect();
+        self.plan
+            .slots
+            .iter()
+            .filter(|slot| !hopeless.contains(&slot.cell))
+            .filter(|slot| {
+                matches!(
+                    self.trials[slot.trial as usize].status,
+                    Status::Pending | Status::Failed(FailureKind::Interrupted, _)
+                )
+            })
+            .copied()
+            .collect()
+    }
+
+    /// The values of one metric of one cell, in block order, from finished trials only.
+    pub fn values(&self, cell: &Cell, phase: &str, metric: &str, clock: study::Clock) -> Vec<f64> {
+        let mut slots: Vec<&Slot> = self
+            .plan
+            .slots
+            .iter()
+            .filter(|s| s.cell == cell.id)
+            .collect();
+        slots.sort_by_key(|slot| slot.block);
+        slots
+            .iter()
+            .flat_map(|slot| &self.trials[slot.trial as usize].samples)
+            .filter(|s| s.phase == phase && s.metric == metric && s.clock == clock)
+            .map(|s| s.value)
+            .collect()
+    }
+}

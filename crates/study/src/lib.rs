@@ -1,0 +1,7 @@
+//! Study files and what they expand to.
+
+pub mod model;
+pub mod units;
+
+pub use model::*;
+pub use units::Bytes;

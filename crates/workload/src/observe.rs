@@ -1,0 +1,51 @@
+//! What a workload asks of its surroundings: someone to tell, and someone to make caches cold.
+
+use std::io;
+use std::path::Path;
+
+use crate::phase::{Evidence, PhaseReport};
+
+/// How far a phase has come. Sent at most ten times a second, never from inside the timed loop.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The phase, in snake case.
+    pub phase: String,
+    /// Bytes done and asked in this phase.
+    pub bytes: u64,
+    /// See `bytes`.
+    pub bytes_total: u64,
+    /// Steps (records, files, runs) done and asked in the whole workload.
+    pub steps: u64,
+    /// See `steps`.
+    pub steps_total: u64,
+}
+
+/// The surroundings of a running workload. All methods have do-nothing defaults, so the unit
+/// struct [`Silent`] is the test double.
+pub trait Observer: Sync {
+    /// Called just before a phase's preparation ends and its clock starts.
+    fn phase_started(&self, _name: &str) {}
+    /// Called after the phase's last clock has stopped.
+    fn phase_finished(&self, _phase: &PhaseReport) {}
+    /// See [`Progress`].
+    fn progress(&self, _progress: &Progress) {}
+    /// Makes the caches cold and proves it for `files` (a sample of the working set; may be
+    /// empty). The default does nothing and says so.
+    fn drop_caches(&self, _files: &[&Path]) -> io::Result<Evidence> {
+        Ok(Evidence {
+            name: "cold_cache".into(),
+            holds: None,
+            detail: "nobody here can drop caches".into(),
+        })
+    }
+    /// True when the run should stop: the workload returns `Error::Interrupted` soon.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}

@@ -1,0 +1,122 @@
+//! What a workload reports of each of its phases: one shape for all of them.
+//!
+//! Three rates stand side by side because the originals disagree about what is inside the clock:
+//! (a) as the original tool computes it, (b) to the end of an fsync of every file, (c) to the end
+//! of `syncfs`. Preparation never shares the clock.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One figure under the three clocks. `None`: the clock does not exist for this figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// (a) as the original computes it.
+    pub original: Option<f64>,
+    /// (b) to the end of an fsync of every file.
+    pub fsync: Option<f64>,
+    /// (c) to the end of syncfs.
+    pub syncfs: Option<f64>,
+}
+
+/// What one thread (iozone: child) did in a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// 0-based number of the thread.
+    pub thread: u32,
+    /// Bytes inside its clock (a).
+    pub bytes: u64,
+    /// Bytes it transferred in the whole phase, counted or not.
+    pub bytes_transferred: u64,
+    /// Operations inside its clock (a).
+    pub operations: u64,
+    /// Its clock (a), seconds.
+    pub seconds: f64,
+    /// `bytes / seconds`.
+    pub bytes_per_s: f64,
+}
+
+/// One timed part of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// The spec's name in snake case: `initial_write`, `read_compiled_tree`.
+    pub name: String,
+    /// Bytes the phase asked for.
+    pub bytes_asked: u64,
+    /// Bytes inside clock (a).
+    pub bytes: u64,
+    /// Bytes transferred, inside the clock or not.
+    pub bytes_transferred: u64,
+    /// Operations inside clock (a): records, files or runs, as the workload documents.
+    pub operations: u64,
+    /// Short transfers that were continued.
+    pub short_operations: u64,
+    /// Wall seconds of clock (a).
+    pub seconds: f64,
+    /// Wall seconds under each clock.
+    pub clock_seconds: Clocks,
+    /// CPU seconds in user mode and in the kernel, all threads, from the phase's begin to its end.
+    pub user_seconds: f64,
+    /// See `user_seconds`.
+    pub system_seconds: f64,
+    /// Bytes a second under each clock.
+    pub bytes_per_s: Clocks,
+    /// Files a second under each clock, where files are what is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_per_s: Option<Clocks>,
+    /// The original's own figures by name, with their units in the names' documentation
+    /// (`children`, `parent`, `min`, `max`, `avg` bytes/s, `min_xfer` bytes; `runs`, ...).
+    pub figures: BTreeMap<String, f64>,
+    /// Per-thread detail.
+    pub threads: Vec<ThreadReport>,
+    /// Per-operation detail where the original averages over operations (compilebench's runs).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunReport>,
+    /// Evidence gathered inside the workload: what was asked and what was seen.
+    pub evidence: Vec<Evidence>,
+}
+
+/// One operation on one tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// 1-based number in the sequence; 0 for operations before it.
+    pub number: u32,
+    /// Tree name (`kernel-5`).
+    pub target: String,
+    /// State before and after (`unpatched -> patched`), and notes (`unlink first`).
+    pub note: String,
+    /// Bytes counted as the original counts them.
+    pub bytes: u64,
+    /// Files touched.
+    pub files: u64,
+    /// Wall seconds.
+    pub seconds: f64,
+    /// CPU seconds of the working thread.
+    pub user_seconds: f64,
+    /// See `user_seconds`.
+    pub system_seconds: f64,
+}
+
+/// What shows that a number is valid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Short name: `direct_io_honoured`, `cold_cache`, `file_state`.
+    pub name: String,
+    /// Whether it holds; `None` when it could not be checked.
+    pub holds: Option<bool>,
+    /// What was seen, or why it could not be checked.
+    pub detail: String,
+}
+
+/// The whole result of a workload: `fslab bench --format json` prints it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// `throughput` or `tree`.
+    pub workload: String,
+    /// Its parameters as used, after defaults and rounding.
+    pub parameters: serde_json::Value,
+    /// In running order.
+    pub phases: Vec<PhaseReport>,
+    /// What a reader must know (a size rounded down, caches not dropped, buffered and RAM-bound).
+    pub warnings: Vec<String>,
+}
