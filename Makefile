@@ -1,0 +1,35 @@
+# Two commands: `make demo` and `make test`. Both install what they need and say what.
+CARGO ?= cargo
+FSLAB := target/release/fslab
+DEMO_OUT ?= fslab-runs/demo-$(shell date +%Y%m%d-%H%M%S)
+
+.PHONY: demo test lint bench install-demo install-test clean-runs help
+
+help:
+	@echo "make demo   build, run the quick journal study on loop images, print where the report lies"
+	@echo "make test   install what the tests need and run them all"
+	@echo "make lint   rustfmt and clippy, warnings denied"
+	@echo "make bench  the ratios against fio, and what the load generator costs (20 minutes)"
+
+install-demo:
+	@scripts/install-packages demo
+
+install-test:
+	@scripts/install-packages test
+
+demo: install-demo
+	$(CARGO) build --release -p fslab
+	@scripts/demo $(FSLAB) $(DEMO_OUT)
+
+test: install-test lint
+	$(CARGO) test --workspace
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+bench: install-test
+	@scripts/bench
+
+clean-runs:
+	@if [ -x $(FSLAB) ]; then $(FSLAB) clean fslab-runs; fi
