@@ -1,7 +1,14 @@
 //! Native workloads and the engines that carry their I/O.
 
+pub mod clock;
+pub mod engine;
+pub mod error;
 pub mod observe;
 pub mod phase;
+pub mod syncfs;
+pub mod throughput;
+pub mod tree;
 
+pub use error::Error;
 pub use observe::{Observer, Progress, Silent};
-pub use phase::{Clocks, Outcome, PhaseReport, ThreadReport};
+pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};

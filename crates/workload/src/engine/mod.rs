@@ -1,0 +1,1 @@
+//! Engines: which system calls carry the data.

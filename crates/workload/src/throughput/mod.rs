@@ -1,0 +1,1 @@
+//! iozone's throughput mode.

@@ -1,0 +1,1 @@
+//! compilebench: the life of source trees.
