@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use study::{Clock, Plan, Slot};
 
+/// Layout version of the log that this crate writes, and the highest it reads.
+pub const FORMAT: u32 = 1;
+
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {

@@ -1,6 +1,8 @@
 //! A run's folder.
 
 pub mod event;
+#[doc(hidden)]
+pub mod example;
 pub mod run;
 
 pub use event::*;
