@@ -20,6 +20,8 @@ use crate::run::Run;
 
 /// The trial that fails.
 pub const FAILED_TRIAL: u32 = 7;
+/// The trial, of the cell `ext4` with `iozone`, whose read phase was not cold.
+pub const FAILED_EVIDENCE: u32 = 6;
 
 const MIB: f64 = 1_048_576.0;
 const FILESYSTEMS: [&str; 2] = ["ext4", "xfs"];
@@ -472,7 +474,7 @@ fn evidence(trial: u32, cell: &Cell) -> Vec<Evidence> {
     if cell.workload_name == "iozone" {
         let asked = "device wrote 268713984 bytes for 268435456 asked (ratio 1.001)";
         let cached = "512 of 65536 pages of iozone.DUMMY.0 still in cache after the drop";
-        let cold = if trial == 4 {
+        let cold = if trial == FAILED_EVIDENCE {
             item(Some("read"), "cold_cache", Some(false), cached)
         } else {
             item(
@@ -595,6 +597,9 @@ mod tests {
         ));
         assert_eq!(run.closing.map(|c| (c.finished, c.failed)), Some((11, 1)));
         assert!(run.remaining().is_empty());
+        let doubts = |t: &crate::TrialRecord| t.evidence.iter().any(|e| e.holds == Some(false));
+        let doubtful: Vec<usize> = (0..12).filter(|&n| doubts(&run.trials[n])).collect();
+        assert_eq!(doubtful, [FAILED_EVIDENCE as usize]);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! A run as its log tells it: the fold of all events, which reports, resume and the index read.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use study::{Cell, Plan, Slot};
 
+use crate::error::Error;
 use crate::event::{Entry, Event, Evidence, FailureKind, Ledger, Mounted, Sample};
+use crate::folder::{EVENTS, RunFolder};
+use crate::log::Reader;
 
 /// How a trial stands.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,6 +106,43 @@ impl Run {
     /// Folds a log. `None` when it does not begin with `RunStarted`.
     pub fn fold(entries: &[Entry]) -> Option<Run> {
         let (first, rest) = entries.split_first()?;
+        let mut folded = Run::begin(first)?;
+        for entry in rest {
+            folded.apply(entry);
+        }
+        Some(folded)
+    }
+
+    /// Folds the log of a run's folder, one event in memory at a time. A torn last line becomes a
+    /// note.
+    ///
+    /// # Errors
+    /// [`Error::NotARun`], [`Error::NothingRecorded`], and those of [`log::read`](crate::log::read).
+    pub fn load(dir: &Path) -> Result<Run, Error> {
+        let folder = RunFolder::open(dir)?;
+        let mut reader = Reader::open(&folder.events())?;
+        let first = reader.next_entry()?;
+        let mut run =
+            first
+                .and_then(|first| Run::begin(&first))
+                .ok_or_else(|| Error::NothingRecorded {
+                    dir: dir.to_owned(),
+                })?;
+        while let Some(entry) = reader.next_entry()? {
+            run.apply(&entry);
+        }
+        if let Some(torn) = reader.torn() {
+            run.notes.push(format!(
+                "line {} of {EVENTS} is torn ({} bytes) and was left out: the run was killed while \
+                 it wrote; fslab resume repairs it",
+                torn.line, torn.bytes
+            ));
+        }
+        Ok(run)
+    }
+
+    /// A run of which only the first event is known.
+    fn begin(first: &Entry) -> Option<Run> {
         let Event::RunStarted {
             run,
             tool,
@@ -113,7 +154,7 @@ impl Run {
         else {
             return None;
         };
-        let mut folded = Run {
+        Some(Run {
             name: run.clone(),
             tool: tool.clone(),
             command: command.clone(),
@@ -125,11 +166,7 @@ impl Run {
             contexts: BTreeMap::new(),
             notes: Vec::new(),
             closing: None,
-        };
-        for entry in rest {
-            folded.apply(entry);
-        }
-        Some(folded)
+        })
     }
 
     fn apply(&mut self, entry: &Entry) {

@@ -1,0 +1,166 @@
+//! What can go wrong with a run's folder.
+//!
+//! Each message is one line that names the thing, the cause and the next step. The causes are
+//! part of the message (not a `source`), so a chain printed by the binary does not repeat them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Trouble with a run's folder.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A run is there already.
+    #[error(
+        "{} already holds a run: choose another --out, or go on with it: `fslab resume {}`",
+        dir.display(), dir.display()
+    )]
+    RunExists {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Something else is there.
+    #[error(
+        "{} is not empty (it holds {found:?}): choose another --out, or an empty folder",
+        dir.display()
+    )]
+    NotEmpty {
+        /// The folder.
+        dir: PathBuf,
+        /// One of the names in it.
+        found: String,
+    },
+    /// A file is there.
+    #[error("{} is not a folder: choose another --out", dir.display())]
+    NotAFolder {
+        /// The path.
+        dir: PathBuf,
+    },
+    /// The folder cannot be made or written.
+    #[error(
+        "cannot make the run folder {}: {cause}; choose a writable place with --out",
+        dir.display()
+    )]
+    CannotCreate {
+        /// The folder.
+        dir: PathBuf,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// No log is there.
+    #[error(
+        "{} is not a run folder: it has no events.jsonl; `fslab list` shows the runs below a folder",
+        dir.display()
+    )]
+    NotARun {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// A log is there, but the run was killed before its plan was written.
+    #[error(
+        "{} holds no events: the run was stopped before it began; delete the folder and run again",
+        dir.display()
+    )]
+    NothingRecorded {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Another process writes this run.
+    #[error(
+        "run {run} is being written by {holder}: wait until it ends, or stop it with Ctrl-C there"
+    )]
+    Locked {
+        /// The run's name.
+        run: String,
+        /// `pid 1234`, or `another process`.
+        holder: String,
+    },
+    /// A file cannot be read, opened, renamed ...
+    #[error("cannot {doing} {}: {cause}", path.display())]
+    Io {
+        /// A verb: `read`, `open`, `rename`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// An event could not be written.
+    #[error(
+        "cannot record event {seq} in {}: {cause}; {state}, make room or repair the disk and go \
+         on with `fslab resume`",
+        path.display()
+    )]
+    CannotRecord {
+        /// The log.
+        path: PathBuf,
+        /// Number of the event that is not recorded.
+        seq: u64,
+        /// What the kernel said (no space left, input/output error).
+        cause: io::Error,
+        /// What the log still holds.
+        state: &'static str,
+    },
+    /// A value that JSON cannot carry.
+    #[error(
+        "event {seq} ({event}) cannot be recorded: {why}; this is a defect of fslab, report it"
+    )]
+    Unrecordable {
+        /// Number of the event.
+        seq: u64,
+        /// Its name.
+        event: String,
+        /// What does not survive: usually a number that is not finite.
+        why: String,
+    },
+    /// A line in the middle of the log is not what was written.
+    #[error(
+        "{}:{line}: damaged log: {why}; restore the file from a copy, or keep the lines before it",
+        path.display()
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// 1-based line.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// The log was written by a newer fslab.
+    #[error(
+        "{}: log format {format} is newer than this fslab reads ({}): use the fslab that wrote it",
+        path.display(), crate::event::FORMAT
+    )]
+    Future {
+        /// The log.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+    /// A telemetry file that cannot be read at all.
+    #[error("{}: {why}", path.display())]
+    Telemetry {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// The index cannot be built.
+    #[error("cannot build {}: {cause}; the events are whole, delete the index and try again",
+        path.display())]
+    Index {
+        /// The index.
+        path: PathBuf,
+        /// What SQLite said.
+        cause: rusqlite::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
+        Error::Io {
+            doing,
+            path: path.to_owned(),
+            cause: cause.into(),
+        }
+    }
+}

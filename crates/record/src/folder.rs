@@ -1,0 +1,379 @@
+//! The folder of one run: where things are, and who may write.
+//!
+//! One writer at a time holds an exclusive `flock` on the file `lock`, whose text is the writer's
+//! pid. `flock` was chosen over a pid file alone because the kernel drops it when the holder dies,
+//! also by kill -9, so a dead run never has to be unlocked by hand; and over locking the log itself
+//! because readers would then collide with writers on file systems that map `flock` to byte ranges.
+//! Looking whether a run is being written takes the lock shared for a moment; a writer that meets
+//! such a moment tries again for a tenth of a second before it gives up.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::error::Error;
+
+/// Name of the event log in a run's folder.
+pub const EVENTS: &str = "events.jsonl";
+/// Folder in the working directory that holds runs without `--out`.
+pub const RUNS: &str = "fslab-runs";
+
+const LOCK: &str = "lock";
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A run's folder. When made by [`create`](Self::create) or [`open_to_write`](Self::open_to_write)
+/// it holds the run's lock until dropped.
+#[derive(Debug)]
+pub struct RunFolder {
+    dir: PathBuf,
+    name: String,
+    lock: Option<File>,
+}
+
+impl RunFolder {
+    /// Makes the folder (and those above it) with its sub-folders, and locks it. An empty folder
+    /// that is there is taken.
+    ///
+    /// # Errors
+    /// [`Error::RunExists`], [`Error::NotEmpty`], [`Error::NotAFolder`], [`Error::CannotCreate`],
+    /// [`Error::Locked`].
+    pub fn create(dir: &Path) -> Result<RunFolder, Error> {
+        let failed = |cause| Error::CannotCreate {
+            dir: dir.to_owned(),
+            cause,
+        };
+        match fs::metadata(dir) {
+            Ok(found) if !found.is_dir() => {
+                return Err(Error::NotAFolder {
+                    dir: dir.to_owned(),
+                });
+            }
+            Ok(_) => refuse_unless_empty(dir)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(dir).map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let mut folder = RunFolder::at(dir)?;
+        folder.lock = match lock(&dir.join(LOCK), &folder.name) {
+            Err(Error::Io { cause, .. }) => return Err(failed(cause)),
+            other => Some(other?),
+        };
+        for sub in [folder.telemetry(), folder.images(), folder.mounts()] {
+            match fs::create_dir(&sub) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failed(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Opens a run to read it; nothing is locked.
+    ///
+    /// # Errors
+    /// [`Error::NotARun`]; [`Error::Io`] when it cannot be reached.
+    pub fn open(dir: &Path) -> Result<RunFolder, Error> {
+        match fs::metadata(dir.join(EVENTS)) {
+            Ok(found) if found.is_file() => RunFolder::at(dir),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Error::io("open", dir, error))
+            }
+            _ => Err(Error::NotARun {
+                dir: dir.to_owned(),
+            }),
+        }
+    }
+
+    /// Opens a run to go on with it, and locks it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`Error::Locked`] while another process writes it.
+    pub fn open_to_write(dir: &Path) -> Result<RunFolder, Error> {
+        let mut folder = RunFolder::open(dir)?;
+        folder.lock = Some(lock(&dir.join(LOCK), &folder.name)?);
+        Ok(folder)
+    }
+
+    fn at(dir: &Path) -> Result<RunFolder, Error> {
+        let dir = dir
+            .canonicalize()
+            .map_err(|cause| Error::io("open", dir, cause))?;
+        let name = dir.file_name().map_or_else(
+            || dir.to_string_lossy().into_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        Ok(RunFolder {
+            dir,
+            name,
+            lock: None,
+        })
+    }
+
+    /// The run's name: its folder's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Absolute path of the folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether this value holds the run's lock.
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// The event log: the truth.
+    pub fn events(&self) -> PathBuf {
+        self.dir.join(EVENTS)
+    }
+
+    /// The derived index; may be deleted at any time.
+    pub fn index(&self) -> PathBuf {
+        self.dir.join("index.sqlite")
+    }
+
+    /// Folder of the telemetry files.
+    pub fn telemetry(&self) -> PathBuf {
+        self.dir.join("telemetry")
+    }
+
+    /// Telemetry file of a trial, relative to the folder, as `TrialStarted` names it. A trial that
+    /// runs again after a resume gets the same file anew.
+    pub fn telemetry_of(trial: u32) -> String {
+        format!("telemetry/trial-{trial:04}.tele")
+    }
+
+    /// Folder of the loop images.
+    pub fn images(&self) -> PathBuf {
+        self.dir.join("images")
+    }
+
+    /// Folder of the mount points.
+    pub fn mounts(&self) -> PathBuf {
+        self.dir.join("mnt")
+    }
+
+    /// Folder of the written reports; made by who writes one.
+    pub fn reports(&self) -> PathBuf {
+        self.dir.join("report")
+    }
+}
+
+fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
+    let cannot = |cause| Error::io("read", dir, cause);
+    if dir.join(EVENTS).exists() {
+        return Err(Error::RunExists {
+            dir: dir.to_owned(),
+        });
+    }
+    match fs::read_dir(dir).map_err(cannot)?.next() {
+        None => Ok(()),
+        Some(found) => Err(Error::NotEmpty {
+            dir: dir.to_owned(),
+            found: found
+                .map_err(cannot)?
+                .file_name()
+                .to_string_lossy()
+                .into_owned(),
+        }),
+    }
+}
+
+/// Takes the lock and writes this process's pid into it.
+fn lock(path: &Path, run: &str) -> Result<File, Error> {
+    let cannot = |cause: io::Error| Error::io("lock", path, cause);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o644)
+        .open(path)
+        .map_err(cannot)?;
+    for _ in 0..TRIES {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                let pid = format!("{}\n", std::process::id());
+                file.set_len(0)
+                    .and_then(|()| file.write_all(pid.as_bytes()))
+                    .map_err(cannot)?;
+                return Ok(file);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => thread::sleep(PAUSE),
+            Err(errno) => return Err(cannot(errno.into())),
+        }
+    }
+    Err(Error::Locked {
+        run: run.to_owned(),
+        holder: holder(path),
+    })
+}
+
+/// Who writes the run in `dir` now; none when nobody does, or when that cannot be seen.
+pub fn writer(dir: &Path) -> Option<String> {
+    let path = dir.join(LOCK);
+    let file = File::open(&path).ok()?;
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::AGAIN) => Some(holder(&path)),
+        _ => None,
+    }
+}
+
+fn holder(path: &Path) -> String {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(32).read_to_string(&mut text));
+    match (read, text.trim().parse::<u32>()) {
+        (Ok(_), Ok(pid)) => format!("pid {pid}"),
+        _ => "another process".to_owned(),
+    }
+}
+
+/// Where a run goes without `--out`: `fslab-runs/<study>-<YYYYmmdd-HHMMSS>`, with the local time
+/// passed in. Characters that are awkward in a file name become `_`.
+pub fn default_dir(study: &str, now: DateTime) -> PathBuf {
+    let safe: String = study
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    Path::new(RUNS).join(format!("{safe}-{}", now.strftime("%Y%m%d-%H%M%S")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::civil::datetime;
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+    fn text(result: Result<RunFolder, Error>) -> String {
+        let text = result.unwrap_err().to_string();
+        assert!(!text.contains('\n'), "{text}");
+        text
+    }
+
+    #[test]
+    fn a_new_run_gets_its_folders_and_its_lock() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(&temp.path().join("runs/a")).unwrap();
+        assert_eq!(folder.name(), "a");
+        assert!(folder.is_locked());
+        for sub in [folder.telemetry(), folder.images(), folder.mounts()] {
+            assert!(sub.is_dir(), "{}", sub.display());
+        }
+        let pid = fs::read_to_string(folder.dir().join("lock")).unwrap();
+        assert_eq!(pid.trim(), std::process::id().to_string());
+    }
+
+    #[test]
+    fn an_empty_folder_is_taken_and_a_full_one_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join("thesis.tex"), "x").unwrap();
+        let said = text(RunFolder::create(temp.path()));
+        assert!(
+            said.contains("thesis.tex") && said.contains("--out"),
+            "{said}"
+        );
+        let empty = temp.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        RunFolder::create(&empty).unwrap();
+    }
+
+    #[test]
+    fn an_existing_run_is_refused_with_the_way_on() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join(EVENTS), "").unwrap();
+        let said = text(RunFolder::create(temp.path()));
+        assert!(
+            said.contains("fslab resume") && said.contains("--out"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(text(RunFolder::create(&file)).contains("not a folder"));
+        let said = text(RunFolder::create(&file.join("run")));
+        assert!(said.starts_with("cannot make the run folder"), "{said}");
+    }
+
+    #[test]
+    fn a_read_only_place_is_named_needs_root() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let temp = tempfile::tempdir().unwrap();
+        mount("tmpfs", temp.path(), "tmpfs", MountFlags::RDONLY, None).unwrap();
+        let below = RunFolder::create(&temp.path().join("run"));
+        let itself = RunFolder::create(temp.path());
+        unmount(temp.path(), UnmountFlags::DETACH).unwrap();
+        for result in [below, itself] {
+            let said = text(result);
+            assert!(
+                said.contains("Read-only file system") && said.contains("--out"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_writer_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("a");
+        let first = RunFolder::create(&dir).unwrap();
+        fs::write(first.events(), "").unwrap();
+        let me = format!("pid {}", std::process::id());
+        assert_eq!(writer(&dir).as_deref(), Some(me.as_str()));
+        let said = text(RunFolder::open_to_write(&dir));
+        assert_eq!(
+            said,
+            format!(
+                "run a is being written by {me}: wait until it ends, or stop it with Ctrl-C there"
+            )
+        );
+        RunFolder::open(&dir).unwrap();
+        drop(first);
+        assert_eq!(writer(&dir), None);
+        RunFolder::open_to_write(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_folder_without_a_log_is_no_run() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(text(RunFolder::open(temp.path())).contains("events.jsonl"));
+        assert!(text(RunFolder::open(&temp.path().join("none"))).contains("not a run folder"));
+    }
+
+    #[test]
+    fn default_names_hold_study_and_time() {
+        let now = datetime(2026, 1, 2, 3, 4, 5, 0);
+        assert_eq!(
+            default_dir("journal", now),
+            Path::new("fslab-runs/journal-20260102-030405")
+        );
+        assert_eq!(
+            default_dir("../my study", now),
+            Path::new("fslab-runs/.._my_study-20260102-030405")
+        );
+    }
+}

@@ -1,0 +1,345 @@
+//! The runs below a folder, for `fslab list`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::folder::{EVENTS, writer};
+use crate::run::{Run, Status};
+use crate::text::{WIDTH, left, wrap};
+
+/// Folders below the given one that are looked into: `fslab-runs/<run>`, and one more for those
+/// who sort their runs. Run folders themselves are not descended into (they hold mounts), nor are
+/// symbolic links.
+const DEPTH: u32 = 2;
+
+/// How a run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// Being written now.
+    Running {
+        /// `pid 1234`.
+        by: String,
+    },
+    /// All trials are done.
+    Whole,
+    /// Stopped before its end: `fslab resume` goes on.
+    Incomplete,
+    /// Its log cannot be read.
+    Damaged {
+        /// One line.
+        why: String,
+    },
+}
+
+impl State {
+    /// One word.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            State::Running { .. } => "running",
+            State::Whole => "whole",
+            State::Incomplete => "incomplete",
+            State::Damaged { .. } => "damaged",
+        }
+    }
+}
+
+/// A run in the list. What a damaged log does not tell is empty.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listing {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its folder's name.
+    pub name: String,
+    /// Its study.
+    pub study: String,
+    /// Its profile.
+    pub profile: String,
+    /// When it began.
+    pub started: Option<jiff::Timestamp>,
+    /// Trials finished.
+    pub finished: u32,
+    /// Trials failed for good.
+    pub failed: u32,
+    /// Trials that have still to run; those of cells that cannot run here are in no count.
+    pub remaining: u32,
+    /// Trials of the plan.
+    pub total: u32,
+    /// How it stands.
+    #[serde(flatten)]
+    pub state: State,
+}
+
+/// Every run at or below `dir`, oldest first, damaged ones without a time at the end.
+///
+/// # Errors
+/// [`Error::Io`] when `dir` itself cannot be read. Sub-folders that cannot be read hold no runs.
+pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
+    fs::read_dir(dir).map_err(|cause| Error::io("read", dir, cause))?;
+    let mut found = Vec::new();
+    search(dir, DEPTH, &mut found);
+    let mut listings: Vec<Listing> = found.iter().map(|dir| look(dir)).collect();
+    listings.sort_by(|a, b| {
+        let key = |l: &Listing| (l.started.is_none(), l.started);
+        key(a).cmp(&key(b)).then_with(|| a.dir.cmp(&b.dir))
+    });
+    Ok(listings)
+}
+
+fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    if dir.join(EVENTS).is_file() {
+        found.push(dir.to_owned());
+        return;
+    }
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        // The type of the entry itself: links are not followed.
+        if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            search(&entry.path(), depth - 1, found);
+        }
+    }
+}
+
+fn look(dir: &Path) -> Listing {
+    let name = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let mut listing = Listing {
+        dir: dir.to_owned(),
+        name: name
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        study: String::new(),
+        profile: String::new(),
+        started: None,
+        finished: 0,
+        failed: 0,
+        remaining: 0,
+        total: 0,
+        state: State::Incomplete,
+    };
+    // First the lock, then the log: a run that ends in between is listed as running, never as
+    // stopped.
+    let running = writer(dir);
+    let run = match Run::load(dir) {
+        Ok(run) => run,
+        Err(error) => {
+            listing.state = match running {
+                Some(by) => State::Running { by },
+                None => State::Damaged {
+                    why: error.to_string(),
+                },
+            };
+            return listing;
+        }
+    };
+    let remaining = run.remaining();
+    let waits = |trial: usize| remaining.iter().any(|slot| slot.trial as usize == trial);
+    let failed =
+        run.trials.iter().enumerate().filter(|(trial, record)| {
+            matches!(record.status, Status::Failed(..)) && !waits(*trial)
+        });
+    listing.failed = failed.count() as u32;
+    listing.finished = run
+        .trials
+        .iter()
+        .filter(|t| t.status == Status::Finished)
+        .count() as u32;
+    listing.remaining = remaining.len() as u32;
+    listing.total = run.trials.len() as u32;
+    listing.started = Some(run.started_at);
+    listing.state = match running {
+        Some(by) => State::Running { by },
+        None if run.closing.is_some() && remaining.is_empty() => State::Whole,
+        None => State::Incomplete,
+    };
+    listing.study = run.plan.study;
+    listing.profile = run.plan.profile;
+    listing
+}
+
+/// The list as a table of [`WIDTH`] columns; long names get their own line.
+pub fn render(listings: &[Listing]) -> String {
+    const NAME: usize = 26;
+    let mut out = String::new();
+    if listings.is_empty() {
+        return "no runs here\n".to_owned();
+    }
+    out.push_str("Run                        Study      Profile  Begun      Trials    State\n");
+    for item in listings {
+        let mut lead = left(&item.name, NAME);
+        if item.name.chars().count() > NAME {
+            wrap(&mut out, "", &item.name, 0);
+            lead = " ".repeat(NAME);
+        }
+        let started = item
+            .started
+            .map_or_else(|| "-".to_owned(), |at| at.strftime("%Y-%m-%d").to_string());
+        let trials = match item.total {
+            0 => "   -".to_owned(),
+            total => format!("{:>4}/{total}", item.finished + item.failed),
+        };
+        let line = format!(
+            "{lead} {:<10} {:<8} {started:<10} {trials:<9} {}",
+            dash(&item.study),
+            dash(&item.profile),
+            item.state.word(),
+        );
+        wrap_row(&mut out, &line);
+        match &item.state {
+            State::Damaged { why } => wrap(&mut out, "  ", why, 4),
+            State::Running { by } => wrap(&mut out, "  ", &format!("written by {by}"), 4),
+            State::Whole if item.failed > 0 => {
+                wrap(
+                    &mut out,
+                    "  ",
+                    &format!("{} of its trials failed", item.failed),
+                    4,
+                );
+            }
+            State::Incomplete if item.remaining > 0 => {
+                let go = format!("fslab resume {}", item.dir.display());
+                wrap(&mut out, "  ", &go, 4);
+            }
+            State::Whole | State::Incomplete => {}
+        }
+    }
+    out
+}
+
+fn dash(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
+}
+
+/// A row as it is when it fits, wrapped when a long study name pushed it out.
+fn wrap_row(out: &mut String, line: &str) {
+    if line.chars().count() <= WIDTH {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    } else {
+        wrap(out, "", line, 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Entry;
+    use crate::example;
+    use crate::folder::RunFolder;
+
+    fn put(dir: &Path, entries: &[Entry], tail: &str) {
+        fs::create_dir_all(dir).unwrap();
+        let lines: Vec<String> = entries
+            .iter()
+            .map(|e| serde_json::to_string(e).unwrap() + "\n")
+            .collect();
+        fs::write(dir.join(EVENTS), lines.concat() + tail).unwrap();
+    }
+
+    /// A whole run, a stopped one, one with a torn line, one being written, a damaged and an
+    /// empty one, and things that are no runs.
+    fn folder() -> (tempfile::TempDir, RunFolder) {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = temp.path();
+        let entries = example::entries();
+        put(&runs.join("journal-20260102-030405"), &entries, "");
+        put(&runs.join("stopped"), &entries[..30], "");
+        put(
+            &runs.join("by-host/a-run-with-a-name-longer-than-its-column"),
+            &entries[..20],
+            "{\"se",
+        );
+        put(&runs.join("bad"), &entries[..9], "{}\n{}\n");
+        put(&runs.join("empty"), &[], "");
+        put(&runs.join("live"), &entries[..12], "");
+        put(&runs.join("live/mnt/not-looked-into"), &entries[..12], "");
+        put(&runs.join("a/b/c/too-deep"), &entries[..12], "");
+        fs::write(runs.join("notes.txt"), "x").unwrap();
+        std::os::unix::fs::symlink(runs.join("stopped"), runs.join("link")).unwrap();
+        let lock = RunFolder::open_to_write(&runs.join("live")).unwrap();
+        (temp, lock)
+    }
+
+    #[test]
+    fn every_state_is_told() {
+        let (temp, _lock) = folder();
+        let listings = list(temp.path()).unwrap();
+        let states: Vec<(&str, &str)> = listings
+            .iter()
+            .map(|l| (l.name.as_str(), l.state.word()))
+            .collect();
+        assert_eq!(
+            states,
+            [
+                ("a-run-with-a-name-longer-than-its-column", "incomplete"),
+                ("journal-20260102-030405", "whole"),
+                ("live", "running"),
+                ("stopped", "incomplete"),
+                ("bad", "damaged"),
+                ("empty", "damaged"),
+            ]
+        );
+        let whole = &listings[1];
+        assert_eq!(
+            (whole.finished, whole.failed, whole.remaining, whole.total),
+            (11, 1, 0, 12)
+        );
+        let stopped = &listings[3];
+        assert_eq!(stopped.finished + stopped.failed + stopped.remaining, 12);
+        assert!(stopped.remaining > 0);
+    }
+
+    #[test]
+    fn the_list_fits_78_columns() {
+        let (temp, _lock) = folder();
+        let text = render(&list(temp.path()).unwrap());
+        let long: Vec<&str> = text.lines().filter(|l| l.chars().count() > WIDTH).collect();
+        assert!(long.is_empty(), "{long:?}");
+        // Lines that hold the temporary folder's name break where its length wants.
+        let folder = temp.path().to_str().unwrap();
+        let (rows, paths): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| {
+            !line.starts_with(' ')
+                || line.starts_with(&" ".repeat(26))
+                || line.contains("written by")
+        });
+        let rows = rows
+            .join("\n")
+            .replace(&std::process::id().to_string(), "4711");
+        insta::assert_snapshot!(rows);
+        let paths = paths.concat().split_whitespace().collect::<String>();
+        for said in [
+            "resume{}/stopped",
+            "{}/empty",
+            "{}/bad/events.jsonl:10:damagedlog:",
+        ] {
+            assert!(
+                paths.contains(&said.replace("{}", folder)),
+                "{said}: {paths}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_folder_itself_can_be_listed() {
+        let (temp, _lock) = folder();
+        let listings = list(&temp.path().join("stopped")).unwrap();
+        assert_eq!(listings.len(), 1);
+        assert_eq!(listings[0].name, "stopped");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let said = list(Path::new("/nowhere/at/all")).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "cannot read /nowhere/at/all: No such file or directory (os error 2)"
+        );
+        assert_eq!(render(&[]), "no runs here\n");
+    }
+}

@@ -1,0 +1,235 @@
+//! Writing: one event, one line, one `write(2)`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::error::Error;
+use crate::event::{Entry, Event};
+use crate::log::read::{Loaded, Reader};
+
+/// A log open for writing. Take the folder's lock first.
+#[derive(Debug)]
+pub struct Log {
+    sink: File,
+    path: PathBuf,
+    next: u64,
+    length: u64,
+    broken: bool,
+}
+
+impl Log {
+    /// Begins a log; the file must not be there.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create(path: &Path) -> Result<Log, Error> {
+        let sink = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|cause| Error::io("create", path, cause))?;
+        sync_folder(path)?;
+        Ok(Log {
+            sink,
+            path: path.to_owned(),
+            next: 0,
+            length: 0,
+            broken: false,
+        })
+    }
+
+    /// Reopens a log to go on with it. A torn last line is first copied to the end of
+    /// `events.jsonl.torn`, then cut off; [`Loaded::torn`] tells of it.
+    ///
+    /// # Errors
+    /// As [`read`](crate::log::read), and [`Error::Io`].
+    pub fn append_to(path: &Path) -> Result<(Log, Loaded), Error> {
+        let mut reader = Reader::open(path)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = reader.next_entry()? {
+            entries.push(entry);
+        }
+        let loaded = Loaded {
+            entries,
+            torn: reader.torn(),
+        };
+        let mut length = reader.good_bytes();
+        let cannot = |cause| Error::io("repair", path, cause);
+        let mut sink = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+        if loaded.torn.is_some() {
+            keep_torn(path, length).map_err(cannot)?;
+            sink.set_len(length)
+                .and_then(|()| sink.sync_data())
+                .map_err(cannot)?;
+        }
+        if !reader.line_ended() {
+            // Whole but for its line end: the kill came between the two last bytes.
+            sink.write_all(b"\n").map_err(cannot)?;
+            length += 1;
+        }
+        let next = loaded.entries.len() as u64;
+        Ok((
+            Log {
+                sink,
+                path: path.to_owned(),
+                next,
+                length,
+                broken: false,
+            },
+            loaded,
+        ))
+    }
+
+    /// Records an event, with the next number and the time of now. When this returns, the event
+    /// outlives the process; see the module's durability section for what outlives a power cut.
+    ///
+    /// # Errors
+    /// [`Error::CannotRecord`] when the disk does not take it: the event is not in the log and the
+    /// run must stop. [`Error::Unrecordable`] when the event would not read back as it is (a
+    /// number that is not finite): nothing is written and the log can go on.
+    pub fn emit(&mut self, event: Event) -> Result<Entry, Error> {
+        let entry = Entry {
+            seq: self.next,
+            at: Timestamp::now(),
+            event,
+        };
+        let line = encode(&entry)?;
+        if self.broken {
+            let cause = io::Error::other("an earlier event went in torn");
+            return Err(self.failed(cause, "the log keeps the events before it"));
+        }
+        if let Err(cause) = write_whole(&mut self.sink, &line) {
+            let cut = self.sink.set_len(self.length).is_ok();
+            self.broken = !cut;
+            let state = if cut {
+                "the log keeps all events before it"
+            } else {
+                "the log keeps all events before it and a torn last line"
+            };
+            return Err(self.failed(cause, state));
+        }
+        self.length += line.len() as u64;
+        self.next += 1;
+        if must_survive_power_cut(&entry.event) {
+            self.sink.sync_data().map_err(|cause| Error::CannotRecord {
+                path: self.path.clone(),
+                seq: entry.seq,
+                cause,
+                state: "the disk did not confirm it",
+            })?;
+        }
+        Ok(entry)
+    }
+
+    /// Events in the log.
+    pub fn len(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the log has no events.
+    pub fn is_empty(&self) -> bool {
+        self.next == 0
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self, cause: io::Error, state: &'static str) -> Error {
+        Error::CannotRecord {
+            path: self.path.clone(),
+            seq: self.next,
+            cause,
+            state,
+        }
+    }
+}
+
+const fn must_survive_power_cut(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunStarted { .. }
+            | Event::Resumed { .. }
+            | Event::TrialFinished { .. }
+            | Event::TrialFailed { .. }
+            | Event::RunFinished { .. }
+    )
+}
+
+/// The line of an entry, proven to read back as the same entry. JSON has no word for a number that
+/// is not finite; `serde_json` writes `null`, which only a reader, much later, would stumble over.
+fn encode(entry: &Entry) -> Result<Vec<u8>, Error> {
+    let refuse = |why: String| Error::Unrecordable {
+        seq: entry.seq,
+        event: name(&entry.event),
+        why,
+    };
+    let mut line = serde_json::to_vec(entry).map_err(|error| refuse(error.to_string()))?;
+    match serde_json::from_slice::<Entry>(&line) {
+        Ok(read) if read == *entry => {}
+        Ok(_) => return Err(refuse("it would read back changed".to_owned())),
+        Err(error) => {
+            return Err(refuse(format!("a number is not finite, or {error}")));
+        }
+    }
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn name(event: &Event) -> String {
+    let tag = serde_json::to_value(event).ok();
+    let tag = tag
+        .as_ref()
+        .and_then(|value| value.get("event"))
+        .and_then(|tag| tag.as_str());
+    tag.unwrap_or("unknown").to_owned()
+}
+
+/// One `write(2)` when the kernel takes it all, which it does on a local disk with room. After a
+/// short write the rest is tried once more, to learn the cause.
+fn write_whole(sink: &mut impl Write, line: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < line.len() {
+        match sink.write(&line[done..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Copies what follows `good` to the end of `<log>.torn`.
+fn keep_torn(path: &Path, good: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom};
+    let mut name = path.as_os_str().to_owned();
+    name.push(".torn");
+    let mut log = File::open(path)?;
+    log.seek(SeekFrom::Start(good))?;
+    let mut copy = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(Path::new(&name))?;
+    io::copy(&mut log, &mut copy)?;
+    copy.write_all(b"\n")?;
+    copy.sync_data()
+}
+
+/// A new file outlives a power cut only when its folder does.
+fn sync_folder(path: &Path) -> Result<(), Error> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    File::open(folder)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|cause| Error::io("sync", folder, cause))
+}
+
+#[cfg(test)]
+mod tests;

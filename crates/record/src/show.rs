@@ -1,0 +1,242 @@
+//! One run as text, for `fslab show`: what ran, how it stands, and what a reader must doubt.
+//!
+//! Numbers of samples are the report's business; this is the run's logbook.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::event::{FailureKind, Ledger};
+use crate::run::{Run, Status, TrialRecord};
+use crate::text::{WIDTH, left, utc, wrap};
+
+/// The run in lines of at most [`WIDTH`] columns.
+pub fn render(run: &Run) -> String {
+    let mut out = String::new();
+    head(&mut out, run);
+    trials(&mut out, run);
+    failures(&mut out, run);
+    evidence(&mut out, run);
+    warnings(&mut out, run);
+    ledger(&mut out, run);
+    if !run.notes.is_empty() {
+        out.push_str("\nNotes\n");
+        for note in &run.notes {
+            wrap(&mut out, "  ", note, 4);
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, run: &Run) {
+    let plan = &run.plan;
+    let resumed = match run.resumed {
+        0 => String::new(),
+        1 => ", resumed once".to_owned(),
+        n => format!(", resumed {n} times"),
+    };
+    let order = format!(
+        "{:?}, {} blocks of {} cells, seed {}",
+        plan.order,
+        plan.blocks,
+        plan.cells.len(),
+        plan.seed
+    );
+    for (label, text) in [
+        ("Run", run.name.clone()),
+        (
+            "Study",
+            format!("{} ({}): {}", plan.study, plan.profile, plan.title),
+        ),
+        ("Order", order.to_lowercase()),
+        ("Target", run.target.clone()),
+        ("Command", run.command.join(" ")),
+        ("Tool", run.tool.clone()),
+        ("Begun", format!("{} UTC{resumed}", utc(run.started_at))),
+        ("State", state(run)),
+    ] {
+        wrap(out, &left(label, 9), &text, 9);
+    }
+}
+
+fn state(run: &Run) -> String {
+    let remaining = run.remaining().len();
+    match &run.closing {
+        Some(end) if remaining == 0 => format!(
+            "whole: {} finished, {} failed, {} skipped; the last process took {:.1} s and {:.1} MiB \
+             at its peak; ended {} UTC",
+            end.finished,
+            end.failed,
+            end.skipped,
+            end.seconds,
+            end.peak_rss as f64 / 1_048_576.0,
+            utc(end.at)
+        ),
+        _ => format!(
+            "not whole: {remaining} of {} trials have still to run",
+            run.trials.len()
+        ),
+    }
+}
+
+fn trials(out: &mut String, run: &Run) {
+    out.push_str("\nTrial Block Status      Seconds Phases  Cell\n");
+    for (slot, record) in run.plan.slots.iter().zip(&run.trials) {
+        let seconds = match record.status {
+            Status::Pending => "-".to_owned(),
+            _ => format!("{:.2}", record.ledger.total),
+        };
+        let lead = format!(
+            "{:>5} {:>5} {:<11} {seconds:>7} {:>6}  ",
+            slot.trial,
+            slot.block,
+            word(record),
+            record.phases.len(),
+        );
+        let indent = lead.chars().count().min(WIDTH / 2);
+        wrap(
+            out,
+            &lead,
+            &run.plan.cells[slot.cell as usize].label(),
+            indent,
+        );
+    }
+}
+
+const fn word(record: &TrialRecord) -> &'static str {
+    match record.status {
+        Status::Pending if record.started_at.is_some() => "torn off",
+        Status::Pending => "to run",
+        Status::Finished => "finished",
+        Status::Failed(FailureKind::Cell, _) => "cannot run",
+        Status::Failed(FailureKind::Trial, _) => "failed",
+        Status::Failed(FailureKind::Interrupted, _) => "interrupted",
+    }
+}
+
+fn failures(out: &mut String, run: &Run) {
+    let mut title = "\nFailures\n";
+    for (trial, record) in run.trials.iter().enumerate() {
+        if let Status::Failed(_, message) = &record.status {
+            out.push_str(std::mem::take(&mut title));
+            wrap(
+                out,
+                "  ",
+                &format!("trial {trial} ({}): {message}", word(record)),
+                4,
+            );
+        }
+    }
+}
+
+fn evidence(out: &mut String, run: &Run) {
+    let all: Vec<_> = (run.trials.iter().enumerate())
+        .flat_map(|(trial, record)| record.evidence.iter().map(move |item| (trial, item)))
+        .collect();
+    let count = |holds| all.iter().filter(|(_, item)| item.holds == holds).count();
+    let summary = format!(
+        "{} items hold, {} do not, {} could not be checked",
+        count(Some(true)),
+        count(Some(false)),
+        count(None)
+    );
+    wrap(out, "\nEvidence: ", &summary, 2);
+    for (trial, item) in all.iter().filter(|(_, item)| item.holds == Some(false)) {
+        let phase = item
+            .phase
+            .as_ref()
+            .map_or_else(String::new, |phase| format!(", {phase}"));
+        let text = format!(
+            "trial {trial}{phase}: {} does not hold: {}",
+            item.name, item.detail
+        );
+        wrap(out, "  ", &text, 4);
+    }
+}
+
+fn warnings(out: &mut String, run: &Run) {
+    let mut trials: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (trial, record) in run.trials.iter().enumerate() {
+        for warning in &record.warnings {
+            trials.entry(warning).or_default().push(trial.to_string());
+        }
+    }
+    if !trials.is_empty() {
+        out.push_str("\nWarnings\n");
+    }
+    for (warning, trials) in trials {
+        wrap(
+            out,
+            "  ",
+            &format!("{warning} (trials {})", trials.join(", ")),
+            4,
+        );
+    }
+}
+
+fn ledger(out: &mut String, run: &Run) {
+    let mut sum = Ledger::default();
+    for record in &run.trials {
+        let spent = &record.ledger;
+        sum.device += spent.device;
+        sum.mkfs += spent.mkfs;
+        sum.mount += spent.mount;
+        sum.wait += spent.wait;
+        sum.workload += spent.workload;
+        sum.umount += spent.umount;
+        sum.total += spent.total;
+    }
+    if sum.total <= 0.0 {
+        return;
+    }
+    out.push_str("\nWhere the time went (all trials that ended)\n");
+    // Device and waiting are parts of the lab's own.
+    for (label, seconds) in [
+        ("mkfs", sum.mkfs),
+        ("mount", sum.mount),
+        ("workload", sum.workload),
+        ("umount", sum.umount),
+        ("fslab's own", sum.own()),
+        ("  device", sum.device),
+        ("  waiting", sum.wait),
+        ("total", sum.total),
+    ] {
+        let share = 100.0 * seconds / sum.total;
+        let _ = writeln!(out, "  {label:<11} {seconds:>10.2} s {share:>6.1} %");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::example;
+
+    fn fits(text: &str) {
+        let long: Vec<&str> = text.lines().filter(|l| l.chars().count() > WIDTH).collect();
+        assert!(long.is_empty(), "{long:?}");
+    }
+
+    #[test]
+    fn a_whole_run() {
+        let text = render(&example::run());
+        fits(&text);
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_run_killed_in_mid_trial_and_resumed() {
+        let mut entries = example::entries();
+        entries.truncate(60);
+        let at = entries[59].at;
+        entries.push(crate::Entry {
+            seq: 60,
+            at,
+            event: Event::Resumed {
+                tool: "fslab".into(),
+            },
+        });
+        let text = render(&Run::fold(&entries).unwrap());
+        fits(&text);
+        insta::assert_snapshot!(text);
+    }
+}
