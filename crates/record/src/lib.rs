@@ -5,10 +5,12 @@ pub mod event;
 #[doc(hidden)]
 pub mod example;
 pub mod folder;
+pub mod index;
 pub mod list;
 pub mod log;
 pub mod run;
 pub mod show;
+pub mod telemetry;
 mod text;
 
 pub use error::Error;
