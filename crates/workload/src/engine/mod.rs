@@ -1,1 +1,235 @@
 //! Engines: which system calls carry the data.
+//!
+//! An engine runs a whole stretch of records in one call, so the dynamic dispatch is paid once a
+//! phase and the loop inside is compiled for its direction, its order and whether latencies are
+//! wanted. The alternative, one virtual `transfer` for each record, would be simpler, but it
+//! cannot hold a queue of requests and its cost would show in the null engine, whose only purpose
+//! is to show what the generator itself costs.
+//!
+//! What a loop does beside its system call: one relaxed load of the stop flags at the top of the
+//! record and one after it (iozone looks at both places, and a record in flight when the flag
+//! rises is not counted), and one relaxed store of its progress into a cache line of its own.
+//! No clock is read unless latencies are asked for; then it is read once a record, because the
+//! end of one record is the begin of the next.
+
+mod control;
+mod latency;
+mod null;
+mod sync;
+mod uring;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use serde::{Deserialize, Serialize};
+
+pub use control::{ABORT, Counter, Flags, STONEWALL};
+pub use latency::Latency;
+pub use null::Null;
+pub use sync::Sync;
+pub use uring::Uring;
+
+use crate::buffer::Buffer;
+
+/// The engines there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// `read`/`write` at the file position, `pread`/`pwrite` for random records.
+    #[default]
+    Sync,
+    /// `io_uring` at a queue depth.
+    IoUring,
+    /// Nothing is transferred: the cost of the generator itself.
+    Null,
+}
+
+impl Kind {
+    /// What this engine can do, known before one is made.
+    pub const fn capabilities(self) -> Capabilities {
+        match self {
+            Kind::Sync => Capabilities {
+                transfers: true,
+                direct: true,
+                max_queue_depth: 1,
+                vectored: false,
+            },
+            Kind::IoUring => Capabilities {
+                transfers: true,
+                direct: true,
+                max_queue_depth: 4096,
+                vectored: false,
+            },
+            Kind::Null => Capabilities {
+                transfers: false,
+                direct: false,
+                max_queue_depth: 4096,
+                vectored: false,
+            },
+        }
+    }
+
+    /// Its name in study files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Sync => "sync",
+            Kind::IoUring => "io_uring",
+            Kind::Null => "null",
+        }
+    }
+}
+
+/// What an engine can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Bytes really move.
+    pub transfers: bool,
+    /// It works on files opened with O_DIRECT.
+    pub direct: bool,
+    /// Most requests in flight.
+    pub max_queue_depth: u32,
+    /// One request may hold several buffers.
+    pub vectored: bool,
+}
+
+/// Where the data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// In which order the records of a file are visited.
+#[derive(Clone, Copy, Debug)]
+pub enum Order<'a> {
+    /// 0, 1, 2 ... up to this many.
+    Sequential(u64),
+    /// As these record numbers say.
+    Random(&'a [u32]),
+}
+
+impl Order<'_> {
+    /// Number of records.
+    pub const fn records(&self) -> u64 {
+        match self {
+            Order::Sequential(n) => *n,
+            Order::Random(order) => order.len() as u64,
+        }
+    }
+
+    /// The record number at position `i`, which must be below [`Order::records`].
+    #[inline]
+    pub fn at(&self, i: u64) -> u64 {
+        match self {
+            Order::Sequential(_) => i,
+            Order::Random(order) => u64::from(order[i as usize]),
+        }
+    }
+}
+
+/// What one child has to do in one phase.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The open file. Sequential jobs of the sync engine begin at its position.
+    pub file: BorrowedFd<'a>,
+    /// Read or write.
+    pub direction: Direction,
+    /// Bytes of a record.
+    pub record: usize,
+    /// Which records.
+    pub order: Order<'a>,
+    /// The flags to look at.
+    pub flags: &'a Flags,
+    /// Where to show how many records are done.
+    pub done: &'a Counter,
+}
+
+/// How far a call of [`Engine::run`] came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Records completed before any of the watched flags rose.
+    pub counted: u64,
+    /// Position in the order after the last record that was transferred, counted or not.
+    pub position: u64,
+    /// Short transfers that were continued.
+    pub short: u64,
+    /// A watched flag was up before the last record was begun.
+    pub stopped: bool,
+}
+
+/// A system call that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// Bytes of whole records transferred before.
+    pub transferred: u64,
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// A way to carry data.
+pub trait Engine {
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Transfers the records of `job` from position `from` of its order on, until the end or
+    /// until a flag of `watch` is up. Nothing is in flight when it returns.
+    fn run(
+        &mut self,
+        job: &Job<'_>,
+        from: u64,
+        watch: u32,
+        latency: Option<&mut Latency>,
+    ) -> Result<Run, Failure>;
+}
+
+/// Makes an engine in the thread that will use it. `buffer` holds `queue_depth` records.
+pub fn make(
+    kind: Kind,
+    queue_depth: u32,
+    record: usize,
+    buffer: Buffer,
+) -> io::Result<Box<dyn Engine>> {
+    Ok(match kind {
+        Kind::Sync => Box::new(Sync::new(buffer)),
+        Kind::IoUring => Box::new(Uring::new(queue_depth, record, buffer)?),
+        Kind::Null => Box::new(Null),
+    })
+}
+
+/// Finishes a transfer that the kernel cut short after `done` bytes; the cold path of all engines.
+#[cold]
+fn finish_short(
+    file: BorrowedFd<'_>,
+    direction: Direction,
+    buffer: &mut [u8],
+    mut done: usize,
+    offset: u64,
+) -> io::Result<()> {
+    while done < buffer.len() {
+        let at = offset + done as u64;
+        let moved = match direction {
+            Direction::Read => rustix::io::pread(file, &mut buffer[done..], at),
+            Direction::Write => rustix::io::pwrite(file, &buffer[done..], at),
+        };
+        match moved {
+            Ok(0) if direction == Direction::Read => {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    format!("the file ends at byte {at}"),
+                ));
+            }
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => done += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
