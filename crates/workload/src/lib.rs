@@ -1,10 +1,13 @@
 //! Native workloads and the engines that carry their I/O.
 
+pub mod buffer;
 pub mod clock;
+pub mod direct;
 pub mod engine;
 pub mod error;
 pub mod observe;
 pub mod phase;
+pub mod residency;
 pub mod syncfs;
 pub mod throughput;
 pub mod tree;

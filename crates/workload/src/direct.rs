@@ -1,0 +1,123 @@
+//! What O_DIRECT demands of a directory's filesystem, asked before anything runs.
+//!
+//! `statx(STATX_DIOALIGN)` (Linux 6.1) says it exactly. Filesystems that do not answer (btrfs
+//! before 6.14, network filesystems) get the device's logical block size, and where there is no
+//! one device, the filesystem's block size, which is never too small.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, OFlags, StatxFlags, statx};
+use serde::Serialize;
+
+use crate::Error;
+
+/// Alignments of direct I/O.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Alignment {
+    /// Of buffers in memory, bytes.
+    pub memory: u32,
+    /// Of offsets and lengths in the file, bytes.
+    pub offset: u32,
+    /// Who said so: `statx`, `logical_block_size` or `statfs`.
+    pub source: &'static str,
+}
+
+/// Asks what direct I/O needs of files in `dir`, and whether it is possible at all.
+pub fn alignment(dir: &Path) -> Result<Alignment, Error> {
+    let unsupported = |reason: &str| Error::Unsupported {
+        what: "O_DIRECT",
+        path: dir.to_owned(),
+        reason: format!("{reason}; run without direct, or name a target on another filesystem"),
+    };
+    let probe = probe_file(dir).map_err(|e| match e.raw_os_error() {
+        Some(libc::EINVAL) => unsupported("the filesystem refuses it at open"),
+        _ => Error::io("create a file in", dir)(e),
+    })?;
+    let stat = statx(probe.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+        .map_err(|e| Error::io("examine", dir)(e.into()))?;
+    if stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0 {
+        if stat.stx_dio_offset_align == 0 {
+            return Err(unsupported("the filesystem says that it has none"));
+        }
+        return Ok(Alignment {
+            memory: stat.stx_dio_mem_align.max(1),
+            offset: stat.stx_dio_offset_align,
+            source: "statx",
+        });
+    }
+    if let Some(size) = logical_block_size(stat.stx_dev_major, stat.stx_dev_minor) {
+        return Ok(Alignment {
+            memory: size,
+            offset: size,
+            source: "logical_block_size",
+        });
+    }
+    let size = rustix::fs::fstatfs(&probe)
+        .map_err(|e| Error::io("examine", dir)(e.into()))?
+        .f_bsize as u32;
+    Ok(Alignment {
+        memory: size,
+        offset: size,
+        source: "statfs",
+    })
+}
+
+/// A file in `dir` opened with O_DIRECT that leaves no name behind.
+fn probe_file(dir: &Path) -> io::Result<File> {
+    let direct = OFlags::DIRECT.bits() as i32;
+    let unnamed = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(direct | OFlags::TMPFILE.bits() as i32)
+        .open(dir);
+    match unnamed {
+        Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+        other => return other,
+    }
+    let path: PathBuf = dir.join(format!("iozone.DUMMY.probe.{}", std::process::id()));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .custom_flags(direct)
+        .open(&path);
+    let removed = std::fs::remove_file(&path);
+    let file = file?;
+    removed?;
+    Ok(file)
+}
+
+/// From sysfs, for a whole disk or a partition.
+fn logical_block_size(dev_major: u32, dev_minor: u32) -> Option<u32> {
+    let device = PathBuf::from(format!("/sys/dev/block/{dev_major}:{dev_minor}"));
+    ["queue", "../queue"].iter().find_map(|queue| {
+        let text = std::fs::read_to_string(device.join(queue).join("logical_block_size")).ok()?;
+        text.trim().parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_accepts_what_the_alignment_says_and_the_probe_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = alignment(dir.path()).unwrap();
+        assert!(
+            found.offset.is_power_of_two() && found.offset <= 65_536,
+            "{found:?}"
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_filesystem_without_direct_io_is_named() {
+        let error = alignment(Path::new("/proc")).unwrap_err().to_string();
+        assert!(error.contains("/proc"), "{error}");
+    }
+}

@@ -1,0 +1,235 @@
+//! One child in one test: iozone's thread_write_test, thread_read_test and their kin.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use super::files::Files;
+use super::gate::Ticket;
+use super::options::{Options, Test};
+use crate::buffer::Buffer;
+use crate::clock::{Cpu, now_ns};
+use crate::engine::{ABORT, Counter, Engine, Failure, Flags, Job, Latency, Order, STONEWALL};
+use crate::{Error, error};
+
+/// Makes a child's engine, in the child. Tests put slow and failing ones here.
+pub(super) type Maker<'a> =
+    &'a (dyn Fn(u32, Buffer) -> io::Result<Box<dyn Engine>> + std::marker::Sync);
+
+/// What a child needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) options: &'a Options,
+    pub(super) test: Test,
+    pub(super) child: u32,
+    pub(super) files: &'a Files,
+    pub(super) order: &'a [u32],
+    pub(super) alignment: usize,
+    pub(super) flags: &'a Flags,
+    pub(super) done: &'a Counter,
+    pub(super) maker: Maker<'a>,
+}
+
+impl Task<'_> {
+    fn job<'a>(&'a self, file: &'a File) -> Job<'a> {
+        Job {
+            file: file.as_fd(),
+            direction: self.test.direction(),
+            record: self.options.record as usize,
+            order: if self.test.is_random() {
+                Order::Random(self.order)
+            } else {
+                Order::Sequential(self.options.records())
+            },
+            flags: self.flags,
+            done: self.done,
+        }
+    }
+}
+
+/// What a child has done. Times are CLOCK_MONOTONIC nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ended {
+    /// BEGIN seen, and end of clock (a): freeze, or end of the last thing inside.
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    /// Its last fsync is done, wherever that lies.
+    pub(super) fsync_ns: u64,
+    /// As iozone's child exits: file fsynced (without -c) and closed.
+    pub(super) exit_ns: u64,
+    /// Records inside clock (a), and all.
+    pub(super) counted: u64,
+    pub(super) transferred: u64,
+    pub(super) short: u64,
+    pub(super) cpu: Cpu,
+    pub(super) latency: Option<Latency>,
+}
+
+/// The whole life of a child. An error raises ABORT, so that the others stop as well.
+pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<Ended, Error> {
+    let result = prepare(task).and_then(|(file, mut engine)| {
+        let latency = task.options.latency.then(Latency::default);
+        ticket.wait();
+        Work { task, latency }.run(file, engine.as_mut())
+    });
+    if result.is_err() {
+        task.flags.raise(ABORT);
+    }
+    result
+}
+
+/// File open, engine and buffer made and touched: all before READY.
+fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
+    let file = task.files.open(task.child, task.test)?;
+    let record = task.options.record as usize;
+    let len = record * task.options.queue_depth as usize;
+    let buffer = if task.options.engine.capabilities().transfers {
+        Buffer::for_child(task.child, record, len, task.alignment)
+    } else {
+        Buffer::for_child(0, 1024, 0, 1)
+    };
+    let engine = (task.maker)(task.child, buffer).map_err(|source| Error::Unsupported {
+        what: task.options.engine.name(),
+        path: task.options.dir.clone(),
+        reason: format!(
+            "{source}; see kernel.io_uring_disabled and the limit of locked memory (ulimit -l), \
+             or take engine sync"
+        ),
+    })?;
+    Ok((file, engine))
+}
+
+struct Work<'a> {
+    task: &'a Task<'a>,
+    latency: Option<Latency>,
+}
+
+impl Work<'_> {
+    /// From BEGIN to the exit.
+    ///
+    /// Where the stop flag rises differs in iozone and is kept: in initial write and random write
+    /// before the optional fsync and close, in rewrite and the reads after them.
+    fn run(mut self, file: File, engine: &mut dyn Engine) -> Result<Ended, Error> {
+        let Task {
+            options,
+            test,
+            flags,
+            ..
+        } = *self.task;
+        let cpu = Cpu::thread();
+        let mut ended = Ended {
+            begin_ns: now_ns(),
+            ..Ended::default()
+        };
+        let frozen = self.transfer(&file, engine, &mut ended)?;
+        if test.completes_after_stonewall() {
+            self.raise_stonewall();
+        }
+        let mut file = Some(file);
+        if options.include_fsync {
+            self.fsync(file.as_ref(), &mut ended)?;
+        }
+        if options.include_close {
+            file = None;
+        }
+        if !frozen {
+            ended.end_ns = now_ns();
+        }
+        if !test.completes_after_stonewall() {
+            self.raise_stonewall();
+        }
+        if !options.include_close {
+            self.fsync(file.as_ref(), &mut ended)?;
+            drop(file);
+        }
+        ended.exit_ns = now_ns();
+        if options.include_close && !options.include_fsync && !flags.up(ABORT) {
+            // iozone never syncs here; clock (b) still needs the file on the device.
+            let again = self.task.files.open(self.task.child, Test::Read)?;
+            self.fsync(Some(&again), &mut ended)?;
+        }
+        ended.cpu = Cpu::thread() - cpu;
+        ended.latency = self.latency;
+        Ok(ended)
+    }
+
+    /// The records. True when the result was frozen by the stonewall before they were all done.
+    fn transfer(
+        &mut self,
+        file: &File,
+        engine: &mut dyn Engine,
+        ended: &mut Ended,
+    ) -> Result<bool, Error> {
+        let task = self.task;
+        let Task { options, test, .. } = *task;
+        let job = task.job(file);
+        let watch = if options.stonewall {
+            STONEWALL | ABORT
+        } else {
+            ABORT
+        };
+        let run = engine
+            .run(&job, 0, watch, self.latency.as_mut())
+            .map_err(|f| self.failed(f, 0))?;
+        ended.counted = run.counted;
+        ended.transferred = run.position;
+        ended.short = run.short;
+        if !run.stopped || !test.completes_after_stonewall() || self.task.flags.up(ABORT) {
+            return Ok(false);
+        }
+        if options.include_fsync {
+            self.fsync(Some(file), ended)?;
+        }
+        ended.end_ns = now_ns();
+        let rest = engine
+            .run(&job, run.position, ABORT, None)
+            .map_err(|f| self.failed(f, run.position))?;
+        ended.transferred = rest.position;
+        ended.short += rest.short;
+        Ok(true)
+    }
+
+    fn raise_stonewall(&self) {
+        if self.task.options.stonewall {
+            self.task.flags.raise(STONEWALL);
+        }
+    }
+
+    /// A phase that is to end early waits for no disk.
+    fn fsync(&self, file: Option<&File>, ended: &mut Ended) -> Result<(), Error> {
+        let transfers = self.task.options.engine.capabilities().transfers;
+        if let Some(file) = file
+            && transfers
+            && !self.task.flags.up(ABORT)
+        {
+            let bytes = ended.transferred * self.task.options.record;
+            file.sync_all()
+                .map_err(|source| self.io_error("fsync", source, bytes))?;
+        }
+        ended.fsync_ns = now_ns();
+        Ok(())
+    }
+
+    fn failed(&self, failure: Failure, from: u64) -> Error {
+        let what = match self.task.test.direction() {
+            crate::engine::Direction::Read => "read",
+            crate::engine::Direction::Write => "write",
+        };
+        tracing::debug!(offset = failure.offset, "{what} failed: {}", failure.source);
+        let written = from * self.task.options.record + failure.transferred;
+        self.io_error(what, failure.source, written)
+    }
+
+    fn io_error(&self, what: &'static str, source: io::Error, written: u64) -> Error {
+        let path = self.task.files.path(self.task.child);
+        if error::is_no_space(&source) {
+            return Error::NoSpace {
+                phase: self.task.test.name().into(),
+                path: path.to_owned(),
+                written,
+                asked: self.task.options.file_bytes(),
+            };
+        }
+        Error::io(what, path)(source)
+    }
+}

@@ -1,0 +1,194 @@
+//! What shows that the numbers mean what they say, and what warns that they may not.
+
+use std::io;
+
+use super::options::{Options, Test, total_ram};
+use crate::Evidence;
+use crate::engine::Direction;
+use crate::residency::Residency;
+
+/// What a reader must know before the first test has run.
+pub(super) fn warnings(options: &Options) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let rest = options.size % options.record;
+    if rest != 0 {
+        warnings.push(format!(
+            "size {} is not a multiple of record {}: the last {rest} bytes of each file are not \
+             transferred, as in iozone",
+            options.size, options.record
+        ));
+    }
+    let working_set = options.file_bytes() * u64::from(options.threads);
+    let ratio = working_set as f64 / total_ram() as f64;
+    let reads = options
+        .tests
+        .iter()
+        .any(|t| t.direction() == Direction::Read);
+    if reads && !options.direct && options.engine.capabilities().transfers && ratio < 2.0 {
+        warnings.push(format!(
+            "buffered reads of {working_set} bytes, {ratio:.2} of the memory (less than 2): {}",
+            if options.cold_reads {
+                "each read test begins cold, but its own readahead stays in memory"
+            } else {
+                "they come from the page cache, not from the device"
+            }
+        ));
+    }
+    if !options.engine.capabilities().transfers {
+        warnings.push("engine null moves no data: rates show the generator alone".into());
+    }
+    warnings
+}
+
+/// What the observer said of dropping the caches.
+pub(super) fn cold(
+    answer: io::Result<Evidence>,
+    test: Test,
+    warnings: &mut Vec<String>,
+) -> Evidence {
+    let evidence = answer.unwrap_or_else(|error| Evidence {
+        name: "cold_cache".into(),
+        holds: Some(false),
+        detail: format!("the caches could not be dropped: {error}"),
+    });
+    if evidence.holds != Some(true) {
+        warnings.push(format!(
+            "{}: cold reads were asked for, but {}",
+            test.name(),
+            evidence.detail
+        ));
+    }
+    evidence
+}
+
+/// The page cache as a read test found it. It always holds, being a statement of what was; unless
+/// cold reads were asked for and the cache was not.
+pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> Option<Evidence> {
+    if !options.engine.capabilities().transfers {
+        return None;
+    }
+    let (holds, detail) = match before {
+        Ok(seen) => (
+            Some(!options.cold_reads || seen.resident == 0),
+            format!(
+                "{}: {} of {} pages resident, {} dirty",
+                seen.state(),
+                seen.resident,
+                seen.pages,
+                seen.dirty
+            ),
+        ),
+        Err(error) => (None, format!("the page cache could not be asked: {error}")),
+    };
+    Some(Evidence {
+        name: "cache_state".into(),
+        holds,
+        detail,
+    })
+}
+
+/// Whether O_DIRECT kept the files out of the page cache: no more pages after than before, and
+/// none seen in between (a fallback to buffered I/O may drop its pages again).
+pub(super) fn direct(
+    options: &Options,
+    before: &io::Result<Residency>,
+    most: Option<u64>,
+    after: &io::Result<Residency>,
+) -> Option<Evidence> {
+    if !options.direct || !options.engine.capabilities().direct {
+        return None;
+    }
+    let (holds, detail) = match (before, after) {
+        (Ok(before), Ok(after)) => (
+            Some(after.resident.max(most.unwrap_or(0)) <= before.resident),
+            format!(
+                "pages resident: {} before, {} after, at most {} of the first file seen during \
+                 the phase",
+                before.resident,
+                after.resident,
+                most.map_or("none".into(), |n| n.to_string())
+            ),
+        ),
+        (Err(error), _) | (_, Err(error)) => {
+            (None, format!("the page cache could not be asked: {error}"))
+        }
+    };
+    Some(Evidence {
+        name: "direct_io_honoured".into(),
+        holds,
+        detail,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[allow(clippy::unnecessary_wraps)] // as the code under test takes it
+    fn pages(resident: u64) -> io::Result<Residency> {
+        Ok(Residency {
+            resident,
+            dirty: 0,
+            pages: 100,
+        })
+    }
+
+    #[test]
+    fn growth_of_the_cache_or_a_peak_in_between_denies_direct_io() {
+        let mut options = Options::new("/nowhere");
+        assert!(direct(&options, &pages(0), None, &pages(0)).is_none());
+        options.direct = true;
+        let holds = |before, most, after| {
+            direct(&options, &pages(before), most, &pages(after))
+                .unwrap()
+                .holds
+        };
+        assert_eq!(holds(0, Some(0), 0), Some(true));
+        assert_eq!(holds(5, None, 5), Some(true));
+        assert_eq!(holds(0, None, 1), Some(false));
+        assert_eq!(holds(0, Some(9), 0), Some(false));
+        let asked = direct(&options, &pages(0), None, &Err(io::ErrorKind::Other.into()));
+        assert_eq!(asked.unwrap().holds, None);
+    }
+
+    #[test]
+    fn a_cold_read_that_is_warm_does_not_hold_and_warns() {
+        let mut options = Options::new("/nowhere");
+        let warm = cache_state(&options, &pages(100)).unwrap();
+        assert_eq!(warm.holds, Some(true));
+        assert_eq!(warm.detail, "warm: 100 of 100 pages resident, 0 dirty");
+        options.cold_reads = true;
+        assert_eq!(cache_state(&options, &pages(1)).unwrap().holds, Some(false));
+        assert_eq!(cache_state(&options, &pages(0)).unwrap().holds, Some(true));
+        let mut warnings = Vec::new();
+        let said = cold(
+            Err(io::ErrorKind::PermissionDenied.into()),
+            Test::Read,
+            &mut warnings,
+        );
+        assert_eq!(said.holds, Some(false));
+        assert_eq!(
+            warnings,
+            [
+                "read: cold reads were asked for, but the caches could not be dropped: permission denied"
+            ]
+        );
+    }
+
+    #[test]
+    fn warns_of_remainders_small_working_sets_and_the_null_engine() {
+        let mut options = Options::new("/nowhere");
+        (options.size, options.record) = (10_000, 4096);
+        let both = warnings(&options);
+        assert!(
+            both[0].contains("the last 1808 bytes of each file"),
+            "{both:?}"
+        );
+        assert!(both[1].contains("come from the page cache"), "{both:?}");
+        options.tests = vec![Test::InitialWrite];
+        options.size = 8192;
+        assert!(warnings(&options).is_empty());
+        options.engine = crate::engine::Kind::Null;
+        assert_eq!(warnings(&options).len(), 1);
+    }
+}

@@ -1,0 +1,290 @@
+//! The parent of one test: starts the children, waits, and adds up.
+
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use super::child::{self, Ended, Maker, Task};
+use super::files::Files;
+use super::gate::Gate;
+use super::numbers::{self, Share, effective_seconds};
+use super::options::{Options, Test};
+use crate::clock::{Cpu, now_ns, seconds};
+use crate::engine::{ABORT, Counter, Flags, Latency};
+use crate::residency::Residency;
+use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport};
+
+/// How often the parent looks around: for an interrupt, and to show progress.
+const TICK: Duration = Duration::from_millis(200);
+
+/// One test.
+pub(super) struct Phase<'a> {
+    pub(super) options: &'a Options,
+    pub(super) test: Test,
+    pub(super) files: &'a Files,
+    pub(super) order: &'a [u32],
+    pub(super) alignment: usize,
+    pub(super) maker: Maker<'a>,
+    pub(super) observer: &'a dyn Observer,
+    /// Records done and asked in the whole workload before this phase, for progress.
+    pub(super) steps: (u64, u64),
+}
+
+/// What the children and the parent saw of it.
+pub(super) struct Seen {
+    /// The parent's start time.
+    pub(super) begin_ns: u64,
+    /// The children's accounts, by number.
+    pub(super) children: Vec<Ended>,
+    /// Most pages of child 0's file seen in the page cache while it ran under O_DIRECT.
+    pub(super) most_resident: Option<u64>,
+    /// CPU time of the parent in the phase.
+    pub(super) cpu: Cpu,
+}
+
+struct Shared {
+    gate: Gate,
+    flags: Flags,
+    done: Vec<Counter>,
+}
+
+impl Phase<'_> {
+    /// Runs it. All children have been joined when this returns, in whatever way.
+    pub(super) fn run(&self) -> Result<Seen, Error> {
+        let threads = self.options.threads;
+        let shared = Shared {
+            gate: Gate::default(),
+            flags: Flags::default(),
+            done: (0..threads).map(|_| Counter::default()).collect(),
+        };
+        let cpu = Cpu::thread();
+        std::thread::scope(|scope| {
+            let mut refused = None;
+            let mut children = Vec::new();
+            for child in 0..threads {
+                match self.start(scope, &shared, child) {
+                    Ok(handle) => children.push(handle),
+                    Err(source) => {
+                        shared.flags.raise(ABORT);
+                        refused = Some(Error::io("start a thread for", self.files.path(child))(
+                            source,
+                        ));
+                        break;
+                    }
+                }
+            }
+            let (begin_ns, most_resident, cancelled) = self.watch(&shared, children.len() as u32);
+            let ended = self.join(children, refused, cancelled)?;
+            Ok(Seen {
+                begin_ns,
+                children: ended,
+                most_resident,
+                cpu: Cpu::thread() - cpu,
+            })
+        })
+    }
+
+    fn start<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        shared: &'scope Shared,
+        child: u32,
+    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
+    where
+        'env: 'scope,
+    {
+        let task = Task {
+            options: self.options,
+            test: self.test,
+            child,
+            files: self.files,
+            order: self.order,
+            alignment: self.alignment,
+            flags: &shared.flags,
+            done: &shared.done[child as usize],
+            maker: self.maker,
+        };
+        let ticket = shared.gate.ticket();
+        Builder::new()
+            .name(format!("{}-{child}", self.test.name()))
+            .spawn_scoped(scope, move || child::live(&task, ticket))
+    }
+
+    /// From READY to the last exit: the start time, the most resident pages, and whether someone
+    /// asked to stop.
+    fn watch(&self, shared: &Shared, children: u32) -> (u64, Option<u64>, bool) {
+        let mut cancelled = false;
+        while !cancelled && !shared.gate.all_ready(children, TICK) {
+            cancelled = self.cancel_if_asked(shared);
+        }
+        let begin_ns = shared.gate.open();
+        let mut most = None;
+        while !shared.gate.all_gone(children, TICK) {
+            cancelled = cancelled || self.cancel_if_asked(shared);
+            self.show(shared);
+            if self.options.direct {
+                let now = crate::residency::of_path(self.files.path(0)).ok();
+                most = most.max(now.map(|r: Residency| r.resident));
+            }
+        }
+        (begin_ns, most, cancelled)
+    }
+
+    fn cancel_if_asked(&self, shared: &Shared) -> bool {
+        let asked = self.observer.cancelled();
+        if asked {
+            shared.flags.raise(ABORT);
+        }
+        asked
+    }
+
+    fn show(&self, shared: &Shared) {
+        let records: u64 = shared.done.iter().map(Counter::get).sum();
+        self.observer.progress(&Progress {
+            phase: self.test.name().into(),
+            bytes: records * self.options.record,
+            bytes_total: self.options.file_bytes() * u64::from(self.options.threads),
+            steps: self.steps.0 + records,
+            steps_total: self.steps.1,
+        });
+    }
+
+    /// Takes in the children. A real error outranks an interrupt, which outranks nothing.
+    fn join(
+        &self,
+        children: Vec<ScopedJoinHandle<'_, Result<Ended, Error>>>,
+        refused: Option<Error>,
+        cancelled: bool,
+    ) -> Result<Vec<Ended>, Error> {
+        let mut ended = Vec::new();
+        let mut error = refused;
+        for (number, child) in children.into_iter().enumerate() {
+            match child.join() {
+                Ok(Ok(child)) => ended.push(child),
+                Ok(Err(e)) => error = error.or(Some(e)),
+                Err(panic) => {
+                    let defect = Error::Defect {
+                        phase: self.test.name().into(),
+                        what: format!("child {number}"),
+                        reason: last_words(panic.as_ref()),
+                    };
+                    error = error.or(Some(defect));
+                }
+            }
+        }
+        match error {
+            Some(error) => Err(error),
+            None if cancelled => Err(Error::Interrupted {
+                phase: self.test.name().into(),
+            }),
+            None => Ok(ended),
+        }
+    }
+}
+
+fn last_words(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+        .to_owned()
+}
+
+/// The report of a phase, from what was seen and the time `syncfs` ended after it.
+///
+/// `seconds` and clock (a) are the longest child's; the rate (a) is iozone's children's figure, a
+/// sum of rates, and therefore not bytes / seconds. Rates (b) and (c) are all bytes that were
+/// transferred over the time from release to the end of the last fsync, or of syncfs.
+pub(super) fn report(options: &Options, test: Test, seen: &Seen, sync_ns: u64) -> PhaseReport {
+    let record = options.record;
+    let threads: Vec<ThreadReport> = (0..)
+        .zip(&seen.children)
+        .map(|(number, child)| thread_report(number, child, record))
+        .collect();
+    let latest = |of: fn(&Ended) -> u64| seen.children.iter().map(of).max().unwrap_or_default();
+    let parent = seconds(seen.begin_ns, latest(|c| c.exit_ns));
+    let shares: Vec<Share> = threads
+        .iter()
+        .map(|t| Share {
+            bytes: t.bytes,
+            seconds: t.seconds,
+        })
+        .collect();
+    let mut figures = numbers::figures(&shares, parent);
+    if let Some(latency) = merged_latency(&seen.children) {
+        figures.extend(latency.figures());
+    }
+    let longest = threads.iter().map(|t| t.seconds).fold(0.0, f64::max);
+    let transferred: u64 = threads.iter().map(|t| t.bytes_transferred).sum();
+    let clock_seconds = Clocks {
+        original: Some(longest),
+        fsync: Some(seconds(seen.begin_ns, latest(|c| c.fsync_ns))),
+        syncfs: Some(seconds(seen.begin_ns, sync_ns)),
+    };
+    let rate = |clock: Option<f64>| clock.map(|s| transferred as f64 / effective_seconds(s));
+    let mut cpu = seen.cpu;
+    seen.children.iter().for_each(|c| cpu += c.cpu);
+    PhaseReport {
+        name: test.name().into(),
+        bytes_asked: options.file_bytes() * u64::from(options.threads),
+        bytes: threads.iter().map(|t| t.bytes).sum(),
+        bytes_transferred: transferred,
+        operations: threads.iter().map(|t| t.operations).sum(),
+        short_operations: seen.children.iter().map(|c| c.short).sum(),
+        seconds: longest,
+        clock_seconds,
+        user_seconds: cpu.user,
+        system_seconds: cpu.system,
+        bytes_per_s: Clocks {
+            original: figures.get("children").copied(),
+            fsync: rate(clock_seconds.fsync),
+            syncfs: rate(clock_seconds.syncfs),
+        },
+        figures,
+        threads,
+        ..PhaseReport::default()
+    }
+}
+
+fn thread_report(thread: u32, child: &Ended, record: u64) -> ThreadReport {
+    let share = Share {
+        bytes: child.counted * record,
+        seconds: effective_seconds(seconds(child.begin_ns, child.end_ns)),
+    };
+    ThreadReport {
+        thread,
+        bytes: share.bytes,
+        bytes_transferred: child.transferred * record,
+        operations: child.counted,
+        seconds: share.seconds,
+        bytes_per_s: share.rate(),
+    }
+}
+
+fn merged_latency(children: &[Ended]) -> Option<Latency> {
+    let mut all: Option<Latency> = None;
+    for latency in children.iter().filter_map(|c| c.latency.as_ref()) {
+        match &mut all {
+            Some(all) => all.merge(latency),
+            None => all = Some(latency.clone()),
+        }
+    }
+    all
+}
+
+/// Rests for `time`, looking around now and then; an error when asked to stop.
+pub(super) fn rest(time: Duration, observer: &dyn Observer, phase: Test) -> Result<(), Error> {
+    let end = now_ns() + time.as_nanos() as u64;
+    loop {
+        if observer.cancelled() {
+            return Err(Error::Interrupted {
+                phase: phase.name().into(),
+            });
+        }
+        let left = Duration::from_nanos(end.saturating_sub(now_ns()));
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(TICK));
+    }
+}
