@@ -1,7 +1,50 @@
 //! Study files and what they expand to.
+//!
+//! A study is a TOML file: a question, the factors it varies, the workloads it measures, the tables
+//! it prints. [`Study::load`] reads one, [`plan`] expands it to a [`Plan`]: every cell, every trial
+//! in its order, with nothing left to decide. A plan is a plain value; it goes into the run's log
+//! before anything is touched, so that a killed run needs neither its study file nor the code that
+//! expanded it.
+//!
+//! The path of a value: `document` reads files and lays each upon those it includes; a profile is
+//! laid upon that; the command line (`overrides`) edits the result; `validate` checks it; `expand`
+//! makes cells of it. All of them work on `node`s, values that remember where they were written,
+//! because the one thing a user needs from `0 is not a thread count` is the line to change, and
+//! that line may be in an included file or an argument. Deserialising each file with serde and
+//! merging structs was rejected: positions are lost, and "absent" cannot be told from "default".
+//!
+//! What a file may hold is declared once, by the types of [`mod@file`] and [`model`]: their
+//! generated JSON schema is both the published one and what files are checked against, so the two
+//! cannot differ. Rules between values (a record that must be a multiple of 512, a working set that
+//! must fit) are code, in `rules` and `fits`.
+//!
+//! A study file by path may come from anyone: sizes, depths, includes, cells and trials are
+//! bounded, and no input may panic.
 
+mod builtin;
+mod check;
+mod document;
+mod error;
+pub mod estimate;
+mod expand;
+pub mod file;
+mod filter;
+mod fits;
+pub mod footprint;
 pub mod model;
+mod nearest;
+mod node;
+pub mod order;
+mod overrides;
+mod planner;
+pub mod render;
+mod rules;
+pub mod schema;
 pub mod units;
+mod validate;
 
+pub use error::{Error, Origin, Problem};
 pub use model::*;
+pub use overrides::Overrides;
+pub use planner::{BASE, Study, plan};
 pub use units::Bytes;

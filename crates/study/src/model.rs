@@ -34,6 +34,7 @@ pub enum FilesystemKind {
 #[serde(deny_unknown_fields)]
 pub struct FilesystemVariant {
     /// The family: which mkfs and which mount type.
+    #[schemars(title = "filesystem family")]
     pub kind: FilesystemKind,
     /// Extra arguments of mkfs, one word each, before the device.
     #[serde(default)]
@@ -62,12 +63,16 @@ pub enum EngineName {
 /// Parameters of `throughput` (iozone -t). Letters in brackets are iozone's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "iozone's switches, one each")]
 pub struct ThroughputSpec {
     /// Children (-t), 1..=1024.
+    #[schemars(title = "thread count", range(min = 1, max = 1024))]
     pub threads: u32,
     /// Bytes of each child's file (-s).
+    #[schemars(title = "file size", extend("minimum" = 1024, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
     /// Bytes of a record (-r), 1 KiB..=16 MiB.
+    #[schemars(title = "record size", extend("minimum" = 1024, "maximum" = 16 << 20))]
     pub record: Bytes,
     /// O_DIRECT on every open (-I).
     pub direct: bool,
@@ -78,10 +83,13 @@ pub struct ThroughputSpec {
     /// Stop counting when the first child finishes (off is -x).
     pub stonewall: bool,
     /// The I/O engine.
+    #[schemars(title = "I/O engine")]
     pub engine: EngineName,
     /// Requests in flight for each child, 1..=4096; more than 1 needs `io_uring`.
+    #[schemars(title = "queue depth", range(min = 1, max = 4096))]
     pub queue_depth: u32,
     /// Seconds of rest after the sync that follows every test (iozone: 2).
+    #[schemars(title = "number of seconds", range(min = 0.0, max = 3600.0))]
     pub settle_seconds: f64,
     /// Drop and prove cold before each read test (iozone: no).
     pub cold_reads: bool,
@@ -110,20 +118,26 @@ impl Default for ThroughputSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct TreeSpec {
     /// Trees created first (-i), 1..=1000.
+    #[schemars(title = "number of trees", range(min = 1, max = 1000))]
     pub initial: u32,
     /// Random operations after them (-r), 0..=100000.
+    #[schemars(title = "number of operations", range(min = 0, max = 100_000))]
     pub runs: u32,
     /// Bytes of one read or write (-b).
+    #[schemars(title = "buffer size", extend("minimum" = 512, "maximum" = 64 << 20))]
     pub buffer: Bytes,
     /// Share of the data sets' files to keep, 0 < scale <= 1; shapes stay, counts shrink.
+    #[schemars(title = "share", range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub scale: f64,
     /// Folder with compilebench's four original `dataset-*` files (-s); none: the generator.
+    #[schemars(title = "folder")]
     pub sources: Option<String>,
     /// Sync inside each random operation's clock and drop caches before it (off is -n).
     pub sync: bool,
     /// Reproduce compilebench's append mode and dictionary quirks.
     pub compat: bool,
     /// Seed of the generated data sets (the operation sequence has compilebench's own, 555).
+    #[schemars(title = "seed")]
     pub dataset_seed: u64,
 }
 
@@ -167,8 +181,13 @@ impl WorkloadSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceSpec {
     /// Size of a loop image; a real device is used whole unless `limit_size`.
+    #[schemars(title = "device size", extend("minimum" = 16 << 20, "maximum" = 1_u64 << 46))]
     pub size: Bytes,
     /// Readahead in 512-byte sectors (`blockdev --setra`); none: what the kernel gives.
+    #[schemars(
+        title = "readahead in 512-byte sectors",
+        range(min = 0, max = 2_097_152)
+    )]
     pub readahead: Option<u32>,
     /// Discard the whole device before mkfs, so that each trial sees a fresh disk.
     pub discard: bool,
@@ -251,15 +270,21 @@ pub struct Trial {
 #[serde(deny_unknown_fields)]
 pub struct RowSpec {
     /// Phase, in the spec's snake case (`initial_write`, `read_compiled_tree`).
+    #[schemars(
+        title = "phase",
+        extend("enum" = crate::file::PHASES)
+    )]
     pub phase: String,
     /// Metric of that phase: see docs/metrics.md (`children`, `throughput`, `seconds`).
     pub metric: String,
     /// What is inside the clock: `original` (a), `fsync` (b) or `syncfs` (c).
     #[serde(default)]
+    #[schemars(title = "clock")]
     pub clock: Clock,
     /// Label at the row's left (`initl_writers`).
     pub label: String,
     /// Unit as printed: `MB/s`, `MB_s` (both 2^20 bytes a second), `secs`, `files/s`.
+    #[schemars(title = "unit", extend("enum" = crate::file::UNITS))]
     pub unit: String,
     /// Name of this row in the published records, when they have it.
     #[serde(default)]
@@ -290,7 +315,7 @@ pub struct TableSpec {
     pub published_table: Option<String>,
 }
 
-/// What is inside the clock of a rate (DESIGN rule 1).
+/// What is inside the clock of a rate.
 #[derive(
     Clone,
     Copy,

@@ -1,0 +1,94 @@
+//! How long a plan will take and how much disk it needs, before it runs.
+//!
+//! An estimate from assumed rates, printed as such: its use is to tell minutes from hours, and
+//! whether the folder has room.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::footprint::{self, Footprint};
+use crate::model::{Cell, Plan};
+
+/// What the target is assumed to do. The default is a plain NVMe disk of a virtual machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Bytes a second, sequential, read or written.
+    pub bytes_per_s: f64,
+    /// Bytes a second in random order, records of some 256 KiB.
+    pub random_bytes_per_s: f64,
+    /// Small files a second created, read, looked up or removed.
+    pub files_per_s: f64,
+    /// Seconds of one wait for all data to reach the disk.
+    pub sync_seconds: f64,
+    /// Seconds to discard, make, mount, unmount and account for one trial.
+    pub trial_seconds: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Rates {
+            bytes_per_s: 900e6,
+            random_bytes_per_s: 600e6,
+            files_per_s: 40_000.0,
+            sync_seconds: 0.02,
+            trial_seconds: 0.5,
+        }
+    }
+}
+
+/// What a plan is expected to cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Wall seconds of the whole run.
+    pub seconds: f64,
+    /// Most bytes on disk at one time: one trial's filesystem.
+    pub disk_bytes_peak: u64,
+    /// Bytes written over the whole run.
+    pub bytes_written: u64,
+    /// The rates assumed.
+    pub rates: Rates,
+}
+
+/// Estimates a plan. One trial has its filesystem on disk at a time.
+pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
+    let footprints: Vec<Footprint> = plan
+        .cells
+        .iter()
+        .map(|c| footprint::of(&c.workload))
+        .collect();
+    let mut runs: BTreeMap<usize, f64> = BTreeMap::new();
+    for slot in &plan.slots {
+        *runs.entry(slot.cell as usize).or_default() += 1.0;
+    }
+    let mut total = Estimate {
+        seconds: 0.0,
+        disk_bytes_peak: 0,
+        bytes_written: 0,
+        rates,
+    };
+    for (index, (cell, footprint)) in plan.cells.iter().zip(&footprints).enumerate() {
+        let runs = runs.get(&index).copied().unwrap_or(0.0);
+        total.seconds += runs * seconds(footprint, rates);
+        let own = own_bytes(cell);
+        let written = footprint.written + footprint.written_randomly + own;
+        total.bytes_written = total.bytes_written.saturating_add((runs * written) as u64);
+        total.disk_bytes_peak = total.disk_bytes_peak.max((footprint.peak + own) as u64);
+    }
+    total
+}
+
+fn seconds(footprint: &Footprint, rates: Rates) -> f64 {
+    (footprint.written + footprint.read) / rates.bytes_per_s
+        + (footprint.written_randomly + footprint.read_randomly) / rates.random_bytes_per_s
+        + footprint.files / rates.files_per_s
+        + footprint.syncs * rates.sync_seconds
+        + footprint.rest
+        + rates.trial_seconds
+}
+
+/// The filesystem's own structures: 2 % of the device, which covers inode tables and a log.
+fn own_bytes(cell: &Cell) -> f64 {
+    const SHARE: f64 = 0.02;
+    cell.device.size.get() as f64 * SHARE
+}

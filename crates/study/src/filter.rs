@@ -1,0 +1,115 @@
+//! `--filter FACTOR=LEVEL[,LEVEL]`: which cells of a study to run.
+
+use crate::error::{Origin, Problem, shorten};
+use crate::expand::Placed;
+use crate::model::{Cell, TableSpec};
+use crate::nearest::hint;
+
+type Factors = [(String, Vec<String>)];
+
+/// Keeps the cells that have one of the levels of every filter; numbers them anew. A cell without
+/// the factor does not match.
+pub(crate) fn apply(
+    cells: Vec<Placed>,
+    factors: &Factors,
+    filters: &[String],
+) -> Result<Vec<Placed>, Vec<Problem>> {
+    let parsed: Result<Vec<_>, Problem> = filters.iter().map(|text| parse(text, factors)).collect();
+    let parsed = parsed.map_err(|problem| vec![problem])?;
+    let matches = |cell: &Cell| {
+        parsed.iter().all(|(factor, levels)| {
+            let level = cell.levels.get(*factor).map(String::as_str);
+            level.is_some_and(|level| levels.contains(&level))
+        })
+    };
+    let kept = cells.into_iter().filter(|placed| matches(&placed.cell));
+    let number = |(id, mut placed): (u32, Placed)| {
+        placed.cell.id = id;
+        placed
+    };
+    let kept: Vec<Placed> = (0..).zip(kept).map(number).collect();
+    if kept.is_empty() {
+        let all: Vec<String> = filters
+            .iter()
+            .map(|text| format!("--filter {}", shorten(text)))
+            .collect();
+        let at = Origin::argument(all.join(" "));
+        let message = format!("no cell has all of these ({})", describe(factors));
+        return Err(vec![Problem::new(&at, message)]);
+    }
+    Ok(kept)
+}
+
+fn parse<'a>(text: &'a str, factors: &Factors) -> Result<(&'a str, Vec<&'a str>), Problem> {
+    let at = Origin::argument(format!("--filter {}", shorten(text)));
+    let Some((factor, levels)) = text.split_once('=') else {
+        let message = format!("write FACTOR=LEVEL[,LEVEL] ({})", describe(factors));
+        return Err(Problem::new(&at, message));
+    };
+    let Some((_, known)) = factors.iter().find(|(name, _)| name == factor) else {
+        let names = factors.iter().map(|(name, _)| name.as_str());
+        let message = format!(
+            "{:?} is not a factor ({}{})",
+            shorten(factor),
+            hint(factor, names),
+            describe(factors)
+        );
+        return Err(Problem::new(&at, message));
+    };
+    // A level of mount options has commas of its own.
+    let whole = known.iter().any(|level| level == levels);
+    let levels: Vec<&str> = if whole {
+        vec![levels]
+    } else {
+        levels.split(',').collect()
+    };
+    match levels
+        .iter()
+        .find(|level| !known.iter().any(|k| k == *level))
+    {
+        None => Ok((factor, levels)),
+        Some(level) => {
+            let message = format!(
+                "{:?} is not a level of {factor} ({}{})",
+                shorten(level),
+                hint(level, known.iter().map(String::as_str)),
+                known.join(", ")
+            );
+            Err(Problem::new(&at, message))
+        }
+    }
+}
+
+/// `filesystem: ext2, ext3; workload: iozone`.
+fn describe(factors: &Factors) -> String {
+    let one = |(name, levels): &(String, Vec<String>)| format!("{name}: {}", levels.join(", "));
+    let all: Vec<String> = factors.iter().map(one).collect();
+    all.join("; ")
+}
+
+/// Factors with the levels that these cells have.
+pub(crate) fn present(
+    factors: Vec<(String, Vec<String>)>,
+    cells: &[Cell],
+) -> Vec<(String, Vec<String>)> {
+    let some = |name: &str, level: &String| cells.iter().any(|c| c.levels.get(name) == Some(level));
+    factors
+        .into_iter()
+        .map(|(name, mut levels)| {
+            levels.retain(|level| some(&name, level));
+            (name, levels)
+        })
+        .filter(|(_, levels)| !levels.is_empty())
+        .collect()
+}
+
+impl TableSpec {
+    /// Whether a cell belongs into this table.
+    pub fn holds(&self, cell: &Cell) -> bool {
+        cell.levels.contains_key(&self.columns)
+            && self
+                .filter
+                .iter()
+                .all(|(factor, level)| cell.levels.get(factor) == Some(level))
+    }
+}

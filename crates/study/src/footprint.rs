@@ -1,0 +1,150 @@
+//! What a workload puts on the disk: space at its peak, bytes written and read, files touched.
+//!
+//! `throughput` is exact. `tree` is an expectation: which operations a sequence draws is known
+//! only by drawing it, so each of the seven is taken to come `runs / 7` times. Creations less
+//! deletions, and compiled trees less cleaned ones, are random walks whose reach grows with the
+//! root of the number of steps; that gives the peak.
+
+use crate::model::{ThroughputSpec, TreeSpec, WorkloadSpec};
+use crate::units::Bytes;
+
+/// Bytes, files and operations of one trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Footprint {
+    /// Most bytes on the filesystem at one time, the filesystem's own structures aside.
+    pub peak: f64,
+    /// Bytes written in sequence.
+    pub written: f64,
+    /// Bytes written in random order.
+    pub written_randomly: f64,
+    /// Bytes read in sequence.
+    pub read: f64,
+    /// Bytes read in random order.
+    pub read_randomly: f64,
+    /// Files created, read, looked up or removed.
+    pub files: f64,
+    /// Waits for all data to reach the disk.
+    pub syncs: f64,
+    /// Seconds of rest.
+    pub rest: f64,
+}
+
+/// A working set of compilebench: files and bytes (its four data sets, reduced at start).
+#[derive(Clone, Copy)]
+struct Set {
+    files: f64,
+    bytes: f64,
+}
+
+impl Set {
+    const fn new(files: u32, bytes: f64) -> Set {
+        Set {
+            files: files as f64,
+            bytes,
+        }
+    }
+
+    /// Space with each file's last block half empty.
+    fn on_disk(self) -> f64 {
+        const HALF_BLOCK: f64 = 2048.0;
+        self.bytes + self.files * HALF_BLOCK
+    }
+}
+
+const MIB: f64 = Bytes::MIB as f64;
+const UNPATCHED: Set = Set::new(21_280, 222.37 * MIB);
+const PATCHED: Set = Set::new(6136, 109.67 * MIB);
+const COMPILED: Set = Set::new(3263, 680.63 * MIB);
+const PATCHED_COMPILED: Set = Set::new(2573, 691.60 * MIB);
+
+/// What one trial of a workload needs and does.
+pub fn of(workload: &WorkloadSpec) -> Footprint {
+    match workload {
+        WorkloadSpec::Throughput(spec) => throughput(spec),
+        WorkloadSpec::Tree(spec) => tree(spec),
+    }
+}
+
+fn throughput(spec: &ThroughputSpec) -> Footprint {
+    // Six tests, a sync and a rest after each, and another before each of the random two.
+    const SYNCS: f64 = 8.0;
+    let all = spec.size.get() as f64 * f64::from(spec.threads);
+    Footprint {
+        peak: all,
+        written: 2.0 * all,
+        written_randomly: all,
+        read: 2.0 * all,
+        read_randomly: all,
+        files: f64::from(spec.threads),
+        syncs: SYNCS,
+        rest: SYNCS * spec.settle_seconds,
+    }
+}
+
+fn tree(spec: &TreeSpec) -> Footprint {
+    const OPERATIONS: f64 = 7.0;
+    let (initial, runs, scale) = (f64::from(spec.initial), f64::from(spec.runs), spec.scale);
+    let each = runs / OPERATIONS;
+    let walk = (2.0 * each).sqrt();
+    let compiled = walk.min(initial + walk);
+    let patch = f64::midpoint(PATCHED.bytes, PATCHED_COMPILED.bytes);
+    let patch_files = f64::midpoint(PATCHED.files, PATCHED_COMPILED.files);
+    // The scratch trees that fix the order of files are written before everything else.
+    let scratch = UNPATCHED.bytes + PATCHED.bytes + PATCHED_COMPILED.bytes;
+    let peak = UNPATCHED.on_disk() * (initial + walk) + PATCHED_COMPILED.on_disk() * compiled;
+    let bytes =
+        scratch + initial * UNPATCHED.bytes + each * (UNPATCHED.bytes + COMPILED.bytes + patch);
+    let operations = initial + 5.0 * each;
+    Footprint {
+        peak: scale * peak,
+        written: scale * bytes,
+        read: scale * each * (UNPATCHED.bytes + patch),
+        files: scale * (operations * UNPATCHED.files + 2.0 * each * patch_files),
+        syncs: if spec.sync { runs } else { 0.0 },
+        ..Footprint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compilebench(initial: u32, runs: u32, scale: f64) -> Footprint {
+        of(&WorkloadSpec::Tree(TreeSpec {
+            initial,
+            runs,
+            scale,
+            ..TreeSpec::default()
+        }))
+    }
+
+    #[test]
+    fn iozone_moves_each_byte_six_times() {
+        let footprint = of(&WorkloadSpec::Throughput(ThroughputSpec {
+            threads: 8,
+            ..ThroughputSpec::default()
+        }));
+        let all = 16.0 * 1024.0 * MIB;
+        assert_eq!(footprint.peak, all);
+        assert_eq!(footprint.written + footprint.written_randomly, 3.0 * all);
+        assert_eq!(footprint.read + footprint.read_randomly, 3.0 * all);
+        assert_eq!(footprint.rest, 16.0);
+    }
+
+    #[test]
+    fn compilebench_is_near_what_its_known_sequence_does() {
+        // -i 10 -r 30 with the original data sets: about 9.2 GiB written, 5.0 GiB at the peak.
+        let gib = 1024.0 * MIB;
+        let footprint = compilebench(10, 30, 1.0);
+        assert!(
+            (footprint.written / gib / 9.2 - 1.0).abs() < 0.2,
+            "{footprint:?}"
+        );
+        assert!(
+            (footprint.peak / gib / 5.0 - 1.0).abs() < 0.2,
+            "{footprint:?}"
+        );
+        let small = compilebench(10, 30, 0.02);
+        assert!((small.peak / footprint.peak - 0.02).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,314 @@
+//! The plan as text, within 78 columns: what `fslab plan` prints.
+
+use std::fmt::Write as _;
+
+use crate::estimate::Estimate;
+use crate::fits::human;
+use crate::model::{Cell, FilesystemVariant, Order, Plan};
+use crate::units::Bytes;
+
+/// Columns of a mail.
+const WIDTH: usize = 78;
+/// Most cells and trials that are listed.
+const MOST_CELLS: usize = 48;
+const MOST_TRIALS: usize = 12;
+
+/// The plan as text. `destroys` says what the target would lose, in the caller's words.
+pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
+    let mut out = String::new();
+    head(&mut out, plan);
+    filesystems(&mut out, plan);
+    workloads(&mut out, plan);
+    cells(&mut out, plan);
+    trials(&mut out, plan);
+    costs(&mut out, estimate);
+    out.push_str("\nDestroyed\n");
+    paragraph(&mut out, "  ", "  ", destroys);
+    out
+}
+
+fn head(out: &mut String, plan: &Plan) {
+    let repeats = plan.repeats.as_deref().unwrap_or("nothing published");
+    let name = format!("{} (profile {})", plan.study, plan.profile);
+    let pairs = [
+        ("Study", name.as_str()),
+        ("Title", &plan.title),
+        ("Question", &plan.question),
+        ("Repeats", repeats),
+    ];
+    for (label, text) in pairs {
+        paragraph(out, &format!("{label:<10}"), &" ".repeat(10), text);
+    }
+}
+
+fn filesystems(out: &mut String, plan: &Plan) {
+    out.push_str("\nFilesystems\n");
+    let width = plan.filesystems.keys().map(String::len).max().unwrap_or(0) + 2;
+    for (name, variant) in in_order(plan) {
+        let first = format!("  {name:<width$}");
+        let rest = " ".repeat(first.len());
+        paragraph(out, &first, &rest, &commands(variant));
+        if !variant.about.is_empty() {
+            paragraph(out, &rest, &rest, &variant.about);
+        }
+    }
+}
+
+/// Variants in the order of their factor's levels.
+fn in_order(plan: &Plan) -> impl Iterator<Item = (&String, &FilesystemVariant)> {
+    let factor = plan.factors.iter().find(|(name, _)| name == "filesystem");
+    let levels = factor.map_or(&[][..], |(_, levels)| levels);
+    levels
+        .iter()
+        .filter_map(|name| plan.filesystems.get_key_value(name))
+}
+
+fn commands(variant: &FilesystemVariant) -> String {
+    let mut words = vec![format!("mkfs.{}", family(variant))];
+    words.extend(variant.mkfs.iter().cloned());
+    if !variant.mount.is_empty() {
+        words.push(format!("; mount -o {}", variant.mount.join(",")));
+    }
+    words.join(" ").replace(" ;", ";")
+}
+
+fn family(variant: &FilesystemVariant) -> String {
+    format!("{:?}", variant.kind).to_lowercase()
+}
+
+fn workloads(out: &mut String, plan: &Plan) {
+    out.push_str("\nWorkloads\n");
+    let mut seen: Vec<&str> = Vec::new();
+    for cell in &plan.cells {
+        if seen.contains(&cell.workload_name.as_str()) {
+            continue;
+        }
+        seen.push(&cell.workload_name);
+        let first = format!("  {:<14}", cell.workload_name);
+        let text = format!("{}: {}", cell.workload.kind(), parameters(cell));
+        paragraph(out, &first, &" ".repeat(16), &text);
+    }
+}
+
+/// Parameters that are not factors, as the file would write them.
+fn parameters(cell: &Cell) -> String {
+    let json = serde_json::to_value(&cell.workload).unwrap_or_default();
+    let sizes = ["size", "record", "buffer"];
+    let show = |key: &str, value: &serde_json::Value| match value.as_u64() {
+        Some(n) if sizes.contains(&key) => Bytes(n).to_string(),
+        _ => value.to_string(),
+    };
+    let fields = json.as_object().into_iter().flatten();
+    let fields = fields.filter(|(key, value)| {
+        key.as_str() != "kind" && !value.is_null() && !cell.levels.contains_key(key.as_str())
+    });
+    let fields: Vec<String> = fields
+        .map(|(key, value)| format!("{key}={}", show(key, value)))
+        .collect();
+    fields.join(" ")
+}
+
+fn cells(out: &mut String, plan: &Plan) {
+    let _ = writeln!(out, "\nCells ({})", plan.cells.len());
+    let names: Vec<&str> = plan.factors.iter().map(|(name, _)| name.as_str()).collect();
+    let mut rows = vec![
+        std::iter::once("cell")
+            .chain(names.iter().copied())
+            .map(str::to_owned)
+            .collect::<Vec<String>>(),
+    ];
+    for cell in plan.cells.iter().take(MOST_CELLS) {
+        let level = |name: &&str| {
+            cell.levels
+                .get(*name)
+                .map_or("-", String::as_str)
+                .to_owned()
+        };
+        let number = (cell.id + 1).to_string();
+        rows.push(
+            std::iter::once(number)
+                .chain(names.iter().map(level))
+                .collect(),
+        );
+    }
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..=names.len()).map(width).collect();
+    for row in &rows {
+        let mut line = String::from(" ");
+        for (index, (text, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match index {
+                0 => write!(line, " {text:>width$}"),
+                _ => write!(line, "  {text:<width$}"),
+            };
+        }
+        out.push_str(&cut(line.trim_end()));
+        out.push('\n');
+    }
+    more(out, plan.cells.len(), MOST_CELLS);
+}
+
+fn trials(out: &mut String, plan: &Plan) {
+    let order = match plan.order {
+        Order::Blocked => "each block holds every cell once, in a random order of its own",
+        Order::Sequential => "all repetitions of a cell together, cells in the file's order",
+    };
+    let text = format!(
+        "{} = {} blocks of {} cells; seed {}; {order}",
+        plan.slots.len(),
+        plan.blocks,
+        plan.cells.len(),
+        plan.seed
+    );
+    out.push('\n');
+    paragraph(out, "Trials    ", &" ".repeat(10), &text);
+    for slot in plan.slots.iter().take(MOST_TRIALS) {
+        let cell = &plan.cells[slot.cell as usize];
+        let (trial, block) = (slot.trial + 1, slot.block + 1);
+        let line = format!("  {trial:>5}  block {block:<4} {}", cell.label());
+        out.push_str(&cut(&line));
+        out.push('\n');
+    }
+    more(out, plan.slots.len(), MOST_TRIALS);
+}
+
+fn more(out: &mut String, count: usize, shown: usize) {
+    if count > shown {
+        let _ = writeln!(out, "  and {} more", count - shown);
+    }
+}
+
+fn costs(out: &mut String, estimate: &Estimate) {
+    let rates = estimate.rates;
+    let time = format!(
+        "about {} (assumed: {:.0} MB/s in sequence, {:.0} MB/s at random, {:.0} small files a \
+         second, {} s of mkfs, mount and umount for each trial)",
+        duration(estimate.seconds),
+        rates.bytes_per_s / 1e6,
+        rates.random_bytes_per_s / 1e6,
+        rates.files_per_s,
+        rates.trial_seconds
+    );
+    let disk = format!(
+        "at most about {} at one time; about {} written in all",
+        human(Bytes(estimate.disk_bytes_peak)),
+        human(Bytes(estimate.bytes_written))
+    );
+    out.push('\n');
+    paragraph(out, "Time      ", &" ".repeat(10), &time);
+    paragraph(out, "Disk      ", &" ".repeat(10), &disk);
+}
+
+/// `45 s`, `3 min 20 s`, `5 h 10 min`.
+fn duration(seconds: f64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 3600;
+    let whole = seconds.round().max(0.0) as u64;
+    if whole < MINUTE {
+        return format!("{whole} s");
+    }
+    if whole < HOUR {
+        return format!("{} min {} s", whole / MINUTE, whole % MINUTE);
+    }
+    format!("{} h {} min", whole / HOUR, whole % HOUR / MINUTE)
+}
+
+/// Words within the width: the first line begins with `first`, others with `rest`.
+fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let space = usize::from(!empty);
+        if !empty && line.chars().count() + space + word.chars().count() > WIDTH {
+            out.push_str(&cut(line.trim_end()));
+            out.push('\n');
+            rest.clone_into(&mut line);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(&cut(line.trim_end()));
+    out.push('\n');
+}
+
+/// A line that is too long ends in `...`.
+fn cut(line: &str) -> String {
+    if line.chars().count() <= WIDTH {
+        return line.to_owned();
+    }
+    let head: String = line.chars().take(WIDTH - 3).collect();
+    format!("{head}...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{Rates, estimate};
+    use crate::{Overrides, Study, plan};
+
+    fn journal(overrides: &Overrides) -> String {
+        let study = Study::load("journal").unwrap();
+        let plan = plan(&study, overrides).unwrap();
+        let estimate = estimate(&plan, Rates::default());
+        render(
+            &plan,
+            &estimate,
+            "nothing: loop images are made in the run's folder",
+        )
+    }
+
+    fn profile(name: &str) -> Overrides {
+        Overrides {
+            profile: Some(name.to_owned()),
+            ..Overrides::default()
+        }
+    }
+
+    #[test]
+    fn the_quick_plan_reads_well() {
+        insta::assert_snapshot!(journal(&profile("quick")));
+    }
+
+    #[test]
+    fn the_paper_plan_reads_well() {
+        insta::assert_snapshot!(journal(&profile("paper")));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_mail() {
+        for name in ["quick", "standard", "paper", "base"] {
+            let mut overrides = profile(name);
+            let long = "x".repeat(300);
+            overrides.set = vec![
+                format!("filesystem.ext4.about={long} {long}"),
+                format!("factors.mount=['', 'noatime,{}']", "y".repeat(70)),
+                format!("title=word {long}"),
+            ];
+            for line in journal(&overrides).lines() {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn durations_are_plain() {
+        let shown = [0.4, 59.4, 60.0, 200.0, 3599.0, 18_600.0].map(duration);
+        assert_eq!(
+            shown,
+            [
+                "0 s",
+                "59 s",
+                "1 min 0 s",
+                "3 min 20 s",
+                "59 min 59 s",
+                "5 h 10 min"
+            ]
+        );
+    }
+}
