@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use study::{Clock, Plan, Slot};
 
@@ -13,11 +14,12 @@ use study::{Clock, Plan, Slot};
 pub const FORMAT: u32 = 1;
 
 /// A line of the log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// 0, 1, 2 ... without gaps.
     pub seq: u64,
     /// Wall clock, RFC 3339, UTC.
+    #[schemars(schema_with = "crate::schema::timestamp")]
     pub at: jiff::Timestamp,
     /// What happened.
     #[serde(flatten)]
@@ -25,7 +27,7 @@ pub struct Entry {
 }
 
 /// One metric, value, unit of one trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Phase in snake case.
     pub phase: String,
@@ -40,7 +42,7 @@ pub struct Sample {
 }
 
 /// What shows that a trial's samples are valid.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Phase it speaks of; none: the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +56,7 @@ pub struct Evidence {
 }
 
 /// A filesystem as it was really made and mounted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mounted {
     /// Device node, or directory.
     pub device: String,
@@ -78,7 +80,7 @@ pub struct Mounted {
 
 /// Seconds a trial spent, by who spent them. The lab's own are those outside mkfs, mount,
 /// workload, sync and umount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Making the device: image, loop, discard.
     pub device: f64,
@@ -105,7 +107,7 @@ impl Ledger {
 }
 
 /// How a trial failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The cell cannot run here (mkfs missing, option refused): later blocks skip it.
@@ -117,7 +119,7 @@ pub enum FailureKind {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// First line of every log.
@@ -133,6 +135,7 @@ pub enum Event {
         /// The target: `loop images`, `directory /x`, `device /dev/sdx serial`.
         target: String,
         /// Everything that will run.
+        #[schemars(schema_with = "crate::schema::plan")]
         plan: Box<Plan>,
     },
     /// The context record (probe::context), as its JSON document; `when` is `start` or `end`.
@@ -150,6 +153,7 @@ pub enum Event {
     /// A trial begins.
     TrialStarted {
         /// Which.
+        #[schemars(schema_with = "crate::schema::slot")]
         slot: Slot,
         /// Its telemetry file, relative to the run's folder.
         telemetry: Option<String>,

@@ -9,6 +9,7 @@ pub mod index;
 pub mod list;
 pub mod log;
 pub mod run;
+pub mod schema;
 pub mod show;
 pub mod telemetry;
 mod text;
