@@ -1,4 +1,23 @@
 //! A run's folder: what happened, kept so that a kill at any moment loses no finished trial.
+//!
+//! There is one truth, `events.jsonl`: an append-only log of what the lab did, one event a line.
+//! Everything else follows from it. [`Run::load`] folds it into the value that reports read and
+//! that tells which trials remain; [`index::rebuild`] makes SQLite tables of it, which may be
+//! deleted; [`list`](list()) and [`show`] print it. To resume is to read the log, take the folder's lock and
+//! append: the plan, with its order and seeds, is in the first line, so neither the study file nor
+//! the same version of it is needed. Beside the log lie the telemetry files, one a trial, which are
+//! large, are not needed to resume, and have a format of their own ([`telemetry`]).
+//!
+//! JSON Lines was chosen over a binary log because a run is evidence: in ten years it must be
+//! readable with `less` and `jq`. Events are few (some ten a trial), so size and speed do not count;
+//! telemetry rows are many, so there they do. A database as the truth was rejected: it rewrites
+//! pages of finished trials, and a reader needs that database's version.
+//!
+//! Files of a folder, lines of the log, bytes of telemetry and columns of the tables are described
+//! in docs/formats.md; the schema of a line is schemas/events.schema.json ([`schema`]).
+//!
+//! This crate belongs to the experiment wing: it knows plans and numbers, not devices, and all of
+//! it works without root.
 
 pub mod error;
 pub mod event;

@@ -163,7 +163,7 @@ fn look(dir: &Path) -> Listing {
     listing
 }
 
-/// The list as a table of [`WIDTH`] columns; long names get their own line.
+/// The list as a table of 78 columns; long names get their own line.
 pub fn render(listings: &[Listing]) -> String {
     const NAME: usize = 26;
     let mut out = String::new();

@@ -9,7 +9,7 @@ use crate::event::{FailureKind, Ledger};
 use crate::run::{Run, Status, TrialRecord};
 use crate::text::{WIDTH, left, utc, wrap};
 
-/// The run in lines of at most [`WIDTH`] columns.
+/// The run in lines of at most 78 columns.
 pub fn render(run: &Run) -> String {
     let mut out = String::new();
     head(&mut out, run);

@@ -1,6 +1,8 @@
 //! kill -9 while a run is being written: nothing that was acknowledged is lost, at most the last
 //! line is torn, the lock is free at once, and the same log goes on.
 
+#![allow(clippy::unwrap_used)] // the helpers of a test are part of it
+
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;

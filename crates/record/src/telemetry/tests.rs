@@ -109,22 +109,35 @@ fn a_length_that_lies_allocates_nothing() {
     assert_eq!(bytes.len() as u64, good + 9);
 }
 
+/// The example of docs/formats.md.
 #[test]
 fn known_bytes() {
-    let bytes = write(1, &vec![(300, vec![(0, -1)]), (301, vec![(0, -1)])]);
-    let payload = [
-        &[1, 8][..],
-        b"column 0",
-        &[5],
-        b"count",
-        &[2, 0xd8, 0x04, 1, 0, 1],
-        &[2, 2, 0],
-        &[3, 2],
-    ]
-    .concat();
-    assert_eq!(bytes[..12], *b"fslabtel\x01\0\0\0");
-    assert_eq!(bytes[12..16], (payload.len() as u32).to_le_bytes());
-    assert_eq!(bytes[20..], payload);
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("t.tele");
+    let mut writer = Writer::create(&path).unwrap();
+    let n = writer.column("n", "count");
+    writer.row(300, &[(n, -1)]).unwrap();
+    writer.row(301, &[(n, -2)]).unwrap();
+    writer.finish().unwrap();
+    let hex: String = fs::read(&path)
+        .unwrap()
+        .iter()
+        .flat_map(|b| [b >> 4, b & 15])
+        .map(digit)
+        .collect();
+    let documented = include_str!("../../../../docs/formats.md")
+        .lines()
+        .skip_while(|line| !line.starts_with("66 73 6c"))
+        .take_while(|line| !line.starts_with("```"));
+    let words = documented.flat_map(|line| {
+        line.split_whitespace()
+            .take_while(|w| w.len() == 2 && u8::from_str_radix(w, 16).is_ok())
+    });
+    assert_eq!(hex, words.collect::<String>());
+}
+
+fn digit(nibble: u8) -> char {
+    char::from_digit(u32::from(nibble), 16).unwrap()
 }
 
 #[test]
