@@ -6,59 +6,22 @@
 //! are invented but fixed: a level for each filesystem and phase, and a spread of about 1 % from a
 //! hash of the trial. Nothing here is a measurement, and nothing outside tests may call it.
 
-use std::collections::BTreeMap;
+mod numbers;
+mod plan;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use study::{
-    Bytes, Cell, Clock, DeviceSpec, FilesystemKind, FilesystemVariant, Order, Plan, RowSpec, Slot,
-    TableSpec, ThroughputSpec, TreeSpec, WorkloadSpec,
-};
+use study::{Cell, FilesystemKind, Plan, Slot};
 
-use crate::event::{Entry, Event, Evidence, FORMAT, FailureKind, Ledger, Mounted, Sample};
+use crate::event::{Entry, Event, Evidence, FORMAT, FailureKind, Ledger, Mounted};
 use crate::run::Run;
+
+pub use plan::plan;
 
 /// The trial that fails.
 pub const FAILED_TRIAL: u32 = 7;
 /// The trial, of the cell `ext4` with `iozone`, whose read phase was not cold.
 pub const FAILED_EVIDENCE: u32 = 6;
-
-const MIB: f64 = 1_048_576.0;
-const FILESYSTEMS: [&str; 2] = ["ext4", "xfs"];
-const WORKLOADS: [&str; 2] = ["iozone", "compilebench"];
-const BLOCKS: u32 = 3;
-/// The cells of each block in running order: a fixed shuffle.
-const ORDER: [[u32; 4]; 3] = [[2, 0, 3, 1], [1, 3, 0, 2], [3, 2, 1, 0]];
-
-/// Phase, label of its row, level on ext4 and on xfs in MiB/s.
-const THROUGHPUT: [(&str, &str, f64, f64); 6] = [
-    ("initial_write", "initl_writers", 812.0, 870.0),
-    ("rewrite", "rewriters", 930.0, 955.0),
-    ("read", "readers", 1480.0, 1475.0),
-    ("reread", "re-readers", 1490.0, 1491.0),
-    ("random_read", "random_readers", 640.0, 652.0),
-    ("random_write", "random_writers", 505.0, 611.0),
-];
-
-/// Phase, label, metric, level on ext4 and on xfs in MiB/s or seconds.
-const TREE: [(&str, &str, &str, f64, f64); 10] = [
-    ("initial_create", "init_create", "throughput", 212.0, 171.0),
-    ("new_create", "new_create", "throughput", 98.5, 84.1),
-    ("patch", "patch", "throughput", 41.2, 33.7),
-    ("compile", "compile", "throughput", 188.0, 192.0),
-    ("clean", "clean", "throughput", 1102.0, 640.0),
-    ("read_tree", "read_tree", "throughput", 77.4, 69.0),
-    (
-        "read_compiled_tree",
-        "read_compld",
-        "throughput",
-        96.0,
-        90.3,
-    ),
-    ("delete_tree", "delete_tree", "seconds", 0.61, 1.24),
-    ("stat_tree", "stat_tree", "seconds", 0.42, 0.47),
-    ("stat_compiled_tree", "stat_compld", "seconds", 0.55, 0.58),
-];
 
 /// The run, folded.
 ///
@@ -121,156 +84,6 @@ pub fn entries() -> Vec<Entry> {
     log.entries
 }
 
-/// The plan of the example.
-pub fn plan() -> Plan {
-    let filesystems: BTreeMap<String, FilesystemVariant> = [
-        (
-            "ext4",
-            FilesystemKind::Ext4,
-            "extents, journal, delayed allocation",
-        ),
-        ("xfs", FilesystemKind::Xfs, "XFS as mkfs.xfs makes it"),
-    ]
-    .into_iter()
-    .map(|(name, kind, about)| {
-        let variant = FilesystemVariant {
-            kind,
-            mkfs: Vec::new(),
-            mount: Vec::new(),
-            about: about.into(),
-        };
-        (name.to_owned(), variant)
-    })
-    .collect();
-    let mut cells = Vec::new();
-    for filesystem in FILESYSTEMS {
-        for workload in WORKLOADS {
-            cells.push(cell(
-                cells.len() as u32,
-                filesystem,
-                workload,
-                &filesystems[filesystem],
-            ));
-        }
-    }
-    Plan {
-        study: "journal".into(),
-        title: "What does a journal cost?".into(),
-        question: "How fast are ext4 and XFS for large files and for kernel trees?".into(),
-        repeats: Some("wohlgemuth2009".into()),
-        profile: "quick".into(),
-        seed: 2009,
-        order: Order::Blocked,
-        blocks: BLOCKS,
-        band: 0.02,
-        filesystems,
-        factors: vec![
-            ("filesystem".into(), FILESYSTEMS.map(String::from).into()),
-            ("workload".into(), WORKLOADS.map(String::from).into()),
-        ],
-        cells,
-        slots: slots(),
-        tables: tables(),
-    }
-}
-
-fn cell(id: u32, filesystem: &str, workload: &str, variant: &FilesystemVariant) -> Cell {
-    let spec = if workload == "iozone" {
-        WorkloadSpec::Throughput(ThroughputSpec {
-            size: Bytes(256 * Bytes::MIB),
-            direct: true,
-            ..ThroughputSpec::default()
-        })
-    } else {
-        WorkloadSpec::Tree(TreeSpec {
-            initial: 2,
-            runs: 10,
-            scale: 0.1,
-            ..TreeSpec::default()
-        })
-    };
-    Cell {
-        id,
-        levels: [("filesystem", filesystem), ("workload", workload)]
-            .into_iter()
-            .map(|(factor, level)| (factor.to_owned(), level.to_owned()))
-            .collect(),
-        filesystem: variant.clone(),
-        device: DeviceSpec::default(),
-        workload_name: workload.into(),
-        workload: spec,
-    }
-}
-
-fn slots() -> Vec<Slot> {
-    let order = ORDER
-        .iter()
-        .zip(0_u32..)
-        .flat_map(|(cells, block)| cells.map(|cell| (block, cell)));
-    order
-        .zip(0_u32..)
-        .map(|((block, cell), trial)| Slot {
-            trial,
-            block,
-            cell,
-            seed: mix(u64::from(trial)),
-        })
-        .collect()
-}
-
-fn tables() -> Vec<TableSpec> {
-    let table = |title: &str, subtitle: &str, workload: &str, rows: Vec<RowSpec>| TableSpec {
-        title: title.into(),
-        subtitle: subtitle.into(),
-        filter: [("workload".to_owned(), workload.to_owned())].into(),
-        columns: "filesystem".into(),
-        rows,
-        published_columns: [("ext4".to_owned(), "ext4-stock".to_owned())].into(),
-        published_table: Some(if workload == "iozone" {
-            "Iozone {column} : 1 thread".into()
-        } else {
-            "Compilebench {column}".into()
-        }),
-    };
-    let row = |phase: &str, label: &str, metric: &str, unit: &str| RowSpec {
-        phase: phase.into(),
-        metric: metric.into(),
-        clock: Clock::Original,
-        label: label.into(),
-        unit: unit.into(),
-        published: Some(match label {
-            "initl_writers" => "initial_writers".into(),
-            _ if metric == "children" => label.into(),
-            _ => phase.into(),
-        }),
-    };
-    let iozone = THROUGHPUT
-        .iter()
-        .map(|(phase, label, ..)| row(phase, label, "children", "MB/s"));
-    let tree = TREE.iter().map(|(phase, label, metric, ..)| {
-        row(
-            phase,
-            label,
-            metric,
-            if *metric == "seconds" { "secs" } else { "MB_s" },
-        )
-    });
-    vec![
-        table(
-            "Iozone, 1 Thread",
-            "Average throughput",
-            "iozone",
-            iozone.collect(),
-        ),
-        table(
-            "Compilebench",
-            "Average values",
-            "compilebench",
-            tree.collect(),
-        ),
-    ]
-}
-
 /// The log being written: it keeps the time and the numbers of the lines.
 #[derive(Default)]
 struct Script {
@@ -309,7 +122,7 @@ fn trial(log: &mut Script, plan: &Plan, slot: Slot) {
     );
     let begin = log.seconds();
     let mut samples = Vec::new();
-    for (phase, seconds, of_phase) in phases(cell, slot) {
+    for (phase, seconds, of_phase) in numbers::phases(cell, slot) {
         if slot.trial == FAILED_TRIAL && phase == "random_write" {
             return fail(log, slot.trial, begin);
         }
@@ -356,103 +169,6 @@ fn fail(log: &mut Script, trial: u32, begin: f64) {
             ledger,
         },
     );
-}
-
-/// Name, seconds and samples of each phase of a cell.
-fn phases(cell: &Cell, slot: Slot) -> Vec<(&'static str, f64, Vec<Sample>)> {
-    let xfs = cell.levels["filesystem"] == "xfs";
-    let spread = |row: usize| {
-        let hash = mix(slot.seed ^ (row as u64 + 1));
-        1.0 + 0.02 * ((hash >> 11) as f64 / (1_u64 << 53) as f64 - 0.5)
-    };
-    if cell.workload_name == "iozone" {
-        let rows = THROUGHPUT.iter().enumerate();
-        rows.map(|(i, (phase, _, ext4, on_xfs))| {
-            let rate = if xfs { on_xfs } else { ext4 } * spread(i) * MIB;
-            (*phase, 256.0 * MIB / rate, throughput_samples(phase, rate))
-        })
-        .collect()
-    } else {
-        let rows = TREE.iter().enumerate();
-        rows.map(|(i, (phase, _, metric, ext4, on_xfs))| {
-            let level = if xfs { on_xfs } else { ext4 } * spread(i + 100);
-            let (rate, seconds) = if *metric == "seconds" {
-                (None, level)
-            } else {
-                (Some(level * MIB), 45.0 / level)
-            };
-            (*phase, seconds, tree_samples(phase, rate, seconds))
-        })
-        .collect()
-    }
-}
-
-fn sample(phase: &str, metric: &str, clock: Clock, value: f64, unit: &str) -> Sample {
-    Sample {
-        phase: phase.into(),
-        metric: metric.into(),
-        clock,
-        value,
-        unit: unit.into(),
-    }
-}
-
-fn throughput_samples(phase: &str, rate: f64) -> Vec<Sample> {
-    let original =
-        |metric: &str, value: f64, unit: &str| sample(phase, metric, Clock::Original, value, unit);
-    let mut samples = vec![
-        original("children", rate, "bytes_per_s"),
-        original("parent", rate * 0.995, "bytes_per_s"),
-        original("min", rate, "bytes_per_s"),
-        original("max", rate, "bytes_per_s"),
-        original("avg", rate, "bytes_per_s"),
-        original("min_xfer", 256.0 * MIB, "bytes"),
-    ];
-    for (clock, share) in [
-        (Clock::Original, 1.0),
-        (Clock::Fsync, 0.98),
-        (Clock::Syncfs, 0.97),
-    ] {
-        samples.push(sample(
-            phase,
-            "throughput",
-            clock,
-            rate * share,
-            "bytes_per_s",
-        ));
-        samples.push(sample(
-            phase,
-            "seconds",
-            clock,
-            256.0 * MIB / (rate * share),
-            "s",
-        ));
-    }
-    samples
-}
-
-fn tree_samples(phase: &str, rate: Option<f64>, seconds: f64) -> Vec<Sample> {
-    let mut samples = Vec::new();
-    for (clock, share) in [(Clock::Original, 1.0), (Clock::Syncfs, 0.8)] {
-        if let Some(rate) = rate {
-            samples.push(sample(
-                phase,
-                "throughput",
-                clock,
-                rate * share,
-                "bytes_per_s",
-            ));
-        }
-        samples.push(sample(phase, "seconds", clock, seconds / share, "s"));
-        samples.push(sample(
-            phase,
-            "files_per_s",
-            clock,
-            2400.0 * share / seconds,
-            "files_per_s",
-        ));
-    }
-    samples
 }
 
 fn evidence(trial: u32, cell: &Cell) -> Vec<Evidence> {
@@ -566,14 +282,6 @@ fn context(kernel: &str, free_mib: u64) -> serde_json::Value {
         "memory_free": { "value": free_mib << 20, "source": "/proc/meminfo" },
         "microcode": { "value": null, "source": "/proc/cpuinfo", "reason": "not in this guest" },
     })
-}
-
-/// splitmix64: a fixed number from a number.
-fn mix(n: u64) -> u64 {
-    let mut z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

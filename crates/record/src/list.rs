@@ -138,6 +138,11 @@ fn look(dir: &Path) -> Listing {
             return listing;
         }
     };
+    fill(&mut listing, run, running);
+    listing
+}
+
+fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
     let remaining = run.remaining();
     let waits = |trial: usize| remaining.iter().any(|slot| slot.trial as usize == trial);
     let failed =
@@ -160,7 +165,6 @@ fn look(dir: &Path) -> Listing {
     };
     listing.study = run.plan.study;
     listing.profile = run.plan.profile;
-    listing
 }
 
 /// The list as a table of 78 columns; long names get their own line.

@@ -196,6 +196,12 @@ impl Run {
                     peak_rss: *peak_rss,
                 });
             }
+            event => self.apply_to_trial(entry, event),
+        }
+    }
+
+    fn apply_to_trial(&mut self, entry: &Entry, event: &Event) {
+        match event {
             Event::TrialStarted { slot, telemetry } => {
                 if let Some(trial) = self.trials.get_mut(slot.trial as usize) {
                     *trial = TrialRecord {
@@ -249,6 +255,7 @@ impl Run {
                     t.ledger = *ledger;
                 });
             }
+            _ => {}
         }
     }
 

@@ -144,6 +144,28 @@ fn every_truncation_can_be_gone_on_with() {
 }
 
 #[test]
+fn a_loaded_run_tells_of_its_torn_line() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("events.jsonl");
+    let said = Run::load(temp.path()).unwrap_err().to_string();
+    assert!(said.contains("not a run folder"), "{said}");
+    for begun in ["", "{\"seq\":0,"] {
+        fs::write(&path, begun).unwrap();
+        let said = Run::load(temp.path()).unwrap_err().to_string();
+        assert!(said.contains("holds no events"), "{said}");
+    }
+    let mut all = bytes(&short());
+    all.extend(b"{\"seq\":");
+    fs::write(&path, all).unwrap();
+    let run = Run::load(temp.path()).unwrap();
+    let note = run.notes.last().unwrap();
+    assert!(
+        note.starts_with("line 7 of events.jsonl is torn (7 bytes)"),
+        "{note}"
+    );
+}
+
+#[test]
 fn zeros_of_a_power_cut_are_a_torn_last_line() {
     let mut all = bytes(&short());
     let whole = short().len();
