@@ -1,0 +1,399 @@
+//! `throughput` against fio, on the same fresh filesystem, interleaved.
+//!
+//! What is compared. fio's job bandwidth is a job's bytes over its run time, which begins when all
+//! jobs are let go and ends after the last transfer, with neither fsync nor close: iozone's
+//! children's figure without -e and -c. The group figure here is the sum over the jobs, as iozone
+//! sums its children. Ours runs with the stonewall off (-x), because fio's jobs all run to their
+//! own end. fio's run time includes the open of the file and is rounded up to whole milliseconds;
+//! the sizes make this less than 1 % (the table's note says how much), in our favour.
+//!
+//! What is made equal. Same loop image, written through beforehand; mkfs before every run of
+//! either; the six tests one after the other on the files of the first; `syncfs` after each; same
+//! constant buffer contents (a device may compress); no cache advice (`fadvise_hint=0`,
+//! `invalidate=0`), so buffered reads find the same warm cache; no per-record scrambling of fio's
+//! buffers; fio's files laid out by its own initial write.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use benches::image::Image;
+use benches::pairs::{Pairs, interleave, median};
+use benches::run::{Stop, output};
+use benches::table::{Row, Table};
+use clap::Parser;
+use workload::engine::Kind;
+use workload::syncfs::syncfs;
+use workload::throughput::{self, Options, Test};
+
+const MIB: u64 = 1 << 20;
+
+/// Measures `throughput` against fio and prints tables with targets.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// Small files and three pairs: a look, not a result.
+    #[arg(long)]
+    quick: bool,
+    /// Pairs of runs.
+    #[arg(long, default_value_t = 7)]
+    pairs: u32,
+    /// Children and fio jobs.
+    #[arg(long, default_value_t = 2)]
+    threads: u32,
+    /// MiB of each child's file.
+    #[arg(long, default_value_t = 1024)]
+    size: u64,
+    /// Filesystem to make: ext4 or xfs.
+    #[arg(long, default_value = "ext4")]
+    fs: String,
+    /// Which parts to run: direct, buffered, cached, null.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "direct,buffered,cached,null"
+    )]
+    parts: Vec<String>,
+    /// Folder for the image.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+}
+
+struct Bench {
+    arguments: Arguments,
+    stop: Stop,
+}
+
+fn main() -> Result<()> {
+    let mut arguments = Arguments::parse();
+    if arguments.quick {
+        (arguments.pairs, arguments.size) = (arguments.pairs.min(3), arguments.size.min(128));
+    }
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "loop devices and mounts need root"
+    );
+    let bench = Bench {
+        arguments,
+        stop: Stop::on_signals()?,
+    };
+    let met = bench.run()?;
+    println!(
+        "{}",
+        if met {
+            "all targets met"
+        } else {
+            "some targets MISSED"
+        }
+    );
+    Ok(())
+}
+
+impl Bench {
+    fn wants(&self, part: &str) -> bool {
+        self.arguments.parts.iter().any(|p| p == part)
+    }
+
+    fn run(&self) -> Result<bool> {
+        let mut met = true;
+        let mut show = |table: Table| {
+            println!("{}", table.text());
+            met &= table.all_met();
+        };
+        println!("{}", output("fio", &["--version"])?.trim());
+        if self.wants("null") {
+            show(self.null()?);
+        }
+        let needs_image = ["direct", "buffered", "cached"]
+            .iter()
+            .any(|p| self.wants(p));
+        if needs_image {
+            let files = self.arguments.size * u64::from(self.arguments.threads);
+            let bytes = (files.max(2 * self.cached_mib()) * 5 / 4 + 512) * MIB;
+            let image = Image::new(&self.arguments.dir, bytes)?;
+            for (part, direct) in [("direct", true), ("buffered", false)] {
+                if self.wants(part) {
+                    show(self.six_tests(&image, direct)?);
+                }
+            }
+            if self.wants("cached") {
+                show(self.cached(&image)?);
+            }
+        }
+        Ok(met)
+    }
+
+    /// The six tests, each side on a filesystem of its own.
+    fn six_tests(&self, image: &Image, direct: bool) -> Result<Table> {
+        let Arguments {
+            pairs,
+            threads,
+            size,
+            fs,
+            ..
+        } = &self.arguments;
+        let runs = interleave(
+            *pairs,
+            || {
+                self.stop.check()?;
+                let mounted = image.fresh(fs)?;
+                self.ours(mounted.path(), direct)
+            },
+            || {
+                self.stop.check()?;
+                let mounted = image.fresh(fs)?;
+                self.fio_six(mounted.path(), direct)
+            },
+        )?;
+        let how = if direct {
+            "O_DIRECT"
+        } else {
+            "buffered, reads warm in both"
+        };
+        let mut table = Table::new(
+            format!("{fs}, {how}: {threads} x {size} MiB in 256 KiB records, {pairs} pairs, MiB/s"),
+            &["ours", "fio", "ratio", "of pairs"],
+        );
+        for (i, test) in Test::ALL.iter().enumerate() {
+            let mut pairs = Pairs::default();
+            for (ours, fio) in &runs {
+                pairs.push(ours[i], fio[i]);
+            }
+            table.rows.push(row(test.name(), &pairs, MIB as f64, 0.95));
+        }
+        let fastest = runs
+            .iter()
+            .flat_map(|(_, fio)| fio)
+            .copied()
+            .fold(0.0, f64::max);
+        let shortest = (size * MIB) as f64 * f64::from(*threads) / fastest;
+        table.title = format!(
+            "{}\n(fio rounds run times up to 1 ms; its shortest here was {:.0} ms)",
+            table.title,
+            shortest * 1e3
+        );
+        Ok(table)
+    }
+
+    fn options(&self, dir: &Path) -> Options {
+        Options {
+            threads: self.arguments.threads,
+            size: self.arguments.size * MIB,
+            stonewall: false,
+            settle: Duration::ZERO,
+            ..Options::new(dir)
+        }
+    }
+
+    /// Bytes a second of the six tests.
+    fn ours(&self, dir: &Path, direct: bool) -> Result<Vec<f64>> {
+        let options = Options {
+            direct,
+            ..self.options(dir)
+        };
+        let outcome = throughput::run(&options, &self.stop)?;
+        Ok(outcome
+            .phases
+            .iter()
+            .map(|p| p.figures["children"])
+            .collect())
+    }
+
+    fn fio_six(&self, dir: &Path, direct: bool) -> Result<Vec<f64>> {
+        let jobs = [
+            ("write", 0),
+            ("write", 1),
+            ("read", 0),
+            ("read", 0),
+            ("randread", 0),
+            ("randwrite", 1),
+        ];
+        let mut rates = Vec::new();
+        for (rw, overwrite) in jobs {
+            self.stop.check()?;
+            let more = [
+                format!("--rw={rw}"),
+                format!("--overwrite={overwrite}"),
+                format!("--direct={}", u8::from(direct)),
+                format!("--size={}m", self.arguments.size),
+                format!("--numjobs={}", self.arguments.threads),
+                "--bs=256k".into(),
+            ];
+            rates.push(fio(dir, &more)?);
+            syncfs(dir)?;
+        }
+        Ok(rates)
+    }
+
+    /// MiB of the file for 4 KiB records from the page cache.
+    fn cached_mib(&self) -> u64 {
+        if self.arguments.quick { 256 } else { 2048 }
+    }
+
+    /// 4 KiB random reads from the page cache, each side pinned to the same processor.
+    fn cached(&self, image: &Image) -> Result<Table> {
+        let mib = self.cached_mib();
+        let mounted = image.fresh(&self.arguments.fs)?;
+        let dir = mounted.path();
+        let mut options = Options {
+            threads: 1,
+            size: mib * MIB,
+            record: 1 << 20,
+            keep: true,
+            tests: vec![Test::InitialWrite],
+            ..self.options(dir)
+        };
+        throughput::run(&options, &self.stop)?;
+        (options.record, options.tests) = (4096, vec![Test::RandomRead]);
+        let jobs = [
+            "--rw=randread".into(),
+            "--bs=4k".into(),
+            "--direct=0".into(),
+            "--numjobs=1".into(),
+            format!("--size={mib}m"),
+            "--cpus_allowed=1".into(),
+        ];
+        let mut table = Table::new(
+            format!("4 KiB random reads of {mib} MiB in the page cache, one core, 1000/s"),
+            &["ours", "fio", "ratio", "of pairs"],
+        );
+        for (name, extra) in [
+            ("fio as it is", None),
+            ("fio --gtod_reduce=1", Some("--gtod_reduce=1")),
+        ] {
+            let mut line = jobs.to_vec();
+            line.extend(extra.map(String::from));
+            let runs = interleave(
+                self.arguments.pairs,
+                || {
+                    self.stop.check()?;
+                    let _pinned = Pinned::to(1)?;
+                    let outcome = throughput::run(&options, &self.stop)?;
+                    Ok(outcome.phases[0].figures["children"])
+                },
+                || fio(dir, &line),
+            )?;
+            let mut pairs = Pairs::default();
+            for (ours, fio) in &runs {
+                pairs.push(*ours, *fio);
+            }
+            table.rows.push(row(name, &pairs, 4096.0 * 1e3, 1.0));
+        }
+        Ok(table)
+    }
+
+    /// What the generator itself can do on one core.
+    fn null(&self) -> Result<Table> {
+        let mut table = Table::new(
+            "null engine on one core, million operations a second",
+            &["median", "least", "largest"],
+        );
+        let _pinned = Pinned::to(1)?;
+        for (test, records) in [
+            (Test::InitialWrite, 1_u64 << 28),
+            (Test::RandomRead, 1 << 24),
+        ] {
+            let options = Options {
+                threads: 1,
+                size: records * 4096,
+                record: 4096,
+                engine: Kind::Null,
+                tests: vec![test],
+                ..self.options(&self.arguments.dir)
+            };
+            let mut rates = Vec::new();
+            for _ in 0..self.arguments.pairs {
+                let outcome = throughput::run(&options, &self.stop)?;
+                rates.push(outcome.phases[0].figures["children"] / 4096.0 / 1e6);
+            }
+            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let largest = rates.iter().copied().fold(0.0, f64::max);
+            table.rows.push(Row {
+                name: test.name().into(),
+                cells: [median(&rates), least, largest]
+                    .map(|v| format!("{v:.1}"))
+                    .to_vec(),
+                target: ">= 50".into(),
+                met: median(&rates) >= 50.0,
+            });
+        }
+        Ok(table)
+    }
+}
+
+/// A line of ours against fio's.
+fn row(name: &str, pairs: &Pairs, unit: f64, target: f64) -> Row {
+    let (low, high) = pairs.extremes();
+    Row {
+        name: name.into(),
+        cells: vec![
+            format!("{:.1}", median(&pairs.ours) / unit),
+            format!("{:.1}", median(&pairs.theirs) / unit),
+            format!("{:.3}", pairs.ratio()),
+            format!("{low:.3}..{high:.3}"),
+        ],
+        target: format!(">= {target:.2}"),
+        met: pairs.ratio() >= target,
+    }
+}
+
+/// One fio run with the settings both sides share: the sum of its jobs' bytes a second.
+fn fio(dir: &Path, more: &[String]) -> Result<f64> {
+    let directory = format!("--directory={}", dir.display());
+    let mut arguments = vec![
+        "--name=job",
+        "--ioengine=psync",
+        "--thread",
+        "--fallocate=none",
+        "--norandommap=0",
+        "--invalidate=0",
+        "--fadvise_hint=0",
+        "--scramble_buffers=0",
+        "--buffer_pattern=0xa5a5a5a5",
+        "--filename_format=iozone.DUMMY.$jobnum",
+        "--output-format=json",
+        directory.as_str(),
+    ];
+    arguments.extend(more.iter().map(String::as_str));
+    let text = output("fio", &arguments)?;
+    // fio may print notes before the document.
+    let begin = text.find('{').context("fio printed no JSON")?;
+    let document: serde_json::Value = serde_json::from_str(&text[begin..])?;
+    let jobs = document["jobs"]
+        .as_array()
+        .context("fio's JSON has no jobs")?;
+    let mut sum = 0.0;
+    for job in jobs {
+        if job["error"] != 0 {
+            bail!("fio {}: error {}", more.join(" "), job["error"]);
+        }
+        for direction in ["read", "write"] {
+            sum += job[direction]["bw_bytes"].as_f64().unwrap_or(0.0);
+        }
+    }
+    ensure!(sum > 0.0, "fio {}: it moved nothing", more.join(" "));
+    Ok(sum)
+}
+
+/// This thread and those it starts run on one processor until this is dropped.
+struct Pinned {
+    before: rustix::thread::CpuSet,
+}
+
+impl Pinned {
+    fn to(cpu: usize) -> Result<Pinned> {
+        let before = rustix::thread::sched_getaffinity(None)?;
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(cpu);
+        rustix::thread::sched_setaffinity(None, &set)
+            .with_context(|| format!("cannot run on processor {cpu} alone"))?;
+        Ok(Pinned { before })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Err(error) = rustix::thread::sched_setaffinity(None, &self.before) {
+            eprintln!("cannot undo the pinning: {error}");
+        }
+    }
+}

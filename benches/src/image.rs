@@ -1,0 +1,116 @@
+//! A loop image that carries one fresh filesystem after the other.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::output;
+
+/// A file of written (not merely reserved) blocks, attached as a loop device with direct I/O.
+///
+/// The image is written through once, so that neither of two programs that are compared pays for
+/// the host's allocation. mkfs neither discards it (which would punch holes into it) nor leaves
+/// initialisation to a kernel thread that would run into the measurement.
+pub struct Image {
+    folder: tempfile::TempDir,
+    device: String,
+}
+
+impl Image {
+    /// Makes and attaches an image of `bytes` in a new folder under `parent`.
+    pub fn new(parent: &Path, bytes: u64) -> Result<Image> {
+        let folder = tempfile::Builder::new()
+            .prefix("fslab-bench-")
+            .tempdir_in(parent)?;
+        let path = folder.path().join("image");
+        write_through(&path, bytes).with_context(|| {
+            format!(
+                "cannot write an image of {bytes} bytes in {}",
+                parent.display()
+            )
+        })?;
+        let path = path.display().to_string();
+        let device = output("losetup", &["--direct-io=on", "--find", "--show", &path])?;
+        Ok(Image {
+            folder,
+            device: device.trim().to_owned(),
+        })
+    }
+
+    /// The loop device.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Makes a filesystem (`ext4` or `xfs`) and mounts it.
+    pub fn fresh(&self, filesystem: &str) -> Result<Mounted> {
+        let device = self.device.as_str();
+        match filesystem {
+            "ext4" => output(
+                "mkfs.ext4",
+                &[
+                    "-q",
+                    "-F",
+                    "-E",
+                    "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+                    device,
+                ],
+            )?,
+            "xfs" => output("mkfs.xfs", &["-q", "-f", "-K", device])?,
+            other => bail!("{other}: this bench makes ext4 and xfs only"),
+        };
+        let point = self.folder.path().join("mnt");
+        std::fs::create_dir_all(&point)?;
+        output(
+            "mount",
+            &["-t", filesystem, device, &point.display().to_string()],
+        )?;
+        Ok(Mounted { point })
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        if let Err(error) = output("losetup", &["--detach", &self.device]) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+fn write_through(path: &Path, bytes: u64) -> Result<()> {
+    let mut file: File = OpenOptions::new().write(true).create_new(true).open(path)?;
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
+    let block = vec![0x5a_u8; 4 << 20];
+    let mut left = bytes;
+    while left > 0 {
+        let now = left.min(block.len() as u64) as usize;
+        file.write_all(&block[..now])?;
+        left -= now as u64;
+    }
+    file.sync_all()?;
+    // Its pages would only be in the way: the loop device goes around the page cache.
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    Ok(())
+}
+
+/// A mounted filesystem; unmounted when dropped.
+pub struct Mounted {
+    point: PathBuf,
+}
+
+impl Mounted {
+    /// Where.
+    pub fn path(&self) -> &Path {
+        &self.point
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if let Err(error) = output("umount", &[&self.point.display().to_string()]) {
+            eprintln!("{error}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Interleaved pairs: ours, theirs, theirs, ours, ours, theirs ...
+
+use anyhow::Result;
+
+/// Results of both sides, pair by pair.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs {
+    /// Ours, in the order of the pairs.
+    pub ours: Vec<f64>,
+    /// Theirs.
+    pub theirs: Vec<f64>,
+}
+
+impl Pairs {
+    /// One more pair.
+    pub fn push(&mut self, ours: f64, theirs: f64) {
+        self.ours.push(ours);
+        self.theirs.push(theirs);
+    }
+
+    /// Ratio of the medians.
+    pub fn ratio(&self) -> f64 {
+        median(&self.ours) / median(&self.theirs)
+    }
+
+    /// Least and largest ratio within a pair.
+    pub fn extremes(&self) -> (f64, f64) {
+        let ratios = self.ours.iter().zip(&self.theirs).map(|(a, b)| a / b);
+        ratios.fold((f64::INFINITY, 0.0), |(low, high), r| {
+            (low.min(r), high.max(r))
+        })
+    }
+}
+
+/// Runs both sides `n` times, in an order that alternates from pair to pair, so that a drift of
+/// the machine meets both alike.
+pub fn interleave<A, B>(
+    n: u32,
+    mut ours: impl FnMut() -> Result<A>,
+    mut theirs: impl FnMut() -> Result<B>,
+) -> Result<Vec<(A, B)>> {
+    (0..n)
+        .map(|pair| {
+            if pair % 2 == 0 {
+                let a = ours()?;
+                Ok((a, theirs()?))
+            } else {
+                let b = theirs()?;
+                Ok((ours()?, b))
+            }
+        })
+        .collect()
+}
+
+/// The middle value, or the mean of the two middle ones; NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    match n {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn medians_ratios_and_extremes() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+        let mut pairs = Pairs::default();
+        for (a, b) in [(2.0, 1.0), (3.0, 2.0), (10.0, 10.0)] {
+            pairs.push(a, b);
+        }
+        assert_eq!(pairs.ratio(), 1.5);
+        assert_eq!(pairs.extremes(), (1.0, 2.0));
+    }
+
+    #[test]
+    fn order_alternates_and_errors_end_it() {
+        let order = RefCell::new(String::new());
+        let say = |c| {
+            order.borrow_mut().push(c);
+            Ok(c)
+        };
+        let pairs = interleave(3, || say('o'), || say('t')).unwrap();
+        assert_eq!(pairs, [('o', 't'); 3]);
+        assert_eq!(order.borrow().as_str(), "ottoot");
+        let failing = interleave(2, || say('o'), || -> Result<()> { anyhow::bail!("no") });
+        assert_eq!(failing.unwrap_err().to_string(), "no");
+    }
+}

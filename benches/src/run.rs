@@ -1,0 +1,52 @@
+//! Running programs, and stopping when asked to.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use workload::Observer;
+
+/// Set by SIGINT and SIGTERM, so that mounts and loop devices are undone on the way out.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Catches the signals from now on.
+    pub fn on_signals() -> Result<Stop> {
+        let stop = Stop::default();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop.0))?;
+        }
+        Ok(stop)
+    }
+
+    /// An error once a signal has come.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Stop {
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a program and returns its standard output; its standard error is the error's text.
+pub fn output(program: &str, arguments: &[&str]) -> Result<String> {
+    let line = format!("{program} {}", arguments.join(" "));
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {program}; install it"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{line}: {}: {}", output.status, said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,105 @@
+//! Tables within 78 columns whose last column says whether the target was met.
+
+use std::fmt::Write;
+
+/// One line of a table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What was measured.
+    pub name: String,
+    /// Its cells.
+    pub cells: Vec<String>,
+    /// The target as text (`>= 1.00`).
+    pub target: String,
+    /// Whether it was met.
+    pub met: bool,
+}
+
+/// A table: title, column heads between the name and the target, and rows.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// First line.
+    pub title: String,
+    /// Heads of the cells.
+    pub heads: Vec<String>,
+    /// Lines.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(title: impl Into<String>, heads: &[&str]) -> Table {
+        Table {
+            title: title.into(),
+            heads: heads.iter().map(|&h| h.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Whether every row met its target.
+    pub fn all_met(&self) -> bool {
+        self.rows.iter().all(|row| row.met)
+    }
+
+    /// As text: names left, numbers right.
+    pub fn text(&self) -> String {
+        let name_width = self.rows.iter().map(|r| r.name.len()).max().unwrap_or(0);
+        let width = |i: usize| {
+            let cells = self.rows.iter().filter_map(|r| r.cells.get(i));
+            cells
+                .map(String::len)
+                .chain([self.heads[i].len()])
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
+        let target_width = self
+            .rows
+            .iter()
+            .map(|r| r.target.len())
+            .max()
+            .unwrap_or(0)
+            .max(6);
+        let line = |name: &str, cells: &[String], target: &str, verdict: &str| {
+            let mut line = format!("{name:name_width$}");
+            for (cell, width) in cells.iter().zip(&widths) {
+                let _ = write!(line, "  {cell:>width$}");
+            }
+            let _ = write!(line, "  {target:>target_width$}  {verdict}");
+            line.trim_end().to_owned() + "\n"
+        };
+        let mut text = format!("{}\n", self.title);
+        text.push_str(&line("", &self.heads, "target", ""));
+        for row in &self.rows {
+            let verdict = if row.met { "pass" } else { "MISS" };
+            text.push_str(&line(&row.name, &row.cells, &row.target, verdict));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_misses_stand_out() {
+        let mut table = Table::new("Speed", &["ours", "ratio"]);
+        for (name, ours, met) in [("read", "9.0", true), ("random write", "1234.5", false)] {
+            table.rows.push(Row {
+                name: name.into(),
+                cells: vec![ours.into(), "1.00".into()],
+                target: ">= 0.95".into(),
+                met,
+            });
+        }
+        assert!(!table.all_met());
+        assert_eq!(
+            table.text(),
+            "Speed\n\
+             \x20               ours  ratio   target\n\
+             read             9.0   1.00  >= 0.95  pass\n\
+             random write  1234.5   1.00  >= 0.95  MISS\n"
+        );
+    }
+}
