@@ -76,6 +76,9 @@ pub struct Mounted {
     pub options: Vec<String>,
     /// Superblock facts: feature lists, block size, inode size, journal size, UUID ...
     pub superblock: BTreeMap<String, String>,
+    /// What the device tells: backing file, direct I/O, write cache, scheduler, readahead.
+    #[serde(default)]
+    pub device_facts: BTreeMap<String, String>,
 }
 
 /// Seconds a trial spent, by who spent them. The lab's own are those outside mkfs, mount,
