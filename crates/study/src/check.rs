@@ -5,26 +5,64 @@
 //! the keywords that [`crate::file`] produces are understood here, and a test walks the whole
 //! schema to see that it holds no other.
 
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Problem, shorten};
-use crate::nearest::hint;
+use crate::nearest::{hint, suggest};
 use crate::node::{Node, Table, Value};
 use crate::schema;
 use crate::units::Bytes;
 
-type Schema = Map<String, Json>;
+/// A schema and the definition that its `$ref` names; the keywords beside a reference win.
+#[derive(Clone, Copy)]
+pub(crate) struct Schema<'a> {
+    near: &'a Map<String, Json>,
+    far: Option<&'a Map<String, Json>>,
+}
+
+impl<'a> Schema<'a> {
+    fn new(near: &'a Map<String, Json>) -> Schema<'a> {
+        let target = near.get("$ref").and_then(Json::as_str);
+        let far = target.and_then(|name| raw_definition(name.trim_start_matches("#/$defs/")));
+        Schema { near, far }
+    }
+
+    /// A definition by name; a name that the schema lacks allows nothing to be said against it.
+    pub(crate) fn definition(name: &str) -> Schema<'static> {
+        static EMPTY: OnceLock<Map<String, Json>> = OnceLock::new();
+        Schema::new(raw_definition(name).unwrap_or_else(|| EMPTY.get_or_init(Map::new)))
+    }
+
+    fn get(&self, keyword: &str) -> Option<&'a Json> {
+        let far = || self.far.and_then(|far| far.get(keyword));
+        self.near.get(keyword).or_else(far)
+    }
+
+    /// The schema of a key.
+    pub(crate) fn property(&self, key: &str) -> Option<&'a Json> {
+        self.get("properties")?.get(key)
+    }
+
+    /// The known keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+        let properties = self.get("properties").and_then(Json::as_object);
+        properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+    }
+}
+
+fn raw_definition(name: &str) -> Option<&'static Map<String, Json>> {
+    schema::study()["$defs"].get(name)?.as_object()
+}
 
 /// Collects the problems of one document.
 #[derive(Default)]
 pub(crate) struct Checker {
     pub(crate) problems: Vec<Problem>,
-}
-
-/// A definition of the schema by name; empty (everything allowed) for a name it lacks.
-pub(crate) fn definition(name: &str) -> Schema {
-    let found = schema::study()["$defs"][name].as_object();
-    found.cloned().unwrap_or_default()
 }
 
 /// The schema of a key of the whole file.
@@ -51,32 +89,32 @@ impl Checker {
             return;
         };
         if raw.get("$ref").and_then(Json::as_str) == Some("#/$defs/Bytes") {
-            return self.size(node, raw);
+            return self.size(node, Schema::new(raw));
         }
-        let schema = resolve(raw);
-        if let Some(choices) = choices(&schema) {
-            return self.choice(node, &schema, &choices);
+        let schema = Schema::new(raw);
+        if let Some(choices) = choices(schema) {
+            return self.choice(node, schema, &choices);
         }
         if let Some(any) = schema.get("anyOf").and_then(Json::as_array) {
-            return self.any(node, &schema, any);
+            return self.any(node, schema, any);
         }
-        match (kind(&schema), &node.value) {
-            ("object", Value::Table(table)) => self.object(node, table, &schema),
-            ("array", Value::List(list)) => self.array(node, list, &schema),
-            ("integer" | "number", Value::Integer(n)) => self.number(node, *n as f64, &schema),
-            ("number", Value::Float(x)) => self.number(node, *x, &schema),
+        match (kind(schema), &node.value) {
+            ("object", Value::Table(table)) => self.object(node, table, schema),
+            ("array", Value::List(list)) => self.array(node, list, schema),
+            ("integer" | "number", Value::Integer(n)) => self.number(node, *n as f64, schema),
+            ("number", Value::Float(x)) => self.number(node, *x, schema),
             ("boolean", Value::Flag(_)) | ("", _) => {}
-            ("string", Value::Text(text)) => self.text(node, text, &schema),
-            _ => self.refuse(node, &schema),
+            ("string", Value::Text(text)) => self.text(node, text, schema),
+            _ => self.refuse(node, schema),
         }
     }
 
-    fn refuse(&mut self, node: &Node, schema: &Schema) {
+    fn refuse(&mut self, node: &Node, schema: Schema<'_>) {
         let message = format!("{} is not {}", node.show(), expected(schema));
         self.complain(node, message);
     }
 
-    fn size(&mut self, node: &Node, schema: &Schema) {
+    fn size(&mut self, node: &Node, schema: Schema<'_>) {
         let parsed = match &node.value {
             Value::Text(text) => text.parse::<Bytes>().map_err(|error| error.to_string()),
             Value::Integer(n) => u64::try_from(*n)
@@ -103,7 +141,7 @@ impl Checker {
         }
     }
 
-    fn choice(&mut self, node: &Node, schema: &Schema, choices: &[String]) {
+    fn choice(&mut self, node: &Node, schema: Schema<'_>, choices: &[String]) {
         let text = node.as_text().unwrap_or_default();
         if choices.iter().any(|choice| choice == text) && node.as_text().is_some() {
             return;
@@ -117,30 +155,31 @@ impl Checker {
         );
     }
 
-    fn any(&mut self, node: &Node, schema: &Schema, any: &[Json]) {
-        let fits = any.iter().any(|alternative| {
+    fn any(&mut self, node: &Node, schema: Schema<'_>, any: &[Json]) {
+        let mut nearest = None;
+        for alternative in any {
             let mut trial = Checker::default();
             trial.value(node, alternative);
-            trial.problems.is_empty()
-        });
-        if !fits {
-            self.refuse(node, schema);
+            if trial.problems.is_empty() {
+                return;
+            }
+            let list = alternative["type"] == "array" && node.as_list().is_some();
+            nearest = nearest.or(list.then_some(trial.problems));
+        }
+        match nearest {
+            Some(problems) => self.problems.extend(problems),
+            None => self.refuse(node, schema),
         }
     }
 
     /// Checks a table's keys and values against `properties`.
-    pub(crate) fn object(&mut self, node: &Node, table: &Table, schema: &Schema) {
-        let empty = Map::new();
-        let properties = schema
-            .get("properties")
-            .and_then(Json::as_object)
-            .unwrap_or(&empty);
+    pub(crate) fn object(&mut self, node: &Node, table: &Table, schema: Schema<'_>) {
         for (key, value) in table.iter() {
-            match (properties.get(key), schema.get("additionalProperties")) {
+            match (schema.property(key), schema.get("additionalProperties")) {
                 (Some(schema), _) | (None, Some(schema @ Json::Object(_))) => {
                     self.value(value, schema);
                 }
-                (None, _) => self.unknown(value, key, properties.keys().map(String::as_str)),
+                (None, _) => self.unknown(value, key, schema.keys()),
             }
         }
         for key in required(schema) {
@@ -157,15 +196,10 @@ impl Checker {
         key: &str,
         known: impl Iterator<Item = &'a str> + Clone,
     ) {
-        let hint = hint(key, known.clone());
-        let known: Vec<&str> = known.collect();
-        self.complain(
-            node,
-            format!("no such key ({hint}known: {})", known.join(", ")),
-        );
+        self.complain(node, format!("no such key ({})", suggest(key, known)));
     }
 
-    fn array(&mut self, node: &Node, list: &[Node], schema: &Schema) {
+    fn array(&mut self, node: &Node, list: &[Node], schema: Schema<'_>) {
         let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (list.len() as u64) < least {
             self.complain(
@@ -180,7 +214,7 @@ impl Checker {
         }
     }
 
-    fn number(&mut self, node: &Node, x: f64, schema: &Schema) {
+    fn number(&mut self, node: &Node, x: f64, schema: Schema<'_>) {
         let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
         let inside = bound("minimum").is_none_or(|low| x >= low)
             && bound("maximum").is_none_or(|high| x <= high)
@@ -198,8 +232,8 @@ impl Checker {
         }
     }
 
-    fn text(&mut self, node: &Node, text: &str, schema: &Schema) {
-        if schema.contains_key("x-name") && !is_name(text) {
+    fn text(&mut self, node: &Node, text: &str, schema: Schema<'_>) {
+        if schema.get("x-name").is_some() && !is_name(text) {
             self.complain(
                 node,
                 format!("{} is not {} ({NAME_RULE})", node.show(), noun(schema)),
@@ -217,20 +251,8 @@ impl Checker {
     }
 }
 
-/// Follows `$ref`; the keywords beside it win.
-fn resolve(schema: &Schema) -> Schema {
-    let Some(target) = schema.get("$ref").and_then(Json::as_str) else {
-        return schema.clone();
-    };
-    let mut merged = definition(target.trim_start_matches("#/$defs/"));
-    for (key, value) in schema.iter().filter(|(key, _)| *key != "$ref") {
-        merged.insert(key.clone(), value.clone());
-    }
-    merged
-}
-
 /// The type, `null` aside: TOML has none.
-fn kind(schema: &Schema) -> &str {
+fn kind(schema: Schema<'_>) -> &str {
     match schema.get("type") {
         Some(Json::String(kind)) => kind,
         Some(Json::Array(kinds)) => kinds
@@ -243,7 +265,7 @@ fn kind(schema: &Schema) -> &str {
 }
 
 /// The words of an enumeration.
-fn choices(schema: &Schema) -> Option<Vec<String>> {
+fn choices(schema: Schema<'_>) -> Option<Vec<String>> {
     let text = |value: &Json| value.as_str().map(str::to_owned);
     if let Some(one) = schema.get("const") {
         return text(one).map(|word| vec![word]);
@@ -258,14 +280,14 @@ fn choices(schema: &Schema) -> Option<Vec<String>> {
         .collect()
 }
 
-fn required(schema: &Schema) -> Vec<&str> {
+fn required(schema: Schema<'_>) -> Vec<&str> {
     let list = schema.get("required").and_then(Json::as_array);
     let list = list.map_or(&[][..], Vec::as_slice);
     list.iter().filter_map(Json::as_str).collect()
 }
 
 /// `a thread count`: the schema's title with its article.
-fn noun(schema: &Schema) -> String {
+fn noun(schema: Schema<'_>) -> String {
     let title = schema.get("title").and_then(Json::as_str);
     let title = title.unwrap_or(match kind(schema) {
         "integer" => "whole number",
@@ -287,7 +309,7 @@ fn noun(schema: &Schema) -> String {
 }
 
 /// What a value of the wrong type should have been.
-fn expected(schema: &Schema) -> String {
+fn expected(schema: Schema<'_>) -> String {
     let noun = noun(schema);
     match kind(schema) {
         "integer" => format!("{noun} (a whole number, {})", range(schema)),
@@ -300,7 +322,7 @@ fn expected(schema: &Schema) -> String {
 }
 
 /// `1..=1024`, `0..`, `more than 0, at most 1`.
-fn range(schema: &Schema) -> String {
+fn range(schema: Schema<'_>) -> String {
     let bound = |key: &str| {
         let x = schema.get(key).and_then(Json::as_f64);
         x.map(|x| x.to_string())
@@ -312,7 +334,7 @@ fn range(schema: &Schema) -> String {
         bound("exclusiveMaximum"),
     ) {
         (Some(low), Some(high), _, _) => format!("{low}..={high}"),
-        (Some(low), _, _, Some(high)) => format!("{low}..{high}"),
+        (Some(low), _, _, Some(high)) => format!("at least {low}, less than {high}"),
         (_, Some(high), Some(low), _) => format!("more than {low}, at most {high}"),
         (Some(low), ..) => format!("at least {low}"),
         (_, Some(high), ..) => format!("at most {high}"),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Builtin};
 use crate::check::{NAME_RULE, is_name};
-use crate::error::{Error, Problem, shorten};
+use crate::error::{Error, Problem, quote, shorten};
 use crate::node::{self, Node, Table, Value};
 
 /// Largest study file, bytes.
@@ -37,7 +37,7 @@ pub(crate) fn read(name_or_path: &str) -> Result<Node, Error> {
     match study {
         Some(study) => reader.builtin(*study),
         None => Err(Error::Unknown {
-            name: shorten(name_or_path),
+            name: quote(name_or_path),
             known: known_studies(),
         }),
     }

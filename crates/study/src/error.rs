@@ -138,7 +138,7 @@ impl fmt::Display for Problem {
 pub enum Error {
     /// No built-in study has this name.
     #[error(
-        "no study is called {name:?} (built in: {known}; or give the path of a .toml file, with a /)"
+        "no study is called {name} (built in: {known}; or give the path of a .toml file, with a /)"
     )]
     Unknown {
         /// As asked.
@@ -176,6 +176,11 @@ fn lines(problems: &[Problem]) -> String {
         lines.push(format!("and {} more", problems.len() - MOST));
     }
     lines.join("\n")
+}
+
+/// Foreign text in quotes.
+pub(crate) fn quote(text: &str) -> String {
+    format!("\"{}\"", shorten(text))
 }
 
 /// Foreign text, safe for one line of an error: control characters escaped, the middle of

@@ -16,7 +16,7 @@ use crate::nearest::hint;
 use crate::node::{Node, Table, Value};
 use crate::rules;
 use crate::units::Bytes;
-use crate::validate::{Kinds, RIG_FACTORS, parameters};
+use crate::validate::{Kinds, RIG_FACTORS, parameter};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
@@ -27,6 +27,8 @@ pub(crate) struct Placed {
     pub(crate) cell: Cell,
     places: BTreeMap<String, Origin>,
     entry: Origin,
+    /// Where the size of the device was written, when it was.
+    pub(crate) device_size: Option<Origin>,
 }
 
 impl Placed {
@@ -57,6 +59,7 @@ pub(crate) fn expand(root: &Node) -> Result<Expansion, Vec<Problem>> {
     let cells = Expander {
         filesystems: &filesystems,
         device: &device,
+        device_size: root.find(&["device", "size"]).map(|node| &node.at),
         rig: &rig,
         workloads: &workloads,
     }
@@ -286,7 +289,6 @@ fn workload_factors(
     kind: &str,
     entry: &Node,
 ) -> Result<Vec<Factor>, Problem> {
-    let known = parameters(kind);
     let sources = [
         root.find(&["factors"]),
         root.find(&["factors", name]),
@@ -295,10 +297,10 @@ fn workload_factors(
     let mut all: Vec<Factor> = Vec::new();
     for table in sources.into_iter().flatten().filter_map(Node::as_table) {
         for (key, list) in table.iter() {
-            if !known.contains_key(key) || list.as_list().is_none() {
+            if parameter(kind, key).is_none() || list.as_list().is_none() {
                 continue;
             }
-            let levels = levels(list, |node| print_level(node, known.get(key)))?;
+            let levels = levels(list, |node| print_level(node, parameter(kind, key)))?;
             match all.iter_mut().find(|factor| factor.name == key) {
                 Some(factor) => factor.levels = levels,
                 None => all.push(Factor {
@@ -346,6 +348,7 @@ fn factor_names(rig: &[Factor], workloads: &[Workload]) -> Vec<(String, Vec<Stri
 struct Expander<'a> {
     filesystems: &'a BTreeMap<String, FilesystemVariant>,
     device: &'a DeviceSpec,
+    device_size: Option<&'a Origin>,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -419,6 +422,7 @@ impl Expander<'_> {
             },
             places,
             entry: at.clone(),
+            device_size: self.device_size.cloned(),
         })
     }
 }

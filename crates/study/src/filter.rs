@@ -1,6 +1,6 @@
 //! `--filter FACTOR=LEVEL[,LEVEL]`: which cells of a study to run.
 
-use crate::error::{Origin, Problem, shorten};
+use crate::error::{Origin, Problem, quote, shorten};
 use crate::expand::Placed;
 use crate::model::{Cell, TableSpec};
 use crate::nearest::hint;
@@ -49,8 +49,8 @@ fn parse<'a>(text: &'a str, factors: &Factors) -> Result<(&'a str, Vec<&'a str>)
     let Some((_, known)) = factors.iter().find(|(name, _)| name == factor) else {
         let names = factors.iter().map(|(name, _)| name.as_str());
         let message = format!(
-            "{:?} is not a factor ({}{})",
-            shorten(factor),
+            "{} is not a factor ({}{})",
+            quote(factor),
             hint(factor, names),
             describe(factors)
         );
@@ -70,8 +70,8 @@ fn parse<'a>(text: &'a str, factors: &Factors) -> Result<(&'a str, Vec<&'a str>)
         None => Ok((factor, levels)),
         Some(level) => {
             let message = format!(
-                "{:?} is not a level of {factor} ({}{})",
-                shorten(level),
+                "{} is not a level of {factor} ({}{})",
+                quote(level),
                 hint(level, known.iter().map(String::as_str)),
                 known.join(", ")
             );

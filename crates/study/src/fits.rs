@@ -1,9 +1,9 @@
 //! Refuses, before anything is touched, what cannot fit into its device.
 
-use crate::error::Problem;
+use crate::error::{Origin, Problem};
 use crate::expand::Placed;
 use crate::footprint;
-use crate::model::{Cell, FilesystemKind, WorkloadSpec};
+use crate::model::{FilesystemKind, WorkloadSpec};
 use crate::units::Bytes;
 
 /// What the filesystem keeps for itself: a sixteenth (inode tables, bitmaps, spread metadata) and
@@ -16,63 +16,90 @@ const FIXED: u64 = 32 * Bytes::MIB;
 fn smallest(kind: FilesystemKind) -> Bytes {
     Bytes(match kind {
         FilesystemKind::Xfs => 300 * Bytes::MIB,
-        FilesystemKind::Btrfs => 114 * Bytes::MIB,
+        FilesystemKind::Btrfs => 109 * Bytes::MIB,
         FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => 16 * Bytes::MIB,
     })
 }
 
-/// Problems of all cells, each said once. `target` replaces the size of the loop images.
-pub(crate) fn problems(cells: &[Placed], target: Option<Bytes>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
-    for placed in cells {
-        let Some((parameter, message)) = misfit(&placed.cell, target) else {
-            continue;
-        };
-        let problem = Problem::new(placed.place(parameter), message);
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    problems
+/// Why a cell does not fit.
+struct Misfit {
+    at: Origin,
+    message: String,
+    /// Bytes it would need.
+    needed: u64,
 }
 
-/// The parameter to blame and why the cell does not fit.
-fn misfit(cell: &Cell, target: Option<Bytes>) -> Option<(&'static str, String)> {
-    let size = target.unwrap_or(cell.device.size);
-    let (device, remedy) = match target {
-        Some(size) => (format!("the target of {}", human(size)), "a larger target"),
-        None => (format!("device.size = {size}"), "a larger device.size"),
+/// Problems of all cells, the worst of each place. `target` replaces the size of loop images.
+pub(crate) fn problems(cells: &[Placed], target: Option<Bytes>) -> Vec<Problem> {
+    let mut worst: Vec<Misfit> = Vec::new();
+    for misfit in cells.iter().filter_map(|placed| misfit(placed, target)) {
+        match worst.iter_mut().find(|known| known.at == misfit.at) {
+            Some(known) if known.needed >= misfit.needed => {}
+            Some(known) => *known = misfit,
+            None => worst.push(misfit),
+        }
+    }
+    let problem = |misfit: Misfit| Problem {
+        at: misfit.at,
+        message: misfit.message,
     };
+    worst.into_iter().map(problem).collect()
+}
+
+fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
+    let cell = &placed.cell;
+    let size = target.unwrap_or(cell.device.size);
     let kind = cell.filesystem.kind;
     if size < smallest(kind) {
-        let smallest = smallest(kind);
-        let mkfs = mkfs(kind);
-        let message = format!("{device} is too small for {mkfs} (at least {smallest})");
-        return Some(("", message));
+        let at = match target {
+            Some(_) => Origin::argument("the target"),
+            None => placed
+                .device_size
+                .clone()
+                .unwrap_or_else(|| placed.place("").clone()),
+        };
+        let (size, mkfs, smallest) = (human(size), mkfs(kind), smallest(kind));
+        return Some(Misfit {
+            at,
+            message: format!("{size} is too small for {mkfs} (at least {smallest})"),
+            needed: smallest.get(),
+        });
     }
     let peak = footprint::of(&cell.workload).peak;
     let free = size.get().saturating_sub(size.get() / SHARE + FIXED);
     if peak <= free as f64 {
         return None;
     }
-    let needed = Bytes(((peak + FIXED as f64) * SHARE as f64 / (SHARE - 1) as f64) as u64);
-    let needed = human(needed);
-    Some(match &cell.workload {
+    let needed = ((peak + FIXED as f64) * SHARE as f64 / (SHARE - 1) as f64) as u64;
+    let (device, remedy) = match target {
+        Some(size) => (format!("the target of {}", human(size)), "a larger target"),
+        None => (format!("device.size = {size}"), "a larger device.size"),
+    };
+    let about = human(Bytes(needed));
+    let (parameter, what, or) = match &cell.workload {
         WorkloadSpec::Throughput(spec) => (
             "size",
-            format!(
-                "{} threads x {} do not fit into {device} (needs {remedy}, about {needed}, or smaller files)",
-                spec.threads, spec.size
-            ),
+            format!("{} x {}", counted(spec.threads, "file"), spec.size),
+            "smaller files",
         ),
         WorkloadSpec::Tree(spec) => (
             "scale",
-            format!(
-                "{} trees at scale {} do not fit into {device} (needs {remedy}, about {needed}, or a smaller scale)",
-                spec.initial, spec.scale
-            ),
+            format!("{} at scale {}", counted(spec.initial, "tree"), spec.scale),
+            "a smaller scale",
         ),
+    };
+    Some(Misfit {
+        at: placed.place(parameter).clone(),
+        message: format!(
+            "{what} cannot fit into {device} (needs {remedy}, about {about}, or {or})"
+        ),
+        needed,
     })
+}
+
+fn counted(count: u32, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn mkfs(kind: FilesystemKind) -> &'static str {

@@ -14,7 +14,15 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// ` (did you mean X?)` or nothing.
+/// `did you mean X?`, or all that is known.
+pub(crate) fn suggest<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    nearest(word, known.clone()).map_or_else(
+        || format!("known: {}", known.collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean {near}?"),
+    )
+}
+
+/// `did you mean X? `, to go before a list, or nothing.
 pub(crate) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map_or_else(String::new, |known| format!("did you mean {known}? "))
 }

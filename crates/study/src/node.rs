@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Origin, Problem, shorten};
+use crate::error::{Origin, Problem, quote, shorten};
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ impl Node {
     /// How the value is named in an error.
     pub(crate) fn show(&self) -> String {
         match &self.value {
-            Value::Text(text) => format!("{:?}", shorten(text)),
+            Value::Text(text) => quote(text),
             Value::Integer(n) => n.to_string(),
             Value::Float(x) => x.to_string(),
             Value::Flag(flag) => flag.to_string(),
@@ -182,7 +182,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Node, Vec<Problem>> {
         let message: Vec<&str> = error.message().lines().map(str::trim).collect();
         Problem::new(&root.clone().on_line(line), message.join(", "))
     };
-    Err(errors.iter().take(MOST).map(problem).collect())
+    let mut errors: Vec<&toml::de::Error> = errors.iter().collect();
+    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+    Err(errors.into_iter().take(MOST).map(problem).collect())
 }
 
 /// A value given as text on the command line: TOML where it is TOML, else the text itself, so

@@ -3,12 +3,13 @@
 //! `--set` edits the same tree that the file made, before it is checked, so that a bad value on
 //! the command line meets the same rules and the same messages as one in the file.
 
-use crate::error::{Origin, Problem, shorten};
+use crate::check::Schema;
+use crate::error::{Origin, Problem, quote, shorten};
 use crate::model::Order;
-use crate::nearest::hint;
+use crate::nearest::{nearest, suggest};
 use crate::node::{Node, Table, Value, parse_argument};
 use crate::units::Bytes;
-use crate::validate::{Kinds, RIG_FACTORS, parameters, top_keys};
+use crate::validate::{Kinds, RIG_FACTORS, parameter as parameter_schema, parameters, top_keys};
 
 /// Changes from the command line. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,7 +86,16 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         .as_table()
         .map_or_else(|| Kinds::of(&Table::default()), Kinds::of);
     match segments.as_slice() {
-        [] | ["include" | "profile", ..] => Err(Problem::new(
+        [] | ["", ..] => Err(Problem::new(
+            &at,
+            "no key is given (write KEY=VALUE, as in iozone.size=64m)",
+        )),
+        ["filesystem"] => Err(Problem::new(
+            &at,
+            "variants are set key by key (filesystem.ext4.mount=noatime); cells are chosen with \
+             --filter filesystem=LEVEL",
+        )),
+        ["include" | "profile", ..] => Err(Problem::new(
             &at,
             "this is read with the file and cannot be set (profiles are chosen with --profile)",
         )),
@@ -103,11 +113,23 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
             .iter()
             .try_for_each(|name| set_parameter(root, name, parameter, node.clone())),
         [first, ..] if top_keys().any(|key| key == *first) => put(root, &segments, node),
-        [first, ..] => {
-            let parameters = kinds.all_parameters();
-            let words = kinds.names().chain(parameters.iter().map(String::as_str));
-            Err(unknown(&at, first, words.chain(SETTABLE)))
-        }
+        [first, ..] => Err(unknown_first(&at, first, segments.len() == 1, &kinds)),
+    }
+}
+
+/// A key whose first word is neither a section, nor a workload, nor a parameter.
+fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Problem {
+    let parameters = kinds.all_parameters();
+    let parameters: &[&str] = if alone { &parameters } else { &[] };
+    let words = kinds.names().chain(parameters.iter().copied());
+    let words = words.chain(SETTABLE);
+    let path = full_path(first).filter(|_| alone && nearest(first, words.clone()).is_none());
+    match path {
+        Some(path) => Problem::new(
+            at,
+            format!("no such key {} (did you mean {path}?)", quote(first)),
+        ),
+        None => unknown(at, first, words),
     }
 }
 
@@ -122,28 +144,25 @@ const SETTABLE: [&str; 6] = [
 ];
 
 fn unknown<'a>(at: &Origin, key: &str, known: impl Iterator<Item = &'a str> + Clone) -> Problem {
-    let hint = hint(key, known.clone());
-    let known: Vec<&str> = known.collect();
-    Problem::new(
-        at,
-        format!(
-            "no such key {:?} ({hint}known: {})",
-            shorten(key),
-            known.join(", ")
-        ),
-    )
+    let suggestion = suggest(key, known);
+    Problem::new(at, format!("no such key {} ({suggestion})", quote(key)))
+}
+
+/// The full path of a key of `run` or `device` that was given without it.
+fn full_path(key: &str) -> Option<String> {
+    let sections = [("run", "RunSpec"), ("device", "DeviceSpec")];
+    sections.iter().find_map(|(section, definition)| {
+        let found = nearest(key, Schema::definition(definition).keys())?;
+        Some(format!("{section}.{found}"))
+    })
 }
 
 /// Sets a workload's parameter; where it is a factor, fixes the factor.
 fn set_parameter(root: &mut Node, name: &str, parameter: &str, node: Node) -> Result<(), Problem> {
     let kind = Kinds::of(root.as_table().unwrap_or(&Table::default())).get(name);
-    let known = kind.map(parameters).unwrap_or_default();
-    if parameter != "factors" && !known.contains_key(parameter) {
-        return Err(unknown(
-            &node.at,
-            parameter,
-            known.keys().map(String::as_str),
-        ));
+    let kind = kind.unwrap_or_default();
+    if parameter != "factors" && parameter_schema(kind, parameter).is_none() {
+        return Err(unknown(&node.at, parameter, parameters(kind).keys()));
     }
     let factor = [
         ["workload", name, "factors", parameter].as_slice(),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Error, Origin, Problem, shorten};
+use crate::error::{Error, Origin, Problem, quote, shorten};
 use crate::expand::{self, Expansion};
-use crate::model::{Plan, TableSpec};
+use crate::model::{Cell, Plan, TableSpec};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
@@ -155,64 +155,66 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
-    let Expansion {
-        run,
-        filesystems,
-        factors,
-        cells,
-        tables,
-    } = expand(&tree).map_err(Error::Problems)?;
-    let cells = filter::apply(cells, &factors, &overrides.filter).map_err(Error::Problems)?;
+    let mut expansion = expand(&tree).map_err(Error::Problems)?;
+    let all = std::mem::take(&mut expansion.cells);
+    let cells =
+        filter::apply(all, &expansion.factors, &overrides.filter).map_err(Error::Problems)?;
     let problems = fits::problems(&cells, overrides.target_size);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
-    let trials = cells.len().saturating_mul(run.blocks as usize);
-    if trials > MOST_TRIALS {
-        let at = tree.find(&["run", "blocks"]).unwrap_or(&tree);
-        let (count, blocks) = (cells.len(), run.blocks);
-        return Err(Error::from(Problem::new(
-            &at.at,
-            format!(
-                "{count} cells in {blocks} blocks are {trials} trials (at most {MOST_TRIALS}: fewer blocks, or a --filter)"
-            ),
-        )));
+    bound_trials(&tree, cells.len(), expansion.run.blocks)?;
+    let cells = cells.into_iter().map(|placed| placed.cell).collect();
+    let seed = overrides.seed.unwrap_or(expansion.run.seed);
+    Ok(assemble(&tree, profile, expansion, cells, seed))
+}
+
+fn bound_trials(tree: &Node, cells: usize, blocks: u32) -> Result<(), Problem> {
+    let trials = cells.saturating_mul(blocks as usize);
+    if trials <= MOST_TRIALS {
+        return Ok(());
     }
-    let cells: Vec<_> = cells.into_iter().map(|placed| placed.cell).collect();
-    let seed = overrides.seed.unwrap_or(run.seed);
+    let at = tree.find(&["run", "blocks"]).unwrap_or(tree);
+    let message = format!(
+        "{cells} cells in {blocks} blocks are {trials} trials (at most {MOST_TRIALS}: fewer \
+         blocks, or a --filter)"
+    );
+    Err(Problem::new(&at.at, message))
+}
+
+/// The plan of these cells; variants, levels and tables that they do not use are left out.
+fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: u64) -> Plan {
+    let text = |key: &str| {
+        let node = tree.find(&[key]).and_then(Node::as_text);
+        node.map(str::to_owned)
+    };
     let used = |name: &String| {
         cells
             .iter()
             .any(|c| c.levels.get("filesystem") == Some(name))
     };
-    let repeats = tree.find(&["repeats"]).and_then(Node::as_text);
-    let text = |key: &str| {
-        tree.find(&[key])
-            .and_then(Node::as_text)
-            .unwrap_or_default()
-    };
-    Ok(Plan {
-        study: text("name").to_owned(),
-        title: text("title").to_owned(),
-        question: text("question").to_owned(),
-        repeats: repeats.map(str::to_owned),
+    let filesystems = all.filesystems.into_iter().filter(|(name, _)| used(name));
+    let run = all.run;
+    Plan {
+        study: text("name").unwrap_or_default(),
+        title: text("title").unwrap_or_default(),
+        question: text("question").unwrap_or_default(),
+        repeats: text("repeats"),
         profile: profile.to_owned(),
         seed,
         order: run.order,
         blocks: run.blocks,
         band: run.band,
-        filesystems: filesystems
-            .into_iter()
-            .filter(|(name, _)| used(name))
-            .collect(),
-        factors: filter::present(factors, &cells),
+        filesystems: filesystems.collect(),
+        factors: filter::present(all.factors, &cells),
         slots: order::slots(cells.len() as u32, run.blocks, run.order, seed),
-        tables: tables
+        tables: all
+            .tables
             .into_iter()
-            .filter(|t| cells.iter().any(|c| t.holds(c)))
+            .filter(|table| cells.iter().any(|cell| table.holds(cell)))
             .collect(),
         cells,
-    })
+    }
 }
 
 /// Checks and expands an effective tree.
@@ -248,8 +250,8 @@ fn table_problem(
         Some(Problem::new(&at.at, message))
     };
     if !names.contains(&table.columns.as_str()) {
-        let columns = shorten(&table.columns);
-        let message = format!("{columns:?} is not a factor ({})", names.join(", "));
+        let columns = quote(&table.columns);
+        let message = format!("{columns} is not a factor ({})", names.join(", "));
         return complain(&["columns"], message);
     }
     for (factor, level) in &table.filter {
@@ -263,8 +265,8 @@ fn table_problem(
             return complain(&["where", factor], message);
         }
         if !known.contains(&level.as_str()) {
-            let (level, known) = (shorten(level), known.join(", "));
-            let message = format!("{level:?} is not a level of {factor} ({known})");
+            let (level, known) = (quote(level), known.join(", "));
+            let message = format!("{level} is not a level of {factor} ({known})");
             return complain(&["where", factor], message);
         }
     }

@@ -1,9 +1,9 @@
 //! Checks a whole study tree: keys, types and ranges by the schema, and the names that one part
 //! uses of another.
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use crate::check::{Checker, NAME_RULE, definition, is_name, top};
+use crate::check::{Checker, NAME_RULE, Schema, is_name, top};
 use crate::error::Problem;
 use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
@@ -85,17 +85,17 @@ impl Kinds {
 
     /// Workloads that have a parameter.
     pub(crate) fn having(&self, parameter: &str) -> Vec<&str> {
-        let has = |kind| parameters(kind).contains_key(parameter);
+        let has = |kind| self::parameter(kind, parameter).is_some();
         let having = self.0.iter().filter(|(_, kind)| has(kind));
         having.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Every parameter of the study's workloads.
-    pub(crate) fn all_parameters(&self) -> Vec<String> {
-        let mut all: Vec<String> = self
+    pub(crate) fn all_parameters(&self) -> Vec<&'static str> {
+        let mut all: Vec<&str> = self
             .0
             .iter()
-            .flat_map(|(_, kind)| parameters(kind).into_iter().map(|(name, _)| name))
+            .flat_map(|(_, kind)| parameters(kind).keys())
             .collect();
         all.sort_unstable();
         all.dedup();
@@ -110,12 +110,15 @@ fn kind_of(node: &Node) -> Option<&'static str> {
     known.map(|(kind, _)| *kind)
 }
 
-/// The schemas of a kind's parameters.
-pub(crate) fn parameters(kind: &str) -> Map<String, Json> {
+/// The schema of a kind's parameters.
+pub(crate) fn parameters(kind: &str) -> Schema<'static> {
     let spec = KINDS.iter().find(|(known, _)| *known == kind);
-    let schema = spec.map(|(_, spec)| definition(spec)).unwrap_or_default();
-    let properties = schema.get("properties").and_then(Json::as_object);
-    properties.cloned().unwrap_or_default()
+    Schema::definition(spec.map_or("", |(_, spec)| spec))
+}
+
+/// The schema of one parameter.
+pub(crate) fn parameter(kind: &str, name: &str) -> Option<&'static Json> {
+    parameters(kind).property(name)
 }
 
 fn names(checker: &mut Checker, node: &Node, noun: &str) {
@@ -147,8 +150,8 @@ fn workloads(checker: &mut Checker, node: &Node) {
         };
         match (kind_of(entry), keys.get("kind")) {
             (Some(kind), _) => {
-                let schema = definition(&file::definition(kind, "Workload"));
-                checker.object(entry, keys, &schema);
+                let schema = Schema::definition(&file::definition(kind, "Workload"));
+                checker.object(entry, keys, schema);
             }
             (None, Some(kind)) => {
                 let message = format!(
@@ -168,21 +171,20 @@ fn workloads(checker: &mut Checker, node: &Node) {
 fn is_parameter(name: &str) -> bool {
     KINDS
         .iter()
-        .any(|(kind, _)| parameters(kind).contains_key(name))
+        .any(|(kind, _)| parameter(kind, name).is_some())
 }
 
 fn factors(checker: &mut Checker, node: &Node, kinds: &Kinds) {
     let Some(table) = node.as_table() else {
         return checker.complain(node, format!("{} is not a table of factors", node.show()));
     };
-    let schema = definition("Factors");
-    let known = schema.get("properties").and_then(Json::as_object);
+    let schema = Schema::definition("Factors");
     for (key, levels) in table.iter() {
         if let Some(kind) = kinds.get(key) {
             match levels.as_table() {
                 Some(table) => {
-                    let schema = definition(&file::definition(kind, "Factors"));
-                    checker.object(levels, table, &schema);
+                    let schema = Schema::definition(&file::definition(kind, "Factors"));
+                    checker.object(levels, table, schema);
                 }
                 None => checker.complain(
                     levels,
@@ -192,13 +194,13 @@ fn factors(checker: &mut Checker, node: &Node, kinds: &Kinds) {
             continue;
         }
         let used = RIG_FACTORS.contains(&key) || !kinds.having(key).is_empty();
-        match known.and_then(|known| known.get(key)) {
+        match schema.property(key) {
             Some(schema) if used => checker.value(levels, schema),
             Some(_) => checker.complain(levels, "no workload of this study has this parameter"),
             None => {
                 let parameters = kinds.all_parameters();
                 let words = RIG_FACTORS.into_iter().chain(kinds.names());
-                let words = words.chain(parameters.iter().map(String::as_str));
+                let words = words.chain(parameters.iter().copied());
                 checker.unknown(levels, key, words);
             }
         }
@@ -228,18 +230,13 @@ fn profiles(checker: &mut Checker, node: &Node, kinds: &Kinds) {
 }
 
 fn overlay(checker: &mut Checker, overlay: &Table, kinds: &Kinds) {
-    let schema = definition("Profile");
-    let empty = Map::new();
-    let properties = schema
-        .get("properties")
-        .and_then(Json::as_object)
-        .unwrap_or(&empty);
+    let schema = Schema::definition("Profile");
     for (key, node) in overlay.iter() {
-        match (key, properties.get(key)) {
+        match (key, schema.property(key)) {
             ("workload", _) => workload_overlays(checker, node, kinds),
             ("factors", _) => factors(checker, node, kinds),
             (_, Some(schema)) => checker.value(node, schema),
-            (_, None) => checker.unknown(node, key, properties.keys().map(String::as_str)),
+            (_, None) => checker.unknown(node, key, schema.keys()),
         }
     }
 }
@@ -252,8 +249,8 @@ fn workload_overlays(checker: &mut Checker, node: &Node, kinds: &Kinds) {
     for (name, entry) in table.iter() {
         match (kinds.get(name), entry.as_table()) {
             (Some(kind), Some(keys)) => {
-                let schema = definition(&file::definition(kind, "Overlay"));
-                checker.object(entry, keys, &schema);
+                let schema = Schema::definition(&file::definition(kind, "Overlay"));
+                checker.object(entry, keys, schema);
             }
             (Some(_), None) => {
                 checker.complain(entry, format!("{} is not a table", entry.show()));
