@@ -92,3 +92,41 @@ fn own_bytes(cell: &Cell) -> f64 {
     const SHARE: f64 = 0.02;
     cell.device.size.get() as f64 * SHARE
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Overrides, Study, plan};
+
+    fn cost(blocks: u32, filter: &[&str]) -> Estimate {
+        let overrides = Overrides {
+            profile: Some("paper".into()),
+            blocks: Some(blocks),
+            filter: filter.iter().map(|&text| text.to_owned()).collect(),
+            ..Overrides::default()
+        };
+        let study = Study::load("journal").unwrap();
+        estimate(&plan(&study, &overrides).unwrap(), Rates::default())
+    }
+
+    #[test]
+    fn one_cell_by_hand() {
+        // 8 x 2 GiB: four sequential passes at 900 MB/s, two random ones at 600 MB/s, 8 files at
+        // 40,000/s, 8 syncs of 0.02 s and rests of 2 s, 0.5 s around it.
+        let gib16 = (16_u64 << 30) as f64;
+        let by_hand = 4.0 * gib16 / 900e6 + 2.0 * gib16 / 600e6 + 0.0002 + 8.0 * 2.02 + 0.5;
+        let cost = cost(1, &["filesystem=ext4", "threads=8"]);
+        assert!((cost.seconds - by_hand).abs() < 1e-6, "{cost:?} {by_hand}");
+        let own = 0.02 * (20_u64 << 30) as f64;
+        assert_eq!(cost.disk_bytes_peak, (gib16 + own) as u64);
+        assert_eq!(cost.bytes_written, (3.0 * gib16 + own) as u64);
+    }
+
+    #[test]
+    fn time_and_bytes_grow_with_the_blocks_and_the_peak_does_not() {
+        let (one, four) = (cost(1, &[]), cost(4, &[]));
+        assert!((four.seconds / one.seconds - 4.0).abs() < 1e-9);
+        assert!((four.bytes_written as f64 / one.bytes_written as f64 - 4.0).abs() < 1e-6);
+        assert_eq!(four.disk_bytes_peak, one.disk_bytes_peak);
+    }
+}

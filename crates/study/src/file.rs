@@ -1,7 +1,7 @@
 //! The format of a study file, as types: the source of schemas/study.schema.json.
 //!
 //! These types are never filled. Their schema is what files are checked against (see
-//! [`crate::check`]), so the published schema cannot say less or more than the program.
+//! the `check` module), so the published schema cannot say less or more than the program.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

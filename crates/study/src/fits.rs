@@ -128,3 +128,22 @@ pub(crate) fn human(size: Bytes) -> String {
     }
     format!("{}{name}", (value * 10.0).ceil() / 10.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_for_people_round_up() {
+        let shown = [
+            1 << 30,
+            (1 << 30) + 1,
+            171 << 20,
+            (10 << 20) + 1,
+            4096,
+            17 << 40,
+        ];
+        let shown = shown.map(|n| human(Bytes(n)));
+        assert_eq!(shown, ["1g", "1.1g", "171m", "10.1m", "4k", "17408g"]);
+    }
+}

@@ -57,6 +57,12 @@ const PATCHED: Set = Set::new(6136, 109.67 * MIB);
 const COMPILED: Set = Set::new(3263, 680.63 * MIB);
 const PATCHED_COMPILED: Set = Set::new(2573, 691.60 * MIB);
 
+/// Bytes that the largest trial of a plan keeps on disk at its peak: held against RAM, it tells
+/// whether caches can serve everything.
+pub fn working_set(plan: &Plan) -> u64 {
+    plan.cells.iter().map(|cell| of(&cell.workload).peak as u64).max().unwrap_or(0)
+}
+
 /// What one trial of a workload needs and does.
 pub fn of(workload: &WorkloadSpec) -> Footprint {
     match workload {

@@ -23,6 +23,7 @@
 
 mod builtin;
 mod check;
+pub mod directory;
 mod document;
 mod error;
 pub mod estimate;
