@@ -1,0 +1,506 @@
+//! The measured filesystem and the one that holds the run: items 22 to 36.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::catalogue::{Entry, How};
+use super::collect::Collector;
+use super::stack::{Stacks, Target, disk_of, folder};
+use crate::superblock::{self, Facts};
+
+const MOUNT: &str = "/proc/self/mountinfo";
+const SUPER: &str = "superblock on /dev/<dev>";
+const OPTIONS: &str = "/proc/fs/ext4/<dev>/options, /proc/self/mountinfo";
+
+// A table: one item a line.
+#[rustfmt::skip]
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry::new(22, "filesystem.<role>.type", How::Computed, MOUNT, "type that serves it"),
+    Entry::new(22, "filesystem.<role>.device", How::Computed, MOUNT, "kernel name of its device"),
+    Entry::new(22, "filesystem.<role>.mount_point", How::Computed, MOUNT, "where it is mounted"),
+    Entry::new(22, "filesystem.<role>.uuid", How::Computed, SUPER, "UUID"),
+    Entry::new(22, "filesystem.<role>.label", How::Computed, SUPER, "label"),
+    Entry::new(23, "filesystem.<role>.options.per_mount", How::Computed, MOUNT, "effective options of the mount (field 6)"),
+    Entry::new(23, "filesystem.<role>.options.per_superblock", How::Computed, MOUNT, "effective options of the superblock (after the hyphen)"),
+    Entry::new(23, "filesystem.<role>.options.effective", How::Computed, "/proc/fs/ext4/<dev>/options", "all options, defaults included (ext4 alone lists them)"),
+    Entry::new(24, "filesystem.<role>.mkfs", How::PerTrial, "", "mkfs command and version"),
+    Entry::new(24, "filesystem.<role>.created", How::Computed, SUPER, "when it was made").changing(),
+    Entry::new(25, "filesystem.<role>.features.compat", How::Computed, SUPER, "compatible features"),
+    Entry::new(25, "filesystem.<role>.features.incompat", How::Computed, SUPER, "incompatible features"),
+    Entry::new(25, "filesystem.<role>.features.ro_compat", How::Computed, SUPER, "read-only compatible features"),
+    Entry::new(26, "filesystem.<role>.bytes", How::Computed, SUPER, "size"),
+    Entry::new(26, "filesystem.<role>.block_size", How::Computed, "superblock, or statvfs(2)", "bytes of a block"),
+    Entry::new(26, "filesystem.<role>.sector_size", How::Computed, SUPER, "bytes of a sector (XFS)"),
+    Entry::new(26, "filesystem.<role>.node_size", How::Computed, SUPER, "bytes of a metadata node (btrfs)"),
+    Entry::new(26, "filesystem.<role>.inode_size", How::Computed, SUPER, "bytes of an inode"),
+    Entry::new(26, "filesystem.<role>.inodes", How::Computed, "superblock, or statvfs(2)", "inodes made (ext), allocated (XFS)"),
+    Entry::new(26, "filesystem.<role>.groups", How::Computed, SUPER, "block or allocation groups"),
+    Entry::new(26, "filesystem.<role>.group_bytes", How::Computed, SUPER, "bytes of a group"),
+    Entry::new(26, "filesystem.<role>.flex_groups", How::Computed, SUPER, "groups of a flex group (ext4)"),
+    Entry::new(27, "filesystem.<role>.journal.mode", How::Computed, OPTIONS, "ordered, writeback, journal, none; log for XFS; tree log for btrfs"),
+    Entry::new(27, "filesystem.<role>.journal.bytes", How::Computed, SUPER, "size of the journal or log"),
+    Entry::new(27, "filesystem.<role>.journal.location", How::Computed, SUPER, "internal or external"),
+    Entry::new(27, "filesystem.<role>.journal.async_commit", How::Computed, OPTIONS, "commit block not waited for (ext4)"),
+    Entry::new(27, "filesystem.<role>.journal.checksum", How::Computed, OPTIONS, "journal checksums (ext4)"),
+    Entry::new(27, "filesystem.<role>.journal.fast_commit", How::Computed, SUPER, "fast commits (ext4)"),
+    Entry::new(27, "filesystem.<role>.journal.stripe_unit", How::Computed, SUPER, "log stripe unit, bytes (XFS)"),
+    Entry::new(27, "filesystem.<role>.journal.lazy_count", How::Computed, SUPER, "lazy superblock counters (XFS)"),
+    Entry::new(28, "filesystem.<role>.stripe_unit", How::Computed, SUPER, "stride or sunit, bytes; 0: not set"),
+    Entry::new(28, "filesystem.<role>.stripe_width", How::Computed, SUPER, "stripe width or swidth, bytes"),
+    Entry::new(28, "filesystem.<role>.alignment", How::Computed, "superblock, /sys/class/block/<dev>/{start,queue/optimal_io_size}", "partition start and group size modulo the stripe"),
+    Entry::new(29, "filesystem.<role>.delalloc", How::Computed, OPTIONS, "delayed allocation"),
+    Entry::new(29, "filesystem.<role>.extents", How::Computed, SUPER, "files mapped by extents"),
+    Entry::new(29, "filesystem.<role>.dioread_nolock", How::Computed, OPTIONS, "direct reads without the inode lock (ext4)"),
+    Entry::new(29, "filesystem.<role>.auto_da_alloc", How::Computed, OPTIONS, "replace-by-rename is flushed (ext4)"),
+    Entry::new(29, "filesystem.<role>.commit_s", How::Computed, OPTIONS, "commit interval, seconds"),
+    Entry::new(30, "filesystem.<role>.barriers", How::Computed, OPTIONS, "whether the filesystem asks for flushes; see the block layer's write_cache"),
+    Entry::new(31, "filesystem.<role>.discard", How::Computed, OPTIONS, "online discard"),
+    Entry::new(31, "discard.fstrim_timer", How::Computed, "/etc/systemd/system/timers.target.wants/fstrim.timer", "whether a timer trims"),
+    Entry::new(32, "filesystem.<role>.quota", How::Computed, OPTIONS, "quota options"),
+    Entry::new(32, "filesystem.<role>.project", How::Computed, SUPER, "project ids (ext4)"),
+    Entry::new(32, "filesystem.<role>.encryption", How::Computed, SUPER, "encryption feature"),
+    Entry::new(32, "filesystem.<role>.verity", How::Computed, SUPER, "verity feature"),
+    Entry::new(32, "filesystem.<role>.compression", How::Computed, OPTIONS, "compression (btrfs)"),
+    Entry::new(32, "filesystem.<role>.dax", How::Computed, OPTIONS, "direct access option"),
+    Entry::new(33, "filesystem.<role>.atime", How::Computed, MOUNT, "strictatime, relatime or noatime; lazytime, nodiratime"),
+    Entry::new(34, "filesystem.<role>.fill_percent", How::Computed, "statvfs(2)", "blocks in use").changing(),
+    Entry::new(34, "filesystem.<role>.free_inodes", How::Computed, "statvfs(2)", "free inodes").changing(),
+    Entry::new(34, "filesystem.<role>.last_mounted", How::Computed, SUPER, "last mount").changing(),
+    Entry::new(34, "filesystem.<role>.mount_count", How::Computed, SUPER, "mounts since the last check").changing(),
+    Entry::new(34, "filesystem.<role>.lifetime_write_kib", How::Computed, "/sys/fs/ext4/<dev>/lifetime_write_kbytes", "KiB written in its life").changing(),
+    Entry::new(34, "filesystem.<role>.free_extents", How::Computed, "/proc/fs/ext4/<dev>/mb_groups", "fragmentation and free-extent histogram: never read here, since reading it loads every bitmap"),
+    Entry::new(35, "filesystem.<role>.lazy_init", How::Computed, "/proc/*/comm (ext4lazyinit), options", "whether lazy initialisation is still running").changing(),
+    Entry::new(36, "filesystem.<role>.errors", How::Computed, "/sys/fs/ext4/<dev>/errors_count, superblock", "errors recorded"),
+    Entry::new(36, "filesystem.<role>.state", How::Computed, SUPER, "clean, not clean (normal while mounted) or errors").changing(),
+    Entry::new(36, "filesystem.<role>.last_checked", How::Computed, SUPER, "last fsck").changing(),
+];
+
+pub(super) fn collect(c: &mut Collector<'_>, stacks: &Stacks) {
+    let timer = c
+        .path("/etc/systemd/system/timers.target.wants/fstrim.timer")
+        .exists();
+    c.put("discard.fstrim_timer", Ok(timer));
+    for (role, target) in [("measured", &stacks.measured), ("host", &stacks.host)] {
+        if let Some(target) = target {
+            View::new(c, role, target).collect();
+        }
+    }
+}
+
+/// One filesystem while its items are collected.
+struct View<'a, 'c> {
+    c: &'a mut Collector<'c>,
+    role: &'static str,
+    target: &'a Target,
+    kind: String,
+    facts: Result<Facts, String>,
+    /// ext4: every option, defaults included; others: the superblock's options.
+    options: Result<Vec<String>, String>,
+    /// ext4 lists its defaults too, so that an option which is absent is off.
+    complete: bool,
+}
+
+fn read_facts(target: &Target) -> Result<Facts, String> {
+    let node = target.node.as_deref().ok_or("it has no block device")?;
+    match superblock::read(node) {
+        Ok(Some(facts)) => Ok(facts),
+        Ok(None) => Err(format!(
+            "{}: no ext, XFS or btrfs superblock",
+            node.display()
+        )),
+        Err(e) if e.raw_os_error() == Some(1) => Err(format!(
+            "{}: not permitted: root needs the device control group's leave as well",
+            node.display()
+        )),
+        Err(e) => Err(format!("{}: {e}", node.display())),
+    }
+}
+
+impl<'a, 'c> View<'a, 'c> {
+    fn new(c: &'a mut Collector<'c>, role: &'static str, target: &'a Target) -> Self {
+        let facts = read_facts(target);
+        let mount = target.mount.as_ref();
+        let kind = mount.map_or_else(
+            || {
+                facts
+                    .as_ref()
+                    .map_or(String::new(), |f| f.format.to_owned())
+            },
+            |m| m.kind.clone(),
+        );
+        let listed = target
+            .device
+            .as_ref()
+            .and_then(|d| c.read(&format!("/proc/fs/ext4/{d}/options")).ok());
+        let complete = listed.is_some();
+        let options = match (listed, mount) {
+            (Some(text), _) => Ok(text.lines().map(ToOwned::to_owned).collect()),
+            (None, Some(mount)) => Ok(mount.per_superblock.clone()),
+            (None, None) => Err("it is not mounted".to_owned()),
+        };
+        View {
+            c,
+            role,
+            target,
+            kind,
+            facts,
+            options,
+            complete,
+        }
+    }
+
+    fn put<V: Into<Value>>(&mut self, item: &str, outcome: Result<V, String>) {
+        let name = format!("filesystem.{}.{item}", self.role);
+        self.c.put(&name, outcome);
+    }
+
+    /// A fact of the superblock, or why there is none.
+    fn fact<V: Into<Value>>(&mut self, item: &str, get: impl Fn(&Facts) -> Option<V>) {
+        let outcome = self.facts.as_ref().map_err(Clone::clone).and_then(|facts| {
+            get(facts).ok_or_else(|| format!("{} superblocks do not hold it", facts.format))
+        });
+        self.put(item, outcome);
+    }
+
+    /// What the running kernel says, and the superblock's word where it says nothing.
+    fn live_or_fact(&mut self, item: &str, live: Option<u64>, get: impl Fn(&Facts) -> Option<u64>) {
+        match live {
+            Some(value) => self.put(item, Ok(value)),
+            None => self.fact(item, get),
+        }
+    }
+
+    fn is_ext(&self) -> bool {
+        matches!(self.kind.as_str(), "ext2" | "ext3" | "ext4" | "ext")
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options
+            .as_ref()
+            .is_ok_and(|all| all.iter().any(|o| o == option))
+    }
+
+    fn value_of(&self, key: &str) -> Option<String> {
+        let all = self.options.as_ref().ok()?;
+        all.iter()
+            .find_map(|o| o.strip_prefix(key)?.strip_prefix('='))
+            .map(ToOwned::to_owned)
+    }
+
+    fn collect(mut self) {
+        self.mount();
+        self.superblock();
+        self.journal();
+        self.alignment();
+        self.allocation();
+        self.flushing();
+        self.extras();
+        self.age();
+        self.health();
+    }
+
+    fn mount(&mut self) {
+        let mount = self
+            .target
+            .mount
+            .clone()
+            .ok_or_else(|| "it is not mounted".to_owned());
+        let device = self.target.device.clone();
+        self.put("type", Ok(self.kind.clone()));
+        self.put(
+            "device",
+            device.ok_or_else(|| "no block device behind it".to_owned()),
+        );
+        let point = mount
+            .as_ref()
+            .map(|m| m.point.to_string_lossy().into_owned());
+        self.put("mount_point", point.map_err(Clone::clone));
+        let per_mount = mount
+            .as_ref()
+            .map(|m| m.per_mount.clone())
+            .map_err(Clone::clone);
+        // lazytime is the superblock's, the others are the mount's.
+        let atime = mount
+            .as_ref()
+            .map_err(Clone::clone)
+            .map(|m| atime(&[m.per_mount.as_slice(), m.per_superblock.as_slice()].concat()));
+        self.put("options.per_mount", per_mount);
+        self.put("options.per_superblock", mount.map(|m| m.per_superblock));
+        let effective = match (&self.options, self.complete) {
+            (Ok(options), true) => Ok(options.clone()),
+            (Ok(_), false) => Err(format!(
+                "{} lists no defaults; see per_superblock",
+                self.kind
+            )),
+            (Err(reason), _) => Err(reason.clone()),
+        };
+        self.put("options.effective", effective);
+        self.put("atime", atime);
+    }
+
+    fn superblock(&mut self) {
+        self.fact("uuid", |f| Some(f.uuid.clone()));
+        self.fact("label", |f| Some(f.label.clone()));
+        self.fact("created", |f| f.created.map(date));
+        self.fact("features.compat", |f| Some(f.features.compat.clone()));
+        self.fact("features.incompat", |f| Some(f.features.incompat.clone()));
+        self.fact("features.ro_compat", |f| Some(f.features.ro_compat.clone()));
+        self.fact("bytes", |f| Some(f.bytes));
+        // A container may refuse the device itself to root; statvfs still tells these two.
+        let mount = self.target.mount.as_ref();
+        let space = mount.and_then(|m| rustix::fs::statvfs(&m.point).ok());
+        if let (Err(_), Some(space)) = (&self.facts, space) {
+            self.put("block_size", Ok(space.f_frsize));
+            self.put("inodes", Ok(space.f_files));
+        } else {
+            self.fact("block_size", |f| Some(f.block_size));
+            self.fact("inodes", |f| f.inodes);
+        }
+        self.fact("sector_size", |f| f.sector_size);
+        self.fact("node_size", |f| f.node_size);
+        self.fact("inode_size", |f| f.inode_size);
+        self.fact("groups", |f| f.groups);
+        self.fact("group_bytes", |f| f.group_bytes);
+        self.fact("flex_groups", |f| f.flex_groups);
+        self.fact("stripe_unit", |f| f.stripe_unit);
+        self.fact("stripe_width", |f| f.stripe_width);
+    }
+
+    fn journal(&mut self) {
+        self.fact("journal.bytes", |f| {
+            f.journal.as_ref().and_then(|j| j.bytes)
+        });
+        self.fact("journal.location", |f| {
+            let external = f.journal.as_ref().map(|j| j.external)?;
+            Some(if external { "external" } else { "internal" })
+        });
+        self.fact("journal.fast_commit", |f| f.journal.as_ref()?.fast_commit);
+        self.fact("journal.stripe_unit", |f| f.journal.as_ref()?.stripe_unit);
+        self.fact("journal.lazy_count", |f| f.journal.as_ref()?.lazy_count);
+        let mode = self.journal_mode();
+        self.put("journal.mode", mode);
+        self.ext4_option("journal.async_commit", "journal_async_commit");
+        self.ext4_option("journal.checksum", "journal_checksum");
+    }
+
+    fn journal_mode(&self) -> Result<String, String> {
+        match self.kind.as_str() {
+            "xfs" => return Ok("log".to_owned()),
+            "btrfs" => return Ok("tree log".to_owned()),
+            kind if !self.is_ext() => return Err(format!("not known for {kind}")),
+            _ => {}
+        }
+        // A complete list names the mode of every journal: without a mode there is none.
+        let listed = self
+            .value_of("data")
+            .or_else(|| self.complete.then(|| "none".to_owned()));
+        match (listed, &self.facts) {
+            (Some(mode), _) => Ok(mode),
+            (None, Ok(facts)) if facts.journal.is_none() => Ok("none".to_owned()),
+            (None, Ok(_)) => Err("it is not mounted: the mode is chosen by mount".to_owned()),
+            (None, Err(reason)) => Err(reason.clone()),
+        }
+    }
+
+    /// Whether an option of ext4 is in force.
+    fn ext4_option(&mut self, item: &str, option: &str) {
+        let outcome = match (&self.options, self.complete) {
+            (Ok(_), true) => Ok(self.has(option)),
+            (Ok(_), false) => Err(format!("{} has no such option", self.kind)),
+            (Err(reason), _) => Err(reason.clone()),
+        };
+        self.put(item, outcome);
+    }
+
+    /// Item 28: whether the partition and the groups begin on stripe boundaries.
+    fn alignment(&mut self) {
+        let Some(device) = self.target.device.clone() else {
+            return self.put::<Value>("alignment", Err("no block device behind it".to_owned()));
+        };
+        let disk = disk_of(self.c, &device).unwrap_or_else(|| device.clone());
+        let number = |c: &Collector<'_>, file: String| c.read(&file).ok()?.parse::<u64>().ok();
+        let start = number(self.c, format!("{}/start", folder(&device))).map_or(0, |s| s * 512);
+        let optimal = number(self.c, format!("{}/queue/optimal_io_size", folder(&disk)));
+        let made_for = self.facts.as_ref().ok().and_then(|f| f.stripe_width);
+        let stripe = made_for.filter(|w| *w > 0).or(optimal.filter(|w| *w > 0));
+        let group = self.facts.as_ref().ok().and_then(|f| f.group_bytes);
+        let outcome = match stripe {
+            None => Err("no stripe: neither the filesystem nor the device tells one".to_owned()),
+            Some(stripe) => Ok(json!({
+                "stripe_bytes": stripe,
+                "partition_start_bytes": start,
+                "start_modulo_stripe": start % stripe,
+                "group_modulo_stripe": group.map(|g| g % stripe),
+            })),
+        };
+        self.put("alignment", outcome);
+    }
+
+    fn allocation(&mut self) {
+        let delalloc = match self.kind.as_str() {
+            "xfs" | "btrfs" => Ok(true),
+            "ext2" | "ext3" if !self.complete => Ok(false),
+            _ => match &self.options {
+                Ok(_) if self.complete => Ok(self.has("delalloc")),
+                Ok(_) => Err(format!("not known for {}", self.kind)),
+                Err(reason) => Err(reason.clone()),
+            },
+        };
+        self.put("delalloc", delalloc);
+        self.fact("extents", |f| {
+            Some(f.format != "ext" || f.features.incompat.iter().any(|n| n == "extent"))
+        });
+        self.ext4_option("dioread_nolock", "dioread_nolock");
+        self.ext4_option("auto_da_alloc", "auto_da_alloc");
+        let commit = match self.value_of("commit") {
+            Some(text) => text
+                .parse::<u64>()
+                .map_err(|_| format!("not a number: {text:?}")),
+            None if self.kind == "btrfs" => Ok(30),
+            None => Err(format!("{} lists no commit interval", self.kind)),
+        };
+        self.put("commit_s", commit);
+    }
+
+    fn flushing(&mut self) {
+        let barriers = match &self.options {
+            Err(reason) => Err(reason.clone()),
+            Ok(_) if self.has("nobarrier") || self.value_of("barrier").as_deref() == Some("0") => {
+                Ok(false)
+            }
+            Ok(_) if self.complete => Ok(self.has("barrier")),
+            Ok(_) if matches!(self.kind.as_str(), "xfs" | "btrfs") => Ok(true),
+            Ok(_) => Err(format!("not known for {}", self.kind)),
+        };
+        self.put("barriers", barriers);
+        let listed = |o: &String| o == "discard" || o.starts_with("discard=");
+        let discard = self.options.clone().map(|all| all.iter().any(listed));
+        self.put("discard", discard);
+    }
+
+    fn extras(&mut self) {
+        let quota = self.options.clone().map(|all| {
+            all.into_iter()
+                .filter(|o| o.contains("quota") && o != "noquota" || o.starts_with("jqfmt"))
+                .map(Value::from)
+                .collect::<Vec<Value>>()
+        });
+        self.put("quota", quota);
+        let feature = |name: &'static str| {
+            move |f: &Facts| {
+                let all = [
+                    &f.features.compat,
+                    &f.features.incompat,
+                    &f.features.ro_compat,
+                ];
+                Some(all.iter().any(|word| word.iter().any(|n| n == name)))
+            }
+        };
+        self.fact("project", feature("project"));
+        self.fact("encryption", feature("encrypt"));
+        self.fact("verity", feature("verity"));
+        let compression = match (&self.options, self.kind.as_str()) {
+            (Err(reason), _) => Err(reason.clone()),
+            (Ok(_), "btrfs") => Ok(self
+                .value_of("compress")
+                .or_else(|| self.value_of("compress-force"))
+                .unwrap_or_else(|| "none".to_owned())),
+            _ => Ok("none".to_owned()),
+        };
+        self.put("compression", compression);
+        let dax = self.options.clone().map(|all| {
+            all.into_iter()
+                .find(|o| o == "dax" || o.starts_with("dax="))
+                .unwrap_or_else(|| "not asked for".to_owned())
+        });
+        self.put("dax", dax);
+    }
+
+    fn age(&mut self) {
+        let space = match &self.target.mount {
+            Some(mount) => usage(&mount.point),
+            None => Err("it is not mounted".to_owned()),
+        };
+        self.put("fill_percent", space.clone().map(|(fill, _)| fill));
+        self.put("free_inodes", space.map(|(_, inodes)| inodes));
+        self.put::<Value>(
+            "free_extents",
+            Err(
+                "not read: listing free extents loads every bitmap and would warm the cache"
+                    .to_owned(),
+            ),
+        );
+        self.fact("last_mounted", |f| f.last_mounted.map(date));
+        self.fact("mount_count", |f| f.mount_count);
+        let device = self.target.device.clone().unwrap_or_default();
+        let live = self
+            .c
+            .read(&format!("/sys/fs/ext4/{device}/lifetime_write_kbytes"))
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok());
+        self.live_or_fact("lifetime_write_kib", live, |f| f.lifetime_kib);
+    }
+
+    fn health(&mut self) {
+        // The thread serves all ext4 filesystems of the machine: while it is alive, one of them
+        // may still be initialised.
+        let lazy = if self.is_ext() {
+            let running = self.c.list("/proc").iter().any(|pid| {
+                pid.bytes().all(|b| b.is_ascii_digit())
+                    && self
+                        .c
+                        .read(&format!("/proc/{pid}/comm"))
+                        .is_ok_and(|n| n == "ext4lazyinit")
+            });
+            Ok(if running {
+                "ext4lazyinit runs, for this or another filesystem"
+            } else {
+                "finished"
+            })
+        } else {
+            Err(format!("{} has no lazy initialisation", self.kind))
+        };
+        self.put("lazy_init", lazy);
+        let device = self.target.device.clone().unwrap_or_default();
+        let live = self
+            .c
+            .read(&format!("/sys/fs/ext4/{device}/errors_count"))
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok());
+        self.live_or_fact("errors", live, |f| f.errors);
+        self.fact("state", |f| f.state);
+        self.fact("last_checked", |f| f.last_checked.map(date));
+    }
+}
+
+fn date(seconds: u64) -> String {
+    i64::try_from(seconds)
+        .ok()
+        .and_then(|s| jiff::Timestamp::from_second(s).ok())
+        .map_or_else(|| seconds.to_string(), |t| t.to_string())
+}
+
+/// The mode by which access times are written; strictatime shows as the absence of the others.
+fn atime(options: &[String]) -> String {
+    let has = |name: &str| options.iter().any(|o| o == name);
+    let mut words = vec![match (has("noatime"), has("relatime")) {
+        (true, _) => "noatime",
+        (false, true) => "relatime",
+        (false, false) => "strictatime",
+    }];
+    words.extend(["nodiratime", "lazytime"].into_iter().filter(|n| has(n)));
+    words.join(",")
+}
+
+/// Percent of blocks in use, and free inodes.
+fn usage(point: &Path) -> Result<(f64, u64), String> {
+    let fs = rustix::fs::statvfs(point).map_err(|e| e.to_string())?;
+    let used = fs.f_blocks.saturating_sub(fs.f_bfree);
+    let fill = if fs.f_blocks == 0 {
+        0.0
+    } else {
+        (1000.0 * used as f64 / fs.f_blocks as f64).round() / 10.0
+    };
+    Ok((fill, fs.f_ffree))
+}

@@ -1,0 +1,326 @@
+//! What a filesystem's superblock says of it: ext2/3/4, XFS, btrfs.
+//!
+//! Only facts for the context record, in one shape for all three, `None` where the format has no
+//! such field. `blkid`, `dumpe2fs` and `xfs_info` would each tell a part, in their own words.
+
+mod btrfs;
+mod ext;
+mod xfs;
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// Bytes that hold the superblocks of all three formats: btrfs' stands at 64 KiB.
+const LENGTH: usize = (64 << 10) + 4096;
+
+/// Where the journal or log is, and how large.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// Bytes.
+    pub bytes: Option<u64>,
+    /// On another device.
+    pub external: bool,
+    /// XFS: stripe unit of the log, bytes.
+    pub stripe_unit: Option<u64>,
+    /// XFS: superblock counters are lazy.
+    pub lazy_count: Option<bool>,
+    /// ext4: the fast_commit feature.
+    pub fast_commit: Option<bool>,
+}
+
+/// Feature names, as the format's own tools print them; unknown bits as `0x...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Any kernel may mount and write.
+    pub compat: Vec<String>,
+    /// A kernel must know them to mount.
+    pub incompat: Vec<String>,
+    /// A kernel must know them to write.
+    pub ro_compat: Vec<String>,
+}
+
+/// The facts of a superblock. Times are seconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `ext` (ext2, ext3 and ext4 are one format), `xfs`, `btrfs`.
+    pub format: &'static str,
+    /// UUID, with hyphens.
+    pub uuid: String,
+    /// Label; may be empty.
+    pub label: String,
+    /// Bytes of a block (btrfs: of a sector).
+    pub block_size: u64,
+    /// Bytes of the whole filesystem.
+    pub bytes: u64,
+    /// Bytes of a metadata node (btrfs).
+    pub node_size: Option<u64>,
+    /// Bytes of a device sector as the format was made for.
+    pub sector_size: Option<u64>,
+    /// Bytes of an inode.
+    pub inode_size: Option<u64>,
+    /// Inodes made (ext) or allocated so far (XFS).
+    pub inodes: Option<u64>,
+    /// Block groups or allocation groups.
+    pub groups: Option<u64>,
+    /// Bytes of a group.
+    pub group_bytes: Option<u64>,
+    /// Groups packed together (ext4 flex_bg).
+    pub flex_groups: Option<u64>,
+    /// Features.
+    pub features: Features,
+    /// Journal or log; `None` without one.
+    pub journal: Option<Journal>,
+    /// RAID stride (ext) or sunit (XFS), bytes; 0: not set.
+    pub stripe_unit: Option<u64>,
+    /// RAID stripe width or swidth, bytes; 0: not set.
+    pub stripe_width: Option<u64>,
+    /// When it was made.
+    pub created: Option<u64>,
+    /// Last mount.
+    pub last_mounted: Option<u64>,
+    /// Mounts since the last check.
+    pub mount_count: Option<u64>,
+    /// Last check.
+    pub last_checked: Option<u64>,
+    /// KiB written in its life, at the last update of the superblock.
+    pub lifetime_kib: Option<u64>,
+    /// Errors recorded.
+    pub errors: Option<u64>,
+    /// `clean`, `not clean`, `errors`: a mounted filesystem is not clean.
+    pub state: Option<&'static str>,
+}
+
+/// Reads the facts of a device or image. `Ok(None)` when no known format is there.
+///
+/// # Errors
+/// When it cannot be opened or read.
+pub fn read(path: &Path) -> io::Result<Option<Facts>> {
+    let file = File::open(path)?;
+    let mut bytes = vec![0; LENGTH];
+    let mut length = 0;
+    while length < LENGTH {
+        match file.read_at(&mut bytes[length..], length as u64) {
+            Ok(0) => break,
+            Ok(n) => length += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    // The device's cache must not keep what the filesystem goes on changing behind it.
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    Ok(parse(&bytes[..length]))
+}
+
+/// The facts of the first bytes of a device; `None` when no known format is there.
+pub fn parse(device: &[u8]) -> Option<Facts> {
+    xfs::parse(device)
+        .or_else(|| btrfs::parse(device))
+        .or_else(|| ext::parse(device))
+}
+
+/// The bytes of a field, or `None` past the end.
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut out = String::with_capacity(36);
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// Names of the bits that are set.
+fn names(word: u64, known: &[(u64, &str)]) -> Vec<String> {
+    let mut out: Vec<String> = known
+        .iter()
+        .filter(|(bit, _)| word & bit != 0)
+        .map(|(_, name)| (*name).to_owned())
+        .collect();
+    let unknown = known.iter().fold(word, |left, (bit, _)| left & !bit);
+    if unknown != 0 {
+        out.push(format!("{unknown:#x}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn make(program: &str, arguments: &[&str], size: u64) -> Facts {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("image");
+        File::create(&image).unwrap().set_len(size).unwrap();
+        let output = Command::new(program)
+            .args(arguments)
+            .arg(&image)
+            .output()
+            .unwrap_or_else(|e| {
+                panic!("{program}: {e} (install e2fsprogs, xfsprogs, btrfs-progs)")
+            });
+        assert!(output.status.success(), "{output:?}");
+        read(&image).unwrap().unwrap()
+    }
+
+    const UUID: &str = "12345678-9abc-4def-8123-456789abcdef";
+
+    #[test]
+    fn ext4_as_mke2fs_made_it() {
+        let facts = make(
+            "mkfs.ext4",
+            &[
+                "-q",
+                "-F",
+                "-U",
+                UUID,
+                "-L",
+                "lab",
+                "-b",
+                "4096",
+                "-I",
+                "256",
+                "-N",
+                "4096",
+                "-J",
+                "size=8",
+                "-E",
+                "stride=16,stripe_width=64",
+                "-O",
+                "fast_commit",
+            ],
+            256 << 20,
+        );
+        assert_eq!(
+            (facts.format, facts.uuid.as_str(), facts.label.as_str()),
+            ("ext", UUID, "lab")
+        );
+        assert_eq!((facts.block_size, facts.bytes), (4096, 256 << 20));
+        assert_eq!((facts.inode_size, facts.inodes), (Some(256), Some(4096)));
+        assert_eq!(
+            (facts.groups, facts.group_bytes),
+            (Some(2), Some(128 << 20))
+        );
+        assert_eq!(
+            (facts.stripe_unit, facts.stripe_width),
+            (Some(65536), Some(262_144))
+        );
+        let journal = facts.journal.unwrap();
+        assert_eq!((journal.external, journal.fast_commit), (false, Some(true)));
+        // mke2fs adds 64 blocks for the fast commits.
+        assert_eq!(journal.bytes, Some((8 << 20) + 64 * 4096));
+        assert!(facts.features.incompat.contains(&"extent".to_owned()));
+        assert!(
+            facts
+                .features
+                .ro_compat
+                .contains(&"sparse_super".to_owned())
+        );
+        assert_eq!(facts.state, Some("clean"));
+        assert!(facts.created.unwrap() > 1_700_000_000);
+    }
+
+    #[test]
+    fn ext2_has_no_journal() {
+        let facts = make("mkfs.ext2", &["-q", "-F"], 64 << 20);
+        assert_eq!(facts.journal, None);
+        assert!(!facts.features.incompat.contains(&"extent".to_owned()));
+    }
+
+    #[test]
+    fn xfs_as_mkfs_made_it() {
+        let facts = make(
+            "mkfs.xfs",
+            &[
+                "-q",
+                "-m",
+                &format!("uuid={UUID}"),
+                "-L",
+                "lab",
+                "-d",
+                "su=64k,sw=4,agcount=4",
+                "-l",
+                "su=32k",
+                "-i",
+                "size=512",
+            ],
+            512 << 20,
+        );
+        assert_eq!(
+            (facts.format, facts.uuid.as_str(), facts.label.as_str()),
+            ("xfs", UUID, "lab")
+        );
+        assert_eq!((facts.block_size, facts.groups), (4096, Some(4)));
+        assert_eq!(
+            (facts.stripe_unit, facts.stripe_width),
+            (Some(65536), Some(262_144))
+        );
+        assert_eq!(facts.inode_size, Some(512));
+        let journal = facts.journal.unwrap();
+        assert_eq!((journal.external, journal.lazy_count), (false, Some(true)));
+        assert_eq!(journal.stripe_unit, Some(32768));
+        assert!(journal.bytes.unwrap() >= 8 << 20);
+        assert!(facts.features.ro_compat.contains(&"finobt".to_owned()));
+    }
+
+    #[test]
+    fn btrfs_as_mkfs_made_it() {
+        let facts = make(
+            "mkfs.btrfs",
+            &[
+                "-q", "-f", "-U", UUID, "-L", "lab", "-n", "16384", "-s", "4096",
+            ],
+            256 << 20,
+        );
+        assert_eq!(
+            (facts.format, facts.uuid.as_str(), facts.label.as_str()),
+            ("btrfs", UUID, "lab")
+        );
+        assert_eq!((facts.block_size, facts.node_size), (4096, Some(16384)));
+        assert_eq!(facts.bytes, 256 << 20);
+        assert!(
+            facts
+                .features
+                .incompat
+                .contains(&"extended_iref".to_owned())
+        );
+    }
+
+    #[test]
+    fn unknown_bits_are_shown() {
+        assert_eq!(names(0b1011, &[(1, "a"), (2, "b")]), ["a", "b", "0x8"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn garbage_behind_any_magic_never_panics(
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..3000),
+            format in 0..3,
+        ) {
+            let mut device = vec![0xff; LENGTH];
+            let n = bytes.len();
+            device[1024..1024 + n].copy_from_slice(&bytes);
+            device[65536..65536 + n].copy_from_slice(&bytes);
+            match format {
+                0 => device[1024 + 0x38..][..2].copy_from_slice(&[0x53, 0xef]),
+                1 => { device[..n].copy_from_slice(&bytes); device[..4].copy_from_slice(b"XFSB"); }
+                _ => device[65536 + 64..][..8].copy_from_slice(b"_BHRfS_M"),
+            }
+            let _ = parse(&device);
+            let _ = parse(&bytes);
+        }
+    }
+}
