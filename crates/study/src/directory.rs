@@ -17,7 +17,9 @@ impl Plan {
     pub fn in_directory(mut self) -> Plan {
         let mut cells: Vec<Cell> = Vec::new();
         for mut cell in std::mem::take(&mut self.cells) {
-            cell.levels.retain(|factor, _| factor == "filesystem" || !RIG_FACTORS.contains(&factor.as_str()));
+            cell.levels.retain(|factor, _| {
+                factor == "filesystem" || !RIG_FACTORS.contains(&factor.as_str())
+            });
             if let Some(level) = cell.levels.get_mut("filesystem") {
                 AS_FOUND.clone_into(level);
             }
@@ -33,7 +35,8 @@ impl Plan {
             .first()
             .map(|cell| BTreeMap::from([(AS_FOUND.to_owned(), cell.filesystem.clone())]))
             .unwrap_or_default();
-        self.factors.retain(|(name, _)| name == "filesystem" || !RIG_FACTORS.contains(&name.as_str()));
+        self.factors
+            .retain(|(name, _)| name == "filesystem" || !RIG_FACTORS.contains(&name.as_str()));
         for (name, levels) in &mut self.factors {
             if name == "filesystem" {
                 *levels = vec![AS_FOUND.to_owned()];
@@ -53,14 +56,31 @@ mod tests {
     #[test]
     fn cells_that_differ_only_in_the_filesystem_are_one() {
         let study = Study::load("journal").unwrap();
-        let overrides = Overrides { profile: Some("quick".into()), ..Overrides::default() };
+        let overrides = Overrides {
+            profile: Some("quick".into()),
+            ..Overrides::default()
+        };
         let whole = plan(&study, &overrides).unwrap();
         let there = whole.clone().in_directory();
         assert_eq!((whole.cells.len(), there.cells.len()), (18, 3));
         assert_eq!(there.slots.len(), 3 * there.blocks as usize);
-        assert!(there.cells.iter().enumerate().all(|(n, cell)| cell.id == n as u32));
-        assert!(there.cells.iter().all(|cell| cell.levels["filesystem"] == AS_FOUND));
-        assert_eq!(there.factors[0], ("filesystem".to_owned(), vec![AS_FOUND.to_owned()]));
+        assert!(
+            there
+                .cells
+                .iter()
+                .enumerate()
+                .all(|(n, cell)| cell.id == n as u32)
+        );
+        assert!(
+            there
+                .cells
+                .iter()
+                .all(|cell| cell.levels["filesystem"] == AS_FOUND)
+        );
+        assert_eq!(
+            there.factors[0],
+            ("filesystem".to_owned(), vec![AS_FOUND.to_owned()])
+        );
         assert!(!there.tables.is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! deletions, and compiled trees less cleaned ones, are random walks whose reach grows with the
 //! root of the number of steps; that gives the peak.
 
-use crate::model::{ThroughputSpec, TreeSpec, WorkloadSpec};
+use crate::model::{Plan, ThroughputSpec, TreeSpec, WorkloadSpec};
 use crate::units::Bytes;
 
 /// Bytes, files and operations of one trial.
@@ -60,7 +60,11 @@ const PATCHED_COMPILED: Set = Set::new(2573, 691.60 * MIB);
 /// Bytes that the largest trial of a plan keeps on disk at its peak: held against RAM, it tells
 /// whether caches can serve everything.
 pub fn working_set(plan: &Plan) -> u64 {
-    plan.cells.iter().map(|cell| of(&cell.workload).peak as u64).max().unwrap_or(0)
+    plan.cells
+        .iter()
+        .map(|cell| of(&cell.workload).peak as u64)
+        .max()
+        .unwrap_or(0)
 }
 
 /// What one trial of a workload needs and does.
