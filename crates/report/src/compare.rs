@@ -1,0 +1,153 @@
+//! Ratios to the base column, and which of them count.
+//!
+//! Blocks were interleaved so that what slows a whole block slows both sides: where the run is in
+//! blocks, only blocks that both sides finished are compared, block by block. A sequential run, as
+//! the originals were, has no such pairs. One table is one family: its p-values are corrected
+//! together.
+
+use std::collections::BTreeMap;
+
+use stats::{Comparison, Verdict};
+use study::{Order, Plan};
+
+use crate::model::{Difference, Figure, Table, Versus};
+use crate::options::Options;
+use crate::units;
+
+/// Compares every column of every table with the table's base.
+pub(crate) fn tables(
+    plan: &Plan,
+    options: &Options,
+    tables: &mut [Table],
+    notes: &mut Vec<String>,
+) {
+    for table in tables {
+        let mut places = Vec::new();
+        let mut comparisons = Vec::new();
+        for (r, row) in table.rows.iter().enumerate() {
+            let Some(base) = row.figures.get(table.base) else {
+                continue;
+            };
+            for (c, figure) in row
+                .figures
+                .iter()
+                .enumerate()
+                .filter(|(c, _)| *c != table.base)
+            {
+                match one(plan, options, &row.unit, base, figure) {
+                    Ok(comparison) => {
+                        places.push((r, c));
+                        comparisons.push(comparison);
+                    }
+                    // Too few values stand beside the number already.
+                    Err(stats::Error::Empty | stats::Error::TooFew { .. }) => {}
+                    Err(error) => notes.push(format!(
+                        "{}, {}, {}: not compared: {error}",
+                        table.title, row.label, table.columns[c].name
+                    )),
+                }
+            }
+        }
+        if let Err(error) = stats::family(&mut comparisons, plan.band) {
+            notes.push(format!("{}: not corrected: {error}", table.title));
+        }
+        table.family = comparisons.len();
+        for ((r, c), comparison) in places.into_iter().zip(&comparisons) {
+            let row = &mut table.rows[r];
+            let directed = units::higher_is_better(&row.unit).is_some();
+            row.figures[c].versus = Some(versus(comparison, directed));
+        }
+    }
+}
+
+fn one(
+    plan: &Plan,
+    options: &Options,
+    unit: &str,
+    base: &Figure,
+    other: &Figure,
+) -> Result<Comparison, stats::Error> {
+    let paired = plan.order == Order::Blocked;
+    let (base, other) = if paired {
+        common_blocks(base, other)
+    } else {
+        (base.values(), other.values())
+    };
+    stats::compare(
+        &base,
+        &other,
+        stats::Options {
+            level: options.level,
+            band: plan.band,
+            paired,
+            seed: plan.seed,
+            higher_is_better: units::higher_is_better(unit).unwrap_or(true),
+        },
+    )
+}
+
+/// The values of the blocks that both have, in the order of the blocks.
+fn common_blocks(base: &Figure, other: &Figure) -> (Vec<f64>, Vec<f64>) {
+    let by_block: BTreeMap<u32, f64> = base.points.iter().map(|p| (p.block, p.value)).collect();
+    other
+        .points
+        .iter()
+        .filter_map(|p| Some((*by_block.get(&p.block)?, p.value)))
+        .unzip()
+}
+
+fn versus(comparison: &Comparison, directed: bool) -> Versus {
+    let difference = match (comparison.verdict, directed) {
+        (Verdict::Better, true) => Difference::Better,
+        (Verdict::Worse, true) => Difference::Worse,
+        (Verdict::Better, false) => Difference::Higher,
+        (Verdict::Worse, false) => Difference::Lower,
+        (Verdict::Same, _) => Difference::Same,
+        (Verdict::Unclear, _) => Difference::Unclear,
+    };
+    Versus {
+        ratio: comparison.ratio,
+        interval: Some((comparison.interval.low, comparison.interval.high)),
+        p: Some(comparison.p),
+        p_adjusted: Some(comparison.adjusted_p),
+        difference,
+        method: comparison.method.to_string(),
+        warnings: comparison
+            .warnings
+            .iter()
+            // Said beside the number.
+            .filter(|w| !matches!(w, stats::Warning::FewValues { .. }))
+            .map(ToString::to_string)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Point;
+
+    fn figure(values: &[(u32, f64)]) -> Figure {
+        Figure {
+            points: values
+                .iter()
+                .map(|&(block, value)| Point {
+                    trial: block,
+                    block,
+                    value,
+                })
+                .collect(),
+            ..Figure::default()
+        }
+    }
+
+    #[test]
+    fn only_common_blocks_are_paired() {
+        let base = figure(&[(0, 1.0), (1, 2.0), (2, 3.0)]);
+        let other = figure(&[(2, 30.0), (0, 10.0), (3, 40.0)]);
+        assert_eq!(
+            common_blocks(&base, &other),
+            (vec![3.0, 1.0], vec![30.0, 10.0])
+        );
+    }
+}

@@ -1,0 +1,419 @@
+//! What readers ask first, gathered for the head of every report.
+//!
+//! The five studies' threads began with the same doubts: which kernel, how much RAM, does the file
+//! fit, were barriers on, which options were really in force, which driver served an ext2? Each
+//! answer is taken from the run's record; an answer that the record lacks is shown as absent with
+//! its reason, never left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::Run;
+use serde_json::Value;
+use study::WorkloadSpec;
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The question, short: `kernel`.
+    pub name: &'static str,
+    /// The answer, or why there is none.
+    pub answer: Answer,
+}
+
+/// An answer or the reason of its absence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// What was read, and from where.
+    Known(String, Option<String>),
+    /// Why nothing was read.
+    Absent(String),
+}
+
+/// One item of the context record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Its name in the record.
+    pub name: String,
+    /// Its value, as text; none when it could not be read.
+    pub value: Option<String>,
+    /// Where it was read.
+    pub source: String,
+    /// Why it could not be read.
+    pub reason: Option<String>,
+}
+
+/// How the cells of one filesystem variant were really made and mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Name in the study.
+    pub name: String,
+    /// The variant's line in the study.
+    pub about: String,
+    /// Everything seen, each distinct combination once, with the number of trials that had it.
+    pub seen: Vec<(Served, usize)>,
+}
+
+/// What served a variant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Served {
+    /// Driver, with the type asked for when they differ.
+    pub driver: String,
+    /// Effective options.
+    pub options: String,
+    /// The mkfs command without the device.
+    pub mkfs: String,
+    /// Its version.
+    pub mkfs_version: String,
+    /// Superblock features, when recorded.
+    pub features: String,
+}
+
+/// The items of a context record, in its order. Accepts `{items: {...}}` and the bare map.
+pub fn items(context: &Value) -> Vec<Item> {
+    let map = match context.get("items") {
+        Some(Value::Object(items)) => Some(items),
+        _ => context.as_object(),
+    };
+    map.into_iter()
+        .flatten()
+        .filter(|(_, item)| item.is_object())
+        .map(|(name, item)| Item {
+            name: name.clone(),
+            value: item.get("value").and_then(plain),
+            source: text(item.get("source")),
+            reason: item
+                .get("reason")
+                .filter(|r| !r.is_null())
+                .map(|r| text(Some(r))),
+        })
+        .collect()
+}
+
+/// A JSON value as one line; `None` for null.
+pub fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(s) => Some(s.trim().to_owned()),
+        Value::Array(list) => Some(list.iter().filter_map(plain).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => Some(
+            map.iter()
+                .filter_map(|(k, v)| plain(v).map(|v| format!("{k}={v}")))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+        other => Some(other.to_string()),
+    }
+}
+
+fn text(value: Option<&Value>) -> String {
+    value.and_then(plain).unwrap_or_default()
+}
+
+/// Where the record has the size of RAM: in KiB when the name says so, else in bytes.
+const RAM: &[&str] = &["memory.total_kib", "memory_total"];
+
+/// Questions that the context answers, with the names its items may have. The first that is there
+/// is taken; a name with `*` stands for one item of each device.
+const ASKED: [(&str, &[&str]); 7] = [
+    ("kernel", &["system.kernel.release", "kernel_release"]),
+    ("CPU", &["cpu.model", "cpu_model"]),
+    ("RAM", RAM),
+    (
+        "write cache",
+        &["block.*.queue.write_cache", "block.*.write_cache"],
+    ),
+    ("virtualised", &["virtualisation.hypervisor"]),
+    ("distribution", &["system.distribution.name"]),
+    ("CPU frequency", &["cpu.frequency.policies"]),
+];
+
+/// The head of a report about the machine.
+pub fn machine(run: &Run) -> Vec<Fact> {
+    let items = run.contexts.get("start").map(items).unwrap_or_default();
+    let mut facts: Vec<Fact> = ASKED
+        .iter()
+        .map(|(name, keys)| Fact {
+            name,
+            answer: answer(&items, keys),
+        })
+        .collect();
+    let at = facts
+        .iter()
+        .position(|f| f.name == "write cache")
+        .unwrap_or(facts.len());
+    facts.insert(at, working_set(run, &items));
+    facts.insert(at + 1, barriers(run));
+    facts
+}
+
+/// Whether an item has a name, `*` standing for any text.
+fn is_named(item: &Item, key: &str) -> bool {
+    match key.split_once('*') {
+        None => item.name == key,
+        Some((before, after)) => item
+            .name
+            .strip_prefix(before)
+            .is_some_and(|rest| rest.ends_with(after)),
+    }
+}
+
+fn answer(items: &[Item], keys: &[&str]) -> Answer {
+    for key in keys {
+        let found: Vec<&Item> = items.iter().filter(|item| is_named(item, key)).collect();
+        if let [only] = found.as_slice() {
+            return of_item(only);
+        }
+        if !found.is_empty() {
+            let parts: Vec<String> = found
+                .iter()
+                .map(|item| {
+                    let value = item.value.as_deref().unwrap_or("not read");
+                    let (before, after) = key.split_once('*').unwrap_or_default();
+                    let device = item.name.strip_prefix(before).unwrap_or(&item.name);
+                    format!("{} {value}", device.strip_suffix(after).unwrap_or(device))
+                })
+                .collect();
+            return Answer::Known(parts.join("; "), Some(found[0].source.clone()));
+        }
+    }
+    Answer::Absent("not in this run's context record".to_owned())
+}
+
+fn of_item(item: &Item) -> Answer {
+    match &item.value {
+        Some(value) => Answer::Known(sized(&item.name, value), Some(item.source.clone())),
+        None => Answer::Absent(
+            item.reason
+                .clone()
+                .unwrap_or_else(|| format!("{} gave nothing", item.source)),
+        ),
+    }
+}
+
+/// Which variants' effective options turn barriers off. The kernels show only what differs from
+/// the default, and the default of all five filesystems today is on.
+fn barriers(run: &Run) -> Fact {
+    const OFF: [&str; 3] = ["nobarrier", "barrier=0", "barrier=off"];
+    let variants = variants(run);
+    let seen: Vec<(&str, &Served)> = variants
+        .iter()
+        .flat_map(|v| v.seen.iter().map(|(served, _)| (v.name.as_str(), served)))
+        .collect();
+    let mut off: Vec<&str> = seen
+        .iter()
+        .filter(|(_, served)| served.options.split(',').any(|o| OFF.contains(&o)))
+        .map(|(name, _)| *name)
+        .collect();
+    off.dedup();
+    let answer = if seen.is_empty() {
+        Answer::Absent("no trial recorded its mount options".to_owned())
+    } else if off.is_empty() {
+        Answer::Known(
+            "no variant's effective options turn them off (no nobarrier, no barrier=0)".to_owned(),
+            Some("mountinfo".to_owned()),
+        )
+    } else {
+        Answer::Known(
+            format!("OFF for {}: not the same durability", off.join(", ")),
+            Some("mountinfo".to_owned()),
+        )
+    };
+    Fact {
+        name: "barriers",
+        answer,
+    }
+}
+
+/// Bytes of memory read better as GiB.
+fn sized(name: &str, value: &str) -> String {
+    if RAM.contains(&name) {
+        memory_bytes(name, value).map_or_else(|| value.to_owned(), gib)
+    } else {
+        value.to_owned()
+    }
+}
+
+/// Bytes of a memory item: in KiB when its name says so.
+fn memory_bytes(name: &str, value: &str) -> Option<f64> {
+    let number: f64 = value.parse().ok()?;
+    Some(if name.ends_with("_kib") {
+        number * 1024.0
+    } else {
+        number
+    })
+}
+
+/// `15.6 GiB` or `256 MiB`.
+pub fn gib(bytes: f64) -> String {
+    let mib = bytes / 1_048_576.0;
+    if mib >= 1024.0 {
+        format!("{:.1} GiB", mib / 1024.0)
+    } else {
+        format!("{mib:.0} MiB")
+    }
+}
+
+/// Largest data set of each workload against RAM: whether the page cache could have held it.
+fn working_set(run: &Run, items: &[Item]) -> Fact {
+    let name = "working set";
+    let ram = items
+        .iter()
+        .find(|item| RAM.contains(&item.name.as_str()))
+        .and_then(|item| memory_bytes(&item.name, item.value.as_ref()?));
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for cell in &run.plan.cells {
+        let bytes = match &cell.workload {
+            WorkloadSpec::Throughput(spec) => Some(f64::from(spec.threads) * spec.size.0 as f64),
+            WorkloadSpec::Tree(_) => created(run, cell.id),
+        };
+        if let Some(bytes) = bytes {
+            let entry = largest.entry(&cell.workload_name).or_default();
+            *entry = entry.max(bytes);
+        }
+    }
+    if largest.is_empty() {
+        return Fact {
+            name,
+            answer: Answer::Absent("no workload recorded its bytes".to_owned()),
+        };
+    }
+    let parts: Vec<String> = largest
+        .iter()
+        .map(|(workload, bytes)| match ram {
+            Some(ram) => format!(
+                "{workload} {} = {:.0} % of RAM",
+                gib(*bytes),
+                100.0 * bytes / ram
+            ),
+            None => format!("{workload} {} (RAM not recorded)", gib(*bytes)),
+        })
+        .collect();
+    Fact {
+        name,
+        answer: Answer::Known(
+            parts.join("; "),
+            Some("the plan and the phases' bytes".to_owned()),
+        ),
+    }
+}
+
+/// Bytes that a tree cell's first phase wrote, from its samples or its phase detail.
+fn created(run: &Run, cell: u32) -> Option<f64> {
+    run.plan
+        .slots
+        .iter()
+        .filter(|s| s.cell == cell)
+        .filter_map(|s| run.trials.get(s.trial as usize))
+        .filter_map(|trial| {
+            let phase = trial.phases.iter().find(|p| p.name == "initial_create")?;
+            phase.detail.get("bytes")?.as_f64()
+        })
+        .reduce(f64::max)
+}
+
+/// Every variant as it was really made and mounted.
+pub fn variants(run: &Run) -> Vec<Variant> {
+    run.plan
+        .filesystems
+        .iter()
+        .map(|(name, variant)| {
+            let cells: BTreeSet<u32> = run
+                .plan
+                .cells
+                .iter()
+                .filter(|c| c.levels.values().any(|level| level == name))
+                .map(|c| c.id)
+                .collect();
+            let mut seen: BTreeMap<Served, usize> = BTreeMap::new();
+            for slot in run.plan.slots.iter().filter(|s| cells.contains(&s.cell)) {
+                let mounted = run
+                    .trials
+                    .get(slot.trial as usize)
+                    .and_then(|t| t.mounted.as_ref());
+                if let Some(mounted) = mounted {
+                    *seen.entry(served(mounted)).or_default() += 1;
+                }
+            }
+            Variant {
+                name: name.clone(),
+                about: variant.about.clone(),
+                seen: seen.into_iter().collect(),
+            }
+        })
+        .collect()
+}
+
+fn served(mounted: &record::Mounted) -> Served {
+    let driver = if mounted.driver == mounted.asked_type || mounted.asked_type.is_empty() {
+        mounted.driver.clone()
+    } else {
+        format!("{} (asked for {})", mounted.driver, mounted.asked_type)
+    };
+    // The device and the mount point change from trial to trial and say nothing here.
+    let mkfs: Vec<&str> = mounted
+        .mkfs
+        .iter()
+        .map(String::as_str)
+        .filter(|word| *word != mounted.device)
+        .collect();
+    Served {
+        driver,
+        options: mounted.options.join(","),
+        mkfs: mkfs.join(" "),
+        mkfs_version: mounted.mkfs_version.clone(),
+        features: mounted
+            .superblock
+            .get("features")
+            .cloned()
+            .unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_shapes_of_context_are_read() {
+        let wrapped = json!({"items": {"a": {"value": 1, "source": "s"}}});
+        let bare = json!({"a": {"value": 1, "source": "s"}, "format": 1});
+        assert_eq!(items(&wrapped), items(&bare));
+        assert_eq!(items(&wrapped)[0].value.as_deref(), Some("1"));
+        assert!(items(&json!(null)).is_empty());
+    }
+
+    #[test]
+    fn absent_answers_give_their_reason() {
+        let found = items(&json!({"cpu": {"value": null, "source": "x", "reason": "no sysfs"}}));
+        assert_eq!(
+            answer(&found, &["cpu"]),
+            Answer::Absent("no sysfs".to_owned())
+        );
+        assert!(matches!(answer(&found, &["kernel"]), Answer::Absent(_)));
+    }
+
+    #[test]
+    fn memory_is_shown_in_gib() {
+        let found = items(&json!({
+            "memory.total_kib": {"value": 16_777_216, "source": "/proc/meminfo"}
+        }));
+        assert_eq!(
+            answer(&found, RAM),
+            Answer::Known("16.0 GiB".to_owned(), Some("/proc/meminfo".to_owned()))
+        );
+    }
+
+    #[test]
+    fn devices_are_listed_each() {
+        let found = items(&json!({
+            "block.vda.queue.write_cache": {"value": "write back", "source": "sysfs"},
+            "block.vdb.queue.write_cache": {"value": "write through", "source": "sysfs"},
+        }));
+        let Answer::Known(text, _) = answer(&found, &["block.*.queue.write_cache"]) else {
+            panic!("known");
+        };
+        assert_eq!(text, "vda write back; vdb write through");
+    }
+}

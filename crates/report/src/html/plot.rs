@@ -1,0 +1,282 @@
+//! Bar plots with interval whiskers, as static SVG.
+//!
+//! One small plot for each row of a table, because rows differ in unit and size. A bar is the
+//! median, the whisker its interval, a dot each sample: nothing is hidden behind the bar. The bar's
+//! colour is the verdict against the base. A diamond marks the published value, scaled so that the
+//! published base lies on our base: the hardware differs, only the shape compares.
+
+use std::fmt::Write as _;
+
+use crate::model::{Difference, Figure, Row, Table};
+use crate::numbers::{ratio, short};
+
+/// Units of the drawing; the page scales it to its card.
+const WIDTH: f64 = 360.0;
+const NAMES: f64 = 104.0;
+const VALUES: f64 = 62.0;
+const LINE: f64 = 24.0;
+const BAR: f64 = 13.0;
+const TOP: f64 = 6.0;
+const AXIS: f64 = 20.0;
+/// Letters of a name that fit beside the bars.
+const LETTERS: usize = 15;
+
+/// Text for XML content and attribute values.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // Not allowed in XML at all; a title must not break the drawing.
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The horizontal scale: 0 at the names' right edge.
+struct Scale {
+    step: f64,
+    top: f64,
+}
+
+impl Scale {
+    /// Round ticks, about four, up to `largest`.
+    fn to(largest: f64) -> Scale {
+        let largest = if largest > 0.0 && largest.is_finite() {
+            largest
+        } else {
+            1.0
+        };
+        let rough = largest / 4.0;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+            .iter()
+            .map(|m| m * power)
+            .find(|s| *s >= rough)
+            .unwrap_or(power * 10.0);
+        Scale {
+            step,
+            top: (largest / step).ceil() * step,
+        }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        NAMES + (value.max(0.0) / self.top).min(1.0) * (WIDTH - NAMES - VALUES)
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let (step, count) = (self.step, (self.top / self.step).round() as u32);
+        (0..=count).map(move |i| f64::from(i) * step)
+    }
+}
+
+/// The published value on our scale: theirs times our base over their base.
+fn scaled(table: &Table, row: &Row, figure: &Figure) -> Option<f64> {
+    let anchor = row.figures.get(table.base)?;
+    let theirs = anchor.published?.value;
+    let ours = anchor.summary.as_ref()?.median;
+    (theirs > 0.0).then_some(figure.published?.value * ours / theirs)
+}
+
+/// Everything that must lie on the scale.
+fn largest(table: &Table, row: &Row) -> f64 {
+    row.figures
+        .iter()
+        .flat_map(|figure| {
+            let samples = figure.points.iter().map(|p| p.value);
+            let summary = figure.summary.iter().flat_map(|s| {
+                [Some(s.median), s.median_interval.as_ref().map(|i| i.high)]
+                    .into_iter()
+                    .flatten()
+            });
+            samples
+                .chain(summary)
+                .chain(scaled(table, row, figure))
+                .collect::<Vec<f64>>()
+        })
+        .fold(0.0, f64::max)
+}
+
+/// The plot of one row.
+pub(super) fn row(table: &Table, row: &Row) -> String {
+    let scale = Scale::to(largest(table, row));
+    let bottom = TOP + LINE * row.figures.len() as f64;
+    let mut svg = format!(
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">",
+        bottom + AXIS,
+        escape(&spoken(table, row))
+    );
+    axis(&mut svg, &scale, bottom);
+    for (index, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
+        let middle = TOP + LINE * (index as f64 + 0.5);
+        let name: String = if column.name.chars().count() > LETTERS {
+            column.name.chars().take(LETTERS - 1).chain(['…']).collect()
+        } else {
+            column.name.clone()
+        };
+        let _ = write!(
+            svg,
+            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            NAMES - 6.0,
+            middle + 4.0,
+            escape(&name)
+        );
+        bar(&mut svg, &scale, middle, figure, index == table.base);
+        if let Some(value) = scaled(table, row, figure) {
+            diamond(&mut svg, &scale, middle, value, figure);
+        }
+        let shown = figure
+            .summary
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), |s| short(s.median));
+        let _ = write!(
+            svg,
+            "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{shown}<tspan class=\"doubt\" dx=\"2\">{}</tspan></text>",
+            WIDTH - VALUES + 6.0,
+            middle + 4.0,
+            figure.signs()
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn axis(svg: &mut String, scale: &Scale, bottom: f64) {
+    for tick in scale.ticks() {
+        let x = scale.x(tick);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>\
+             <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+            bottom + 13.0,
+            tick_label(tick, scale.step)
+        );
+    }
+}
+
+/// A tick with the decimals that its step needs.
+fn tick_label(tick: f64, step: f64) -> String {
+    let decimals = (2.0 - step.log10()).floor().clamp(0.0, 6.0) as usize;
+    let text = format!("{tick:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+fn bar(svg: &mut String, scale: &Scale, middle: f64, figure: &Figure, is_base: bool) {
+    let Some(summary) = &figure.summary else {
+        return;
+    };
+    let (left, right) = (scale.x(0.0), scale.x(summary.median));
+    let class = match (&figure.versus, is_base) {
+        (_, true) => "base",
+        (None, _) => "none",
+        (Some(versus), _) => match versus.difference {
+            Difference::Unclear | Difference::Same => "none",
+            Difference::Better | Difference::Higher => "better",
+            Difference::Worse | Difference::Lower => "worse",
+        },
+    };
+    let doubtful = if figure.marks.is_empty() {
+        ""
+    } else {
+        " doubtful"
+    };
+    let _ = write!(
+        svg,
+        "<rect class=\"bar {class}{doubtful}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{BAR}\"><title>median {}, n={}</title></rect>",
+        middle - BAR / 2.0,
+        (right - left).max(0.5),
+        short(summary.median),
+        summary.n
+    );
+    if let Some(interval) = &summary.median_interval {
+        let (low, high) = (scale.x(interval.low), scale.x(interval.high));
+        let _ = write!(
+            svg,
+            "<path class=\"whisker\" d=\"M{low:.1} {middle:.1}H{high:.1}M{low:.1} {:.1}v8M{high:.1} {:.1}v8\"/>",
+            middle - 4.0,
+            middle - 4.0
+        );
+    }
+    for point in &figure.points {
+        let _ = write!(
+            svg,
+            "<circle class=\"sample\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"1.9\"><title>block {}, trial {}: {}</title></circle>",
+            scale.x(point.value),
+            point.block + 1,
+            point.trial,
+            short(point.value)
+        );
+    }
+}
+
+fn diamond(svg: &mut String, scale: &Scale, middle: f64, value: f64, figure: &Figure) {
+    let x = scale.x(value);
+    let published = figure.published.map_or(0.0, |p| p.value);
+    let _ = write!(
+        svg,
+        "<path class=\"published\" d=\"M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z\"><title>published {published:.1}, scaled to our base: {}</title></path>",
+        middle - 4.5,
+        short(value)
+    );
+}
+
+/// The plot in words, for readers who hear it.
+fn spoken(table: &Table, row: &Row) -> String {
+    let parts: Vec<String> = table
+        .columns
+        .iter()
+        .zip(&row.figures)
+        .map(|(column, figure)| match &figure.summary {
+            None => format!("{} no value", column.name),
+            Some(s) => {
+                let interval = s.median_interval.as_ref().map_or(String::new(), |i| {
+                    format!(" ({} to {})", short(i.low), short(i.high))
+                });
+                let versus = figure.versus.as_ref().map_or(String::new(), |v| {
+                    format!(", ratio {} ({})", ratio(v.ratio), v.difference.name())
+                });
+                format!("{} {}{interval}{versus}", column.name, short(s.median))
+            }
+        })
+        .collect();
+    format!(
+        "{} in {}, medians with intervals: {}",
+        row.label,
+        row.unit,
+        parts.join("; ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_cover_the_data() {
+        for largest in [0.0, 0.0031, 0.7, 3.0, 66.5, 592.4, 12_345.0] {
+            let scale = Scale::to(largest);
+            assert!(scale.top >= largest, "{largest}");
+            let ticks: Vec<f64> = scale.ticks().collect();
+            assert!((2..=6).contains(&ticks.len()), "{largest}: {ticks:?}");
+            assert!(scale.x(scale.top) <= WIDTH - VALUES + 1e-9);
+        }
+        assert_eq!(tick_label(0.25, 0.25), "0.25");
+        assert_eq!(tick_label(200.0, 100.0), "200");
+        assert_eq!(tick_label(0.0, 0.5), "0");
+    }
+
+    #[test]
+    fn markup_in_names_is_inert() {
+        assert_eq!(escape("<b a='\"&\u{1}>"), "&lt;b a=&#39;&quot;&amp; &gt;");
+    }
+}

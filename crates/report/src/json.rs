@@ -1,0 +1,184 @@
+//! One JSON document: the run, its tables with summaries and comparisons, and every sample.
+
+use serde_json::{Map, Value, json};
+use study::Clock;
+
+use crate::error::Result;
+use crate::facts::{Answer, Fact};
+use crate::model::{Figure, Row, Table, clock_meaning, clock_name};
+use crate::samples::{Line, lines};
+use crate::{Format, Report, units};
+
+/// Layout version of the document.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The JSON format.
+#[derive(Clone, Copy, Debug)]
+pub struct Json;
+
+impl Format for Json {
+    fn render(&self, report: &Report<'_>) -> Result<String> {
+        let mut text = serde_json::to_string_pretty(&document(report)?)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+fn document(report: &Report<'_>) -> Result<Value> {
+    let run = report.run;
+    let plan = &run.plan;
+    let clocks: Map<String, Value> = [Clock::Original, Clock::Fsync, Clock::Syncfs]
+        .into_iter()
+        .map(|c| {
+            (
+                clock_name(c).to_owned(),
+                json!({"mark": c.mark(), "meaning": clock_meaning(c)}),
+            )
+        })
+        .collect();
+    Ok(json!({
+        "format": FORMAT,
+        "run": {
+            "name": run.name,
+            "tool": run.tool,
+            "command": run.command,
+            "target": run.target,
+            "started_at": run.started_at,
+            "resumed": run.resumed,
+            "whole": run.closing.is_some(),
+            "seconds": run.closing.map(|c| c.seconds),
+            "peak_rss": run.closing.map(|c| c.peak_rss),
+            "notes": run.notes,
+        },
+        "study": {
+            "name": plan.study,
+            "title": plan.title,
+            "question": plan.question,
+            "profile": plan.profile,
+            "seed": plan.seed,
+            "order": plan.order,
+            "blocks": plan.blocks,
+            "band": plan.band,
+            "factors": plan.factors.iter().map(|(n, l)| json!({"name": n, "levels": l})).collect::<Vec<_>>(),
+            "filesystems": plan.filesystems,
+        },
+        "repeats": report.published.map(|p| json!({
+            "doc": p.document.doc, "citation": p.document.citation(),
+            "hardware": p.document.hardware, "kernel": p.document.kernel, "runs": p.document.runs,
+            "barriers": p.document.barriers, "stddev": p.document.stddev,
+        })),
+        "clocks": clocks,
+        "units": units::LEGEND,
+        "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),
+        "contexts": run.contexts,
+        "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
+        "level": report.options.level,
+        "trials": trials(report)?,
+        "doubts": report.trust.doubts.iter().map(|d| json!({
+            "mark": d.mark.sign().to_string(), "kind": d.mark.name(), "trial": d.trial, "block": d.block,
+            "cell": d.cell, "phase": d.phase, "name": d.name, "detail": d.detail,
+        })).collect::<Vec<_>>(),
+        "notes": report.notes,
+        "samples": lines(report).map(|l| sample(&l)).collect::<Vec<_>>(),
+    }))
+}
+
+fn fact(fact: &Fact) -> Value {
+    match &fact.answer {
+        Answer::Known(value, source) => {
+            json!({"name": fact.name, "value": value, "source": source})
+        }
+        Answer::Absent(reason) => json!({"name": fact.name, "value": null, "reason": reason}),
+    }
+}
+
+fn table(table: &Table) -> Value {
+    json!({
+        "title": table.title,
+        "subtitle": table.subtitle,
+        "base": table.base_name(),
+        "comparisons": table.family,
+        "columns": table.columns.iter().map(|c| json!({"name": c.name, "fixed": c.fixed, "published": c.published})).collect::<Vec<_>>(),
+        "rows": table.rows.iter().map(|r| row(table, r)).collect::<Vec<_>>(),
+    })
+}
+
+fn row(table: &Table, row: &Row) -> Value {
+    let figures: Vec<Value> = table
+        .columns
+        .iter()
+        .zip(&row.figures)
+        .map(|(column, f)| figure(&column.name, f))
+        .collect();
+    json!({
+        "label": row.label,
+        "phase": row.phase,
+        "metric": row.metric,
+        "clock": row.clock.map(clock_name),
+        "unit": row.unit,
+        "fixed": row.fixed,
+        "figures": figures,
+    })
+}
+
+fn figure(column: &str, figure: &Figure) -> Value {
+    json!({
+        "column": column,
+        "cell": figure.cell,
+        "values": figure.points.iter().map(|p| json!({"trial": p.trial, "block": p.block, "value": p.value})).collect::<Vec<_>>(),
+        "summary": figure.summary,
+        "comparison": figure.versus.as_ref().map(|v| json!({
+            "ratio": v.ratio,
+            "interval": v.interval,
+            "p": v.p,
+            "p_adjusted": v.p_adjusted,
+            "difference": v.difference.name(),
+            "sign": v.difference.sign().to_string(),
+            "method": v.method,
+            "warnings": v.warnings,
+        })),
+        "published": figure.published.map(|p| json!({
+            "value": p.value, "stddev": p.stddev, "n": p.n, "ratio": p.ratio,
+            "ratio_of_ratios": p.ratio_of_ratios,
+        })),
+        "marks": figure.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+    })
+}
+
+fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
+    report
+        .slots()
+        .map(|(slot, trial)| {
+            let (status, message) = crate::status(&trial.status);
+            Ok(json!({
+                "trial": slot.trial,
+                "block": slot.block,
+                "cell": slot.cell,
+                "levels": report.run.plan.cells.get(slot.cell as usize).map(|c| &c.levels),
+                "status": status,
+                "message": message,
+                "started_at": trial.started_at,
+                "telemetry": trial.telemetry,
+                "mounted": serde_json::to_value(&trial.mounted)?,
+                "phases": trial.phases.iter().map(|p| json!({"name": p.name, "begin_ns": p.begin_ns, "end_ns": p.end_ns})).collect::<Vec<_>>(),
+                "evidence": serde_json::to_value(&trial.evidence)?,
+                "warnings": trial.warnings,
+                "ledger": serde_json::to_value(trial.ledger)?,
+            }))
+        })
+        .collect()
+}
+
+fn sample(line: &Line<'_>) -> Value {
+    json!({
+        "trial": line.trial,
+        "block": line.block,
+        "cell": line.cell.id,
+        "phase": line.sample.phase,
+        "metric": line.sample.metric,
+        "clock": clock_name(line.sample.clock),
+        "value": line.sample.value,
+        "unit": line.sample.unit,
+        "marks": line.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,191 @@
+//! Which rows and columns a table has, before any number is looked at.
+//!
+//! A layout fixes every factor of every place in it, so that one place is one cell of the plan:
+//! values of different cells are never pooled. Where a study's table leaves a factor open (it
+//! names `workload` and `filesystem` but the run also varied `threads`), the table is printed once
+//! for each of its levels.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use study::{Cell, Clock, Plan, RowSpec, TableSpec};
+
+/// Factor (or `phase`, `metric`, `clock`) to level.
+pub type Levels = BTreeMap<String, String>;
+
+/// What a row measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Phase in snake case.
+    pub phase: String,
+    /// Metric of the phase.
+    pub metric: String,
+    /// What is inside the clock.
+    pub clock: Clock,
+    /// Unit to print; none: the usual one for the stored unit.
+    pub unit: Option<String>,
+    /// Row of the published records.
+    pub published: Option<String>,
+}
+
+impl Series {
+    /// What a row of a study's table measures.
+    pub fn of(row: &RowSpec) -> Series {
+        Series {
+            phase: row.phase.clone(),
+            metric: row.metric.clone(),
+            clock: row.clock,
+            unit: Some(row.unit.clone()),
+            published: row.published.clone(),
+        }
+    }
+}
+
+/// A row or a column before it is filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Label or heading.
+    pub name: String,
+    /// The levels it fixes.
+    pub levels: Levels,
+    /// What it measures; in a table one of row and column has it.
+    pub series: Option<Series>,
+    /// Published column and table beside a column.
+    pub published: Option<(String, String)>,
+}
+
+/// A table before it is filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// First line.
+    pub title: String,
+    /// Second line.
+    pub subtitle: String,
+    /// Levels that every place has.
+    pub common: Levels,
+    /// What every place measures, when neither rows nor columns say.
+    pub series: Option<Series>,
+    /// Columns in order.
+    pub columns: Vec<Span>,
+    /// Rows in order.
+    pub rows: Vec<Span>,
+}
+
+/// Whether a cell has all these levels.
+pub fn has(cell: &Cell, levels: &Levels) -> bool {
+    levels.iter().all(|(f, l)| cell.levels.get(f) == Some(l))
+}
+
+/// The distinct values of some factors among cells, in the order of the factors' levels.
+pub fn combinations(plan: &Plan, cells: &[&Cell], factors: &[&str]) -> Vec<Levels> {
+    let rank = |factor: &str, level: &str| {
+        plan.factors
+            .iter()
+            .find(|(name, _)| name == factor)
+            .and_then(|(_, levels)| levels.iter().position(|l| l == level))
+            .unwrap_or(usize::MAX)
+    };
+    let mut found: Vec<(Vec<usize>, Levels)> = Vec::new();
+    for cell in cells {
+        let levels: Levels = factors
+            .iter()
+            .filter_map(|f| Some(((*f).to_owned(), cell.levels.get(*f)?.clone())))
+            .collect();
+        let order: Vec<usize> = factors
+            .iter()
+            .map(|f| cell.levels.get(*f).map_or(usize::MAX, |l| rank(f, l)))
+            .collect();
+        if !found.iter().any(|(_, known)| *known == levels) {
+            found.push((order, levels));
+        }
+    }
+    // Stable: levels that the factors do not list stay in the order of the cells.
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found.into_iter().map(|(_, levels)| levels).collect()
+}
+
+/// The factors on which these cells differ.
+pub fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+    let mut names: Vec<String> = plan.factors.iter().map(|(name, _)| name.clone()).collect();
+    let more: BTreeSet<&String> = cells.iter().flat_map(|c| c.levels.keys()).collect();
+    for name in more {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names.retain(|name| {
+        let levels: BTreeSet<Option<&String>> = cells.iter().map(|c| c.levels.get(name)).collect();
+        levels.len() > 1
+    });
+    names
+}
+
+/// `threads=8 readahead=256`.
+pub fn describe(levels: &Levels) -> String {
+    let pairs: Vec<String> = levels.iter().map(|(f, l)| format!("{f}={l}")).collect();
+    pairs.join(" ")
+}
+
+/// The layouts of one of the study's tables over the cells that the filter left.
+pub fn of_table(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Layout> {
+    let cells: Vec<&Cell> = cells
+        .iter()
+        .copied()
+        .filter(|c| has(c, &table.filter) && c.levels.contains_key(&table.columns))
+        .collect();
+    let open: Vec<String> = varying(plan, &cells)
+        .into_iter()
+        .filter(|factor| *factor != table.columns)
+        .collect();
+    let open: Vec<&str> = open.iter().map(String::as_str).collect();
+    let rows: Vec<Span> = table
+        .rows
+        .iter()
+        .map(|row| Span {
+            name: row.label.clone(),
+            levels: Levels::new(),
+            series: Some(Series::of(row)),
+            published: None,
+        })
+        .collect();
+    combinations(plan, &cells, &open)
+        .into_iter()
+        .map(|rest| {
+            let here: Vec<&Cell> = cells.iter().copied().filter(|c| has(c, &rest)).collect();
+            let subtitle = [table.subtitle.clone(), describe(&rest)]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(", ");
+            let mut common = table.filter.clone();
+            common.extend(rest);
+            Layout {
+                title: table.title.clone(),
+                subtitle,
+                common,
+                series: None,
+                columns: columns(plan, table, &here),
+                rows: rows.clone(),
+            }
+        })
+        .collect()
+}
+
+fn columns(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Span> {
+    combinations(plan, cells, &[&table.columns])
+        .into_iter()
+        .filter_map(|levels| {
+            let name = levels.get(&table.columns)?.clone();
+            let column = table.published_columns.get(&name).unwrap_or(&name).clone();
+            let published = table
+                .published_table
+                .as_ref()
+                .map(|pattern| (column.clone(), pattern.replace("{column}", &column)));
+            Some(Span {
+                name,
+                levels,
+                series: None,
+                published,
+            })
+        })
+        .collect()
+}

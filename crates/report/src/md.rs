@@ -1,0 +1,285 @@
+//! GitHub tables: the mail tables and their extensions for an issue or a README.
+
+use crate::error::Result;
+use crate::facts::Answer;
+use crate::model::{Mark, Table};
+use crate::numbers::{range, ratio, short};
+use crate::text::{order, table_warnings, trials};
+use crate::{Format, Report, units};
+
+/// The Markdown format.
+#[derive(Clone, Copy, Debug)]
+pub struct Md;
+
+impl Format for Md {
+    fn render(&self, report: &Report<'_>) -> Result<String> {
+        let mut out = head(report);
+        for table in &report.tables {
+            out.push_str(&mail(table));
+            out.push_str(&details(report, table));
+            if table.has_published() {
+                out.push_str(&published(report, table));
+            }
+        }
+        out.push_str(&doubts(report));
+        Ok(out)
+    }
+}
+
+fn head(report: &Report<'_>) -> String {
+    let run = report.run;
+    let mut out = format!("# {}\n\n", escape(&run.plan.title));
+    let mut rows = vec![
+        (
+            "study",
+            format!("{}, profile {}", run.plan.study, run.plan.profile),
+        ),
+        ("question", run.plan.question.clone()),
+        ("run", run.name.clone()),
+        ("begun", run.started_at.to_string()),
+        ("trials", trials(report)),
+        ("order", order(report)),
+        ("tool", run.tool.clone()),
+        ("target", run.target.clone()),
+    ];
+    for fact in &report.machine {
+        rows.push((
+            fact.name,
+            match &fact.answer {
+                Answer::Known(text, _) => text.clone(),
+                Answer::Absent(reason) => format!("absent: {reason}"),
+            },
+        ));
+    }
+    for variant in &report.variants {
+        for (served, _) in &variant.seen {
+            rows.push((
+                "filesystem",
+                format!(
+                    "{}: driver {}; {}",
+                    variant.name, served.driver, served.options
+                ),
+            ));
+        }
+    }
+    out.push_str("| | |\n|---|---|\n");
+    for (name, text) in rows {
+        out.push_str(&format!("| {name} | {} |\n", escape(&text)));
+    }
+    out.push('\n');
+    out
+}
+
+fn heading(table: &Table, more: &str) -> String {
+    let subtitle = match table.subtitle.as_str() {
+        "" => String::new(),
+        text => format!(" ({})", escape(text)),
+    };
+    format!("## {}{subtitle}{more}\n\n", escape(&table.title))
+}
+
+fn header_row(first: &str, names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    format!(
+        "| {first} | {} |\n|---|{}\n",
+        names.join(" | "),
+        "---:|".repeat(names.len())
+    )
+}
+
+fn mail(table: &Table) -> String {
+    let mut out = heading(table, ": mean (stddev)");
+    out.push_str(&header_row(
+        "Type",
+        table.columns.iter().map(|c| escape(&c.name)),
+    ));
+    for row in &table.rows {
+        let clock = row.clock.map_or("", |c| c.mark());
+        let figures: Vec<String> = row
+            .figures
+            .iter()
+            .map(|f| match &f.summary {
+                Some(s) => format!(
+                    "{:.1} ({}){}",
+                    s.mean,
+                    s.stddev
+                        .map_or_else(|| "-".to_owned(), |d| format!("{d:.1}")),
+                    signs(&f.signs())
+                ),
+                None => format!("-{}", signs(&f.signs())),
+            })
+            .collect();
+        out.push_str(&format!(
+            "| {} {}, {} | {} |\n",
+            escape(&row.label),
+            clock,
+            escape(&row.unit),
+            figures.join(" | ")
+        ));
+    }
+    out.push('\n');
+    out
+}
+
+fn details(report: &Report<'_>, table: &Table) -> String {
+    let mut out = format!(
+        "Medians with {:.0} % intervals; ratio to {} with its interval\n\n",
+        report.options.level * 100.0,
+        escape(table.base_name())
+    );
+    out.push_str(&header_row(
+        "Type",
+        table.columns.iter().map(|c| escape(&c.name)),
+    ));
+    for row in &table.rows {
+        let figures: Vec<String> = row
+            .figures
+            .iter()
+            .map(|f| {
+                let Some(s) = &f.summary else {
+                    return format!("-{}", signs(&f.signs()));
+                };
+                let interval = s.median_interval.as_ref().map_or(String::new(), |i| {
+                    format!(" [{}]", range(i.low, i.high, short))
+                });
+                let few = if s.n < 5 { ": fewer than 5 blocks" } else { "" };
+                let versus = f.versus.as_ref().map_or(String::new(), |v| {
+                    format!(
+                        "; {}{} {}",
+                        ratio(v.ratio),
+                        v.interval.map_or(String::new(), |(low, high)| format!(
+                            " [{}]",
+                            range(low, high, ratio)
+                        )),
+                        escape(&v.difference.sign().to_string())
+                    )
+                });
+                format!(
+                    "{}{interval}, n={}{few}{versus}{}",
+                    short(s.median),
+                    s.n,
+                    signs(&f.signs())
+                )
+            })
+            .collect();
+        let clock = row.clock.map_or("", |c| c.mark());
+        out.push_str(&format!(
+            "| {} {clock}, {} | {} |\n",
+            escape(&row.label),
+            escape(&row.unit),
+            figures.join(" | ")
+        ));
+    }
+    out.push('\n');
+    for (row, column, text) in table_warnings(table) {
+        out.push_str(&format!(
+            "- {}, {}: {}\n",
+            escape(row),
+            escape(column),
+            escape(&text)
+        ));
+    }
+    out.push('\n');
+    out
+}
+
+fn published(report: &Report<'_>, table: &Table) -> String {
+    let name = report
+        .published
+        .map_or(String::new(), |p| p.document.short());
+    let mut out = format!(
+        "{} beside ours (their mean; in brackets our ratio to {} over theirs, 1 = the same shape)\n\n",
+        escape(&name),
+        escape(table.base_name())
+    );
+    out.push_str(&header_row(
+        "Type",
+        table.columns.iter().map(|c| escape(&c.name)),
+    ));
+    for row in &table.rows {
+        let figures: Vec<String> = row
+            .figures
+            .iter()
+            .map(|f| match f.published {
+                Some(p) => format!(
+                    "{:.1}{}",
+                    p.value,
+                    p.ratio_of_ratios
+                        .map_or(String::new(), |r| format!(" [{}]", ratio(r)))
+                ),
+                None => "-".to_owned(),
+            })
+            .collect();
+        out.push_str(&format!(
+            "| {} | {} |\n",
+            escape(&row.label),
+            figures.join(" | ")
+        ));
+    }
+    out.push('\n');
+    out
+}
+
+fn doubts(report: &Report<'_>) -> String {
+    let mut out = format!("## Evidence\n\n{}\n\n", units::LEGEND);
+    for (name, tally) in &report.trust.tally {
+        out.push_str(&format!(
+            "- {}: holds {}, does not hold {}, not checked {}\n",
+            escape(name),
+            tally.holds,
+            tally.fails,
+            tally.unchecked
+        ));
+    }
+    for group in report.trust.groups() {
+        let detail = group.doubts.first().map_or("", |d| d.detail.as_str());
+        out.push_str(&format!(
+            "- `{}` {}{} ({} trials): {}\n",
+            group.mark.sign(),
+            escape(group.name),
+            group
+                .phase
+                .map_or(String::new(), |p| format!(" in {}", escape(p))),
+            group.doubts.len(),
+            escape(detail)
+        ));
+    }
+    for note in &report.notes {
+        out.push_str(&format!("- {}\n", escape(note)));
+    }
+    out.push_str("\nMarks: ");
+    let marks: Vec<String> = Mark::ALL
+        .iter()
+        .map(|m| format!("`{}` {}", m.sign(), m.meaning()))
+        .collect();
+    out.push_str(&marks.join("; "));
+    out.push_str("; `~` not a difference that counts; `+` better, `-` worse than the base.\n");
+    out
+}
+
+fn signs(signs: &str) -> String {
+    if signs.is_empty() {
+        String::new()
+    } else {
+        format!(" `{signs}`")
+    }
+}
+
+/// Text that cannot end a table cell, start markup or open a tag.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '~' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,269 @@
+//! A report as a value: what every format prints, computed once.
+//!
+//! A [`Table`] is rows times columns of [`Figure`]s. A figure keeps every sample behind it, so that
+//! no format can print a mean whose spread, n or doubts it does not also hold in its hands.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stats::Summary;
+use study::Clock;
+
+/// A doubt about a number, worst first: formats that have room for one character print the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// Evidence that does not hold.
+    Fails,
+    /// A trial of this cell failed, was skipped or has not run.
+    Missing,
+    /// A warning of the workload or the lab.
+    Warning,
+    /// Evidence that could not be checked.
+    Unchecked,
+}
+
+impl Mark {
+    /// Every mark, worst first.
+    pub const ALL: [Mark; 4] = [Mark::Fails, Mark::Missing, Mark::Warning, Mark::Unchecked];
+
+    /// The character beside the number.
+    pub const fn sign(self) -> char {
+        match self {
+            Mark::Fails => '!',
+            Mark::Missing => 'x',
+            Mark::Warning => '*',
+            Mark::Unchecked => '?',
+        }
+    }
+
+    /// What the character means.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Mark::Fails => "evidence does not hold",
+            Mark::Missing => "a trial failed or did not run",
+            Mark::Warning => "warning",
+            Mark::Unchecked => "evidence could not be checked",
+        }
+    }
+
+    /// Name in JSON and CSS.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mark::Fails => "fails",
+            Mark::Missing => "missing",
+            Mark::Warning => "warning",
+            Mark::Unchecked => "unchecked",
+        }
+    }
+}
+
+/// One sample in the unit its row prints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The trial it comes from.
+    pub trial: u32,
+    /// Its block.
+    pub block: u32,
+    /// The value, in the row's unit.
+    pub value: f64,
+}
+
+/// Whether and how a figure differs from the base column's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The runs do not tell the two apart.
+    Unclear,
+    /// Known to lie within the practical band.
+    Same,
+    /// Better than the base by more than the band.
+    Better,
+    /// Worse than the base by more than the band.
+    Worse,
+    /// Higher by more than the band, where neither direction is better.
+    Higher,
+    /// Lower by more than the band.
+    Lower,
+}
+
+impl Difference {
+    /// `~`, `+` or `-`.
+    pub const fn sign(self) -> char {
+        match self {
+            Difference::Unclear | Difference::Same => '~',
+            Difference::Better | Difference::Higher => '+',
+            Difference::Worse | Difference::Lower => '-',
+        }
+    }
+
+    /// Name in JSON and for screen readers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Difference::Unclear => "unclear",
+            Difference::Same => "same",
+            Difference::Better => "better",
+            Difference::Worse => "worse",
+            Difference::Higher => "higher",
+            Difference::Lower => "lower",
+        }
+    }
+}
+
+/// A figure against the base column's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Versus {
+    /// This figure / the base's.
+    pub ratio: f64,
+    /// Interval of the ratio, when there are enough values for one.
+    pub interval: Option<(f64, f64)>,
+    /// p of the test before correction.
+    pub p: Option<f64>,
+    /// p after Benjamini-Hochberg over the report's family.
+    pub p_adjusted: Option<f64>,
+    /// What the table prints.
+    pub difference: Difference,
+    /// The test behind `p`.
+    pub method: String,
+    /// What the statistics warn of.
+    pub warnings: Vec<String>,
+}
+
+/// The published number of the same place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PublishedFigure {
+    /// As printed.
+    pub value: f64,
+    /// As printed.
+    pub stddev: Option<f64>,
+    /// Runs behind it.
+    pub n: Option<u32>,
+    /// Published value / published base value.
+    pub ratio: Option<f64>,
+    /// (our mean / our base mean) / `ratio`: 1 when the shapes agree.
+    pub ratio_of_ratios: Option<f64>,
+}
+
+/// One number of a table, with all that is known of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figure {
+    /// [`study::Cell::id`], when the plan has such a cell.
+    pub cell: Option<u32>,
+    /// Its samples in block order.
+    pub points: Vec<Point>,
+    /// Their summary; none without samples.
+    pub summary: Option<Summary>,
+    /// Against the base column; none for the base itself and without samples.
+    pub versus: Option<Versus>,
+    /// What was published in this place.
+    pub published: Option<PublishedFigure>,
+    /// Doubts.
+    pub marks: BTreeSet<Mark>,
+}
+
+impl Figure {
+    /// The samples without their places.
+    pub fn values(&self) -> Vec<f64> {
+        self.points.iter().map(|p| p.value).collect()
+    }
+
+    /// Mean of the samples.
+    pub fn mean(&self) -> Option<f64> {
+        self.summary.as_ref().map(|s| s.mean)
+    }
+
+    /// The worst doubt.
+    pub fn worst(&self) -> Option<Mark> {
+        self.marks.first().copied()
+    }
+
+    /// All doubts as characters.
+    pub fn signs(&self) -> String {
+        self.marks.iter().map(|m| m.sign()).collect()
+    }
+}
+
+/// A column group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Heading.
+    pub name: String,
+    /// What it fixes: factor (or `phase`, `metric`, `clock`) to level.
+    pub fixed: BTreeMap<String, String>,
+    /// Name of the published column beside it.
+    pub published: Option<String>,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Label without the colon.
+    pub label: String,
+    /// Phase, when all of the row is of one.
+    pub phase: Option<String>,
+    /// Metric, likewise.
+    pub metric: Option<String>,
+    /// Clock, likewise.
+    pub clock: Option<Clock>,
+    /// Unit as printed.
+    pub unit: String,
+    /// What it fixes.
+    pub fixed: BTreeMap<String, String>,
+    /// One figure for each column.
+    pub figures: Vec<Figure>,
+}
+
+/// A table of the report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// First line.
+    pub title: String,
+    /// Second line; may be empty.
+    pub subtitle: String,
+    /// Column groups in order.
+    pub columns: Vec<Column>,
+    /// Rows in order.
+    pub rows: Vec<Row>,
+    /// Index of the column that the others are compared with.
+    pub base: usize,
+    /// Comparisons that were corrected together.
+    pub family: usize,
+}
+
+impl Table {
+    /// The clocks of its rows, each once.
+    pub fn clocks(&self) -> BTreeSet<Clock> {
+        self.rows.iter().filter_map(|r| r.clock).collect()
+    }
+
+    /// Whether any figure has a published number beside it.
+    pub fn has_published(&self) -> bool {
+        self.figures().any(|f| f.published.is_some())
+    }
+
+    /// Every figure.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.rows.iter().flat_map(|r| &r.figures)
+    }
+
+    /// Heading of the base column.
+    pub fn base_name(&self) -> &str {
+        self.columns.get(self.base).map_or("", |c| c.name.as_str())
+    }
+}
+
+/// What a clock covers: the legend of every report (DESIGN: what is inside the clock is written on
+/// every number).
+pub const fn clock_meaning(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Original => "as the original tool computes it",
+        Clock::Fsync => "to the end of an fsync of every file",
+        Clock::Syncfs => "to the end of syncfs on the filesystem",
+    }
+}
+
+/// Name of a clock in files and on the command line.
+pub const fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Original => "original",
+        Clock::Fsync => "fsync",
+        Clock::Syncfs => "syncfs",
+    }
+}

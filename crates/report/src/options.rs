@@ -1,0 +1,122 @@
+//! What a reader may ask of a report.
+
+use std::str::FromStr;
+
+use study::Clock;
+
+use crate::error::Error;
+
+/// The formats a report has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FormatName {
+    /// The mail tables, 78 columns.
+    #[default]
+    Text,
+    /// One self-contained page.
+    Html,
+    /// One document with every sample.
+    Json,
+    /// One row per sample.
+    Csv,
+    /// GitHub tables.
+    Md,
+}
+
+impl FormatName {
+    /// All of them, as typed.
+    pub const NAMES: [(&'static str, FormatName); 5] = [
+        ("text", FormatName::Text),
+        ("html", FormatName::Html),
+        ("json", FormatName::Json),
+        ("csv", FormatName::Csv),
+        ("md", FormatName::Md),
+    ];
+}
+
+impl FromStr for FormatName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::NAMES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, format)| *format)
+            .ok_or_else(|| Error::Unknown {
+                option: "--format",
+                name: text.to_owned(),
+                what: "format",
+                allowed: Self::NAMES.map(|(name, _)| name).join(", "),
+            })
+    }
+}
+
+/// What to print and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Which format.
+    pub format: FormatName,
+    /// Factors, `phase`, `metric` or `clock` that span the rows of a pivot; empty: as the study says.
+    pub rows: Vec<String>,
+    /// The same for the columns.
+    pub columns: Vec<String>,
+    /// Part of the title of the study's table to print; none: all.
+    pub table: Option<String>,
+    /// `(factor, level)` that cells must have; several of one factor are alternatives.
+    pub filter: Vec<(String, String)>,
+    /// Metric of a pivot; none: those of the study's tables.
+    pub metric: Option<String>,
+    /// Clock of a pivot; none: those of the study's tables.
+    pub clock: Option<Clock>,
+    /// Widest line of the text format; 0: no limit.
+    pub width: usize,
+    /// Column that the others are compared with; none: each table's first.
+    pub base: Option<String>,
+    /// Confidence level of every interval.
+    pub level: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            format: FormatName::Text,
+            rows: Vec::new(),
+            columns: Vec::new(),
+            table: None,
+            filter: Vec::new(),
+            metric: None,
+            clock: None,
+            width: 78,
+            base: None,
+            level: 0.95,
+        }
+    }
+}
+
+impl Options {
+    /// Reads one `--filter factor=level[,level]`, as a study's filter is written.
+    pub fn parse_filter(text: &str) -> Result<Vec<(String, String)>, Error> {
+        match text.split_once('=') {
+            Some((factor, levels))
+                if !factor.is_empty() && !levels.split(',').any(str::is_empty) =>
+            {
+                Ok(levels
+                    .split(',')
+                    .map(|level| (factor.to_owned(), level.to_owned()))
+                    .collect())
+            }
+            _ => Err(Error::Malformed {
+                option: "--filter",
+                text: text.to_owned(),
+                why: "write factor=level[,level], as in filesystem=ext4,xfs",
+            }),
+        }
+    }
+
+    /// Whether a pivot is asked for instead of the study's own tables.
+    pub fn is_pivot(&self) -> bool {
+        !self.rows.is_empty()
+            || !self.columns.is_empty()
+            || self.metric.is_some()
+            || self.clock.is_some()
+    }
+}

@@ -1,0 +1,386 @@
+//! `--row`, `--col`, `--table` and `--filter`: other tables of the same run.
+//!
+//! Dimensions are the study's factors, `phase`, and `metric` and `clock` where they are asked for.
+//! What neither rows nor columns span, and yet varies, splits the answer into several tables.
+
+use std::collections::BTreeSet;
+
+use record::Run;
+use study::{Cell, Plan, TableSpec};
+
+use crate::error::{Error, Result};
+use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
+use crate::model::clock_name;
+use crate::options::Options;
+
+/// The dimensions of a sample that are not factors.
+const OF_SAMPLES: [&str; 3] = ["phase", "metric", "clock"];
+
+/// The layouts that the options ask for.
+pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
+    let plan = &run.plan;
+    let cells = filtered(plan, &options.filter)?;
+    let tables = chosen(plan, options.table.as_deref())?;
+    let layouts = if options.is_pivot() || plan.tables.is_empty() {
+        pivot(run, options, &cells, &tables)?
+    } else {
+        tables
+            .iter()
+            .flat_map(|table| of_table(plan, table, &cells))
+            .collect()
+    };
+    if layouts.is_empty() {
+        return Err(Error::Empty {
+            why: "no cell is in a chosen table and passes --filter: loosen --filter or --table"
+                .to_owned(),
+        });
+    }
+    Ok(layouts)
+}
+
+/// The cells that pass every `--filter`; several levels of one factor are alternatives.
+pub(crate) fn filtered<'a>(plan: &'a Plan, filter: &[(String, String)]) -> Result<Vec<&'a Cell>> {
+    for (factor, level) in filter {
+        let levels: BTreeSet<&String> = plan
+            .cells
+            .iter()
+            .filter_map(|c| c.levels.get(factor))
+            .collect();
+        if levels.is_empty() {
+            return Err(Error::Unknown {
+                option: "--filter",
+                name: factor.clone(),
+                what: "factor",
+                allowed: join(factors(plan)),
+            });
+        }
+        if !levels.contains(level) {
+            return Err(Error::Unknown {
+                option: "--filter",
+                name: format!("{factor}={level}"),
+                what: "level",
+                allowed: join(levels),
+            });
+        }
+    }
+    let passes = |cell: &&Cell| {
+        filter.iter().all(|(factor, _)| {
+            filter
+                .iter()
+                .any(|(f, level)| f == factor && cell.levels.get(f) == Some(level))
+        })
+    };
+    Ok(plan.cells.iter().filter(passes).collect())
+}
+
+fn factors(plan: &Plan) -> Vec<String> {
+    let all: Vec<&Cell> = plan.cells.iter().collect();
+    let mut names: Vec<String> = plan.factors.iter().map(|(name, _)| name.clone()).collect();
+    for name in all.iter().flat_map(|c| c.levels.keys()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn join<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let names: Vec<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
+    names.join(", ")
+}
+
+/// The study's tables whose title or subtitle contains `name`, in either case.
+fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> {
+    let Some(name) = name else {
+        return Ok(plan.tables.iter().collect());
+    };
+    let wanted = name.to_lowercase();
+    let found: Vec<&TableSpec> = plan
+        .tables
+        .iter()
+        .filter(|t| {
+            t.title.to_lowercase().contains(&wanted) || t.subtitle.to_lowercase().contains(&wanted)
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(Error::Unknown {
+            option: "--table",
+            name: name.to_owned(),
+            what: "table",
+            allowed: join(plan.tables.iter().map(|t| format!("{:?}", t.title))),
+        });
+    }
+    Ok(found)
+}
+
+/// One cell with one thing it measured.
+struct Place<'a> {
+    cell: &'a Cell,
+    series: &'a Series,
+}
+
+impl Place<'_> {
+    fn level(&self, dimension: &str) -> Option<String> {
+        match dimension {
+            "phase" => Some(self.series.phase.clone()),
+            "metric" => Some(self.series.metric.clone()),
+            "clock" => Some(clock_name(self.series.clock).to_owned()),
+            factor => self.cell.levels.get(factor).cloned(),
+        }
+    }
+
+    fn levels(&self, dimensions: &[String]) -> Levels {
+        dimensions
+            .iter()
+            .filter_map(|d| Some((d.clone(), self.level(d)?)))
+            .collect()
+    }
+}
+
+fn pivot(
+    run: &Run,
+    options: &Options,
+    cells: &[&Cell],
+    tables: &[&TableSpec],
+) -> Result<Vec<Layout>> {
+    let plan = &run.plan;
+    let (rows, columns) = dimensions(plan, options)?;
+    let cells: Vec<&Cell> = match options.table {
+        Some(_) => cells
+            .iter()
+            .copied()
+            .filter(|c| tables.iter().any(|t| has(c, &t.filter)))
+            .collect(),
+        None => cells.to_vec(),
+    };
+    let series = series(run, options, tables)?;
+    let places: Vec<Place<'_>> = ordered(plan, &cells)
+        .into_iter()
+        .flat_map(|cell| series.iter().map(move |s| (cell, s)))
+        .filter(|(cell, s)| measured(run, cell, s))
+        .map(|(cell, series)| Place { cell, series })
+        .collect();
+    let rest = rest(plan, &cells, &rows, &columns);
+    let mut groups: Vec<(Levels, Vec<&Place<'_>>)> = Vec::new();
+    for place in &places {
+        let key = place.levels(&rest);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(place),
+            None => groups.push((key, vec![place])),
+        }
+    }
+    Ok(groups
+        .into_iter()
+        .map(|(common, members)| layout(&rows, &columns, &common, &members, plan))
+        .collect())
+}
+
+/// Rows and columns, each checked and with its default.
+fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String>)> {
+    let mut allowed = factors(plan);
+    allowed.extend(OF_SAMPLES.map(String::from));
+    for (option, names) in [("--row", &options.rows), ("--col", &options.columns)] {
+        for name in names {
+            if !allowed.contains(name) {
+                return Err(Error::Unknown {
+                    option,
+                    name: name.clone(),
+                    what: "factor",
+                    allowed: join(&allowed),
+                });
+            }
+        }
+    }
+    let usual = plan
+        .tables
+        .first()
+        .map(|t| t.columns.clone())
+        .or_else(|| factors(plan).first().cloned())
+        .unwrap_or_else(|| "phase".to_owned());
+    let mut columns = options.columns.clone();
+    let mut rows = options.rows.clone();
+    if rows.is_empty() {
+        rows.push(if columns.iter().any(|c| c == "phase") {
+            usual.clone()
+        } else {
+            "phase".to_owned()
+        });
+    }
+    if columns.is_empty() {
+        columns.push(if rows.contains(&usual) {
+            "phase".to_owned()
+        } else {
+            usual
+        });
+    }
+    if let Some(twice) = rows.iter().find(|r| columns.contains(r)) {
+        return Err(Error::Malformed {
+            option: "--col",
+            text: twice.clone(),
+            why: "it already spans the rows; name another factor",
+        });
+    }
+    Ok((rows, columns))
+}
+
+/// What to print: the study's own rows, or what the samples have of the metric asked for.
+fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Series>> {
+    let asked = options.metric.is_some()
+        || options.clock.is_some()
+        || options
+            .rows
+            .iter()
+            .chain(&options.columns)
+            .any(|d| d == "metric" || d == "clock")
+        || tables.is_empty();
+    let own: Vec<Series> = tables
+        .iter()
+        .flat_map(|t| t.rows.iter().map(Series::of))
+        .fold(Vec::new(), |mut seen, s| {
+            if !seen.contains(&s) {
+                seen.push(s);
+            }
+            seen
+        });
+    if !asked {
+        return Ok(own);
+    }
+    let phases: Option<BTreeSet<&str>> = options
+        .table
+        .as_ref()
+        .map(|_| own.iter().map(|s| s.phase.as_str()).collect());
+    let mut found: Vec<Series> = Vec::new();
+    let mut metrics: BTreeSet<&str> = BTreeSet::new();
+    for sample in run.trials.iter().flat_map(|t| &t.samples) {
+        metrics.insert(&sample.metric);
+        let wanted = options.metric.as_ref().is_none_or(|m| *m == sample.metric)
+            && options.clock.is_none_or(|c| c == sample.clock)
+            && phases
+                .as_ref()
+                .is_none_or(|p| p.contains(sample.phase.as_str()));
+        let series = Series {
+            phase: sample.phase.clone(),
+            metric: sample.metric.clone(),
+            clock: sample.clock,
+            unit: None,
+            published: None,
+        };
+        if wanted && !found.contains(&series) {
+            found.push(series);
+        }
+    }
+    if let Some(metric) = options
+        .metric
+        .as_ref()
+        .filter(|m| !metrics.contains(m.as_str()))
+    {
+        return Err(Error::Unknown {
+            option: "--metric",
+            name: metric.clone(),
+            what: "metric",
+            allowed: join(metrics),
+        });
+    }
+    Ok(found)
+}
+
+/// Cells in the order of the factors' levels.
+fn ordered<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Vec<&'a Cell> {
+    let names = factors(plan);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    combinations(plan, cells, &names)
+        .iter()
+        .filter_map(|levels| cells.iter().copied().find(|c| has(c, levels)))
+        .collect()
+}
+
+/// Whether a cell measures a series at all (in any finished trial).
+fn measured(run: &Run, cell: &Cell, series: &Series) -> bool {
+    !run.values(cell, &series.phase, &series.metric, series.clock)
+        .is_empty()
+}
+
+/// Dimensions that vary and that neither rows nor columns span.
+fn rest(plan: &Plan, cells: &[&Cell], rows: &[String], columns: &[String]) -> Vec<String> {
+    varying(plan, cells)
+        .into_iter()
+        .chain(OF_SAMPLES.map(String::from))
+        .filter(|d| !rows.contains(d) && !columns.contains(d))
+        .collect()
+}
+
+fn layout(
+    rows: &[String],
+    columns: &[String],
+    common: &Levels,
+    members: &[&Place<'_>],
+    plan: &Plan,
+) -> Layout {
+    let phase_in_rows = rows.iter().any(|d| OF_SAMPLES.contains(&d.as_str()));
+    let phase_in_columns = columns.iter().any(|d| OF_SAMPLES.contains(&d.as_str()));
+    let spans = |dimensions: &[String], with_series: bool| {
+        let mut spans: Vec<Span> = Vec::new();
+        for place in members {
+            let levels = place.levels(dimensions);
+            let name: Vec<String> = dimensions.iter().filter_map(|d| place.level(d)).collect();
+            let span = Span {
+                name: name.join(" "),
+                levels: only_factors(&levels),
+                series: with_series.then(|| place.series.clone()),
+                published: None,
+            };
+            if !spans.contains(&span) {
+                spans.push(span);
+            }
+        }
+        spans
+    };
+    let shown: Levels = common
+        .iter()
+        .filter(|(d, _)| !OF_SAMPLES.contains(&d.as_str()) || d.as_str() == "phase")
+        .map(|(d, l)| (d.clone(), l.clone()))
+        .collect();
+    let measures: Vec<String> = ["metric", "clock"]
+        .iter()
+        .filter_map(|d| common.get(*d).map(|l| format!("{d} {l}")))
+        .collect();
+    Layout {
+        title: format!("{} by {}", rows.join(" and "), columns.join(" and ")),
+        subtitle: [vec![describe(&shown)], measures]
+            .concat()
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", "),
+        common: only_factors(common),
+        series: (!phase_in_rows && !phase_in_columns)
+            .then(|| members.first().map(|m| m.series.clone()))
+            .flatten(),
+        columns: reorder(plan, spans(columns, phase_in_columns), columns),
+        rows: reorder(plan, spans(rows, phase_in_rows && !phase_in_columns), rows),
+    }
+}
+
+fn only_factors(levels: &Levels) -> Levels {
+    levels
+        .iter()
+        .filter(|(d, _)| !OF_SAMPLES.contains(&d.as_str()))
+        .map(|(d, l)| (d.clone(), l.clone()))
+        .collect()
+}
+
+/// Spans in the order of their factors' levels; phases keep the order of the series.
+fn reorder(plan: &Plan, mut spans: Vec<Span>, dimensions: &[String]) -> Vec<Span> {
+    let key = |span: &Span| -> Vec<usize> {
+        dimensions
+            .iter()
+            .filter_map(|d| {
+                let level = span.levels.get(d)?;
+                let (_, levels) = plan.factors.iter().find(|(name, _)| name == d)?;
+                levels.iter().position(|l| l == level)
+            })
+            .collect()
+    };
+    spans.sort_by_key(key);
+    spans
+}

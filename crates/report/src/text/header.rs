@@ -1,0 +1,145 @@
+//! The head of a text report: what readers of such numbers ask first.
+
+use record::Status;
+use study::Order;
+
+use super::wrap;
+use crate::Report;
+use crate::facts::{Answer, Variant};
+
+/// Width of the names.
+const NAME: usize = 14;
+
+/// The head.
+pub(super) fn print(report: &Report<'_>, width: usize) -> String {
+    let run = report.run;
+    let plan = &run.plan;
+    let mut out = wrap("", 0, &plan.title, width);
+    let rule = plan.title.chars().count().min(width.min(78));
+    out.push_str(&format!("{}\n", "=".repeat(rule)));
+    let mut line = |name: &str, text: &str| {
+        out.push_str(&wrap(&format!("{name:NAME$}"), NAME, text, width));
+    };
+    line(
+        "study",
+        &format!("{}, profile {}", plan.study, plan.profile),
+    );
+    line("question", &plan.question);
+    if let Some(document) = report.published {
+        line("repeats", &document.document.citation());
+    }
+    line("run", &run.name);
+    line("begun", &format!("{}", run.started_at));
+    line("trials", &trials(report));
+    line("order", &order(report));
+    line("tool", &run.tool);
+    line("command", &run.command.join(" "));
+    line("target", &run.target);
+    for fact in &report.machine {
+        match &fact.answer {
+            Answer::Known(text, _) => line(fact.name, text),
+            Answer::Absent(reason) => line(fact.name, &format!("absent: {reason}")),
+        }
+    }
+    for note in &run.notes {
+        line("note", note);
+    }
+    out.push('\n');
+    out.push_str(&wrap(
+        "",
+        0,
+        "Filesystems as made and mounted (effective options, from mountinfo):",
+        width,
+    ));
+    for variant in &report.variants {
+        out.push_str(&print_variant(variant, width));
+    }
+    out
+}
+
+/// `12 planned: 11 finished, 1 failed`.
+pub(crate) fn trials(report: &Report<'_>) -> String {
+    let count = |test: fn(&Status) -> bool| {
+        report
+            .run
+            .trials
+            .iter()
+            .filter(|trial| test(&trial.status))
+            .count()
+    };
+    let finished = count(|s| matches!(s, Status::Finished));
+    let failed = count(|s| matches!(s, Status::Failed(..)));
+    let pending = count(|s| matches!(s, Status::Pending));
+    let mut text = format!("{} planned: {finished} finished", report.run.trials.len());
+    if failed > 0 {
+        text.push_str(&format!(", {failed} failed"));
+    }
+    if pending > 0 {
+        text.push_str(&format!(", {pending} not run"));
+    }
+    if report.run.closing.is_none() {
+        text.push_str("; the run is incomplete");
+    }
+    if report.run.resumed > 0 {
+        text.push_str(&format!("; resumed {} time(s)", report.run.resumed));
+    }
+    text
+}
+
+/// `5 blocks, interleaved in a seeded random order (seed 2009)`.
+pub(crate) fn order(report: &Report<'_>) -> String {
+    let plan = &report.run.plan;
+    let few = if plan.blocks < 5 {
+        ": fewer than 5"
+    } else {
+        ""
+    };
+    match plan.order {
+        Order::Blocked => format!(
+            "{} blocks{few}, interleaved in a random order of seed {}",
+            plan.blocks, plan.seed
+        ),
+        Order::Sequential => format!(
+            "{} blocks{few}, sequential as the original ran: drift looks like a difference",
+            plan.blocks
+        ),
+    }
+}
+
+fn print_variant(variant: &Variant, width: usize) -> String {
+    let indent = 2;
+    if variant.seen.is_empty() {
+        return wrap(
+            &format!("  {}: ", variant.name),
+            indent + 2,
+            "not recorded: no trial of it was mounted",
+            width,
+        );
+    }
+    let many = variant.seen.len() > 1;
+    variant
+        .seen
+        .iter()
+        .map(|(served, trials)| {
+            let count = if many {
+                format!(" ({trials} trials)")
+            } else {
+                String::new()
+            };
+            let mkfs = match served.mkfs.as_str() {
+                "" => "was there before the run".to_owned(),
+                mkfs => format!("{mkfs} ({})", served.mkfs_version),
+            };
+            let options = match served.options.as_str() {
+                "" => "not recorded",
+                options => options,
+            };
+            wrap(
+                &format!("  {}: ", variant.name),
+                indent + 2,
+                &format!("driver {}{count}; options {options}; {mkfs}", served.driver),
+                width,
+            )
+        })
+        .collect()
+}

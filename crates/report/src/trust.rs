@@ -1,0 +1,176 @@
+//! What speaks against the numbers: evidence that does not hold, warnings, trials that are missing.
+//!
+//! A number whose evidence fails must never look clean, so doubts are attached to the figures they
+//! touch: evidence and warnings of a phase to that phase, those of a whole trial to all its phases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::{FailureKind, Run, Status};
+
+use crate::model::Mark;
+
+/// One doubt about one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// How grave.
+    pub mark: Mark,
+    /// The trial.
+    pub trial: u32,
+    /// Its block.
+    pub block: u32,
+    /// Its cell.
+    pub cell: u32,
+    /// The phase; none: the whole trial.
+    pub phase: Option<String>,
+    /// `cold_cache`, `warning`, `failed`, `skipped`, `not run`.
+    pub name: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// How one kind of evidence stands over all trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Times it holds.
+    pub holds: usize,
+    /// Times it does not.
+    pub fails: usize,
+    /// Times it could not be checked.
+    pub unchecked: usize,
+}
+
+/// Every doubt of a run, and the tally of its evidence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trust {
+    /// In order of gravity, then of running.
+    pub doubts: Vec<Doubt>,
+    /// By name of the evidence.
+    pub tally: BTreeMap<String, Tally>,
+}
+
+/// Doubts that say the same of several trials.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group<'a> {
+    /// How grave.
+    pub mark: Mark,
+    /// What kind.
+    pub name: &'a str,
+    /// Of which phase.
+    pub phase: Option<&'a str>,
+    /// The doubts, in running order.
+    pub doubts: Vec<&'a Doubt>,
+}
+
+impl Trust {
+    /// Gathers the doubts about the cells for which `keep` is true.
+    pub fn of(run: &Run, keep: &BTreeSet<u32>) -> Trust {
+        let mut trust = Trust::default();
+        for slot in run.plan.slots.iter().filter(|s| keep.contains(&s.cell)) {
+            if let Some(trial) = run.trials.get(slot.trial as usize) {
+                let mut add = |mark, phase: Option<&str>, name: &str, detail: &str| {
+                    trust.doubts.push(Doubt {
+                        mark,
+                        trial: slot.trial,
+                        block: slot.block,
+                        cell: slot.cell,
+                        phase: phase.map(str::to_owned),
+                        name: name.to_owned(),
+                        detail: detail.to_owned(),
+                    });
+                };
+                match &trial.status {
+                    Status::Finished => {}
+                    Status::Failed(FailureKind::Interrupted, message) => {
+                        add(Mark::Missing, None, "interrupted", message);
+                    }
+                    Status::Failed(_, message) => add(Mark::Missing, None, "failed", message),
+                    Status::Pending => {
+                        let (name, why) = pending(run, slot.cell);
+                        add(Mark::Missing, None, name, &why);
+                    }
+                }
+                for warning in &trial.warnings {
+                    add(Mark::Warning, None, "warning", warning);
+                }
+                for evidence in &trial.evidence {
+                    let mark = match evidence.holds {
+                        Some(true) => None,
+                        Some(false) => Some(Mark::Fails),
+                        None => Some(Mark::Unchecked),
+                    };
+                    if let Some(mark) = mark {
+                        add(
+                            mark,
+                            evidence.phase.as_deref(),
+                            &evidence.name,
+                            &evidence.detail,
+                        );
+                    }
+                }
+                for evidence in &trial.evidence {
+                    let tally = trust.tally.entry(evidence.name.clone()).or_default();
+                    match evidence.holds {
+                        Some(true) => tally.holds += 1,
+                        Some(false) => tally.fails += 1,
+                        None => tally.unchecked += 1,
+                    }
+                }
+            }
+        }
+        trust.doubts.sort_by_key(|d| (d.mark, d.trial));
+        trust
+    }
+
+    /// Marks of the figure of one cell and phase (all phases: `None`).
+    pub fn marks(&self, cell: u32, phase: Option<&str>) -> BTreeSet<Mark> {
+        self.doubts
+            .iter()
+            .filter(|d| d.cell == cell)
+            .filter(|d| match (&d.phase, phase) {
+                (Some(of), Some(phase)) => of == phase,
+                _ => true,
+            })
+            .map(|d| d.mark)
+            .collect()
+    }
+
+    /// The doubts grouped by what they say.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for doubt in &self.doubts {
+            let same = |g: &&mut Group<'_>| {
+                g.mark == doubt.mark
+                    && g.name == doubt.name
+                    && g.phase == doubt.phase.as_deref()
+                    // Warnings are told apart by their text: it is all there is to them.
+                    && (doubt.mark != Mark::Warning || g.doubts[0].detail == doubt.detail)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.doubts.push(doubt),
+                None => groups.push(Group {
+                    mark: doubt.mark,
+                    name: &doubt.name,
+                    phase: doubt.phase.as_deref(),
+                    doubts: vec![doubt],
+                }),
+            }
+        }
+        groups
+    }
+}
+
+/// Why a trial has not run.
+fn pending(run: &Run, cell: u32) -> (&'static str, String) {
+    let hopeless =
+        run.plan
+            .slots
+            .iter()
+            .find_map(|slot| match &run.trials.get(slot.trial as usize)?.status {
+                Status::Failed(FailureKind::Cell, message) if slot.cell == cell => Some(message),
+                _ => None,
+            });
+    match hopeless {
+        Some(message) => ("skipped", format!("the cell cannot run here: {message}")),
+        None => ("not run", "the run is incomplete: resume it".to_owned()),
+    }
+}

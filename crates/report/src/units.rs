@@ -1,0 +1,68 @@
+//! From the unit a sample is stored in to the unit a table prints.
+//!
+//! Samples are stored in base units (`bytes_per_s`, `s`, `bytes`, `count`); the originals printed
+//! `MB/s` (iozone) and `MB_s` (compilebench), both 2^20 bytes a second. The label is kept as the
+//! original wrote it, and every report says once what it means.
+
+/// 2^20.
+const MIB: f64 = 1_048_576.0;
+
+/// Said once in every report.
+pub(crate) const LEGEND: &str =
+    "MB/s and MB_s are 2^20 bytes a second, as the originals computed them.";
+
+/// What to multiply a stored value with to print it, or `None` when the two units do not fit.
+pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {
+    match (stored, printed) {
+        ("bytes_per_s", "MB/s" | "MB_s" | "MiB/s") | ("bytes", "MB" | "MiB") => Some(1.0 / MIB),
+        ("bytes_per_s", "KB/s" | "KiB/s" | "kB/s") => Some(1.0 / 1024.0),
+        ("s", "secs" | "sec" | "s" | "seconds") | ("files_per_s", "files/s" | "files_per_s") => {
+            Some(1.0)
+        }
+        ("s", "ms") => Some(1000.0),
+        (a, b) if a == b => Some(1.0),
+        _ => None,
+    }
+}
+
+/// The unit that tables print for a stored one when nobody asked for another.
+pub(crate) fn usual(stored: &str) -> &str {
+    match stored {
+        "bytes_per_s" => "MB/s",
+        "s" => "secs",
+        "files_per_s" => "files/s",
+        "bytes" => "MiB",
+        other => other,
+    }
+}
+
+/// Whether more is better: true for rates, false for times; `None` when it is neither.
+pub(crate) fn higher_is_better(printed: &str) -> Option<bool> {
+    match printed {
+        "secs" | "sec" | "s" | "seconds" | "ms" => Some(false),
+        unit if unit.ends_with("/s") || unit.ends_with("_s") => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_the_originals_are_binary() {
+        assert_eq!(factor("bytes_per_s", "MB/s"), Some(1.0 / 1_048_576.0));
+        assert_eq!(factor("bytes_per_s", "MB_s"), factor("bytes_per_s", "MB/s"));
+        assert_eq!(factor("s", "secs"), Some(1.0));
+        assert_eq!(factor("count", "MB/s"), None);
+        assert_eq!(factor("count", "count"), Some(1.0));
+    }
+
+    #[test]
+    fn times_are_better_small() {
+        assert_eq!(higher_is_better("MB_s"), Some(true));
+        assert_eq!(higher_is_better("files_per_s"), Some(true));
+        assert_eq!(higher_is_better("secs"), Some(false));
+        assert_eq!(higher_is_better("count"), None);
+    }
+}
