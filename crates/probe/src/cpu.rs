@@ -119,6 +119,46 @@ impl Average {
     }
 }
 
+/// top's summary line: percent of all CPU time, irq and softirq apart from system.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// us, sy, ni, id, wa, hi, si, st: the order in which top prints them.
+    pub percent: [f64; 8],
+}
+
+impl Summary {
+    /// Percentages of a delta; all 0 when no jiffy passed.
+    pub fn of(delta: &Times) -> Summary {
+        let total = delta.total().max(1);
+        let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = delta.0;
+        let ordered = [user, system, nice, idle, iowait, irq, softirq, steal];
+        Summary {
+            percent: ordered.map(|jiffies| 100.0 * jiffies as f64 / total as f64),
+        }
+    }
+
+    /// As procps 3 printed it: `Cpu(s):  0.0%us, 13.1%sy, ...`.
+    pub fn classic(&self) -> String {
+        self.line("Cpu(s):", "%")
+    }
+
+    /// As procps 4 prints it: `%Cpu(s):  0.0 us, 13.1 sy, ...`.
+    pub fn modern(&self) -> String {
+        self.line("%Cpu(s):", " ")
+    }
+
+    fn line(&self, head: &str, mark: &str) -> String {
+        let names = ["us", "sy", "ni", "id", "wa", "hi", "si", "st"];
+        let parts: Vec<String> = self
+            .percent
+            .iter()
+            .zip(names)
+            .map(|(value, name)| format!("{value:>5.1}{mark}{name}"))
+            .collect();
+        format!("{head}{}", parts.join(","))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +185,17 @@ mod tests {
         assert!((average.system - 14.5).abs() < 0.05, "{average:?}");
         let sum = average.user + average.system + average.iowait + average.idle;
         assert!((sum - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_summary_line_is_that_of_the_2008_mail() {
+        let summary = Summary::of(&Times([0, 0, 131, 848, 6, 2, 12, 0, 0, 0]));
+        assert_eq!(
+            summary.classic(),
+            "Cpu(s):  0.0%us, 13.1%sy,  0.0%ni, 84.9%id,  0.6%wa,  0.2%hi,  1.2%si,  0.0%st"
+        );
+        assert!(summary.modern().starts_with("%Cpu(s):  0.0 us, 13.1 sy,"));
+        assert_eq!(Summary::of(&Times::default()), Summary::default());
     }
 
     #[test]

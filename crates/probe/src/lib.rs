@@ -31,6 +31,7 @@ pub mod psi;
 mod roots;
 pub mod sampler;
 pub mod superblock;
+pub mod task_io;
 pub mod tasks;
 pub mod vmstat;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use probe::Roots;
 use probe::context::{
-    ContextRecord, Options, Subject, catalogue, difference, difference_all, document, take,
-    take_with,
+    ContextRecord, Options, Subject, catalogue, devices, difference, difference_all, document,
+    take, take_with,
 };
 use serde_json::{Value, json};
 
@@ -449,6 +449,12 @@ fn an_ext4_on_a_loop_device_is_described_needs_root() {
     );
     let tree = record.value("block.stack").unwrap();
     assert_eq!(tree["name"], d);
+    let point = lab.point();
+    let below = devices(&Subject {
+        mount_point: Some(&point),
+        ..Subject::default()
+    });
+    assert_eq!(below.first().map(String::as_str), Some(d), "{below:?}");
     assert!(tree["backing_filesystem"].is_string(), "{tree}");
     assert!(record.value("filesystem.host.type").is_some());
     assert!(record.value("filesystem.measured.fill_percent").is_some());
@@ -484,6 +490,7 @@ fn an_xfs_and_a_btrfs_are_described_needs_root() {
             ("filesystem.measured.compression", json!("zstd:3")),
             ("filesystem.measured.node_size", json!(16384)),
             ("filesystem.measured.commit_s", json!(30)),
+            ("filesystem.measured.read_ahead_kb", json!(4096)),
         ],
     );
 }

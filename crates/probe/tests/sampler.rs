@@ -126,6 +126,7 @@ fn a_second_at_fifty_milliseconds() {
         ("mem.dirty".into(), "KiB"),
         ("vm.allocstall".into(), "count"),
         ("vm.nr_dirtied".into(), "pages"),
+        ("self.write_bytes".into(), "bytes"),
     ] {
         let declared = table.columns.iter().find(|(n, _)| *n == name);
         assert_eq!(declared.map(|(_, u)| u.as_str()), Some(unit), "{name}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::catalogue::{Entry, How};
-use super::collect::Collector;
+use super::collect::{Collector, number};
 use super::stack::{Stacks, Target, disk_of, folder};
 use crate::superblock::{self, Facts};
 
@@ -71,6 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(34, "filesystem.<role>.lifetime_write_kib", How::Computed, "/sys/fs/ext4/<dev>/lifetime_write_kbytes", "KiB written in its life").changing(),
     Entry::new(34, "filesystem.<role>.free_extents", How::Computed, "/proc/fs/ext4/<dev>/mb_groups", "fragmentation and free-extent histogram: never read here, since reading it loads every bitmap"),
     Entry::new(35, "filesystem.<role>.lazy_init", How::Computed, "/proc/*/comm (ext4lazyinit), options", "whether lazy initialisation is still running").changing(),
+    Entry::new(40, "filesystem.<role>.read_ahead_kb", How::Computed, "/sys/class/block/<dev>/bdi/read_ahead_kb, /sys/fs/btrfs/<uuid>/bdi/read_ahead_kb", "readahead that files of the filesystem get, KiB; btrfs has its own"),
     Entry::new(36, "filesystem.<role>.errors", How::Computed, "/sys/fs/ext4/<dev>/errors_count, superblock", "errors recorded"),
     Entry::new(36, "filesystem.<role>.state", How::Computed, SUPER, "clean, not clean (normal while mounted) or errors").changing(),
     Entry::new(36, "filesystem.<role>.last_checked", How::Computed, SUPER, "last fsck").changing(),
@@ -198,6 +199,7 @@ impl<'a, 'c> View<'a, 'c> {
         self.extras();
         self.age();
         self.health();
+        self.readahead();
     }
 
     fn mount(&mut self) {
@@ -440,6 +442,25 @@ impl<'a, 'c> View<'a, 'c> {
             .ok()
             .and_then(|text| text.parse::<u64>().ok());
         self.live_or_fact("lifetime_write_kib", live, |f| f.lifetime_kib);
+    }
+
+    fn readahead(&mut self) {
+        let source = match (&self.facts, &self.target.device) {
+            (Ok(facts), _) if facts.format == "btrfs" => {
+                format!("/sys/fs/btrfs/{}/bdi/read_ahead_kb", facts.uuid)
+            }
+            (_, Some(device)) => {
+                let disk = disk_of(self.c, device).unwrap_or_else(|| device.clone());
+                format!("{}/bdi/read_ahead_kb", folder(&disk))
+            }
+            _ => {
+                return self
+                    .put::<Value>("read_ahead_kb", Err("no block device behind it".to_owned()));
+            }
+        };
+        let name = format!("filesystem.{}.read_ahead_kb", self.role);
+        let value = self.c.read(&source).and_then(|text| number(&text));
+        self.c.put_from(&name, Some(&source), value);
     }
 
     fn health(&mut self) {

@@ -132,6 +132,14 @@ pub fn take_with(subject: &Subject<'_>, options: &Options) -> ContextRecord {
     }
 }
 
+/// Kernel names of the block devices under a subject, from the top, each once: what to sample.
+/// For a loop image on a partition: `loop3`, `sda1`, `sda`.
+pub fn devices(subject: &Subject<'_>) -> Vec<String> {
+    let options = Options::default();
+    let collector = Collector::new(subject, &options);
+    stack::Stacks::of(&collector).devices
+}
+
 /// One item that is not the same in two records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {

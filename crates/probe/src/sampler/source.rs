@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::{Options, SamplerError, Sink};
-use crate::{cpu, diskstats, meminfo, psi, vmstat};
+use crate::{cpu, diskstats, meminfo, psi, task_io, vmstat};
 
 /// How the text of a file becomes values.
 enum Parser {
@@ -18,6 +18,8 @@ enum Parser {
     Memory,
     /// `/proc/vmstat`.
     Vm,
+    /// `/proc/self/io`: of the process that carries the load.
+    TaskIo,
     /// A pressure file, and whether it has a `full` line.
     Pressure(bool),
 }
@@ -67,6 +69,13 @@ impl Parser {
             Parser::Cpu(numbers) => parse_cpu(text, numbers, values),
             Parser::Memory => parse_memory(text, values),
             Parser::Vm => parse_vm(text, values),
+            Parser::TaskIo => {
+                for (key, value) in text.lines().filter_map(task_io::parse_line) {
+                    if let Some(slot) = task_io::SAMPLED.iter().position(|(k, ..)| *k == key) {
+                        values[slot] = signed(value);
+                    }
+                }
+            }
             Parser::Pressure(full) => {
                 if let Some(pressure) = psi::parse(text) {
                     values[0] = signed(pressure.some_us);
@@ -98,6 +107,10 @@ impl Parser {
             Parser::Vm => vmstat::SAMPLED
                 .iter()
                 .map(|(column, unit, _)| ((*column).to_owned(), *unit))
+                .collect(),
+            Parser::TaskIo => task_io::SAMPLED
+                .iter()
+                .map(|(_, column, unit)| ((*column).to_owned(), *unit))
                 .collect(),
             Parser::Pressure(full) => {
                 let mut columns = vec![(format!("{prefix}.some"), "us")];
@@ -266,6 +279,7 @@ pub(super) fn open_all(
     });
     add("mem", &proc.join("meminfo"), &|_| Some(Parser::Memory));
     add("vm", &proc.join("vmstat"), &|_| Some(Parser::Vm));
+    add("self", &proc.join("self/io"), &|_| Some(Parser::TaskIo));
     let pressure = |text: &str| psi::parse(text).map(|p| Parser::Pressure(p.full_us.is_some()));
     for resource in ["cpu", "io", "memory"] {
         let path = proc.join("pressure").join(resource);
