@@ -1,81 +1,16 @@
 //! The measured filesystem and the one that holds the run: items 22 to 36.
 
+mod items;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, number};
 use super::stack::{Stacks, Target, disk_of, folder};
 use crate::superblock::{self, Facts};
 
-const MOUNT: &str = "/proc/self/mountinfo";
-const SUPER: &str = "superblock on /dev/<dev>";
-const OPTIONS: &str = "/proc/fs/ext4/<dev>/options, /proc/self/mountinfo";
-
-// A table: one item a line.
-#[rustfmt::skip]
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry::new(22, "filesystem.<role>.type", How::Computed, MOUNT, "type that serves it"),
-    Entry::new(22, "filesystem.<role>.device", How::Computed, MOUNT, "kernel name of its device"),
-    Entry::new(22, "filesystem.<role>.mount_point", How::Computed, MOUNT, "where it is mounted"),
-    Entry::new(22, "filesystem.<role>.uuid", How::Computed, SUPER, "UUID"),
-    Entry::new(22, "filesystem.<role>.label", How::Computed, SUPER, "label"),
-    Entry::new(23, "filesystem.<role>.options.per_mount", How::Computed, MOUNT, "effective options of the mount (field 6)"),
-    Entry::new(23, "filesystem.<role>.options.per_superblock", How::Computed, MOUNT, "effective options of the superblock (after the hyphen)"),
-    Entry::new(23, "filesystem.<role>.options.effective", How::Computed, "/proc/fs/ext4/<dev>/options", "all options, defaults included (ext4 alone lists them)"),
-    Entry::new(24, "filesystem.<role>.mkfs", How::PerTrial, "", "mkfs command and version"),
-    Entry::new(24, "filesystem.<role>.created", How::Computed, SUPER, "when it was made").changing(),
-    Entry::new(25, "filesystem.<role>.features.compat", How::Computed, SUPER, "compatible features"),
-    Entry::new(25, "filesystem.<role>.features.incompat", How::Computed, SUPER, "incompatible features"),
-    Entry::new(25, "filesystem.<role>.features.ro_compat", How::Computed, SUPER, "read-only compatible features"),
-    Entry::new(26, "filesystem.<role>.bytes", How::Computed, SUPER, "size"),
-    Entry::new(26, "filesystem.<role>.block_size", How::Computed, "superblock, or statvfs(2)", "bytes of a block"),
-    Entry::new(26, "filesystem.<role>.sector_size", How::Computed, SUPER, "bytes of a sector (XFS)"),
-    Entry::new(26, "filesystem.<role>.node_size", How::Computed, SUPER, "bytes of a metadata node (btrfs)"),
-    Entry::new(26, "filesystem.<role>.inode_size", How::Computed, SUPER, "bytes of an inode"),
-    Entry::new(26, "filesystem.<role>.inodes", How::Computed, "superblock, or statvfs(2)", "inodes made (ext), allocated (XFS)"),
-    Entry::new(26, "filesystem.<role>.groups", How::Computed, SUPER, "block or allocation groups"),
-    Entry::new(26, "filesystem.<role>.group_bytes", How::Computed, SUPER, "bytes of a group"),
-    Entry::new(26, "filesystem.<role>.flex_groups", How::Computed, SUPER, "groups of a flex group (ext4)"),
-    Entry::new(27, "filesystem.<role>.journal.mode", How::Computed, OPTIONS, "ordered, writeback, journal, none; log for XFS; tree log for btrfs"),
-    Entry::new(27, "filesystem.<role>.journal.bytes", How::Computed, SUPER, "size of the journal or log"),
-    Entry::new(27, "filesystem.<role>.journal.location", How::Computed, SUPER, "internal or external"),
-    Entry::new(27, "filesystem.<role>.journal.async_commit", How::Computed, OPTIONS, "commit block not waited for (ext4)"),
-    Entry::new(27, "filesystem.<role>.journal.checksum", How::Computed, OPTIONS, "journal checksums (ext4)"),
-    Entry::new(27, "filesystem.<role>.journal.fast_commit", How::Computed, SUPER, "fast commits (ext4)"),
-    Entry::new(27, "filesystem.<role>.journal.stripe_unit", How::Computed, SUPER, "log stripe unit, bytes (XFS)"),
-    Entry::new(27, "filesystem.<role>.journal.lazy_count", How::Computed, SUPER, "lazy superblock counters (XFS)"),
-    Entry::new(28, "filesystem.<role>.stripe_unit", How::Computed, SUPER, "stride or sunit, bytes; 0: not set"),
-    Entry::new(28, "filesystem.<role>.stripe_width", How::Computed, SUPER, "stripe width or swidth, bytes"),
-    Entry::new(28, "filesystem.<role>.alignment", How::Computed, "superblock, /sys/class/block/<dev>/{start,queue/optimal_io_size}", "partition start and group size modulo the stripe"),
-    Entry::new(29, "filesystem.<role>.delalloc", How::Computed, OPTIONS, "delayed allocation"),
-    Entry::new(29, "filesystem.<role>.extents", How::Computed, SUPER, "files mapped by extents"),
-    Entry::new(29, "filesystem.<role>.dioread_nolock", How::Computed, OPTIONS, "direct reads without the inode lock (ext4)"),
-    Entry::new(29, "filesystem.<role>.auto_da_alloc", How::Computed, OPTIONS, "replace-by-rename is flushed (ext4)"),
-    Entry::new(29, "filesystem.<role>.commit_s", How::Computed, OPTIONS, "commit interval, seconds"),
-    Entry::new(30, "filesystem.<role>.barriers", How::Computed, OPTIONS, "whether the filesystem asks for flushes; see the block layer's write_cache"),
-    Entry::new(31, "filesystem.<role>.discard", How::Computed, OPTIONS, "online discard"),
-    Entry::new(31, "discard.fstrim_timer", How::Computed, "/etc/systemd/system/timers.target.wants/fstrim.timer", "whether a timer trims"),
-    Entry::new(32, "filesystem.<role>.quota", How::Computed, OPTIONS, "quota options"),
-    Entry::new(32, "filesystem.<role>.project", How::Computed, SUPER, "project ids (ext4)"),
-    Entry::new(32, "filesystem.<role>.encryption", How::Computed, SUPER, "encryption feature"),
-    Entry::new(32, "filesystem.<role>.verity", How::Computed, SUPER, "verity feature"),
-    Entry::new(32, "filesystem.<role>.compression", How::Computed, OPTIONS, "compression (btrfs)"),
-    Entry::new(32, "filesystem.<role>.dax", How::Computed, OPTIONS, "direct access option"),
-    Entry::new(33, "filesystem.<role>.atime", How::Computed, MOUNT, "strictatime, relatime or noatime; lazytime, nodiratime"),
-    Entry::new(34, "filesystem.<role>.fill_percent", How::Computed, "statvfs(2)", "blocks in use").changing(),
-    Entry::new(34, "filesystem.<role>.free_inodes", How::Computed, "statvfs(2)", "free inodes").changing(),
-    Entry::new(34, "filesystem.<role>.last_mounted", How::Computed, SUPER, "last mount").changing(),
-    Entry::new(34, "filesystem.<role>.mount_count", How::Computed, SUPER, "mounts since the last check").changing(),
-    Entry::new(34, "filesystem.<role>.lifetime_write_kib", How::Computed, "/sys/fs/ext4/<dev>/lifetime_write_kbytes", "KiB written in its life").changing(),
-    Entry::new(34, "filesystem.<role>.free_extents", How::Computed, "/proc/fs/ext4/<dev>/mb_groups", "fragmentation and free-extent histogram: never read here, since reading it loads every bitmap"),
-    Entry::new(35, "filesystem.<role>.lazy_init", How::Computed, "/proc/*/comm (ext4lazyinit), options", "whether lazy initialisation is still running").changing(),
-    Entry::new(40, "filesystem.<role>.read_ahead_kb", How::Computed, "/sys/class/block/<dev>/bdi/read_ahead_kb, /sys/fs/btrfs/<uuid>/bdi/read_ahead_kb", "readahead that files of the filesystem get, KiB; btrfs has its own"),
-    Entry::new(36, "filesystem.<role>.errors", How::Computed, "/sys/fs/ext4/<dev>/errors_count, superblock", "errors recorded"),
-    Entry::new(36, "filesystem.<role>.state", How::Computed, SUPER, "clean, not clean (normal while mounted) or errors").changing(),
-    Entry::new(36, "filesystem.<role>.last_checked", How::Computed, SUPER, "last fsck").changing(),
-];
+pub(super) use items::ENTRIES;
 
 pub(super) fn collect(c: &mut Collector<'_>, stacks: &Stacks) {
     let timer = c
