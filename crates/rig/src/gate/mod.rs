@@ -1,0 +1,330 @@
+//! The safety gate: nothing is destroyed by surprise.
+//!
+//! A real disk is taken only when nobody uses it, nothing lies on it, and it was named by its
+//! serial number. The gate collects every reason to refuse instead of stopping at the first, so
+//! that one look tells all that has to be done. It examines twice: when the run is planned, and
+//! again just before the first write, then holding the disk open exclusively, so that nobody can
+//! mount it in between and a disk that was swapped for another (`diskseq`) is noticed.
+
+mod partition_table;
+mod refusal;
+mod serial;
+mod signature;
+mod usage;
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{Advice, OFlags, fadvise, major, minor};
+use rustix::io::Errno;
+
+pub use refusal::{Reason, Refusal};
+pub use signature::{Signature, probe as probe_signatures};
+
+use crate::host::Host;
+use crate::syscall::block;
+use crate::{Error, Result};
+
+/// The least a disk must have: 64 MiB holds any ext filesystem; others refuse by themselves.
+pub const LEAST_BYTES: u64 = 64 << 20;
+
+/// A disk that passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approved {
+    /// The node as it was named.
+    pub device: PathBuf,
+    /// Its sysfs name.
+    pub name: String,
+    /// Its serial, which the user gave.
+    pub serial: String,
+    /// Bytes.
+    pub size: u64,
+    /// Logical sector size, bytes.
+    pub sector_size: u32,
+    number: (u32, u32),
+    sequence: Option<String>,
+}
+
+/// Whether to look at the content: after our own first write, what lies there is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    MustBeBlank,
+    IsOurs,
+}
+
+/// The gate, with the folders whose disks are never given away.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    host: Host,
+    protected: Vec<PathBuf>,
+}
+
+/// Examines a device for destruction, changing nothing. See [`Gate::examine`].
+pub fn examine(device: &Path, serial: Option<&str>) -> std::result::Result<Approved, Vec<Refusal>> {
+    Gate::default().examine(device, serial)
+}
+
+impl Gate {
+    /// A gate that also protects the disk of `folder` (where the run's record lies).
+    #[must_use]
+    pub fn protecting(mut self, folder: &Path) -> Gate {
+        self.protected.push(folder.into());
+        self
+    }
+
+    /// Examines a device for destruction, changing nothing. `serial` is what the user gave.
+    pub fn examine(
+        &self,
+        device: &Path,
+        serial: Option<&str>,
+    ) -> std::result::Result<Approved, Vec<Refusal>> {
+        self.look(device, serial, Content::MustBeBlank, true)
+            .map_err(|reasons| refusals(device, reasons))
+    }
+
+    /// The same for a disk that carries this run's own filesystem: its content is not looked at.
+    pub(crate) fn examine_own(
+        &self,
+        device: &Path,
+        serial: Option<&str>,
+    ) -> std::result::Result<Approved, Vec<Refusal>> {
+        self.look(device, serial, Content::IsOurs, true)
+            .map_err(|reasons| refusals(device, reasons))
+    }
+
+    /// Examines an approved disk again and returns it open exclusively, for the first write.
+    /// While the file is open nobody can mount it. `own_content`: this run has formatted it before.
+    pub fn reopen(&self, approved: &Approved, own_content: bool) -> Result<File> {
+        let refuse = |reasons| Error::Refused(refusals(&approved.device, reasons));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags((OFlags::EXCL | OFlags::NONBLOCK).bits() as i32)
+            .open(&approved.device)
+            .map_err(|error| match Errno::from_io_error(&error) {
+                Some(Errno::BUSY) => refuse(vec![Reason::InUse]),
+                _ => Error::io(&approved.device, "cannot open it for writing", error),
+            })?;
+        let content = if own_content {
+            Content::IsOurs
+        } else {
+            Content::MustBeBlank
+        };
+        let now = self
+            .look(&approved.device, Some(&approved.serial), content, false)
+            .map_err(refuse)?;
+        let same_node = file
+            .metadata()
+            .is_ok_and(|meta| (major(meta.rdev()), minor(meta.rdev())) == approved.number);
+        let what = if !same_node || now.number != approved.number {
+            "its device number"
+        } else if now.sequence != approved.sequence {
+            "another disk has its place"
+        } else if now.size != approved.size {
+            "its size"
+        } else {
+            return Ok(file);
+        };
+        Err(refuse(vec![Reason::Changed { what: what.into() }]))
+    }
+
+    fn look(
+        &self,
+        device: &Path,
+        serial: Option<&str>,
+        content: Content,
+        exclusive: bool,
+    ) -> std::result::Result<Approved, Vec<Reason>> {
+        let (name, number) = self.identify(device).map_err(|reason| vec![reason])?;
+        let mut reasons = usage::reasons(&self.host, &name, &self.protected);
+        if exclusive && in_use(device) {
+            reasons.push(Reason::InUse);
+        }
+        let file = open_for_reading(device).map_err(|reason| {
+            reasons.push(reason);
+            std::mem::take(&mut reasons)
+        })?;
+        let size = block::size(&file).unwrap_or(0);
+        reasons.extend(physical(&file, size));
+        if content == Content::MustBeBlank {
+            reasons.extend(on_disk(&file, size));
+        }
+        let found = serial::of(&self.host, &name);
+        reasons.extend(named(serial, found.as_deref()));
+        match found {
+            Some(serial) if reasons.is_empty() => Ok(Approved {
+                device: device.into(),
+                sequence: self.host.text(format!("sys/block/{name}/diskseq")),
+                name,
+                serial,
+                size,
+                sector_size: block::sector_size(&file).unwrap_or(512),
+                number,
+            }),
+            _ => Err(reasons),
+        }
+    }
+
+    /// Name and number of the whole disk behind a node.
+    fn identify(&self, device: &Path) -> std::result::Result<(String, (u32, u32)), Reason> {
+        let meta = fs::metadata(device).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Reason::Missing,
+            _ => Reason::Unreadable {
+                why: error.to_string(),
+            },
+        })?;
+        if !meta.file_type().is_block_device() {
+            return Err(Reason::NotABlockDevice {
+                what: what_it_is(&meta).into(),
+            });
+        }
+        let number = (major(meta.rdev()), minor(meta.rdev()));
+        let name = self
+            .host
+            .name_of(number.0, number.1)
+            .ok_or(Reason::NoSuchDisk)?;
+        if self.host.is_partition(&name) {
+            return Err(Reason::Partition {
+                disk: self.host.disk_of(&name),
+            });
+        }
+        Ok((name, number))
+    }
+}
+
+/// Where a device is mounted, in any namespace, in words.
+pub(crate) fn mounts_of(host: &Host, name: &str) -> Vec<String> {
+    usage::mounts(host, &[name.to_string()])
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn refusals(device: &Path, reasons: Vec<Reason>) -> Vec<Refusal> {
+    reasons
+        .into_iter()
+        .map(|reason| Refusal {
+            device: device.into(),
+            reason,
+        })
+        .collect()
+}
+
+fn what_it_is(meta: &fs::Metadata) -> &'static str {
+    let kind = meta.file_type();
+    if kind.is_dir() {
+        "a folder"
+    } else if kind.is_file() {
+        "a file"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else if kind.is_fifo() {
+        "a pipe"
+    } else {
+        "a socket"
+    }
+}
+
+/// `O_EXCL` without `O_CREAT` on a block device asks for the claim that mounts, volume managers and
+/// mkfs programs take (open(2)). Asked a few times: a child that was just forked keeps its
+/// parent's descriptors until it executes, so a claim may outlive its owner by a moment.
+fn in_use(device: &Path) -> bool {
+    let flags = (OFlags::EXCL | OFlags::NONBLOCK).bits() as i32;
+    (0..10).all(|attempt| {
+        if attempt > 0 {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(device);
+        opened.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::BUSY))
+    })
+}
+
+fn open_for_reading(device: &Path) -> std::result::Result<File, Reason> {
+    let unreadable = |error: std::io::Error| Reason::Unreadable {
+        why: error.to_string(),
+    };
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(device)
+        .map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOMEDIUM) => Reason::Empty,
+            _ => unreadable(error),
+        })?;
+    // What lies on the medium counts, not what an earlier look left in the page cache.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(file)
+}
+
+fn physical(file: &File, size: u64) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if block::read_only(file).unwrap_or(false) {
+        reasons.push(Reason::ReadOnly);
+    }
+    if size == 0 {
+        reasons.push(Reason::Empty);
+    } else if size < LEAST_BYTES {
+        reasons.push(Reason::TooSmall {
+            bytes: size,
+            least: LEAST_BYTES,
+        });
+    }
+    reasons
+}
+
+/// What lies on the disk; a disk that cannot be read is not blank.
+fn on_disk(file: &File, size: u64) -> Vec<Reason> {
+    let unreadable = |error: std::io::Error| Reason::Unreadable {
+        why: error.to_string(),
+    };
+    let mut reasons = Vec::new();
+    match partition_table::read(file, size) {
+        Ok(None) => {}
+        Ok(Some(table)) => reasons.push(Reason::PartitionTable {
+            kind: table.kind,
+            partitions: table.partitions,
+        }),
+        Err(error) => reasons.push(unreadable(error)),
+    }
+    match signature::probe(file, size) {
+        Ok(found) => {
+            let mut told = Vec::new();
+            for signature in found {
+                // A ZFS label has a ring of a hundred: one line for each kind is enough.
+                if !told.contains(&signature.kind) {
+                    told.push(signature.kind);
+                    reasons.push(Reason::Signature {
+                        kind: signature.kind,
+                        offset: signature.offset,
+                    });
+                }
+            }
+        }
+        Err(error) => reasons.push(unreadable(error)),
+    }
+    reasons
+}
+
+fn named(given: Option<&str>, found: Option<&str>) -> Option<Reason> {
+    match (given, found) {
+        (_, None) => Some(Reason::NoSerial),
+        (None, Some(serial)) => Some(Reason::SerialNotGiven {
+            serial: serial.into(),
+        }),
+        (Some(given), Some(serial)) if given != serial => Some(Reason::SerialMismatch {
+            given: given.into(),
+            serial: serial.into(),
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
