@@ -1,0 +1,225 @@
+//! Undoes what a killed run left on the host.
+//!
+//! Idempotent, and careful in both directions: it believes the journal only where the kernel or the
+//! filesystem agrees (a loop device is ours when its backing file is, whatever number it has), and
+//! it asks the kernel for what the journal does not know. It touches nothing of a run that lives.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::host::{Host, Loop};
+use crate::mountinfo::{self, Mount};
+use crate::undo::{self, Journal, Step};
+use crate::{Error, Result, reversal};
+
+/// One thing undone, or to be undone in a dry run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// `mount`, `loop device`, `image`, `mount point`, `working folder`.
+    pub what: &'static str,
+    /// Which.
+    pub thing: PathBuf,
+}
+
+impl std::fmt::Display for Undone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.what, self.thing.display())
+    }
+}
+
+/// Undoes everything of the run in `run`. A dry run changes nothing and tells what it would do.
+///
+/// # Errors
+/// [`Error::StillRunning`] when the run's process lives; the first thing that cannot be undone,
+/// after all others were.
+pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
+    let run = run
+        .canonicalize()
+        .map_err(|error| Error::io(run, "cannot clean the run", error))?;
+    if let Some(pid) = undo::living_owner(&run)? {
+        return Err(Error::StillRunning { run, pid });
+    }
+    let known = undo::peek(&run)?;
+    if dry_run {
+        return Ok(Leftovers::find(&run, &known).list());
+    }
+    if known.is_empty() && Leftovers::find(&run, &known).list().is_empty() {
+        return Ok(Vec::new());
+    }
+    let journal = Journal::open(&run)?;
+    clean_locked(&journal)
+}
+
+/// The same under a journal that is already held: a new run begins where a killed one left.
+pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
+    let known = journal.left();
+    let run = journal.run().to_path_buf();
+    let mut undone = Vec::new();
+    // Mounts and loops may be nested in any way (a loop device on an image inside a mount), so
+    // rounds go on for as long as they get something undone.
+    loop {
+        let left = Leftovers::find(&run, &known);
+        let before = undone.len();
+        let mut failure = left.undo_mounts(&run, &mut undone);
+        failure = left.undo_loops(&mut undone).or(failure);
+        if undone.len() == before {
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            break;
+        }
+    }
+    let left = Leftovers::find(&run, &known);
+    let failure = left.undo_files(&mut undone);
+    for (number, step) in known {
+        let unfinished =
+            failure.is_some() && !matches!(step, Step::Loop { .. } | Step::Mount { .. });
+        // A formatted disk stays formatted; its line is what lets the run go on with it.
+        if !unfinished && !matches!(step, Step::Formatted { .. }) {
+            journal.undone(number)?;
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(undone),
+    }
+}
+
+/// What is left of a run, by the journal and the kernel.
+struct Leftovers {
+    host: Host,
+    mounts: Vec<Mount>,
+    loops: Vec<Loop>,
+    images: BTreeSet<PathBuf>,
+    points: BTreeSet<PathBuf>,
+    folders: BTreeSet<PathBuf>,
+}
+
+impl Leftovers {
+    fn find(run: &Path, known: &[(u64, Step)]) -> Leftovers {
+        let host = Host::default();
+        let mut images = BTreeSet::new();
+        let mut points = BTreeSet::new();
+        let mut folders = BTreeSet::new();
+        for (_, step) in known {
+            match step {
+                Step::Image { path } => images.insert(path.clone()),
+                Step::MountPoint { path } => points.insert(path.clone()),
+                Step::Folder { path } => folders.insert(path.clone()),
+                Step::Loop { image, .. } => images.insert(image.clone()),
+                Step::Opened { .. } | Step::Mount { .. } | Step::Formatted { .. } => false,
+            };
+        }
+        let loops: Vec<Loop> = host
+            .loops()
+            .into_iter()
+            .filter(|lo| lo.backing.starts_with(run) || images.contains(&lo.backing))
+            .collect();
+        let mounts = our_mounts(&host, run, &loops);
+        images.retain(|path| path.symlink_metadata().is_ok());
+        let folder = run.join(crate::rig::MOUNT_FOLDER);
+        // Also those that no journal knows; only empty ones can be removed anyway.
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        points.extend(entries.map(|entry| entry.path()));
+        points.insert(folder);
+        points.retain(|path| path.symlink_metadata().is_ok());
+        folders.retain(|path| path.symlink_metadata().is_ok());
+        Leftovers {
+            host,
+            mounts,
+            loops,
+            images,
+            points,
+            folders,
+        }
+    }
+
+    fn list(&self) -> Vec<Undone> {
+        let mounts = self.mounts.iter().map(|m| ("mount", m.point.clone()));
+        let loops = self.loops.iter().map(|lo| ("loop device", lo.node()));
+        let images = self.images.iter().map(|path| ("image", path.clone()));
+        // The deepest first.
+        let points = self
+            .points
+            .iter()
+            .rev()
+            .map(|path| ("mount point", path.clone()));
+        let folders = self
+            .folders
+            .iter()
+            .map(|path| ("working folder", path.clone()));
+        let all = mounts
+            .chain(loops)
+            .chain(images)
+            .chain(points)
+            .chain(folders);
+        all.map(|(what, thing)| Undone { what, thing }).collect()
+    }
+
+    fn undo_mounts(&self, run: &Path, undone: &mut Vec<Undone>) -> Option<Error> {
+        let mut failure = None;
+        for mount in &self.mounts {
+            match reversal::unmount(&mount.point, run, Duration::from_secs(1)) {
+                Ok(()) => undone.push(Undone {
+                    what: "mount",
+                    thing: mount.point.clone(),
+                }),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure
+    }
+
+    fn undo_loops(&self, undone: &mut Vec<Undone>) -> Option<Error> {
+        let mut failure = None;
+        for lo in self.loops.iter().rev() {
+            // A mounted loop device would only be marked for later; its mount has to go first.
+            if !our_mounts(&self.host, Path::new("/nowhere"), std::slice::from_ref(lo)).is_empty() {
+                continue;
+            }
+            match reversal::detach(&self.host, lo) {
+                Ok(()) => undone.push(Undone {
+                    what: "loop device",
+                    thing: lo.node(),
+                }),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure
+    }
+
+    fn undo_files(&self, undone: &mut Vec<Undone>) -> Option<Error> {
+        let mut failure = None;
+        for thing in self.list() {
+            let answer = match thing.what {
+                "image" => reversal::remove_image(&thing.thing),
+                "mount point" => reversal::remove_mount_point(&thing.thing),
+                "working folder" => reversal::remove_work_folder(&thing.thing),
+                _ => continue,
+            };
+            match answer {
+                Ok(()) => undone.push(thing),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure
+    }
+}
+
+/// Mounts of the run in our namespace, the latest first: on its mount points or of its loop
+/// devices, wherever they are mounted.
+fn our_mounts(host: &Host, run: &Path, loops: &[Loop]) -> Vec<Mount> {
+    let folder = run.join(crate::rig::MOUNT_FOLDER);
+    let mut mounts = mountinfo::own().unwrap_or_default();
+    mounts.reverse();
+    mounts.retain(|mount| {
+        let of_loop = loops.iter().any(|lo| {
+            host.number_of(&lo.name) == Some((mount.major, mount.minor))
+                || mountinfo::same(&mount.source, &lo.node())
+        });
+        of_loop || mount.point.starts_with(&folder)
+    });
+    mounts
+}

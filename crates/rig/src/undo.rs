@@ -1,0 +1,341 @@
+//! The undo journal: what this run makes on the host, written down before it is made.
+//!
+//! A run that ends in any orderly way undoes its mounts, loop devices, images and folders itself.
+//! After a kill -9 only two witnesses are left: this journal and the kernel. The journal alone is
+//! not enough (a loop device's number is given away again at once, a line may be torn), the kernel
+//! alone is not either (an image that is bound to nothing, a folder), so `clean` asks both.
+//!
+//! One line of JSON for each step, appended with one write; a second line says that it is undone.
+//! An exclusive flock(2) on the file is the sign of life of the run: the kernel drops it with the
+//! process, which no pid file can promise.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Name of the journal in the run's folder.
+pub const FILE: &str = "undo.jsonl";
+
+/// Something made on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "made", rename_all = "snake_case")]
+pub enum Step {
+    /// A process began to use the journal.
+    Opened {
+        /// Its id.
+        pid: u32,
+    },
+    /// A sparse image file.
+    Image {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A loop device bound to an image. The image is what identifies it later, not the number.
+    Loop {
+        /// `/dev/loop3`.
+        device: PathBuf,
+        /// The image.
+        image: PathBuf,
+    },
+    /// A mount point below the run's folder.
+    MountPoint {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A mount.
+    Mount {
+        /// The device.
+        device: PathBuf,
+        /// Where.
+        point: PathBuf,
+    },
+    /// A folder to work in, below a directory that the user gave.
+    Folder {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A filesystem on a real disk.
+    Formatted {
+        /// The disk's serial.
+        serial: String,
+        /// The filesystem's UUID.
+        uuid: String,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Made {
+        number: u64,
+        #[serde(flatten)]
+        step: Step,
+    },
+    Undone {
+        undone: u64,
+    },
+}
+
+/// The journal of a living run.
+#[derive(Debug)]
+pub struct Journal {
+    run: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    next: u64,
+    open: Vec<(u64, Step)>,
+}
+
+impl Journal {
+    /// Opens the journal of the run in `run`, an existing folder, and locks it. What an earlier
+    /// process left undone is in [`Journal::left`].
+    pub fn open(run: &Path) -> Result<Arc<Journal>> {
+        let run = run
+            .canonicalize()
+            .map_err(|error| Error::io(run, "cannot use it as the run's folder", error))?;
+        let path = run.join(FILE);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(|error| Error::io(&path, "cannot open the undo journal", error))?;
+        let lines = read_lines(&file, &path)?;
+        if let Err(error) = lock(&file) {
+            if error == rustix::io::Errno::WOULDBLOCK {
+                return Err(Error::StillRunning {
+                    run,
+                    pid: owner(&lines),
+                });
+            }
+            return Err(Error::io(&path, "cannot lock it", error));
+        }
+        // Between reading and locking the owner may have written: read again under the lock.
+        let lines = read_lines(&file, &path)?;
+        let next = lines.iter().map(Line::number).max().map_or(0, |n| n + 1);
+        let journal = Journal {
+            run,
+            state: Mutex::new(State {
+                file,
+                next,
+                open: still_open(&lines),
+            }),
+        };
+        journal.begin(&path)?;
+        Ok(Arc::new(journal))
+    }
+
+    fn begin(&self, path: &Path) -> Result<()> {
+        // A torn last line must not swallow the next: end it.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = state.file.metadata().map_or(0, |meta| meta.len());
+        let torn = length > 0 && !ends_with_newline(&state.file, length);
+        if torn {
+            state
+                .file
+                .write_all(b"\n")
+                .map_err(|error| Error::io(path, "cannot write the undo journal", error))?;
+        }
+        drop(state);
+        let number = self.will_make(Step::Opened {
+            pid: std::process::id(),
+        })?;
+        // Nothing to undo: it is there only so that others can name the owner.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open.retain(|(n, _)| *n != number);
+        Ok(())
+    }
+
+    /// The run's folder, canonical.
+    pub fn run(&self) -> &Path {
+        &self.run
+    }
+
+    /// Writes down a step before it is done. The number is for [`Journal::undone`].
+    pub fn will_make(&self, step: Step) -> Result<u64> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = state.next;
+        state.next += 1;
+        let line = Line::Made {
+            number,
+            step: step.clone(),
+        };
+        self.append(&mut state, &line)?;
+        state.open.push((number, step));
+        Ok(number)
+    }
+
+    /// Writes down that a step is undone.
+    pub fn undone(&self, number: u64) -> Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open.retain(|(n, _)| *n != number);
+        self.append(&mut state, &Line::Undone { undone: number })
+    }
+
+    /// Steps not undone, in the order they were made.
+    pub fn left(&self) -> Vec<(u64, Step)> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open.clone()
+    }
+
+    fn append(&self, state: &mut State, line: &Line) -> Result<()> {
+        let path = self.run.join(FILE);
+        let failed = |error: io::Error| Error::io(&path, "cannot write the undo journal", error);
+        let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        state.file.write_all(text.as_bytes()).map_err(failed)
+    }
+}
+
+impl Line {
+    fn number(&self) -> u64 {
+        match self {
+            Line::Made { number, .. } => *number,
+            Line::Undone { undone } => *undone,
+        }
+    }
+}
+
+/// Locks for writing. Tried a few times: somebody who only asks whether the owner lives holds the
+/// lock for a moment, and so does a child between fork and exec.
+fn lock(file: &File) -> rustix::io::Result<()> {
+    let mut answer = Ok(());
+    for attempt in 0..10 {
+        if attempt > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        answer = flock(file, FlockOperation::NonBlockingLockExclusive);
+        if answer != Err(rustix::io::Errno::WOULDBLOCK) {
+            break;
+        }
+    }
+    answer
+}
+
+/// Steps that the journal in `run` holds and nobody undid, without locking it.
+pub(crate) fn peek(run: &Path) -> Result<Vec<(u64, Step)>> {
+    let path = run.join(FILE);
+    match File::open(&path) {
+        Ok(file) => Ok(still_open(&read_lines(&file, &path)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io(&path, "cannot read the undo journal", error)),
+    }
+}
+
+/// The process that holds the journal of `run`, if one lives.
+pub(crate) fn living_owner(run: &Path) -> Result<Option<u32>> {
+    let path = run.join(FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(&path, "cannot read the undo journal", error)),
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(None),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(owner(&read_lines(&file, &path)?))),
+        Err(error) => Err(Error::io(&path, "cannot lock it", error)),
+    }
+}
+
+/// Lines that can be read; a torn or foreign one is passed over (the kernel is asked as well).
+fn read_lines(file: &File, path: &Path) -> Result<Vec<Line>> {
+    use std::io::Seek;
+    let mut reader = BufReader::new(file);
+    let failed = |error| Error::io(path, "cannot read the undo journal", error);
+    reader.rewind().map_err(failed)?;
+    let mut lines = Vec::new();
+    for text in reader.split(b'\n') {
+        let text = text.map_err(failed)?;
+        lines.extend(serde_json::from_slice::<Line>(&text).ok());
+    }
+    Ok(lines)
+}
+
+fn still_open(lines: &[Line]) -> Vec<(u64, Step)> {
+    let mut open: Vec<(u64, Step)> = Vec::new();
+    for line in lines {
+        match line {
+            Line::Made {
+                step: Step::Opened { .. },
+                ..
+            } => {}
+            Line::Made { number, step } => open.push((*number, step.clone())),
+            Line::Undone { undone } => open.retain(|(number, _)| number != undone),
+        }
+    }
+    open
+}
+
+fn owner(lines: &[Line]) -> u32 {
+    let opened = lines.iter().rev().find_map(|line| match line {
+        Line::Made {
+            step: Step::Opened { pid },
+            ..
+        } => Some(*pid),
+        _ => None,
+    });
+    opened.unwrap_or(0)
+}
+
+fn ends_with_newline(file: &File, length: u64) -> bool {
+    use std::os::unix::fs::FileExt;
+    let mut last = [0u8; 1];
+    file.read_exact_at(&mut last, length - 1).is_ok() && last[0] == b'\n'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn image(name: &str) -> Step {
+        Step::Image { path: name.into() }
+    }
+
+    #[test]
+    fn what_is_not_undone_is_left_and_a_torn_line_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let first = journal.will_make(image("a")).unwrap();
+        journal.will_make(image("b")).unwrap();
+        journal.undone(first).unwrap();
+        drop(journal);
+        let path = folder.path().join(FILE);
+        let mut text = fs::read_to_string(&path).unwrap();
+        text.push_str("{\"number\":9,\"made\":\"ima");
+        fs::write(&path, text).unwrap();
+
+        let journal = Journal::open(folder.path()).unwrap();
+        let left: Vec<Step> = journal.left().into_iter().map(|(_, step)| step).collect();
+        assert_eq!(left, vec![image("b")]);
+        journal.will_make(image("c")).unwrap();
+        assert_eq!(peek(folder.path()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_living_owner_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(living_owner(folder.path()).unwrap(), None);
+        let journal = Journal::open(folder.path()).unwrap();
+        assert_eq!(
+            living_owner(folder.path()).unwrap(),
+            Some(std::process::id())
+        );
+        match Journal::open(folder.path()) {
+            Err(Error::StillRunning { pid, .. }) => assert_eq!(pid, std::process::id()),
+            other => panic!("{other:?}"),
+        }
+        drop(journal);
+        assert_eq!(living_owner(folder.path()).unwrap(), None);
+    }
+}
