@@ -1,1 +1,40 @@
-//! To be written.
+//! The rig: devices, the safety gate, mkfs, mount, readahead, cold caches; everything undone.
+//!
+//! A trial needs a freshly made filesystem on a device that nobody else uses, and the host must be
+//! as before when it is over, on every way out. Three decisions carry this crate:
+//!
+//! - **Written down before made.** Each image, loop device, mount and folder gets a line in an undo
+//!   journal before it exists ([`undo`]). `Drop` undoes on errors and interrupts; after a kill -9
+//!   [`clean()`] reads the journal and asks the kernel, and believes neither alone. Rejected:
+//!   autoclear loop devices and detached mounts, which vanish by themselves but at a time that
+//!   nobody controls, inside somebody's measurement.
+//! - **The gate says every reason.** A real disk is taken only when no use and no signature is
+//!   found and it is named by its serial ([`gate`]), twice, the second time held open exclusively.
+//!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
+//! - **Read back, not assumed.** What was asked (direct I/O, readahead, mount options, the driver)
+//!   is compared with what sysfs, mountinfo and the superblock's own bytes say ([`superblock`]).
+//!
+//! Filesystems are made by the distribution's mkfs and mounted by the kernel's mount API, whose
+//! log names the option that was refused. The rig knows kinds; variants are the study's data.
+
+pub mod cache;
+mod clean;
+mod command;
+pub mod device;
+mod error;
+pub mod filesystem;
+pub mod gate;
+pub mod host;
+pub mod lazy_init;
+pub mod mountinfo;
+mod prepared;
+mod reversal;
+mod rig;
+pub mod superblock;
+mod syscall;
+pub mod undo;
+
+pub use clean::{Undone, clean};
+pub use error::{Class, Error, Result};
+pub use prepared::{Evidence, Facts, Prepared, Timings};
+pub use rig::{Request, Rig, Target};

@@ -1,0 +1,244 @@
+//! Runs the programs that make filesystems: found like a root shell finds them, in a process group
+//! of their own, killed as a group when somebody asks to stop, and killed by the kernel when this
+//! process dies, so that no mkfs goes on writing behind the back of `clean`.
+#![allow(unsafe_code)] // pre_exec: the child asks for its death signal between fork and exec.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::{Error, Result};
+
+/// What a program left behind.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// Its standard output.
+    pub(crate) stdout: String,
+    /// Its standard error.
+    pub(crate) stderr: String,
+}
+
+/// Finds a program on PATH, then where root's programs are even when PATH lacks them.
+pub(crate) fn locate(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return executable(Path::new(program)).then(|| program.into());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|file| executable(file))
+}
+
+fn executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs a program to its end. `argv[0]` is its path. A status other than 0 is an error.
+pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Output> {
+    let Some((program, arguments)) = argv.split_first() else {
+        return Err(Error::Io {
+            thing: "command".into(),
+            what: "nothing to run".into(),
+            source: io::Error::from(io::ErrorKind::InvalidInput),
+            next: "this is a defect: please report it".into(),
+        });
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    // SAFETY: prctl(2) is async-signal-safe and touches no memory of the parent.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(io::Error::from)
+        });
+    }
+    let mut child = command
+        .spawn()
+        .map_err(|error| Error::io(Path::new(program), "cannot start it", error))?;
+    let stdout = collect(child.stdout.take());
+    let stderr = collect(child.stderr.take());
+    let waited = wait(&mut child, cancelled);
+    let output = Output {
+        stdout: stdout.join().unwrap_or_default(),
+        stderr: stderr.join().unwrap_or_default(),
+    };
+    let name = base_name(program);
+    match waited.map_err(|error| Error::io(Path::new(program), "cannot wait for it", error))? {
+        None => Err(Error::Interrupted {
+            doing: format!("running {name}"),
+        }),
+        Some(status) if status.success() => Ok(output),
+        Some(status) => Err(Error::ProgramFailed {
+            line: useful_line(&output),
+            status: describe(status),
+            command: argv.join(" "),
+            program: name,
+        }),
+    }
+}
+
+fn base_name(program: &str) -> String {
+    Path::new(program).file_name().map_or_else(
+        || program.to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// Reads a pipe to its end, keeping the first 64 KiB: a program that talks on must not fill memory
+/// nor block on a full pipe.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.by_ref().take(64 << 10).read_to_end(&mut kept);
+            let _ = io::copy(&mut pipe, &mut io::sink());
+        }
+        String::from_utf8_lossy(&kept).into_owned()
+    })
+}
+
+/// Waits for the child through a pidfd, so that its end is seen at once. `None`: it was killed
+/// because somebody asked to stop.
+fn wait(child: &mut Child, cancelled: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+    let pid = Pid::from_child(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let slice = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    loop {
+        let mut ready = [PollFd::new(&pidfd, PollFlags::IN)];
+        match poll(&mut ready, Some(&slice)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return child.wait().map(Some),
+            Err(error) => return Err(error.into()),
+        }
+        if cancelled() {
+            end_group(child, pid)?;
+            return Ok(None);
+        }
+    }
+}
+
+fn end_group(child: &mut Child, pid: Pid) -> io::Result<()> {
+    let _ = kill_process_group(pid, Signal::TERM);
+    let asked = Instant::now();
+    while child.try_wait()?.is_none() {
+        if asked.elapsed() > Duration::from_secs(2) {
+            let _ = kill_process_group(pid, Signal::KILL);
+            child.wait()?;
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// The first line that says what went wrong: banners (`mke2fs 1.47.0 (5-Feb-2023)`), blank lines
+/// and the usage text are passed over.
+fn useful_line(output: &Output) -> String {
+    let lines = || {
+        output
+            .stderr
+            .lines()
+            .chain(output.stdout.lines())
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    lines()
+        .find(|line| !is_banner(line))
+        .or_else(|| lines().next())
+        .unwrap_or("it printed nothing")
+        .to_string()
+}
+
+fn is_banner(line: &str) -> bool {
+    let banner_of = |name: &str| {
+        line.strip_prefix(name)
+            .and_then(|rest| rest.trim_start().trim_start_matches('v').chars().next())
+            .is_some_and(|c| c.is_ascii_digit())
+    };
+    banner_of("mke2fs")
+        || banner_of("btrfs-progs")
+        || line.starts_with("See http")
+        || line.starts_with("See https")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Vec<String> {
+        let shell = locate("sh").expect("every Unix has sh");
+        vec![shell.display().to_string(), "-c".into(), script.into()]
+    }
+
+    #[test]
+    fn a_failure_quotes_the_first_useful_line() {
+        let script =
+            "echo 'mke2fs 1.47.0 (5-Feb-2023)' >&2; echo >&2; echo 'invalid blocks' >&2; exit 3";
+        let error = run(&shell(script), &|| false).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("sh: exit status 3: invalid blocks; "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn output_comes_back_and_a_flood_does_not_block() {
+        let output = run(&shell("yes | head -c 1000000; echo end >&2"), &|| false).unwrap();
+        assert_eq!(output.stdout.len(), 64 << 10);
+        assert_eq!(output.stderr, "end\n");
+    }
+
+    #[test]
+    fn cancellation_kills_the_whole_group() {
+        let begun = Instant::now();
+        let marker = tempfile::tempdir().unwrap();
+        let file = marker.path().join("pid");
+        let script = format!("sleep 60 & echo $! > {}; wait", file.display());
+        let error = run(&shell(&script), &|| {
+            file.metadata().is_ok_and(|m| m.len() > 0)
+        });
+        assert!(matches!(error, Err(Error::Interrupted { .. })), "{error:?}");
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        let sleeper = fs::read_to_string(&file).unwrap();
+        let gone = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
+            stat.map_or(true, |stat| stat.contains(") Z "))
+        });
+        assert!(gone, "the grandchild {sleeper} still lives");
+    }
+
+    #[test]
+    fn programs_are_found_where_root_finds_them() {
+        assert!(locate("sh").is_some());
+        assert_eq!(locate("no-such-program-here"), None);
+    }
+}

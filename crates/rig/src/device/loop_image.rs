@@ -1,0 +1,310 @@
+//! A sparse image file behind a loop device: a block device of one's own on any host.
+//!
+//! Direct I/O to the backing file matters more than anything else about it: without it the image's
+//! blocks lie in the page cache a second time, below the filesystem under test, and no dropping of
+//! caches above makes a read cold. So the device is bound with `LO_FLAGS_DIRECT_IO` and a sector
+//! size that the host's filesystem can serve directly (statx, `STATX_DIOALIGN`), and the kernel is
+//! asked afterwards whether it really does. Where it cannot (overlay, some network and stacked
+//! filesystems), the image is served through the page cache, and the facts and a warning say so.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::io::Errno;
+
+use super::{Device, queue_facts};
+use crate::host::{self, Host, Loop};
+use crate::superblock::Facts;
+use crate::syscall::block;
+use crate::undo::{Journal, Step};
+use crate::{Error, Result, mountinfo, reversal};
+
+/// `STATX_DIOALIGN` (linux/stat.h), Linux 6.1.
+const DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
+
+/// How often a free loop device is asked for anew when another process took the one given.
+const RACES: usize = 64;
+
+/// A bound loop device on an image of its own.
+#[derive(Debug)]
+pub struct LoopImage {
+    journal: Arc<Journal>,
+    host: Host,
+    image: PathBuf,
+    image_step: Option<u64>,
+    node: PathBuf,
+    name: String,
+    loop_step: Option<u64>,
+    size: u64,
+    direct: bool,
+    warnings: Vec<String>,
+}
+
+impl LoopImage {
+    /// Makes a sparse image of `size` bytes in `folder` and binds it.
+    pub fn create(
+        folder: &Path,
+        name: &str,
+        size: u64,
+        journal: &Arc<Journal>,
+    ) -> Result<LoopImage> {
+        room_for(folder, size)?;
+        let folder = folder
+            .canonicalize()
+            .map_err(|error| Error::io(folder, "cannot use it for images", error))?;
+        let image = folder.join(name);
+        let step = journal.will_make(Step::Image {
+            path: image.clone(),
+        })?;
+        let mut made = LoopImage {
+            journal: journal.clone(),
+            host: Host::default(),
+            image,
+            image_step: Some(step),
+            node: PathBuf::new(),
+            name: String::new(),
+            loop_step: None,
+            size,
+            direct: false,
+            warnings: Vec::new(),
+        };
+        // From here on an early return drops `made`, which undoes as much as was done.
+        let file = made.make_file()?;
+        made.bind(&file)?;
+        made.warn();
+        Ok(made)
+    }
+
+    fn make_file(&self) -> Result<File> {
+        let failed = |error| Error::io(&self.image, "cannot make the image", error);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&self.image)
+            .map_err(failed)?;
+        file.set_len(self.size).map_err(failed)?;
+        Ok(file)
+    }
+
+    /// Binds with the first of the possible modes that the kernel really grants.
+    fn bind(&mut self, file: &File) -> Result<()> {
+        let modes: &[(u32, u32)] = match direct_alignment(file) {
+            Some(0) => &[(512, 0)],
+            Some(align) if align <= 512 => &[(512, block::LOOP_DIRECT_IO), (512, 0)],
+            Some(_) => &[(4096, block::LOOP_DIRECT_IO), (512, 0)],
+            None => &[
+                (512, block::LOOP_DIRECT_IO),
+                (4096, block::LOOP_DIRECT_IO),
+                (512, 0),
+            ],
+        };
+        for &(sector, flags) in modes {
+            match self.bind_once(file, sector, flags) {
+                Ok(()) => {}
+                // Some kernels refuse a sector size or flag outright instead of dropping it.
+                Err(Error::Io { source, .. })
+                    if flags != 0 && source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            self.direct = self.attribute("dio").as_deref() == Some("1");
+            if self.direct || flags == 0 {
+                return self.verify();
+            }
+            self.unbind()?;
+        }
+        Ok(())
+    }
+
+    fn bind_once(&mut self, file: &File, sector: u32, flags: u32) -> Result<()> {
+        let control_path = Path::new("/dev/loop-control");
+        let control = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(control_path)
+            .map_err(|error| Error::io(control_path, "cannot ask for a loop device", error))?;
+        for _ in 0..RACES {
+            let number = block::loop_free_number(control.as_fd())
+                .map_err(|error| Error::io(control_path, "no free loop device", error))?;
+            self.name = format!("loop{number}");
+            self.node = Path::new("/dev").join(&self.name);
+            let step = self.journal.will_make(Step::Loop {
+                device: self.node.clone(),
+                image: self.image.clone(),
+            })?;
+            let device = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(&self.node)
+                .map_err(|error| Error::io(&self.node, "cannot open the loop device", error))?;
+            let name = self.image.as_os_str().as_bytes();
+            match block::loop_configure(device.as_fd(), file.as_fd(), sector, flags, name) {
+                Ok(()) => {
+                    self.loop_step = Some(step);
+                    return Ok(());
+                }
+                Err(Errno::BUSY) => self.journal.undone(step)?,
+                Err(error) => {
+                    self.journal.undone(step)?;
+                    return Err(Error::io(&self.node, "cannot bind the image to it", error));
+                }
+            }
+        }
+        Err(Error::io(
+            control_path,
+            "other processes took every loop device that was offered",
+            Errno::BUSY,
+        ))
+    }
+
+    fn attribute(&self, name: &str) -> Option<String> {
+        self.host
+            .text(format!("sys/block/{}/loop/{name}", self.name))
+    }
+
+    /// The kernel must show our image behind the device before anything is written to it.
+    fn verify(&self) -> Result<()> {
+        let shown = self.attribute("backing_file").unwrap_or_default();
+        let file = File::open(&self.node)
+            .map_err(|error| Error::io(&self.node, "cannot open the loop device", error))?;
+        let size = block::size(&file).unwrap_or(0);
+        if Path::new(&shown) == self.image && size == self.size / 512 * 512 {
+            return Ok(());
+        }
+        Err(Error::NotUndone {
+            thing: self.node.display().to_string(),
+            why: format!(
+                "it shows {shown:?} with {size} bytes instead of {} with {}",
+                self.image.display(),
+                self.size
+            ),
+            next: "see losetup -a".into(),
+        })
+    }
+
+    fn unbind(&mut self) -> Result<()> {
+        if let Some(step) = self.loop_step {
+            let lo = Loop {
+                name: self.name.clone(),
+                backing: self.image.clone(),
+                deleted: false,
+            };
+            reversal::detach(&self.host, &lo)?;
+            self.loop_step = None;
+            self.journal.undone(step)?;
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self) {
+        let host_kind = serving_kind(&self.image).unwrap_or_default();
+        if !self.direct {
+            self.warnings.push(format!(
+                "the loop image is served through the page cache: {host_kind} below it gives no direct I/O, so reads may come from RAM"
+            ));
+        } else if host_kind == "tmpfs" || host_kind == "ramfs" {
+            self.warnings.push(format!(
+                "the loop image lies in RAM ({host_kind}): no disk is measured"
+            ));
+        }
+    }
+}
+
+impl Device for LoopImage {
+    fn kind(&self) -> &'static str {
+        "loop image"
+    }
+
+    fn node(&self) -> Option<&Path> {
+        Some(&self.node)
+    }
+
+    fn block_name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.size)
+    }
+
+    fn backing_file(&self) -> Option<&Path> {
+        Some(&self.image)
+    }
+
+    fn facts(&self) -> Facts {
+        let mut facts = queue_facts(&self.host, &self.name);
+        let mut put = |name: &str, value: String| facts.insert(name.into(), value);
+        put("backing_file", self.image.display().to_string());
+        put("direct_io", self.direct.to_string());
+        put("size", self.size.to_string());
+        put(
+            "host_filesystem",
+            serving_kind(&self.image).unwrap_or_default(),
+        );
+        facts
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn release(&mut self) -> Result<()> {
+        self.unbind()?;
+        if let Some(step) = self.image_step {
+            reversal::remove_image(&self.image)?;
+            self.image_step = None;
+            self.journal.undone(step)?;
+        }
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.loop_step = None;
+        self.image_step = None;
+    }
+}
+
+impl Drop for LoopImage {
+    fn drop(&mut self) {
+        if let Err(error) = self.release() {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Offset alignment of direct I/O on a file: 0 = none possible, `None` = the kernel does not say.
+fn direct_alignment(file: &File) -> Option<u32> {
+    let stat = statx(file, "", AtFlags::EMPTY_PATH, DIOALIGN).ok()?;
+    (stat.stx_mask & DIOALIGN.bits() != 0).then_some(stat.stx_dio_offset_align)
+}
+
+fn serving_kind(path: &Path) -> Option<String> {
+    let mounts = mountinfo::own().ok()?;
+    Some(mountinfo::serving(&mounts, path)?.kind.clone())
+}
+
+/// An image may grow to its whole size; the host keeps 64 MiB or 2 % of it, whichever is more,
+/// because a host filesystem that fills up under a loop device turns into I/O errors above.
+fn room_for(folder: &Path, asked: u64) -> Result<()> {
+    let free = host::free_bytes(folder)
+        .map_err(|error| Error::io(folder, "cannot see how much space is free", error))?;
+    let margin = (64 << 20).max(asked / 50);
+    if asked.saturating_add(margin) > free {
+        return Err(Error::ImageTooLarge {
+            folder: folder.into(),
+            asked,
+            free,
+            margin,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What a filesystem is made on: a loop image, a real disk, or nothing but a directory.
+
+pub mod block;
+pub mod directory;
+pub mod loop_image;
+
+use std::path::Path;
+
+use crate::host::Host;
+use crate::superblock::Facts;
+use crate::{Error, Result, syscall};
+
+/// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
+/// `Drop` on every other way out.
+pub trait Device: Send + Sync {
+    /// `loop image`, `block device` or `directory`.
+    fn kind(&self) -> &'static str;
+
+    /// The node to make a filesystem on; none for a directory.
+    fn node(&self) -> Option<&Path> {
+        None
+    }
+
+    /// sysfs name of the block device whose counters count this trial's bytes.
+    fn block_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Bytes of the device; none for a directory.
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    /// The image file below, whose pages may be cached as well.
+    fn backing_file(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The folder to work in when no filesystem is made.
+    fn work_folder(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Names and values in words: backing file, direct I/O, write cache, scheduler.
+    fn facts(&self) -> Facts;
+
+    /// What a reader must know: no direct I/O, no discard.
+    fn warnings(&self) -> &[String];
+
+    /// Undoes everything that was made, once.
+    fn release(&mut self) -> Result<()>;
+
+    /// Gives up undoing: something above is still mounted, and `clean` will undo both in order.
+    fn abandon(&mut self);
+}
+
+/// Facts of a block device's request queue (sysfs-block(5)).
+pub(crate) fn queue_facts(host: &Host, name: &str) -> Facts {
+    let mut facts = Facts::new();
+    let disk = host.disk_of(name);
+    for item in [
+        "write_cache",
+        "fua",
+        "scheduler",
+        "rotational",
+        "logical_block_size",
+        "physical_block_size",
+        "read_ahead_kb",
+        "discard_max_bytes",
+        "nr_requests",
+        "max_sectors_kb",
+    ] {
+        if let Some(value) = host.text(format!("sys/block/{disk}/queue/{item}")) {
+            facts.insert(item.into(), value);
+        }
+    }
+    facts.insert("block_device".into(), name.into());
+    facts
+}
+
+/// Sets readahead on a device and reads it back. `sectors` are of 512 bytes.
+pub(crate) fn set_readahead(node: &Path, sectors: u64) -> Result<u64> {
+    let file = std::fs::File::open(node)
+        .map_err(|error| Error::io(node, "cannot open it to set readahead", error))?;
+    syscall::block::set_readahead(&file, sectors)
+        .map_err(|error| Error::io(node, "cannot set readahead (BLKRASET)", error))?;
+    syscall::block::readahead(&file)
+        .map_err(|error| Error::io(node, "cannot read readahead back (BLKRAGET)", error))
+}

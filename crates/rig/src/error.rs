@@ -1,0 +1,204 @@
+//! What can go wrong, each in one line: the thing, the cause, the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::gate::Refusal;
+
+/// Shorthand of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What an error means to whoever runs trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The safety gate said no (exit code 5 of the lab).
+    Safety,
+    /// This combination of kind, mkfs and mount options cannot run on this host: do not try again.
+    Cell,
+    /// This time it did not work: full disk, busy mount, failing device.
+    Trial,
+    /// The target cannot serve at all: no such folder, read-only, no privilege.
+    Target,
+    /// Somebody asked to stop.
+    Interrupted,
+}
+
+/// An error of the rig.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error("{thing}: {what}: {source}; {next}")]
+    Io {
+        /// Path or device.
+        thing: String,
+        /// What was tried.
+        what: String,
+        /// The system's answer.
+        source: io::Error,
+        /// What the reader can do.
+        next: String,
+    },
+    /// The gate refused a device.
+    #[error("{}", join(.0))]
+    Refused(Vec<Refusal>),
+    /// No such kind of filesystem.
+    #[error(
+        "{kind}: not a filesystem this rig can make; choose one of ext2, ext3, ext4, xfs, btrfs"
+    )]
+    UnknownKind {
+        /// As asked.
+        kind: String,
+    },
+    /// A program is not installed.
+    #[error("{program}: not found on PATH, /usr/sbin or /sbin; install it: apt install {package}")]
+    MissingProgram {
+        /// Name of the program.
+        program: String,
+        /// Debian's package.
+        package: String,
+    },
+    /// A program ran and failed.
+    #[error("{program}: {status}: {line}; run it by hand: {command}")]
+    ProgramFailed {
+        /// Name of the program.
+        program: String,
+        /// `exit status 1`, `killed by signal 9`.
+        status: String,
+        /// The first useful line it printed.
+        line: String,
+        /// The whole command line.
+        command: String,
+    },
+    /// The kernel has no such filesystem.
+    #[error(
+        "{kind}: the kernel has no driver for it; load one (modprobe {kind}) or boot a kernel that has it"
+    )]
+    NoDriver {
+        /// Filesystem type asked of the kernel.
+        kind: String,
+    },
+    /// The kernel refused a mount or one of its options.
+    #[error("mount -t {kind}: {option}: the kernel refused it: {message}; {next}")]
+    MountRefused {
+        /// Filesystem type.
+        kind: String,
+        /// The option it refused, or `options a,b` when it refused the whole.
+        option: String,
+        /// The kernel's own words, from the filesystem context's log or the kernel log.
+        message: String,
+        /// What the reader can do.
+        next: String,
+    },
+    /// The image would not fit.
+    #[error("{}: an image of {} does not fit: {} free and {} of it kept for the host; choose a smaller size or another --out folder",
+        folder.display(), mib(*asked), mib(*free), mib(*margin))]
+    ImageTooLarge {
+        /// Where the image would lie.
+        folder: PathBuf,
+        /// Bytes asked.
+        asked: u64,
+        /// Bytes free to us there.
+        free: u64,
+        /// Bytes never taken from the host.
+        margin: u64,
+    },
+    /// The image is too small for its filesystem.
+    #[error("{kind}: an image of {} is too small, it needs {}; choose a larger size", mib(*asked), mib(*needed))]
+    ImageTooSmall {
+        /// Filesystem kind.
+        kind: String,
+        /// Bytes asked.
+        asked: u64,
+        /// Smallest size in bytes.
+        needed: u64,
+    },
+    /// A mount point is still in use.
+    #[error("{}: still in use by {holders}; end them, then: fslab clean {}", point.display(), run.display())]
+    Busy {
+        /// The mount point.
+        point: PathBuf,
+        /// `bash (pid 12)`, ...
+        holders: String,
+        /// The run's folder, for the next step.
+        run: PathBuf,
+    },
+    /// Something that looks like ours is not, or could not be undone.
+    #[error("{thing}: not undone: {why}; {next}")]
+    NotUndone {
+        /// Path or device.
+        thing: String,
+        /// Why.
+        why: String,
+        /// What the reader can do.
+        next: String,
+    },
+    /// The run whose folder this is still lives.
+    #[error("{}: run is still going, pid {pid}; wait for it or stop it (kill -INT {pid}), then try again", run.display())]
+    StillRunning {
+        /// The run's folder.
+        run: PathBuf,
+        /// Its process.
+        pid: u32,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped on request while {doing}; everything made so far is undone")]
+    Interrupted {
+        /// What was being done.
+        doing: String,
+    },
+}
+
+impl Error {
+    /// What it means to whoever runs trials.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Refused(_) => Class::Safety,
+            Error::UnknownKind { .. }
+            | Error::MissingProgram { .. }
+            | Error::ProgramFailed { .. }
+            | Error::NoDriver { .. }
+            | Error::MountRefused { .. }
+            | Error::ImageTooSmall { .. } => Class::Cell,
+            Error::Io { .. } | Error::Busy { .. } | Error::NotUndone { .. } => Class::Trial,
+            Error::ImageTooLarge { .. } | Error::StillRunning { .. } => Class::Target,
+            Error::Interrupted { .. } => Class::Interrupted,
+        }
+    }
+
+    /// An I/O error about a path; the next step follows from the kind of error.
+    pub(crate) fn io(thing: &Path, what: &str, source: impl Into<io::Error>) -> Error {
+        let source = source.into();
+        let next = next_step(&source);
+        Error::Io {
+            thing: thing.display().to_string(),
+            what: what.into(),
+            source,
+            next: next.into(),
+        }
+    }
+}
+
+fn next_step(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root, or use --dir with a folder of your own",
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another --out folder"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "choose a folder that can be written",
+        io::ErrorKind::ResourceBusy => "see who uses it (fuser -vm), then try again",
+        _ => "see the kernel log (dmesg) for the cause",
+    }
+}
+
+fn join(refusals: &[Refusal]) -> String {
+    refusals
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes / (1 << 20))
+}

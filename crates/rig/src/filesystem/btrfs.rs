@@ -1,0 +1,76 @@
+//! btrfs.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::Filesystem;
+use crate::host::Host;
+use crate::superblock::{self, Facts};
+
+/// btrfs.
+#[derive(Clone, Copy, Debug)]
+pub struct Btrfs;
+
+impl Filesystem for Btrfs {
+    fn kind(&self) -> &'static str {
+        "btrfs"
+    }
+
+    fn program(&self) -> &'static str {
+        "mkfs.btrfs"
+    }
+
+    fn package(&self) -> &'static str {
+        "btrfs-progs"
+    }
+
+    fn force(&self) -> &'static str {
+        "-f"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "--version"
+    }
+
+    fn least_bytes(&self) -> u64 {
+        // mkfs.btrfs with duplicated metadata, its default.
+        109 << 20
+    }
+
+    fn superblock(&self, device: &File) -> std::io::Result<Facts> {
+        superblock::btrfs::facts(device)
+    }
+
+    fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
+        let serves = host.names("sys/fs/btrfs").iter().any(|uuid| {
+            host.path(format!("sys/fs/btrfs/{uuid}/devices/{block_name}"))
+                .exists()
+        });
+        serves.then(|| "btrfs".into())
+    }
+
+    fn mounted_facts(&self, host: &Host, _block_name: &str, uuid: &str) -> Facts {
+        let folder = format!("sys/fs/btrfs/{uuid}");
+        let mut facts = Facts::new();
+        // The kernel's own list of features, and how each kind of chunk is laid out.
+        facts.insert(
+            "features".into(),
+            host.names(format!("{folder}/features")).join(" "),
+        );
+        for chunk in ["data", "metadata", "system"] {
+            let profile = host
+                .names(format!("{folder}/allocation/{chunk}"))
+                .into_iter()
+                .find(|name| name == "single" || name == "dup" || name.starts_with("raid"));
+            if let Some(profile) = profile {
+                facts.insert(format!("{chunk}_profile"), profile);
+            }
+        }
+        facts
+    }
+
+    fn own_readahead(&self, host: &Host, uuid: &str) -> Option<PathBuf> {
+        // btrfs has a backing device info of its own, at least 4 MiB whatever its disks have.
+        Some(host.path(format!("sys/fs/btrfs/{uuid}/bdi/read_ahead_kb")))
+    }
+}

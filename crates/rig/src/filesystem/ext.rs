@@ -1,0 +1,94 @@
+//! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
+//! this kernel has for them, which on most kernels of today is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
+
+use std::fs::File;
+
+use super::{Filesystem, Mounted};
+use crate::Result;
+use crate::host::Host;
+use crate::lazy_init::{self, Settled};
+use crate::superblock::{Facts, ext::Superblock};
+
+/// One member of the family.
+#[derive(Clone, Copy, Debug)]
+pub struct Ext {
+    kind: &'static str,
+    program: &'static str,
+}
+
+/// ext2.
+pub const EXT2: Ext = Ext {
+    kind: "ext2",
+    program: "mkfs.ext2",
+};
+/// ext3.
+pub const EXT3: Ext = Ext {
+    kind: "ext3",
+    program: "mkfs.ext3",
+};
+/// ext4.
+pub const EXT4: Ext = Ext {
+    kind: "ext4",
+    program: "mkfs.ext4",
+};
+
+impl Filesystem for Ext {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn program(&self) -> &'static str {
+        self.program
+    }
+
+    fn package(&self) -> &'static str {
+        "e2fsprogs"
+    }
+
+    fn force(&self) -> &'static str {
+        "-F"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "-V"
+    }
+
+    fn least_bytes(&self) -> u64 {
+        1 << 20
+    }
+
+    fn superblock(&self, device: &File) -> std::io::Result<Facts> {
+        Superblock::read(device)?.facts(device)
+    }
+
+    fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
+        // Only the ext4 driver keeps a folder in sysfs for each filesystem it serves.
+        let served_by_ext4 = host.path(format!("sys/fs/ext4/{block_name}")).is_dir();
+        Some(if served_by_ext4 { "ext4" } else { self.kind }.into())
+    }
+
+    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Facts {
+        let mut facts = Facts::new();
+        // mountinfo hides options that are at their defaults; this file does not.
+        if let Some(options) = host.text(format!("proc/fs/ext4/{block_name}/options")) {
+            facts.insert(
+                "effective_options".into(),
+                options.lines().collect::<Vec<_>>().join(","),
+            );
+        }
+        for item in [
+            "lifetime_write_kbytes",
+            "errors_count",
+            "delayed_allocation_blocks",
+        ] {
+            if let Some(value) = host.text(format!("sys/fs/ext4/{block_name}/{item}")) {
+                facts.insert(format!("kernel_{item}"), value);
+            }
+        }
+        facts
+    }
+
+    fn settle(&self, mounted: &Mounted<'_>, cancelled: &dyn Fn() -> bool) -> Result<Settled> {
+        lazy_init::wait(mounted, lazy_init::TIMEOUT, cancelled)
+    }
+}

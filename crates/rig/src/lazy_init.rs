@@ -1,0 +1,112 @@
+//! Waits until ext4 has filled its inode tables with zeros.
+//!
+//! mke2fs leaves most inode tables unwritten, and after the first mount the kernel's `ext4lazyinit`
+//! thread writes them in the background: I/O that would be counted into whatever is measured.
+//!
+//! Trusted is the state on the device: a group is done when its descriptor has INODE_ZEROED, which
+//! the kernel sets after the zeros are on their way, and which is read through the same page cache
+//! that the mounted filesystem uses. The thread itself is only evidence: it serves all filesystems
+//! of the host, so its life proves nothing about this one, and it starts up to seconds late, so its
+//! absence proves nothing either.
+
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::filesystem::Mounted;
+use crate::superblock::ext::Superblock;
+use crate::{Error, Result};
+
+/// How long a trial waits at most.
+pub const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How often the descriptors are looked at: reading them is cheap, but not free.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the wait found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// Whether the filesystem's own background work is over; `None` where it has none.
+    pub holds: Option<bool>,
+    /// Seconds waited.
+    pub seconds: f64,
+    /// Groups still without zeros at the end.
+    pub groups_left: u64,
+    /// One line of evidence.
+    pub detail: String,
+}
+
+impl Settled {
+    /// For filesystems that do no such work.
+    pub fn nothing_to_wait_for() -> Settled {
+        Settled {
+            holds: None,
+            seconds: 0.0,
+            groups_left: 0,
+            detail: "this filesystem initialises nothing after mkfs".into(),
+        }
+    }
+}
+
+/// Waits until no group lacks INODE_ZEROED, at most `timeout`.
+pub fn wait(
+    mounted: &Mounted<'_>,
+    timeout: Duration,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Settled> {
+    let begun = Instant::now();
+    let failed = |error| Error::io(mounted.node, "cannot read its group descriptors", error);
+    let device = File::open(mounted.node).map_err(failed)?;
+    let superblock = Superblock::read(&device).map_err(failed)?;
+    let groups = superblock.groups();
+    if !superblock.descriptors_have_flags() {
+        return Ok(Settled {
+            detail: format!("no lazy initialisation: {groups} groups without descriptor flags"),
+            holds: Some(true),
+            ..Settled::nothing_to_wait_for()
+        });
+    }
+    let before = superblock.groups_not_zeroed(&device).map_err(failed)?;
+    let never = mounted
+        .options
+        .iter()
+        .find(|option| matches!(option.as_str(), "noinit_itable" | "ro"));
+    let mut left = before;
+    while left > 0 && never.is_none() && begun.elapsed() < timeout {
+        if cancelled() {
+            return Err(Error::Interrupted {
+                doing: "waiting for lazy initialisation".into(),
+            });
+        }
+        thread::sleep(PAUSE);
+        left = superblock.groups_not_zeroed(&device).map_err(failed)?;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let detail = match (left, never) {
+        (0, _) => format!("{groups} groups zeroed, {before} of them while waiting {seconds:.1} s"),
+        (_, Some(option)) => {
+            format!("{left} of {groups} groups not zeroed and never will be: mounted {option}")
+        }
+        _ => format!(
+            "{left} of {groups} groups not zeroed after {seconds:.1} s; ext4lazyinit {}",
+            if thread_lives() {
+                "is at work"
+            } else {
+                "is not running"
+            }
+        ),
+    };
+    Ok(Settled {
+        holds: Some(left == 0),
+        seconds,
+        groups_left: left,
+        detail,
+    })
+}
+
+fn thread_lives() -> bool {
+    let host = crate::host::Host::default();
+    host.names("proc")
+        .iter()
+        .any(|pid| host.text(format!("proc/{pid}/comm")).as_deref() == Some("ext4lazyinit"))
+}

@@ -1,0 +1,449 @@
+//! The rig of one run: a target, and what is made on it trial by trial.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::clean::{self, Undone};
+use crate::device::block::Disk;
+use crate::device::directory::WorkFolder;
+use crate::device::loop_image::LoopImage;
+use crate::device::{self, Device};
+use crate::filesystem::{self, Filesystem};
+use crate::gate::{Approved, Gate, Reason, Refusal};
+use crate::host::{self, Host};
+use crate::lazy_init::Settled;
+use crate::prepared::{Evidence, Facts, Mounted, Prepared, Timings};
+use crate::undo::{Journal, Step};
+use crate::{Error, Result, mountinfo, reversal};
+
+/// Folder of mount points in the run's folder.
+pub(crate) const MOUNT_FOLDER: &str = "mnt";
+
+/// Where trials run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A fresh sparse image for each trial, in `folder`.
+    LoopImages {
+        /// Where images lie; made when missing.
+        folder: PathBuf,
+    },
+    /// A fresh folder for each trial below an existing directory. No filesystem is made.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A whole disk, formatted for each trial.
+    Block {
+        /// Its node.
+        device: PathBuf,
+        /// Its serial, as the user gave it; none is refused with the serial to give.
+        serial: Option<String>,
+    },
+}
+
+/// What one trial needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Bytes of the image (loop images only).
+    pub image_size: u64,
+    /// Readahead of the device in sectors of 512 bytes; none leaves the kernel's.
+    pub readahead_sectors: Option<u32>,
+    /// Discard the whole device first. A new image is sparse and needs none.
+    pub discard: bool,
+    /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`.
+    pub kind: String,
+    /// Options of mkfs, one argument each.
+    pub mkfs: Vec<String>,
+    /// Mount options.
+    pub mount: Vec<String>,
+}
+
+/// A rig, open for the trials of one run.
+#[derive(Debug)]
+pub struct Rig {
+    target: Target,
+    disk: Option<(Gate, Approved)>,
+    disk_is_ours: bool,
+    journal: Arc<Journal>,
+    host: Host,
+    number: u32,
+    leftovers: Vec<Undone>,
+}
+
+impl Rig {
+    /// Opens a rig whose undo journal lies in `run`, an existing folder. What a killed process of
+    /// the same run left is undone first (see [`Rig::leftovers`]). A disk has to pass the gate.
+    pub fn open(target: Target, run: &Path) -> Result<Rig> {
+        let journal = Journal::open(run)?;
+        let leftovers = clean::clean_locked(&journal)?;
+        let mut rig = Rig {
+            target,
+            disk: None,
+            disk_is_ours: false,
+            journal,
+            host: Host::default(),
+            number: 0,
+            leftovers,
+        };
+        rig.check_target()?;
+        Ok(rig)
+    }
+
+    fn check_target(&mut self) -> Result<()> {
+        match self.target.clone() {
+            Target::LoopImages { folder } => {
+                need_root(&folder, "cannot make loop images there")?;
+                host::make_folder(&folder)
+            }
+            Target::Directory { path } => match fs::metadata(&path) {
+                Ok(meta) if meta.is_dir() => Ok(()),
+                Ok(_) => Err(Error::io(
+                    &path,
+                    "cannot work there",
+                    std::io::ErrorKind::NotADirectory,
+                )),
+                Err(error) => Err(Error::io(&path, "cannot work there", error)),
+            },
+            Target::Block { device, serial } => self.approve(&device, serial.as_deref()),
+        }
+    }
+
+    /// Puts the disk through the gate. A run that was killed left its own filesystem on it; that
+    /// one, known by the UUID in the journal, does not count as somebody's data.
+    fn approve(&mut self, device: &Path, serial: Option<&str>) -> Result<()> {
+        let gate = Gate::default().protecting(self.journal.run());
+        let approved = match gate.examine(device, serial) {
+            Ok(approved) => approved,
+            Err(refusals) if only_content(&refusals) && self.formatted_here(device, serial) => {
+                self.disk_is_ours = true;
+                gate.examine_own(device, serial).map_err(Error::Refused)?
+            }
+            Err(refusals) => return Err(Error::Refused(refusals)),
+        };
+        self.disk = Some((gate, approved));
+        Ok(())
+    }
+
+    fn formatted_here(&self, device: &Path, given: Option<&str>) -> bool {
+        let Ok(file) = fs::File::open(device) else {
+            return false;
+        };
+        let found: Vec<String> = ["ext4", "xfs", "btrfs"]
+            .iter()
+            .filter_map(|kind| filesystem::of_kind(kind).ok()?.superblock(&file).ok())
+            .filter_map(|facts| facts.get("uuid").cloned())
+            .collect();
+        self.journal.left().iter().any(|(_, step)| match step {
+            Step::Formatted { serial, uuid } => {
+                Some(serial.as_str()) == given && found.contains(uuid)
+            }
+            _ => false,
+        })
+    }
+
+    /// What an earlier, killed process of this run had left, now undone.
+    pub fn leftovers(&self) -> &[Undone] {
+        &self.leftovers
+    }
+
+    /// The target in words, for the record.
+    pub fn describe(&self) -> String {
+        match &self.target {
+            Target::LoopImages { folder } => format!("loop images in {}", folder.display()),
+            Target::Directory { path } => format!("directory {}", path.display()),
+            Target::Block { device, serial } => format!(
+                "device {} serial {}",
+                device.display(),
+                serial.as_deref().unwrap_or_default()
+            ),
+        }
+    }
+
+    /// Makes, formats and mounts what one trial needs. Whatever goes wrong, or when `cancelled`
+    /// says so, everything made so far is undone before this returns.
+    pub fn prepare(&mut self, request: &Request, cancelled: &dyn Fn() -> bool) -> Result<Prepared> {
+        if let Target::Directory { path } = self.target.clone() {
+            return self.prepare_directory(&path);
+        }
+        let filesystem = filesystem::of_kind(&request.kind)?;
+        let mut timings = Timings::default();
+        let begun = Instant::now();
+        let device = self.device(request, filesystem, cancelled)?;
+        let node = device.node().map(Path::to_path_buf).unwrap_or_default();
+        let mut warnings = device.warnings().to_vec();
+        if let Some(sectors) = request.readahead_sectors {
+            let seen = device::set_readahead(&node, sectors.into())?;
+            if seen != u64::from(sectors) {
+                warnings.push(format!(
+                    "readahead: asked for {sectors} sectors, the kernel set {seen}"
+                ));
+            }
+        }
+        timings.device = begun.elapsed().as_secs_f64();
+        stop(cancelled, "preparing the device")?;
+
+        let begun = Instant::now();
+        let made = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
+        timings.mkfs = begun.elapsed().as_secs_f64();
+        self.note_formatted(filesystem, &node)?;
+        stop(cancelled, "making the filesystem")?;
+
+        let begun = Instant::now();
+        self.number += 1;
+        let mounted = Mounted::mount(
+            &self.journal,
+            filesystem,
+            &node,
+            self.number,
+            &request.mount,
+        )?;
+        timings.mount = begun.elapsed().as_secs_f64();
+
+        // From here on `prepared` undoes everything, in the right order.
+        let mut prepared = Prepared {
+            work: mounted.point.clone(),
+            mounted: Some(mounted),
+            device,
+            facts: Facts {
+                asked_type: request.kind.clone(),
+                mkfs: made.argv,
+                mkfs_version: made.version,
+                ..Facts::default()
+            },
+            warnings,
+            evidence: Vec::new(),
+            timings,
+        };
+        self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
+        Ok(prepared)
+    }
+
+    fn after_mount(
+        &self,
+        prepared: &mut Prepared,
+        request: &Request,
+        filesystem: &dyn Filesystem,
+        node: &Path,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        prepared.facts.read_back(
+            &self.host,
+            &prepared.work,
+            node,
+            filesystem,
+            &*prepared.device,
+        )?;
+        if let Some(sectors) = request.readahead_sectors {
+            self.own_readahead(prepared, filesystem, sectors)?;
+        }
+        let settled = filesystem.settle(
+            &filesystem::Mounted {
+                node,
+                point: &prepared.work,
+                options: &prepared.facts.options,
+            },
+            cancelled,
+        )?;
+        prepared.timings.wait = settled.seconds;
+        prepared.settled(settled);
+        // The lab drops caches before reads; this makes the first phase begin without dirty pages.
+        let work = fs::File::open(&prepared.work)
+            .map_err(|error| Error::io(&prepared.work, "cannot open the mount", error))?;
+        rustix::fs::syncfs(&work)
+            .map_err(|error| Error::io(&prepared.work, "cannot sync it after mkfs", error))
+    }
+
+    /// btrfs reads ahead by a setting of its own, not its disk's.
+    fn own_readahead(
+        &self,
+        prepared: &mut Prepared,
+        filesystem: &dyn Filesystem,
+        sectors: u32,
+    ) -> Result<()> {
+        let uuid = prepared
+            .facts
+            .superblock
+            .get("uuid")
+            .cloned()
+            .unwrap_or_default();
+        let Some(file) = filesystem.own_readahead(&self.host, &uuid) else {
+            return Ok(());
+        };
+        let kib = (sectors / 2).to_string();
+        fs::write(&file, &kib).map_err(|error| Error::io(&file, "cannot set readahead", error))?;
+        let seen = fs::read_to_string(&file).unwrap_or_default();
+        if seen.trim() != kib {
+            prepared.warnings.push(format!(
+                "readahead: asked for {kib} KiB, {} shows {}",
+                file.display(),
+                seen.trim()
+            ));
+        }
+        let shown = seen.trim().to_string();
+        prepared
+            .facts
+            .device
+            .insert("filesystem_read_ahead_kb".into(), shown);
+        Ok(())
+    }
+
+    fn device(
+        &mut self,
+        request: &Request,
+        filesystem: &dyn Filesystem,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Device>> {
+        if let Some((gate, approved)) = &self.disk {
+            let disk = Disk::take(
+                gate,
+                approved,
+                self.disk_is_ours,
+                request.discard,
+                cancelled,
+            )?;
+            // Its release wipes it; until then what lies on it is ours.
+            self.disk_is_ours = true;
+            return Ok(Box::new(disk));
+        }
+        let needed = filesystem.least_bytes();
+        if request.image_size < needed {
+            return Err(Error::ImageTooSmall {
+                kind: request.kind.clone(),
+                asked: request.image_size,
+                needed,
+            });
+        }
+        let Target::LoopImages { folder } = &self.target else {
+            return Err(Error::UnknownKind {
+                kind: request.kind.clone(),
+            });
+        };
+        let name = format!("fslab-{}-{}.img", std::process::id(), self.number);
+        let image = LoopImage::create(folder, &name, request.image_size, &self.journal)?;
+        Ok(Box::new(image))
+    }
+
+    fn note_formatted(&self, filesystem: &dyn Filesystem, node: &Path) -> Result<()> {
+        let Some((_, approved)) = &self.disk else {
+            return Ok(());
+        };
+        let uuid = fs::File::open(node)
+            .and_then(|file| filesystem.superblock(&file))
+            .map_err(|error| Error::io(node, "cannot read the new superblock", error))?
+            .remove("uuid")
+            .unwrap_or_default();
+        let serial = approved.serial.clone();
+        self.journal.will_make(Step::Formatted { serial, uuid })?;
+        Ok(())
+    }
+
+    fn prepare_directory(&mut self, path: &Path) -> Result<Prepared> {
+        let begun = Instant::now();
+        self.number += 1;
+        let name = format!("fslab-{}-{}", std::process::id(), self.number);
+        let folder = WorkFolder::create(path, &name, &self.journal)?;
+        let mut timings = Timings::default();
+        let work = folder
+            .work_folder()
+            .map(Path::to_path_buf)
+            .unwrap_or_default();
+        let facts = Facts::of_directory(&self.host, &work, &folder)?;
+        timings.device = begun.elapsed().as_secs_f64();
+        let mut warnings = folder.warnings().to_vec();
+        warnings.push(format!(
+            "it lies on {}: the study's filesystems, mkfs and mount options, readahead and discard do not apply",
+            facts.mounted_type
+        ));
+        Ok(Prepared {
+            work,
+            mounted: None,
+            device: Box::new(folder),
+            facts,
+            warnings,
+            evidence: vec![Evidence {
+                name: "lazy_init_finished".into(),
+                holds: None,
+                detail: "not waited for: the filesystem was there before".into(),
+            }],
+            timings,
+        })
+    }
+}
+
+impl Mounted {
+    fn mount(
+        journal: &Arc<Journal>,
+        filesystem: &dyn Filesystem,
+        node: &Path,
+        number: u32,
+        options: &[String],
+    ) -> Result<Mounted> {
+        let point = journal.run().join(MOUNT_FOLDER).join(number.to_string());
+        let mut mounted = Mounted {
+            journal: journal.clone(),
+            point_step: Some(journal.will_make(Step::MountPoint {
+                path: point.clone(),
+            })?),
+            mount_step: None,
+            point: point.clone(),
+        };
+        host::make_folder(&point)?;
+        let step = journal.will_make(Step::Mount {
+            device: node.into(),
+            point: point.clone(),
+        })?;
+        mounted.mount_step = Some(step);
+        filesystem::mount::mount(filesystem.kind(), node, &point, options)?;
+        Ok(mounted)
+    }
+}
+
+impl Prepared {
+    fn settled(&mut self, settled: Settled) {
+        if settled.holds == Some(false) {
+            self.warnings
+                .push(format!("lazy initialisation: {}", settled.detail));
+        }
+        self.evidence.push(Evidence {
+            name: "lazy_init_finished".into(),
+            holds: settled.holds,
+            detail: settled.detail,
+        });
+    }
+}
+
+fn need_root(thing: &Path, what: &str) -> Result<()> {
+    if host::is_root() {
+        return Ok(());
+    }
+    Err(Error::io(thing, what, std::io::ErrorKind::PermissionDenied))
+}
+
+fn stop(cancelled: &dyn Fn() -> bool, doing: &str) -> Result<()> {
+    if cancelled() {
+        return Err(Error::Interrupted {
+            doing: doing.into(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether nothing but the disk's content stands against it.
+fn only_content(refusals: &[Refusal]) -> bool {
+    refusals
+        .iter()
+        .all(|refusal| matches!(refusal.reason, Reason::Signature { .. }))
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // The folder of mount points is ours and empty once every trial is over.
+        let folder = self.journal.run().join(MOUNT_FOLDER);
+        let mounts = mountinfo::own().unwrap_or_default();
+        if !mounts.iter().any(|mount| mount.point.starts_with(&folder)) {
+            let _ = reversal::remove_mount_point(&folder);
+        }
+    }
+}

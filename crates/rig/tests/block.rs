@@ -1,0 +1,153 @@
+//! A whole disk, played by a loop device that the rig did not make.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod common;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{root, traces};
+use rig::{Class, Request, Rig, Target};
+
+struct Disk {
+    node: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("whole.img");
+        File::create(&image).unwrap().set_len(512 << 20).unwrap();
+        let output = Command::new("/usr/sbin/losetup")
+            .args(["--find", "--show"])
+            .arg(&image)
+            .output()
+            .unwrap();
+        let node = String::from_utf8(output.stdout).unwrap().trim().into();
+        Disk {
+            node,
+            _folder: folder,
+        }
+    }
+
+    fn target(&self, serial: &str) -> Target {
+        Target::Block {
+            device: self.node.clone(),
+            serial: Some(serial.into()),
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("/usr/sbin/losetup")
+            .arg("-d")
+            .arg(&self.node)
+            .status();
+    }
+}
+
+fn request(kind: &str) -> Request {
+    Request {
+        kind: kind.into(),
+        discard: true,
+        ..Request::default()
+    }
+}
+
+#[test]
+fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
+    let Some(_alone) = root() else { return };
+    let disk = Disk::new();
+    let run = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+    for kind in ["ext4", "xfs", "btrfs", "ext2"] {
+        let prepared = rig.prepare(&request(kind), &|| false).unwrap();
+        assert_eq!(prepared.facts().mounted_type, kind);
+        assert_eq!(prepared.device_node(), Some(disk.node.as_path()));
+        assert_eq!(prepared.facts().device["serial"], "loop:whole.img");
+        std::fs::write(prepared.mount_point().join("file"), "text").unwrap();
+        prepared.finish().unwrap();
+    }
+    drop(rig);
+    assert_eq!(traces(run.path()), Vec::<String>::new());
+    rig::gate::examine(&disk.node, Some("loop:whole.img")).unwrap();
+}
+
+#[test]
+fn a_wrong_serial_and_a_signed_disk_are_refused_and_untouched_needs_root() {
+    let Some(_alone) = root() else { return };
+    let disk = Disk::new();
+    let run = tempfile::tempdir().unwrap();
+    let error = Rig::open(disk.target("WD-1"), run.path()).unwrap_err();
+    assert_eq!(error.class(), Class::Safety);
+    let status = Command::new("/usr/sbin/mkfs.ext4")
+        .args(["-Fq", "-L", "precious"])
+        .arg(&disk.node)
+        .status();
+    assert!(status.unwrap().success());
+    let error = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap_err();
+    assert!(error.to_string().contains("ext2/3/4"), "{error}");
+    let file = File::open(&disk.node).unwrap();
+    let facts = rig::filesystem::of_kind("ext4")
+        .unwrap()
+        .superblock(&file)
+        .unwrap();
+    assert_eq!(facts["label"], "precious");
+}
+
+#[test]
+fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root() {
+    let Some(_alone) = root() else { return };
+    let disk = Disk::new();
+    let run = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+    let prepared = rig.prepare(&request("xfs"), &|| false).unwrap();
+    // As after a kill -9: nothing is undone, the lock is gone with its file.
+    std::mem::forget(prepared);
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::copy(
+        run.path().join("undo.jsonl"),
+        copy.path().join("undo.jsonl"),
+    )
+    .unwrap();
+    unmount_below(run.path());
+
+    // The copied journal names no mount of its own folder, so only the disk's state counts.
+    let mut again = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap();
+    again
+        .prepare(&request("ext4"), &|| false)
+        .unwrap()
+        .finish()
+        .unwrap();
+    drop(again);
+
+    let status = Command::new("/usr/sbin/mkfs.xfs")
+        .args(["-fq"])
+        .arg(&disk.node)
+        .status();
+    assert!(status.unwrap().success());
+    let error = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap_err();
+    assert_eq!(
+        error.class(),
+        Class::Safety,
+        "a new UUID is somebody else's data"
+    );
+}
+
+fn unmount_below(run: &Path) {
+    for mount in rig::mountinfo::own().unwrap() {
+        if mount.point.starts_with(run.canonicalize().unwrap()) {
+            assert!(
+                Command::new("umount")
+                    .arg(mount.point)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+    }
+}
