@@ -26,6 +26,7 @@
 //! Phases overlap in time: the random operations of all kinds follow each other in the order of the
 //! sequence. A phase is started before its first operation and finished after its last.
 
+pub mod dataset;
 pub mod pydict;
 pub mod random;
 pub mod sequence;
