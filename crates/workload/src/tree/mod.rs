@@ -26,7 +26,21 @@
 //! Phases overlap in time: the random operations of all kinds follow each other in the order of the
 //! sequence. A phase is started before its first operation and finished after its last.
 
+mod books;
 pub mod dataset;
+mod native;
+mod options;
+mod pulse;
 pub mod pydict;
 pub mod random;
+mod run;
 pub mod sequence;
+mod text;
+mod worker;
+
+pub use options::Options;
+pub use run::run;
+pub use text::compilebench_text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,512 @@
+//! The system calls of the operations.
+//!
+//! Paths are resolved from the working directory's descriptor (`kernel-5/drivers/net/tg3.c`): the
+//! walk through a tree's directories, which is part of what compilebench measures, is the same as
+//! the original's; the components above the working directory, which belong to no filesystem under
+//! test, are not walked. Nothing is allocated inside the loops: a name is copied behind its tree's
+//! into one buffer, directories are listed into one stack, and the data are two buffers.
+//!
+//! In compat the calls are those of the original under CPython 2, which its users ran: `os.walk`
+//! of that version looks up every name (`stat`) to tell directories from files, and every directory
+//! once more (`lstat`), which on a cold disk is an order of its own for reading inodes. Its stdio
+//! splits the last partial block of a file into a write of its own; here a buffer is one write.
+
+use std::ffi::{CStr, OsStr};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::dataset::{FileSet, TOP};
+use super::pulse::Pulse;
+use crate::Error;
+use crate::error::is_no_space;
+
+/// What an operation did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Tally {
+    /// Bytes as the original counts them.
+    pub(super) counted: u64,
+    /// Bytes written.
+    pub(super) written: u64,
+    /// Bytes read.
+    pub(super) read: u64,
+    /// Files touched; for a stat, directories too.
+    pub(super) files: u64,
+    /// Writes that were short and continued.
+    pub(super) short: u64,
+}
+
+/// How a set is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Writing {
+    /// Unlink each file first.
+    pub(super) unlink: bool,
+    /// Read each file to its end and truncate it first.
+    pub(super) rewrite: bool,
+}
+
+/// What a walk does with what it meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Visit {
+    /// Read files, top-down.
+    Read,
+    /// Look up files and directories, bottom-up.
+    Stat,
+    /// Remove them, bottom-up.
+    Delete,
+    /// Note the paths of files, top-down.
+    Note,
+}
+
+/// A directory entry on the stack of a walk.
+#[derive(Clone, Copy)]
+struct Name {
+    at: usize,
+    len: usize,
+    dir: bool,
+}
+
+/// The thread that does everything.
+pub(super) struct Worker<'a> {
+    root: PathBuf,
+    dir: OwnedFd,
+    compat: bool,
+    pulse: &'a Pulse<'a>,
+    phase: &'static str,
+    asked: u64,
+    tally: Tally,
+    data: Vec<u8>,
+    input: Vec<u8>,
+    /// The path in work, without a NUL.
+    path: Vec<u8>,
+    /// Directories of the set in work that were made in this operation.
+    seen: Vec<bool>,
+    names: Vec<Name>,
+    letters: Vec<u8>,
+    listing: Vec<MaybeUninit<u8>>,
+    noted: Vec<Vec<u8>>,
+}
+
+impl<'a> Worker<'a> {
+    /// Opens the working directory.
+    pub(super) fn new(
+        root: &Path,
+        buffer: usize,
+        compat: bool,
+        pulse: &'a Pulse<'a>,
+    ) -> Result<Self, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(CWD, root, flags, Mode::empty())
+            .map_err(|e| Error::io("open working directory", root)(e.into()))?;
+        Ok(Worker {
+            root: root.to_owned(),
+            dir,
+            compat,
+            pulse,
+            phase: "",
+            asked: 0,
+            tally: Tally::default(),
+            data: vec![b'a'; buffer],
+            input: vec![0; buffer],
+            path: Vec::with_capacity(4096),
+            seen: Vec::new(),
+            names: Vec::with_capacity(1024),
+            letters: Vec::with_capacity(16 * 1024),
+            listing: vec![MaybeUninit::uninit(); 32 * 1024],
+            noted: Vec::new(),
+        })
+    }
+
+    /// An operation of `phase` begins that will write `asked` bytes.
+    pub(super) fn begin(&mut self, phase: &'static str, asked: u64) {
+        (self.phase, self.asked) = (phase, asked);
+        self.tally = Tally::default();
+        self.pulse.begin(phase, asked);
+    }
+
+    /// Waits until everything is on the device.
+    pub(super) fn sync(&mut self) -> Result<(), Error> {
+        self.path.clear();
+        rustix::fs::syncfs(&self.dir).map_err(|e| self.failed("sync", e))
+    }
+
+    /// create, patch, compile: every file of `set` into `tree`, which is made when missing.
+    pub(super) fn write_set(
+        &mut self,
+        set: &FileSet,
+        tree: &str,
+        how: Writing,
+    ) -> Result<Tally, Error> {
+        let top = self.enter(tree);
+        self.make_dir(top - 1)?;
+        self.seen.clear();
+        self.seen.resize(set.dirs().len(), false);
+        for file in set.files() {
+            self.pulse.check()?;
+            self.path.truncate(top);
+            self.path.extend_from_slice(set.path(file));
+            if file.dir != TOP && !self.seen[file.dir as usize] {
+                self.make_dirs(set, top, file.dir)?;
+            }
+            self.write_file(file.size, how)?;
+            self.tally.files += 1;
+            self.tally.counted += file.size;
+            self.pulse.add(file.size);
+        }
+        Ok(self.tally)
+    }
+
+    /// clean: unlinks every file of `set`.
+    pub(super) fn clean(&mut self, set: &FileSet, tree: &str) -> Result<Tally, Error> {
+        let top = self.enter(tree);
+        for file in set.files() {
+            self.pulse.check()?;
+            self.path.truncate(top);
+            self.path.extend_from_slice(set.path(file));
+            let done = self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()));
+            done.map_err(|e| self.failed("unlink", e))?;
+            self.tally.files += 1;
+            self.tally.counted += file.size;
+            self.pulse.add(file.size);
+        }
+        Ok(self.tally)
+    }
+
+    /// delete: everything in `tree`, bottom-up; its top directory stays.
+    pub(super) fn delete(&mut self, tree: &str) -> Result<Tally, Error> {
+        self.walk_tree(tree, Visit::Delete)
+    }
+
+    /// read: every file of `tree`, top-down in the order of the directories.
+    pub(super) fn read(&mut self, tree: &str) -> Result<Tally, Error> {
+        self.walk_tree(tree, Visit::Read)?;
+        self.tally.counted = self.tally.read;
+        Ok(self.tally)
+    }
+
+    /// stat: every file and directory of `tree`, bottom-up.
+    pub(super) fn stat(&mut self, tree: &str) -> Result<Tally, Error> {
+        self.walk_tree(tree, Visit::Stat)
+    }
+
+    /// The paths of all files of `tree`, top-down in the order of its directories.
+    pub(super) fn note(&mut self, tree: &str) -> Result<Vec<Vec<u8>>, Error> {
+        self.walk_tree(tree, Visit::Note)?;
+        Ok(std::mem::take(&mut self.noted))
+    }
+
+    /// Removes a tree's empty top directory.
+    pub(super) fn remove_top(&mut self, tree: &str) -> Result<(), Error> {
+        let top = self.enter(tree);
+        self.path.truncate(top - 1);
+        self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::REMOVEDIR))
+            .map_err(|e| self.failed("remove directory", e))
+    }
+
+    /// Begins a path with a tree's name and a slash; returns its length.
+    fn enter(&mut self, tree: &str) -> usize {
+        self.path.clear();
+        self.path.extend_from_slice(tree.as_bytes());
+        self.path.push(b'/');
+        self.path.len()
+    }
+
+    /// A system call on the path in work.
+    fn call<T>(
+        &mut self,
+        call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        self.path.push(0);
+        // Names hold no NUL, so the one just pushed is the first.
+        let done = match CStr::from_bytes_until_nul(&self.path) {
+            Ok(path) => call(&self.dir, path),
+            Err(_) => Err(Errno::INVAL),
+        };
+        self.path.pop();
+        done
+    }
+
+    /// The same on the first `len` bytes of it.
+    fn call_on<T>(
+        &mut self,
+        len: usize,
+        call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let Some(&after) = self.path.get(len) else {
+            return self.call(call);
+        };
+        self.path[len] = 0;
+        let done = match CStr::from_bytes_until_nul(&self.path) {
+            Ok(path) => call(&self.dir, path),
+            Err(_) => Err(Errno::INVAL),
+        };
+        self.path[len] = after;
+        done
+    }
+
+    /// mkdir of the first `len` bytes; one that is there is as good.
+    fn make_dir(&mut self, len: usize) -> Result<(), Error> {
+        let mode = Mode::from_raw_mode(0o777);
+        match self.call_on(len, |dir, path| rustix::fs::mkdirat(dir, path, mode)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(e) => Err(self.failed("make the directory of", e)),
+        }
+    }
+
+    /// `os.makedirs`: looks for the directory above, makes it when missing, then makes this one.
+    /// All of them then count as seen.
+    fn make_dirs(&mut self, set: &FileSet, top: usize, dir: u32) -> Result<(), Error> {
+        let parent = set.dirs()[dir as usize].parent;
+        let above = match parent {
+            TOP => top - 1,
+            parent => top + usize::from(set.dirs()[parent as usize].len),
+        };
+        let there = self.call_on(above, |dir, path| {
+            rustix::fs::statat(dir, path, AtFlags::empty()).map(drop)
+        });
+        if there == Err(Errno::NOENT) && parent != TOP {
+            self.make_dirs(set, top, parent)?;
+        }
+        self.make_dir(top + usize::from(set.dirs()[dir as usize].len))?;
+        let mut seen = dir;
+        while seen != TOP && !std::mem::replace(&mut self.seen[seen as usize], true) {
+            seen = set.dirs()[seen as usize].parent;
+        }
+        Ok(())
+    }
+
+    fn write_file(&mut self, size: u64, how: Writing) -> Result<(), Error> {
+        if how.unlink {
+            // The original ignores what is not there: a delta has new files.
+            let done = self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()));
+            match done {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(self.failed("unlink", e)),
+            }
+        }
+        let mut flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        if self.compat {
+            flags |= OFlags::APPEND;
+        } else if !how.rewrite {
+            flags |= OFlags::TRUNC;
+        }
+        let mode = Mode::from_raw_mode(0o666);
+        let file = self
+            .call(|dir, path| rustix::fs::openat(dir, path, flags, mode))
+            .map_err(|e| self.failed("open", e))?;
+        if how.rewrite {
+            self.drain(&file)?;
+            rustix::fs::ftruncate(&file, 0).map_err(|e| self.failed("truncate", e))?;
+            rustix::fs::seek(&file, SeekFrom::Start(0)).map_err(|e| self.failed("seek in", e))?;
+        }
+        let mut left = size;
+        while left > 0 {
+            let piece = left.min(self.data.len() as u64) as usize;
+            let got = retry_on_intr(|| rustix::io::write(&file, &self.data[..piece]))
+                .map_err(|e| self.failed("write", e))?;
+            if got == 0 {
+                return Err(self.failed("write", Errno::NOSPC));
+            }
+            self.tally.short += u64::from(got < piece);
+            self.tally.written += got as u64;
+            left -= got as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end, a buffer at a time, as the original: until a read returns nothing.
+    fn drain(&mut self, file: &OwnedFd) -> Result<u64, Error> {
+        let mut read = 0;
+        loop {
+            let got = retry_on_intr(|| rustix::io::read(file, &mut self.input[..]))
+                .map_err(|e| self.failed("read", e))?;
+            if got == 0 {
+                self.tally.read += read;
+                return Ok(read);
+            }
+            read += got as u64;
+        }
+    }
+
+    fn walk_tree(&mut self, tree: &str, visit: Visit) -> Result<Tally, Error> {
+        let top = self.enter(tree);
+        self.path.truncate(top - 1);
+        self.names.clear();
+        self.letters.clear();
+        self.walk(top, visit)?;
+        Ok(self.tally)
+    }
+
+    /// `os.walk` from the path in work. `top` is where paths inside the tree begin.
+    fn walk(&mut self, top: usize, visit: Visit) -> Result<(), Error> {
+        let (names, letters) = (self.names.len(), self.letters.len());
+        let here = self.path.len();
+        self.list()?;
+        let range = names..self.names.len();
+        let topdown = matches!(visit, Visit::Read | Visit::Note);
+        if topdown {
+            self.files_of(range.clone(), top, visit)?;
+        }
+        for i in range.clone() {
+            if self.names[i].dir {
+                self.enter_name(self.names[i]);
+                self.walk_into(top, visit)?;
+                self.path.truncate(here);
+            }
+        }
+        if !topdown {
+            self.files_of(range.clone(), top, visit)?;
+            for i in range {
+                if self.names[i].dir {
+                    self.enter_name(self.names[i]);
+                    self.visit_dir(visit)?;
+                    self.path.truncate(here);
+                }
+            }
+        }
+        self.names.truncate(names);
+        self.letters.truncate(letters);
+        Ok(())
+    }
+
+    /// A directory inside a walk, which Python 2 asks first whether it is a link.
+    fn walk_into(&mut self, top: usize, visit: Visit) -> Result<(), Error> {
+        if self.compat {
+            self.call(|dir, path| {
+                rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW).map(drop)
+            })
+            .map_err(|e| self.failed("stat", e))?;
+        }
+        self.walk(top, visit)
+    }
+
+    fn files_of(
+        &mut self,
+        range: std::ops::Range<usize>,
+        top: usize,
+        visit: Visit,
+    ) -> Result<(), Error> {
+        let here = self.path.len();
+        for i in range {
+            if !self.names[i].dir {
+                self.pulse.check()?;
+                self.enter_name(self.names[i]);
+                self.visit_file(top, visit)?;
+                self.path.truncate(here);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_name(&mut self, name: Name) {
+        self.path.push(b'/');
+        self.path
+            .extend_from_slice(&self.letters[name.at..name.at + name.len]);
+    }
+
+    fn visit_file(&mut self, top: usize, visit: Visit) -> Result<(), Error> {
+        self.tally.files += 1;
+        match visit {
+            Visit::Note => self.noted.push(self.path[top..].to_vec()),
+            Visit::Read => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                let file = self
+                    .call(|dir, path| rustix::fs::openat(dir, path, flags, Mode::empty()))
+                    .map_err(|e| self.failed("open", e))?;
+                let read = self.drain(&file)?;
+                self.pulse.add(read);
+            }
+            Visit::Stat => self.look()?,
+            Visit::Delete => {
+                self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()))
+                    .map_err(|e| self.failed("unlink", e))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_dir(&mut self, visit: Visit) -> Result<(), Error> {
+        if visit == Visit::Stat {
+            self.tally.files += 1;
+            return self.look();
+        }
+        self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::REMOVEDIR))
+            .map_err(|e| self.failed("remove directory", e))
+    }
+
+    fn look(&mut self) -> Result<(), Error> {
+        self.call(|dir, path| rustix::fs::statat(dir, path, AtFlags::empty()).map(drop))
+            .map_err(|e| self.failed("stat", e))
+    }
+
+    /// `os.listdir` of the path in work onto the stack, then what tells directories from files.
+    fn list(&mut self) -> Result<(), Error> {
+        let first = self.names.len();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = self
+            .call(|dir, path| rustix::fs::openat(dir, path, flags, Mode::empty()))
+            .map_err(|e| self.failed("open directory", e))?;
+        let mut listed = Ok(());
+        let mut entries = RawDir::new(&fd, &mut self.listing);
+        let mut unknown = self.compat;
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(e) => {
+                    listed = Err(e);
+                    break;
+                }
+            };
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            unknown |= entry.file_type() == FileType::Unknown;
+            self.names.push(Name {
+                at: self.letters.len(),
+                len: name.len(),
+                dir: entry.file_type() == FileType::Directory,
+            });
+            self.letters.extend_from_slice(name);
+        }
+        listed.map_err(|e| self.failed("list directory", e))?;
+        drop(fd);
+        if unknown {
+            self.tell_apart(first)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn tell_apart(&mut self, first: usize) -> Result<(), Error> {
+        let here = self.path.len();
+        for i in first..self.names.len() {
+            self.enter_name(self.names[i]);
+            let stat = self
+                .call(|dir, path| rustix::fs::statat(dir, path, AtFlags::empty()))
+                .map_err(|e| self.failed("stat", e))?;
+            self.names[i].dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            self.path.truncate(here);
+        }
+        Ok(())
+    }
+
+    /// The error of a call on the path in work.
+    fn failed(&self, what: &'static str, errno: Errno) -> Error {
+        let path = self.root.join(OsStr::from_bytes(&self.path));
+        let source = std::io::Error::from(errno);
+        if is_no_space(&source) {
+            return Error::NoSpace {
+                phase: self.phase.to_owned(),
+                path,
+                written: self.tally.written,
+                asked: self.asked,
+            };
+        }
+        Error::Io { what, path, source }
+    }
+}
