@@ -2,9 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::OFlags;
 
 use crate::run::output;
 
@@ -47,6 +50,7 @@ impl Image {
     /// Makes a filesystem (`ext4` or `xfs`) and mounts it.
     pub fn fresh(&self, filesystem: &str) -> Result<Mounted> {
         let device = self.device.as_str();
+        self.wait_until_free()?;
         match filesystem {
             "ext4" => output(
                 "mkfs.ext4",
@@ -70,6 +74,28 @@ impl Image {
         Ok(Mounted { point })
     }
 }
+
+impl Image {
+    /// A mount namespace that was made while the last filesystem was mounted keeps its device
+    /// busy after our umount, until the kernel has taken it down.
+    fn wait_until_free(&self) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            let exclusive = OpenOptions::new()
+                .read(true)
+                .custom_flags(OFlags::EXCL.bits() as i32)
+                .open(&self.device);
+            match exclusive {
+                Ok(_) => return Ok(()),
+                Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 600),
+                Err(error) => bail!("{} stays busy after umount: {error}", self.device),
+            }
+        }
+    }
+}
+
+/// How long another namespace may hold on to an unmounted filesystem.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Drop for Image {
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
 //! Running programs, and stopping when asked to.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,9 +21,14 @@ impl Stop {
         Ok(stop)
     }
 
+    /// Whether a signal has come.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// An error once a signal has come.
     pub fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) {
+        if self.is_set() {
             bail!("interrupted");
         }
         Ok(())
@@ -32,7 +37,26 @@ impl Stop {
 
 impl Observer for Stop {
     fn cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_set()
+    }
+}
+
+/// Ends a bench: prints whether all targets were met (exit code 0), some missed (3), or why it
+/// could not be measured (1).
+pub fn verdict(name: &str, met: Result<bool>) -> ExitCode {
+    match met {
+        Ok(true) => {
+            println!("all targets met");
+            ExitCode::SUCCESS
+        }
+        Ok(false) => {
+            println!("some targets MISSED");
+            ExitCode::from(3)
+        }
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

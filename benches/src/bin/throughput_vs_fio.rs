@@ -14,6 +14,7 @@
 //! buffers; fio's files laid out by its own initial write.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -63,7 +64,12 @@ struct Bench {
     stop: Stop,
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    benches::run::verdict("throughput_vs_fio", bench())
+}
+
+/// Whether all targets were met.
+fn bench() -> Result<bool> {
     let mut arguments = Arguments::parse();
     if arguments.quick {
         (arguments.pairs, arguments.size) = (arguments.pairs.min(3), arguments.size.min(128));
@@ -76,16 +82,7 @@ fn main() -> Result<()> {
         arguments,
         stop: Stop::on_signals()?,
     };
-    let met = bench.run()?;
-    println!(
-        "{}",
-        if met {
-            "all targets met"
-        } else {
-            "some targets MISSED"
-        }
-    );
-    Ok(())
+    bench.run()
 }
 
 impl Bench {
