@@ -1,4 +1,22 @@
 //! Native workloads and the engines that carry their I/O.
+//!
+//! The studies of 2009 ran iozone and compilebench; here both are rewritten, [`throughput`] and
+//! [`tree`], with their numbers exactly as the originals compute them and two clocks more. The
+//! programs themselves were not wrapped, for three reasons. Their clocks stop before the data are
+//! on the device, or stop after half of it, and their output does not say which; a wrapper cannot
+//! repair that. Their state (leftover files, warm caches, a generator shared between threads) is
+//! an accident of how they were started, while here it is a parameter and is recorded as evidence.
+//! And they ask for tools of their time: compilebench needs Python 2.
+//!
+//! What every workload keeps to:
+//! * Preparation never shares a clock with what is measured: files are open, buffers touched and
+//!   orders drawn before the first timestamp ([`clock`], CLOCK_MONOTONIC).
+//! * Three rates ([`Clocks`]): (a) as the original computes it, (b) to the end of an fsync of
+//!   every file, (c) to the end of [`mod@syncfs`] on the target.
+//! * The load generator costs next to nothing: the null [`engine`] shows how much.
+//! * A workload knows nothing of studies, devices or terminals. It takes plain options, tells an
+//!   [`Observer`], asks it to drop caches, and stops soon after it says so. It never prints.
+//! * It leaves no file behind, whatever happens, unless told to.
 
 pub mod buffer;
 pub mod clock;

@@ -4,16 +4,19 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::OFlags;
 
 use super::options::{FileState, Options, Test, bad};
 use crate::{Error, Evidence, residency::Residency};
 
-/// The files of a run. Those it made (or found: iozone unlinks these too) are removed when it is
-/// dropped, whatever happened, unless they are to be kept.
+/// The files of a run. Once it has begun to write them they are removed when this is dropped,
+/// whatever happened, unless they are to be kept. A run that only reads, or that is refused before
+/// it writes, leaves what it found (iozone unlinks that too).
 pub(super) struct Files {
     paths: Vec<PathBuf>,
+    written: AtomicBool,
     keep: bool,
     state: FileState,
     direct: bool,
@@ -31,6 +34,7 @@ impl Files {
             } else {
                 Vec::new()
             },
+            written: AtomicBool::new(false),
             keep: options.keep,
             state: options.file_state,
             direct: options.direct,
@@ -90,6 +94,7 @@ impl Files {
 
     /// Brings the files into the state the initial write is to find, and says what it found.
     pub(super) fn prepare(&self) -> Result<Evidence, Error> {
+        self.written.store(true, Ordering::Relaxed);
         let mut found = 0;
         for path in &self.paths {
             match std::fs::symlink_metadata(path) {
@@ -180,9 +185,9 @@ impl Files {
         Ok(sum)
     }
 
-    /// Removes the files unless they are to be kept.
+    /// Removes the files that were written, unless they are to be kept.
     pub(super) fn remove(&mut self) -> Result<(), Error> {
-        if self.keep {
+        if self.keep || !self.written.load(Ordering::Relaxed) {
             return Ok(());
         }
         let mut first = Ok(());

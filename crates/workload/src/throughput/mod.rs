@@ -48,8 +48,10 @@ use child::Maker;
 use files::Files;
 use parent::Phase;
 
-/// Runs the tests that `options` names. Files are removed at the end, also of a failed run,
-/// unless `keep`.
+/// Runs the tests that `options` names, and tells `observer` on the way.
+///
+/// Files the run has written are removed at the end, also after an error or an interrupt, unless
+/// `keep`. A full target is [`Error::NoSpace`] with the file and the bytes it had got.
 pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
     let (kind, depth, record) = (options.engine, options.queue_depth, options.record as usize);
     run_with(options, observer, &|_, buffer| {
