@@ -1,1 +1,83 @@
-fn main() {}
+//! The `fslab` program: arguments become one library call, and what it returns is printed.
+//!
+//! No logic lives here. stdout is data, stderr is for people, and every ending is one of the
+//! documented exit codes (docs/exit-codes.md).
+
+mod cli;
+mod commands;
+mod exit;
+mod out;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{BenchCommand, Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(tracing_subscriber::EnvFilter::from_env("FSLAB_LOG"))
+        .without_time()
+        .init();
+    match dispatch(cli.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("fslab: {}", one_line(&error));
+            ExitCode::from(commands::exit_code(&error))
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<u8> {
+    match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::Resume(args) => commands::resume::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Show(args) => commands::show::run(&args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Clean(args) => commands::clean::run(&args),
+        Command::Bench(BenchCommand::Throughput(args)) => commands::bench::throughput(&args),
+        Command::Bench(BenchCommand::Tree(args)) => commands::bench::tree(&args),
+        Command::Context(args) => commands::context::run(&args),
+    }
+}
+
+/// clap's own text: help and version to stdout, the rest to stderr with the usage code.
+fn usage(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() {
+        exit::USAGE
+    } else {
+        exit::OK
+    };
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        let first = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        eprintln!("fslab: {first}; `fslab --help` and `fslab COMMAND --help` list what there is");
+        return ExitCode::from(code);
+    }
+    match out::print(&error.render().to_string()) {
+        Ok(()) => ExitCode::from(code),
+        Err(_) => ExitCode::from(exit::CLOSED_PIPE),
+    }
+}
+
+/// An error and its causes in one line.
+fn one_line(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    text.split('\n')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

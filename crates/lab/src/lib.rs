@@ -1,1 +1,40 @@
-//! To be written.
+//! The lab runs a study: it takes a plan, prepares the rig, puts the workload on it under the eyes
+//! of the probes, and writes everything into the record.
+//!
+//! This is the only crate that knows both wings. The experiment (study, stats, record, report) is
+//! pure and could run anywhere; the live system (rig, workload, probe) knows nothing of plans. The
+//! lab translates ([`convert`]), so neither wing has to know the other's words.
+//!
+//! Two rules shape it. What is timed never shares its clock with preparation: the rig times mkfs
+//! and mount, a workload times its phases, and the lab only keeps a ledger of who spent what, in
+//! which its own time is the remainder. And the log comes first: an event is written and flushed
+//! before anyone sees it, so a kill at any moment loses no finished trial.
+//!
+//! Rejected: a worker process per trial, to be safe from a crash of the workload. The workloads are
+//! ours and return errors; what a process would protect from, a kill, `fslab clean` undoes anyway.
+//! [`Executor`] keeps the seam, since guests and remote ranks will need it.
+
+pub mod bench;
+pub mod bench_text;
+pub mod clean;
+pub mod convert;
+pub mod error;
+pub mod executor;
+pub mod interrupt;
+pub mod local;
+mod observer;
+pub mod planning;
+pub mod preflight;
+pub mod session;
+pub mod target;
+mod telemetry;
+pub mod watch;
+
+pub use clean::clean;
+pub use error::{Class, Error};
+pub use executor::{Executor, Failure};
+pub use interrupt::Interrupt;
+pub use planning::plan;
+pub use session::{Ending, Finished, Request, resume, start};
+pub use target::Target;
+pub use watch::{Nobody, Watcher};

@@ -1,0 +1,365 @@
+//! The command line, as clap sees it. Values stay as typed here; the libraries judge them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use study::Bytes;
+
+/// A filesystem laboratory for Linux.
+///
+/// Runs whole experiments on real filesystems and prints tables fit for a mailing list, with the
+/// confidence, the context and the evidence.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fslab",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a study: format, mount, load, measure, report
+    Run(RunArgs),
+    /// Print what a run would do, and touch nothing
+    Plan(PlanArgs),
+    /// Go on with a run that was interrupted or killed
+    Resume(ResumeArgs),
+    /// List the runs below a folder
+    List(ListArgs),
+    /// Show a run: its trials, failures, evidence and where the time went
+    Show(ShowArgs),
+    /// Print the report of a run
+    Report(ReportArgs),
+    /// Undo what a killed run left mounted or attached
+    Clean(CleanArgs),
+    /// Run one workload alone in a directory
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Print the context record of this machine
+    Context(ContextArgs),
+}
+
+/// What can be changed of a study without editing it.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// A built-in study's name, or a study file
+    pub(crate) study: String,
+    /// Profile: quick, standard or paper [default: standard, where the study has it]
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+    /// Set a value, as in run.blocks=3 or iozone.size=64m (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Keep only some levels of a factor, as in filesystem=ext4,xfs (repeatable)
+    #[arg(long, value_name = "FACTOR=LEVEL[,LEVEL]")]
+    pub(crate) filter: Vec<String>,
+    /// Number of blocks: how often each cell runs
+    #[arg(long, value_name = "N")]
+    pub(crate) blocks: Option<u32>,
+    /// Seed of the order
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Order of the trials
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<OrderArg>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Randomised complete blocks
+    Blocked,
+    /// All repetitions of a cell together, as the originals ran
+    Sequential,
+}
+
+/// Where the trials take place. Without any of these: loop images in the run's folder.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// Use this existing directory; nothing is made or mounted
+    #[arg(long, value_name = "DIR", conflicts_with = "device")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Use this whole disk; everything on it is lost
+    #[arg(long, value_name = "DEV", requires = "destroy")]
+    pub(crate) device: Option<PathBuf>,
+    /// The serial of the disk to destroy
+    #[arg(long, value_name = "SERIAL", requires = "device")]
+    pub(crate) destroy: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// The run's folder, made new [default: fslab-runs/STUDY-DATE-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// What stdout gets: the text report, the JSON report, or each event as it happens
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: LiveFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LiveFormat {
+    /// The report as text, when the run is whole
+    Text,
+    /// The report as one JSON document, when the run is whole
+    Json,
+    /// The events as JSON Lines, while they happen
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentFormat {
+    /// For people, 78 columns
+    Text,
+    /// One document
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The run's folder
+    pub(crate) run: PathBuf,
+    /// What stdout gets
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: LiveFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// The folder to look in
+    #[arg(default_value = "fslab-runs")]
+    pub(crate) dir: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run's folder
+    pub(crate) run: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run's folder
+    pub(crate) run: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Factor (or "phase") whose levels are the rows
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) row: Vec<String>,
+    /// Factor (or "phase") whose levels are the columns
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) col: Vec<String>,
+    /// Only the tables whose title contains this
+    #[arg(long, value_name = "TITLE")]
+    pub(crate) table: Option<String>,
+    /// Keep only some levels of a factor (repeatable)
+    #[arg(long, value_name = "FACTOR=LEVEL[,LEVEL]")]
+    pub(crate) filter: Vec<String>,
+    /// Metric of a pivot (with --row or --col), as in docs/metrics.md
+    #[arg(long)]
+    pub(crate) metric: Option<String>,
+    /// Clock of a pivot: original, fsync or syncfs
+    #[arg(long, value_enum)]
+    pub(crate) clock: Option<ClockArg>,
+    /// Width of text tables; 0: as wide as they are
+    #[arg(long, default_value_t = 78)]
+    pub(crate) width: usize,
+    /// Column that the others are compared with [default: the first]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) base: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ClockArg {
+    /// (a) as the original computes it
+    Original,
+    /// (b) to the end of an fsync of every file
+    Fsync,
+    /// (c) to the end of syncfs
+    Syncfs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Tables for a mail, 78 columns
+    Text,
+    /// One self-contained page
+    Html,
+    /// One document
+    Json,
+    /// One row a sample
+    Csv,
+    /// Tables for a wiki or an issue
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// A run's folder, or a folder of runs
+    #[arg(default_value = "fslab-runs")]
+    pub(crate) dir: PathBuf,
+    /// Say what would be undone
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContextArgs {
+    /// Describe the filesystem of this directory, too
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// iozone -t: write, rewrite, read, re-read, random read, random write
+    Throughput(ThroughputArgs),
+    /// compilebench: create, patch, compile, clean, read, stat and delete kernel trees
+    Tree(TreeArgs),
+}
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub(crate) struct ThroughputArgs {
+    /// Directory on the filesystem under test
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Children (iozone -t)
+    #[arg(short = 't', long, default_value_t = 1)]
+    pub(crate) threads: u32,
+    /// Bytes of each child's file (iozone -s)
+    #[arg(short = 's', long, default_value = "512k")]
+    pub(crate) size: Bytes,
+    /// Bytes of a record (iozone -r)
+    #[arg(short = 'r', long, default_value = "4k")]
+    pub(crate) record: Bytes,
+    /// O_DIRECT (iozone -I)
+    #[arg(short = 'I', long)]
+    pub(crate) direct: bool,
+    /// Include fsync in clock (a) (iozone -e)
+    #[arg(short = 'e', long)]
+    pub(crate) include_fsync: bool,
+    /// Include close in clock (a) (iozone -c)
+    #[arg(short = 'c', long)]
+    pub(crate) include_close: bool,
+    /// No stonewall (iozone -x)
+    #[arg(short = 'x', long)]
+    pub(crate) no_stonewall: bool,
+    /// I/O engine
+    #[arg(long, value_enum, default_value = "sync")]
+    pub(crate) engine: EngineArg,
+    /// Requests in flight per child (io-uring only)
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) queue_depth: u32,
+    /// Seconds of rest after each test's sync
+    #[arg(long, default_value_t = 2.0, value_name = "S")]
+    pub(crate) settle: f64,
+    /// Drop caches, with proof, before each read test
+    #[arg(long)]
+    pub(crate) cold: bool,
+    /// Keep the files (iozone -w)
+    #[arg(short = 'w', long)]
+    pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) common: BenchArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// read and write
+    Sync,
+    /// io_uring
+    IoUring,
+    /// Transfers nothing: the cost of the generator
+    Null,
+}
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub(crate) struct TreeArgs {
+    /// Directory on the filesystem under test
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Trees created first (compilebench -i)
+    #[arg(short = 'i', long, default_value_t = 30)]
+    pub(crate) initial: u32,
+    /// Random operations (compilebench -r)
+    #[arg(short = 'r', long, default_value_t = 100)]
+    pub(crate) runs: u32,
+    /// Folder with compilebench's own data sets (compilebench -s)
+    #[arg(short = 's', long, value_name = "DIR")]
+    pub(crate) sources: Option<PathBuf>,
+    /// Bytes of one read or write (compilebench -b)
+    #[arg(short = 'b', long, default_value = "256k")]
+    pub(crate) buffer: Bytes,
+    /// No sync and no cache dropping (compilebench -n)
+    #[arg(short = 'n', long)]
+    pub(crate) no_sync: bool,
+    /// Compile all trees, read 3, delete all, then stop (compilebench -m)
+    #[arg(short = 'm', long)]
+    pub(crate) makej: bool,
+    /// Share of the data sets' files to keep, 0 < scale <= 1
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) scale: f64,
+    /// Without compilebench's append and dictionary quirks
+    #[arg(long)]
+    pub(crate) no_compat: bool,
+    /// Keep the trees
+    #[arg(long)]
+    pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) common: BenchArgs,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: BenchFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchFormat {
+    /// A table with the three clocks
+    Text,
+    /// One document
+    Json,
+    /// As iozone or compilebench prints it
+    Original,
+}

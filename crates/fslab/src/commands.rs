@@ -1,0 +1,121 @@
+//! One file for each subcommand, and what they share.
+
+pub(crate) mod bench;
+pub(crate) mod clean;
+pub(crate) mod context;
+pub(crate) mod list;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod show;
+
+use lab::{Class, Ending, Finished, Target};
+use study::{Order, Overrides};
+
+use crate::cli::{LiveFormat, OrderArg, StudyArgs, TargetArgs};
+use crate::{exit, out};
+
+/// Version and commit, as the log keeps them.
+pub(crate) fn tool() -> String {
+    format!("fslab {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The exit code of an error that reached the top.
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.downcast_ref::<out::ClosedPipe>().is_some() {
+        return exit::CLOSED_PIPE;
+    }
+    if error.downcast_ref::<study::Error>().is_some() {
+        return exit::USAGE;
+    }
+    if let Some(error) = error.downcast_ref::<::report::Error>() {
+        return match error {
+            ::report::Error::Template { .. } | ::report::Error::Json(_) => exit::TROUBLE,
+            _ => exit::USAGE,
+        };
+    }
+    match error.downcast_ref::<lab::Error>().map(lab::Error::class) {
+        Some(Class::Usage) => exit::USAGE,
+        Some(Class::Refused) => exit::REFUSED,
+        Some(Class::Incomplete) => exit::INCOMPLETE,
+        Some(Class::Invalid) => exit::INVALID,
+        Some(Class::Interrupted) => exit::INTERRUPTED,
+        Some(Class::Trouble) | None => exit::TROUBLE,
+    }
+}
+
+pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
+    Overrides {
+        profile: args.profile.clone(),
+        set: args.set.clone(),
+        filter: args.filter.clone(),
+        blocks: args.blocks,
+        seed: args.seed,
+        order: args.order.map(|order| match order {
+            OrderArg::Blocked => Order::Blocked,
+            OrderArg::Sequential => Order::Sequential,
+        }),
+        ..Overrides::default()
+    }
+}
+
+pub(crate) fn target(args: &TargetArgs) -> Target {
+    match (&args.dir, &args.device, &args.destroy) {
+        (Some(dir), _, _) => {
+            Target::Directory(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()))
+        }
+        (None, Some(device), Some(serial)) => Target::Device {
+            path: device.clone(),
+            serial: serial.clone(),
+        },
+        _ => Target::LoopImages,
+    }
+}
+
+/// Prints a finished run's report in the form asked for and says how it ended.
+pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<u8> {
+    let dir = finished.dir.display();
+    let code = match finished.ending {
+        Ending::Whole => exit::OK,
+        Ending::Invalid { failed, doubtful } => {
+            eprintln!(
+                "fslab: {failed} trials without a result, {doubtful} with evidence that does not \
+                 hold; they are marked in the report, and `fslab show {dir}` says why"
+            );
+            exit::INVALID
+        }
+        Ending::Interrupted { remaining } => {
+            eprintln!(
+                "fslab: interrupted with {remaining} trials to go; everything mounted is undone \
+                 and what was measured is kept: go on with `fslab resume {dir}`"
+            );
+            return Ok(exit::INTERRUPTED);
+        }
+    };
+    let options = |format| ::report::Options {
+        format,
+        ..::report::Options::default()
+    };
+    match format {
+        LiveFormat::Jsonl => {}
+        LiveFormat::Text => {
+            let text = options(::report::FormatName::Text);
+            out::print(&::report::render(
+                &finished.run,
+                Some(&finished.dir),
+                &text,
+            )?)?;
+        }
+        LiveFormat::Json => {
+            let json = options(::report::FormatName::Json);
+            out::print(&::report::render(
+                &finished.run,
+                Some(&finished.dir),
+                &json,
+            )?)?;
+        }
+    }
+    eprintln!("report: {dir}/report.txt and {dir}/report.html");
+    Ok(code)
+}

@@ -1,0 +1,13 @@
+//! `fslab list`.
+
+use crate::cli::{DocumentFormat, ListArgs};
+use crate::{exit, out};
+
+pub(crate) fn run(args: &ListArgs) -> anyhow::Result<u8> {
+    let listings = record::list::list(&args.dir).map_err(lab::Error::from)?;
+    match args.format {
+        DocumentFormat::Text => out::print(&record::list::render(&listings))?,
+        DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&listings)?)?,
+    }
+    Ok(exit::OK)
+}

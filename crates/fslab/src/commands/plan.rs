@@ -1,0 +1,33 @@
+//! `fslab plan`.
+
+use lab::Target;
+
+use crate::cli::{DocumentFormat, PlanArgs};
+use crate::commands::{overrides, target};
+use crate::{exit, out};
+
+pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
+    let study = study::Study::load(&args.study.study)?;
+    let target = target(&args.target);
+    let plan = lab::plan(&study, &overrides(&args.study), &target)?;
+    let destroyed = match target {
+        Target::LoopImages => "nothing: loop images are made in the run's own folder".to_owned(),
+        Target::Directory(dir) => format!(
+            "nothing: files are made and removed in a new folder below {}",
+            dir.display()
+        ),
+        Target::Device { path, serial } => {
+            format!("everything on {} (serial {serial})", path.display())
+        }
+    };
+    let estimate = study::estimate::estimate(&plan, study::estimate::Rates::default());
+    match args.format {
+        DocumentFormat::Text => out::print(&study::render::render(&plan, &estimate, &destroyed))?,
+        DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&serde_json::json!({
+            "plan": plan,
+            "estimate": estimate,
+            "destroyed": destroyed,
+        }))?)?,
+    }
+    Ok(exit::OK)
+}

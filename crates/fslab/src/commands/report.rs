@@ -1,0 +1,44 @@
+//! `fslab report`.
+
+use anyhow::Context as _;
+
+use crate::cli::{ClockArg, ReportArgs, ReportFormat};
+use crate::{exit, out};
+
+pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
+    let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
+    let filters: Vec<_> = args
+        .filter
+        .iter()
+        .map(|text| ::report::Options::parse_filter(text))
+        .collect::<Result<_, _>>()?;
+    let options = ::report::Options {
+        format: match args.format {
+            ReportFormat::Text => ::report::FormatName::Text,
+            ReportFormat::Html => ::report::FormatName::Html,
+            ReportFormat::Json => ::report::FormatName::Json,
+            ReportFormat::Csv => ::report::FormatName::Csv,
+            ReportFormat::Md => ::report::FormatName::Md,
+        },
+        rows: args.row,
+        columns: args.col,
+        table: args.table,
+        filter: filters.concat(),
+        metric: args.metric,
+        clock: args.clock.map(|clock| match clock {
+            ClockArg::Original => study::Clock::Original,
+            ClockArg::Fsync => study::Clock::Fsync,
+            ClockArg::Syncfs => study::Clock::Syncfs,
+        }),
+        width: args.width,
+        base: args.base,
+        ..::report::Options::default()
+    };
+    let text = ::report::render(&run, Some(&args.run), &options)?;
+    match args.output {
+        Some(path) => std::fs::write(&path, text)
+            .with_context(|| format!("{}: the report cannot be written", path.display()))?,
+        None => out::print(&text)?,
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,28 @@
+//! `fslab run`.
+
+use lab::{Interrupt, Request};
+
+use crate::cli::RunArgs;
+use crate::commands::{finish, overrides, target, tool};
+use crate::progress::Terminal;
+
+pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
+    let study = study::Study::load(&args.study.study)?;
+    let target = target(&args.target);
+    let plan = lab::plan(&study, &overrides(&args.study), &target)?;
+    let out = args
+        .out
+        .unwrap_or_else(|| record::folder::default_dir(&plan.study, jiff::Zoned::now().datetime()));
+    let interrupt = Interrupt::on_signals()?;
+    let terminal = Terminal::new(plan.slots.len(), args.format);
+    let request = Request {
+        target,
+        plan,
+        out,
+        command: std::env::args().collect(),
+        tool: tool(),
+    };
+    let finished = lab::start(&request, &terminal, &interrupt)?;
+    terminal.close();
+    finish(&finished, args.format)
+}

@@ -1,0 +1,19 @@
+//! `fslab show`.
+
+use crate::cli::{DocumentFormat, ShowArgs};
+use crate::{exit, out};
+
+pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
+    let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
+    match args.format {
+        DocumentFormat::Text => out::print(&record::show::render(&run))?,
+        DocumentFormat::Json => {
+            let options = ::report::Options {
+                format: ::report::FormatName::Json,
+                ..::report::Options::default()
+            };
+            out::print(&::report::render(&run, Some(&args.run), &options)?)?;
+        }
+    }
+    Ok(exit::OK)
+}

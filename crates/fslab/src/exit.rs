@@ -1,0 +1,18 @@
+//! Exit codes: documented constants (docs/exit-codes.md).
+
+/// All that was asked is done.
+pub(crate) const OK: u8 = 0;
+/// Input or output failed outside any measurement.
+pub(crate) const TROUBLE: u8 = 1;
+/// The command line, the study or the output folder is wrong; nothing was touched.
+pub(crate) const USAGE: u8 = 2;
+/// The safety gate refused a device; nothing was touched.
+pub(crate) const REFUSED: u8 = 5;
+/// The run stopped before its last trial: resume it.
+pub(crate) const INCOMPLETE: u8 = 6;
+/// A trial failed, or its evidence does not hold.
+pub(crate) const INVALID: u8 = 7;
+/// SIGINT, SIGTERM or SIGHUP; everything was undone.
+pub(crate) const INTERRUPTED: u8 = 130;
+/// The reader of stdout went away, as after SIGPIPE.
+pub(crate) const CLOSED_PIPE: u8 = 141;

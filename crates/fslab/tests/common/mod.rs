@@ -1,0 +1,160 @@
+//! What the end-to-end tests share: the binary, scratch folders, and proof that nothing is left.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary under test.
+pub(crate) fn fslab() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fslab"));
+    command.stdin(Stdio::null()).env_remove("FSLAB_LOG");
+    command
+}
+
+/// Runs it in `dir` with `args`.
+pub(crate) fn run_in(dir: &Path, args: &[&str]) -> Output {
+    fslab()
+        .current_dir(dir)
+        .args(args)
+        .output()
+        .expect("the binary starts")
+}
+
+/// stderr as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// stdout as text.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The one `fslab: ...` line of a failure; panics when there are more or none.
+pub(crate) fn error_line(output: &Output) -> String {
+    let text = stderr(output);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("fslab: "))
+        .collect();
+    assert_eq!(
+        lines.len(),
+        1,
+        "one error line expected, stderr was:\n{text}"
+    );
+    lines[0].to_owned()
+}
+
+/// Asserts an exit code, showing stderr when it differs.
+pub(crate) fn assert_code(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stderr was:\n{}",
+        stderr(output)
+    );
+}
+
+/// A scratch folder on a real disk (not on tmpfs, where loop images have no direct I/O).
+pub(crate) struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Scratch(tempfile::tempdir_in(base).expect("a scratch folder"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Writes a study that needs seconds, for the given filesystems.
+    pub(crate) fn tiny_study(&self, filesystems: &[&str], extra: &str) -> PathBuf {
+        let path = self.join("tiny.toml");
+        let names: Vec<String> = filesystems.iter().map(|name| format!("{name:?}")).collect();
+        let text = TINY.replace("FILESYSTEMS", &names.join(", ")) + extra;
+        fs::write(&path, text).expect("the study file");
+        path
+    }
+
+    /// Mounts and loop devices that still belong to this folder.
+    pub(crate) fn left_behind(&self) -> Vec<String> {
+        let here = self.path().to_string_lossy().into_owned();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
+        let mut left: Vec<String> = mounts
+            .lines()
+            .filter(|line| line.contains(&here))
+            .map(str::to_owned)
+            .collect();
+        for entry in fs::read_dir("/sys/block").expect("/sys/block").flatten() {
+            let backing = entry.path().join("loop/backing_file");
+            if let Ok(file) = fs::read_to_string(backing)
+                && file.contains(&here)
+            {
+                left.push(format!("{}: {}", entry.path().display(), file.trim()));
+            }
+        }
+        left
+    }
+
+    pub(crate) fn assert_nothing_left(&self) {
+        assert_eq!(self.left_behind(), Vec::<String>::new());
+    }
+}
+
+const TINY: &str = r#"
+name = "tiny"
+title = "A study for tests"
+question = "Does everything work?"
+include = ["defaults.toml"]
+
+[run]
+blocks = 2
+seed = 7
+
+[device]
+size = "512m"
+
+[factors]
+filesystem = [FILESYSTEMS]
+
+[[workload]]
+name = "iozone"
+kind = "throughput"
+size = "2m"
+record = "256k"
+direct = true
+settle_seconds = 0.0
+
+[workload.factors]
+threads = [1, 2]
+"#;
+
+/// Whether this process may mount. Without it the caller returns; the line makes the skip visible
+/// and countable.
+pub(crate) fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: needs root");
+    }
+    root
+}
+
+/// Writes the example run's log into a new run folder.
+pub(crate) fn example_run(scratch: &Scratch) -> PathBuf {
+    let dir = scratch.join("example");
+    fs::create_dir_all(&dir).expect("the run's folder");
+    let mut log = String::new();
+    for entry in record::example::entries() {
+        log.push_str(&serde_json::to_string(&entry).expect("an entry serialises"));
+        log.push('\n');
+    }
+    fs::write(dir.join("events.jsonl"), log).expect("the log");
+    dir
+}

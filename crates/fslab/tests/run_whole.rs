@@ -1,0 +1,278 @@
+//! Whole runs on real loop devices: format, mount, load, measure, report; interrupted and killed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Scratch, assert_code, fslab, is_root, run_in, stderr, stdout};
+use record::{Run, Status};
+
+fn spawn_run(scratch: &Scratch, study: &Path, more: &[&str]) -> Child {
+    fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(study)
+        .args(["--out", "out"])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).expect("the signal is sent");
+}
+
+/// Waits until the log has `events` lines that contain `text`.
+fn wait_for(log: &Path, text: &str, events: usize) {
+    let begun = Instant::now();
+    loop {
+        let seen = fs::read_to_string(log).unwrap_or_default();
+        if seen.lines().filter(|line| line.contains(text)).count() >= events {
+            return;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no {events} x {text} in {seen}"
+        );
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn finished(run: &Run) -> usize {
+    run.trials
+        .iter()
+        .filter(|trial| trial.status == Status::Finished)
+        .count()
+}
+
+#[test]
+fn every_filesystem_is_made_loaded_and_reported_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let names = ["ext2", "ext3", "ext4", "ext4-nojournal", "xfs", "btrfs"];
+    let study = scratch.tiny_study(&names, "");
+    let output = run_in(
+        scratch.path(),
+        &[
+            "run",
+            &study.to_string_lossy(),
+            "--out",
+            "out",
+            "--blocks",
+            "1",
+        ],
+    );
+    assert_code(&output, 0);
+    let run = Run::load(&scratch.join("out")).unwrap();
+    assert_eq!(finished(&run), 12);
+    for trial in &run.trials {
+        let mounted = trial.mounted.as_ref().unwrap();
+        assert!(
+            !mounted.mkfs.is_empty() && !mounted.options.is_empty(),
+            "{mounted:?}"
+        );
+        assert!(!mounted.superblock.is_empty(), "{mounted:?}");
+        assert_eq!(trial.phases.len(), 6);
+        assert!(trial.samples.iter().all(|sample| sample.value.is_finite()));
+        let direct: Vec<_> = trial
+            .evidence
+            .iter()
+            .filter(|found| found.name == "bytes_on_device")
+            .collect();
+        assert_eq!(direct.len(), 6);
+        assert!(
+            direct.iter().all(|found| found.holds == Some(true)),
+            "{direct:?}"
+        );
+    }
+    let ext2 = run
+        .plan
+        .cells
+        .iter()
+        .position(|c| c.levels["filesystem"] == "ext2")
+        .unwrap();
+    let slot = run
+        .plan
+        .slots
+        .iter()
+        .find(|slot| slot.cell as usize == ext2)
+        .unwrap();
+    let mounted = run.trials[slot.trial as usize].mounted.as_ref().unwrap();
+    assert_eq!(mounted.mounted_type, "ext2");
+    assert!(
+        !mounted
+            .superblock
+            .values()
+            .any(|value| value.contains("has_journal"))
+    );
+    for name in ["report.txt", "report.html", "index.sqlite", "events.jsonl"] {
+        assert!(scratch.join("out").join(name).is_file(), "{name}");
+    }
+    assert!(
+        stdout(&output)
+            .lines()
+            .all(|line| line.chars().count() <= 78)
+    );
+    scratch.assert_nothing_left();
+    assert!(fs::read_dir(scratch.join("out/images")).map_or(0, Iterator::count) == 0);
+}
+
+#[test]
+fn a_directory_run_makes_nothing_but_files() {
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4", "xfs"], "");
+    fs::create_dir(scratch.join("target")).unwrap();
+    fs::write(scratch.join("target/precious"), "keep me").unwrap();
+    let study = study.to_string_lossy();
+    let output = run_in(
+        scratch.path(),
+        &[
+            "run", &study, "--out", "out", "--dir", "target", "--blocks", "1",
+        ],
+    );
+    assert_code(&output, 0);
+    let run = Run::load(&scratch.join("out")).unwrap();
+    assert_eq!(
+        run.plan.cells.len(),
+        2,
+        "the filesystems collapse into the one that is there"
+    );
+    assert_eq!(fs::read_dir(scratch.join("target")).unwrap().count(), 1);
+}
+
+#[test]
+fn interrupted_twice_it_undoes_and_resumes_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4", "xfs"], "");
+    let child = spawn_run(&scratch, &study, &[]);
+    wait_for(&scratch.join("out/events.jsonl"), "trial_finished", 2);
+    signal(&child, rustix::process::Signal::INT);
+    sleep(Duration::from_millis(2));
+    signal(&child, rustix::process::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_code(&output, 130);
+    assert!(
+        stderr(&output).contains("fslab resume"),
+        "{}",
+        stderr(&output)
+    );
+    scratch.assert_nothing_left();
+    let before = Run::load(&scratch.join("out")).unwrap();
+    assert!(finished(&before) >= 2 && finished(&before) < 8);
+
+    let output = run_in(scratch.path(), &["resume", "out"]);
+    assert_code(&output, 0);
+    let after = Run::load(&scratch.join("out")).unwrap();
+    assert_eq!(finished(&after), 8);
+    assert_eq!(
+        (after.plan.seed, &after.plan.slots),
+        (before.plan.seed, &before.plan.slots)
+    );
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn killed_at_any_moment_it_loses_no_finished_trial_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4", "xfs", "btrfs"], "");
+    let mut child = spawn_run(&scratch, &study, &[]);
+    let log = scratch.join("out/events.jsonl");
+    let mut kept: Vec<(usize, Vec<record::Sample>)> = Vec::new();
+    // Moments spread over a trial: after its start, its filesystem, its phases, its end.
+    for (moment, text) in [
+        "trial_started",
+        "filesystem_ready",
+        "phase_finished",
+        "trial_finished",
+        "trial_started",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let seen = fs::read_to_string(&log).unwrap_or_default();
+        let already = seen.lines().filter(|line| line.contains(text)).count();
+        wait_for(&log, text, already + 1);
+        sleep(Duration::from_millis(moment as u64 * 9));
+        child.kill().expect("kill -9");
+        child.wait().expect("the killed child");
+
+        let run = Run::load(&scratch.join("out")).unwrap();
+        for (trial, samples) in &kept {
+            assert_eq!(
+                &run.trials[*trial].samples, samples,
+                "trial {trial} changed"
+            );
+        }
+        kept = run
+            .trials
+            .iter()
+            .enumerate()
+            .filter(|(_, trial)| trial.status == Status::Finished)
+            .map(|(n, trial)| (n, trial.samples.clone()))
+            .collect();
+        let output = run_in(scratch.path(), &["clean", "out"]);
+        assert_code(&output, 0);
+        scratch.assert_nothing_left();
+        child = fslab()
+            .current_dir(scratch.path())
+            .args(["resume", "out"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_code(&output, 0);
+    let run = Run::load(&scratch.join("out")).unwrap();
+    assert_eq!(finished(&run), 12);
+    assert_eq!(run.resumed, 5);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn jsonl_streams_every_event_and_json_is_one_document_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    let study = study.to_string_lossy();
+    let output = run_in(
+        scratch.path(),
+        &[
+            "run", &study, "--out", "out", "--blocks", "1", "--format", "jsonl",
+        ],
+    );
+    assert_code(&output, 0);
+    let streamed: Vec<record::Entry> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let logged: Vec<record::Entry> = fs::read_to_string(scratch.join("out/events.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(streamed, logged);
+    let output = run_in(scratch.path(), &["report", "out", "--format", "json"]);
+    assert_code(&output, 0);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document.is_object());
+}

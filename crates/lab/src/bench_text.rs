@@ -1,0 +1,112 @@
+//! What `fslab bench` prints for people: one table, every rate with its clock.
+
+use std::fmt::Write as _;
+
+use workload::{Clocks, Outcome, PhaseReport};
+
+const MIB: f64 = (1_u64 << 20) as f64;
+
+/// The outcome as a table within 78 columns.
+pub fn render(outcome: &Outcome) -> String {
+    let mut text = format!("{}\n{}\n\n", outcome.workload, parameters(outcome));
+    let _ = writeln!(
+        text,
+        "{:<22} {:>5} {:>9} {:>9} {:>9} {:>9} {:>8}",
+        "Phase", "ops", "seconds", "(a) MB/s", "(b) MB/s", "(c) MB/s", "files/s"
+    );
+    for phase in &outcome.phases {
+        text.push_str(&row(phase));
+    }
+    text.push_str(
+        "\n(a) as the original computes it; (b) to the end of an fsync of every file;\n\
+         (c) to the end of syncfs. MB = 2^20 bytes. Seconds are those of (a).\n",
+    );
+    for warning in &outcome.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    for phase in &outcome.phases {
+        for found in phase
+            .evidence
+            .iter()
+            .filter(|found| found.holds == Some(false))
+        {
+            let _ = writeln!(
+                text,
+                "does not hold: {}: {}: {}",
+                phase.name, found.name, found.detail
+            );
+        }
+    }
+    text
+}
+
+fn row(phase: &PhaseReport) -> String {
+    if phase.operations == 0 {
+        return format!("{:<22} {:>5}\n", phase.name, "-");
+    }
+    let Clocks {
+        original,
+        fsync,
+        syncfs,
+    } = phase.bytes_per_s;
+    let rate = |value: Option<f64>| match value.filter(|v| *v > 0.0) {
+        Some(value) => format!("{:.1}", value / MIB),
+        None => "-".into(),
+    };
+    let files = match phase.files_per_s.and_then(|clocks| clocks.original) {
+        Some(value) => format!("{value:.0}"),
+        None => "-".into(),
+    };
+    format!(
+        "{:<22} {:>5} {:>9.3} {:>9} {:>9} {:>9} {:>8}\n",
+        phase.name,
+        short_count(phase.operations),
+        phase.seconds,
+        rate(original),
+        rate(fsync),
+        rate(syncfs),
+        files
+    )
+}
+
+/// `99999`, then `100k`, `12M`: five columns.
+fn short_count(count: u64) -> String {
+    match count {
+        0..=99_999 => count.to_string(),
+        100_000..=9_999_999 => format!("{}k", count / 1_000),
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+fn parameters(outcome: &Outcome) -> String {
+    let Some(map) = outcome.parameters.as_object() else {
+        return String::new();
+    };
+    let words = map
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            format!("{key}={value}")
+        });
+    wrap(words, 78)
+}
+
+fn wrap(words: impl Iterator<Item = String>, width: usize) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in words {
+        if column > 0 && column + 1 + word.len() > width {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(&word);
+        column += word.len();
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! Why the lab stops, and which of the documented exit codes that is.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What kind of ending an error is; the binary maps it to an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Input or output failed outside any measurement.
+    Trouble,
+    /// The request is wrong; nothing was touched.
+    Usage,
+    /// The safety gate refused; nothing was touched.
+    Refused,
+    /// The run stopped early and can be resumed.
+    Incomplete,
+    /// A measurement is not valid.
+    Invalid,
+    /// Someone asked to stop.
+    Interrupted,
+}
+
+/// Why the lab stops.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The study or an override is wrong.
+    #[error("{0}")]
+    Study(#[from] study::Error),
+    /// The run's folder or log.
+    #[error("{0}")]
+    Record(#[from] record::Error),
+    /// The log could not be written in mid-run; everything mounted was undone first.
+    #[error("{source}; the run stopped because it could not be recorded: make room, then `fslab resume {}`", run.display())]
+    Unrecorded {
+        /// The run's folder.
+        run: PathBuf,
+        /// What went wrong.
+        source: record::Error,
+    },
+    /// Devices, mkfs, mount.
+    #[error("{0}")]
+    Rig(#[from] rig::Error),
+    /// A workload run alone.
+    #[error("{0}")]
+    Workload(#[from] workload::Error),
+    /// The report.
+    #[error("{0}")]
+    Report(#[from] report::Error),
+    /// Something the run needs is not here.
+    #[error("{0}")]
+    Preflight(String),
+    /// Someone asked to stop.
+    #[error("{0}")]
+    Interrupted(String),
+    /// A file of the run.
+    #[error("{path}: {source}; free space or choose another --out, then go on with `fslab resume`", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What kind of ending this is.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Record(error) if is_usage(error) => Class::Usage,
+            Error::Report(report::Error::Template { .. } | report::Error::Json(_))
+            | Error::Record(_)
+            | Error::File { .. } => Class::Trouble,
+            Error::Report(_) | Error::Study(_) | Error::Preflight(_) => Class::Usage,
+            Error::Unrecorded { .. } => Class::Incomplete,
+            Error::Rig(error) => match error.class() {
+                rig::Class::Safety => Class::Refused,
+                rig::Class::Interrupted => Class::Interrupted,
+                rig::Class::Trial => Class::Trouble,
+                rig::Class::Cell | rig::Class::Target => Class::Usage,
+            },
+            Error::Workload(error) => match error {
+                workload::Error::Interrupted { .. } => Class::Interrupted,
+                workload::Error::BadOption { .. }
+                | workload::Error::Unsupported { .. }
+                | workload::Error::BadInput { .. } => Class::Usage,
+                _ => Class::Invalid,
+            },
+            Error::Interrupted(_) => Class::Interrupted,
+        }
+    }
+}
+
+/// Whether the folder named is the wrong one, as against a disk that fails.
+fn is_usage(error: &record::Error) -> bool {
+    use record::Error as E;
+    matches!(
+        error,
+        E::RunExists { .. }
+            | E::NotEmpty { .. }
+            | E::NotAFolder { .. }
+            | E::CannotCreate { .. }
+            | E::NotARun { .. }
+            | E::NothingRecorded { .. }
+    )
+}

@@ -1,0 +1,50 @@
+//! From a study and a target to a plan: what must fit is checked against the real target.
+
+use std::fs;
+
+use study::{Bytes, Overrides, Plan, Study};
+
+use crate::error::Error;
+use crate::target::Target;
+
+/// Expands a study for a target. Touches nothing.
+///
+/// # Errors
+/// As [`study::plan`], and a target whose size cannot be had.
+pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Plan, Error> {
+    let overrides = Overrides {
+        target_size: size(target)?,
+        ..overrides.clone()
+    };
+    let plan = study::plan(study, &overrides)?;
+    Ok(match target {
+        Target::Directory(_) => plan.in_directory(),
+        Target::LoopImages | Target::Device { .. } => plan,
+    })
+}
+
+fn size(target: &Target) -> Result<Option<Bytes>, Error> {
+    match target {
+        Target::LoopImages => Ok(None),
+        Target::Directory(path) => {
+            let stat = rustix::fs::statvfs(path).map_err(|error| {
+                Error::Preflight(format!(
+                    "{}: {error}; name a directory on the filesystem to load",
+                    path.display()
+                ))
+            })?;
+            Ok(Some(Bytes(stat.f_bavail * stat.f_frsize)))
+        }
+        // A disk that cannot be read is the gate's to refuse, with every reason.
+        Target::Device { path, .. } => Ok(path
+            .canonicalize()
+            .ok()
+            .and_then(|node| {
+                node.file_name()
+                    .map(|name| name.to_string_lossy().into_owned())
+            })
+            .and_then(|name| fs::read_to_string(format!("/sys/class/block/{name}/size")).ok())
+            .and_then(|sectors| sectors.trim().parse::<u64>().ok())
+            .map(|sectors| Bytes(sectors * 512))),
+    }
+}

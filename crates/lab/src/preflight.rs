@@ -1,0 +1,95 @@
+//! What can be known before anything is touched: programs, rights, room.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use study::Plan;
+
+use crate::error::Error;
+use crate::local::kind_name;
+use crate::target::Target;
+
+/// Refuses a plan that cannot run here, with what to do about it.
+///
+/// # Errors
+/// The first thing missing.
+pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
+    match target {
+        Target::Directory(path) => {
+            if path.is_dir() {
+                Ok(())
+            } else {
+                Err(Error::Preflight(format!(
+                    "{}: not a directory; make it first, or leave --dir out to run on loop images",
+                    path.display()
+                )))
+            }
+        }
+        Target::LoopImages | Target::Device { .. } => {
+            if !rustix::process::geteuid().is_root() {
+                return Err(Error::Preflight(
+                    "making and mounting filesystems needs root; run it as root, or with --dir DIR \
+                     to load the filesystem of that directory as it is"
+                        .into(),
+                ));
+            }
+            programs(plan)?;
+            room(plan, target, out)?;
+            gate(target)
+        }
+    }
+}
+
+/// Puts a disk through the safety gate before even the run's folder is made. The rig does it
+/// again, holding the disk, before it writes.
+fn gate(target: &Target) -> Result<(), Error> {
+    match target {
+        Target::Device { path, serial } => rig::gate::examine(path, Some(serial))
+            .map(|_| ())
+            .map_err(|refusals| Error::Rig(rig::Error::Refused(refusals))),
+        Target::LoopImages | Target::Directory(_) => Ok(()),
+    }
+}
+
+fn programs(plan: &Plan) -> Result<(), Error> {
+    let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
+    for kind in kinds {
+        rig::filesystem::program_present(kind_name(kind)).map_err(|missing| {
+            let with: Vec<&str> = plan
+                .filesystems
+                .iter()
+                .filter(|(_, variant)| variant.kind != kind)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            Error::Preflight(format!(
+                "{missing}; or leave it out with --filter filesystem={}",
+                with.join(",")
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// A loop image may be larger than the host's free space only on paper: what the workload writes
+/// has to fit, or trials fail half-way.
+fn room(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
+    if *target != Target::LoopImages {
+        return Ok(());
+    }
+    let estimate = study::estimate::estimate(plan, study::estimate::Rates::default());
+    let host = out
+        .ancestors()
+        .find(|path| path.is_dir() && !path.as_os_str().is_empty());
+    let host = host.unwrap_or(Path::new("."));
+    let free = rustix::fs::statvfs(host).map(|stat| stat.f_bavail * stat.f_frsize);
+    match free {
+        Ok(free) if free < estimate.disk_bytes_peak => Err(Error::Preflight(format!(
+            "{}: {} MiB free, and a trial of this plan needs up to {} MiB; \
+             choose a smaller profile or another --out",
+            host.display(),
+            free >> 20,
+            estimate.disk_bytes_peak >> 20
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,330 @@
+//! A run from its plan to its report: the loop over trials, and what must hold around it.
+//!
+//! The session owns the log. Every event goes there first, is flushed, and only then reaches the
+//! watcher; when the log cannot be written the current trial is stopped and undone and the run
+//! ends with an error, because a measurement that nobody keeps is not one. A resumed run takes
+//! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use record::{Event, FailureKind, Log, Run, RunFolder, Status};
+use study::Plan;
+
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::interrupt::Interrupt;
+use crate::local::LocalExecutor;
+use crate::preflight;
+use crate::target::Target;
+use crate::watch::Watcher;
+
+/// A run to begin.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Everything that will run.
+    pub plan: Plan,
+    /// Where.
+    pub target: Target,
+    /// The run's folder, to be made.
+    pub out: PathBuf,
+    /// The command line, for the log.
+    pub command: Vec<String>,
+    /// fslab's version and commit.
+    pub tool: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every trial is whole and its evidence holds.
+    Whole,
+    /// Every trial was run, but some failed or have evidence that does not hold.
+    Invalid {
+        /// Trials that failed or were skipped because their cell cannot run here.
+        failed: u32,
+        /// Whole trials with evidence that does not hold.
+        doubtful: u32,
+    },
+    /// Stopped by a signal.
+    Interrupted {
+        /// Trials still to run.
+        remaining: u32,
+    },
+}
+
+/// A run that ended, one way or another, with its log read back.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// What the log says.
+    pub run: Run,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// Begins a run.
+///
+/// # Errors
+/// Before the folder is made: a plan that cannot run here, a refused device. After: recording
+/// trouble; everything mounted is undone.
+pub fn start(
+    request: &Request,
+    watcher: &dyn Watcher,
+    interrupt: &Interrupt,
+) -> Result<Finished, Error> {
+    preflight::check(&request.plan, &request.target, &request.out)?;
+    let folder = RunFolder::create(&request.out)?;
+    let mut log = Log::create(&folder.events())?;
+    let begun = Event::RunStarted {
+        format: record::FORMAT,
+        run: folder.name().to_owned(),
+        tool: request.tool.clone(),
+        command: request.command.clone(),
+        target: request.target.to_string(),
+        plan: Box::new(request.plan.clone()),
+    };
+    watcher.entry(&log.emit(begun)?);
+    Session::new(folder, log, request.target.clone(), watcher, interrupt).go()
+}
+
+/// Goes on with a run that was interrupted or killed.
+///
+/// # Errors
+/// When there is no such run, it is being written by someone else, or as [`start`].
+pub fn resume(
+    dir: &Path,
+    tool: &str,
+    watcher: &dyn Watcher,
+    interrupt: &Interrupt,
+) -> Result<Finished, Error> {
+    let folder = RunFolder::open_to_write(dir)?;
+    let run = Run::load(dir)?;
+    let target: Target = run
+        .target
+        .parse()
+        .map_err(|error| Error::Preflight(format!("{}: {error}", dir.display())))?;
+    if run.remaining().is_empty() && run.closing.is_some() {
+        return Ok(Finished {
+            dir: dir.to_owned(),
+            ending: ending(&run),
+            run,
+        });
+    }
+    rig::clean(dir, false)?;
+    let (mut log, _) = Log::append_to(&folder.events())?;
+    watcher.entry(&log.emit(Event::Resumed {
+        tool: tool.to_owned(),
+    })?);
+    Session::new(folder, log, target, watcher, interrupt).go()
+}
+
+struct Session<'a> {
+    folder: RunFolder,
+    log: Log,
+    target: Target,
+    watcher: &'a dyn Watcher,
+    interrupt: &'a Interrupt,
+    began: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        folder: RunFolder,
+        log: Log,
+        target: Target,
+        watcher: &'a dyn Watcher,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Session {
+            folder,
+            log,
+            target,
+            watcher,
+            interrupt,
+            began: Instant::now(),
+        }
+    }
+
+    fn go(mut self) -> Result<Finished, Error> {
+        let run = Run::load(self.folder.dir())?;
+        self.context("start", &run.plan)?;
+        let mut executor =
+            LocalExecutor::open(&self.target, &self.folder, self.watcher, self.interrupt)?;
+        let trouble = self.trials(&run, &mut executor)?;
+        drop(executor);
+        if let Some(source) = trouble {
+            return Err(Error::Unrecorded {
+                run: self.folder.dir().to_owned(),
+                source,
+            });
+        }
+        self.close(&run.plan)
+    }
+
+    /// Runs what remains. `Some`: an event could not be kept.
+    fn trials(
+        &mut self,
+        run: &Run,
+        executor: &mut LocalExecutor<'_>,
+    ) -> Result<Option<record::Error>, Error> {
+        let mut hopeless: Vec<u32> = Vec::new();
+        for slot in run.remaining() {
+            if self.interrupt.is_raised() {
+                break;
+            }
+            if hopeless.contains(&slot.cell) {
+                continue;
+            }
+            let trial = run.plan.trial(slot);
+            let telemetry = RunFolder::telemetry_of(slot.trial);
+            self.emit(Event::TrialStarted {
+                slot,
+                telemetry: Some(telemetry),
+            })?;
+            let mut trouble = None;
+            let outcome = {
+                let (log, watcher) = (&mut self.log, self.watcher);
+                let mut emit = |event: Event| match log.emit(event) {
+                    Ok(entry) => {
+                        watcher.entry(&entry);
+                        true
+                    }
+                    Err(error) => {
+                        trouble.get_or_insert(error);
+                        false
+                    }
+                };
+                executor.run(&trial, &mut emit)
+            };
+            if trouble.is_some() {
+                return Ok(trouble);
+            }
+            if let Err(failure) = outcome {
+                if failure.kind == FailureKind::Cell {
+                    hopeless.push(slot.cell);
+                }
+                self.emit(Event::TrialFailed {
+                    trial: slot.trial,
+                    kind: failure.kind,
+                    message: failure.message,
+                    ledger: failure.ledger,
+                })?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn emit(&mut self, event: Event) -> Result<(), Error> {
+        let entry = self.log.emit(event).map_err(|source| Error::Unrecorded {
+            run: self.folder.dir().to_owned(),
+            source,
+        })?;
+        self.watcher.entry(&entry);
+        Ok(())
+    }
+
+    fn context(&mut self, when: &str, plan: &Plan) -> Result<(), Error> {
+        let subject = probe::context::Subject {
+            target_folder: Some(match &self.target {
+                Target::Directory(path) => path.as_path(),
+                Target::LoopImages | Target::Device { .. } => self.folder.dir(),
+            }),
+            device: match &self.target {
+                Target::Device { path, .. } => Some(path.as_path()),
+                Target::LoopImages | Target::Directory(_) => None,
+            },
+            working_set_bytes: Some(study::footprint::working_set(plan)),
+            ..probe::context::Subject::default()
+        };
+        let record = probe::context::take(&subject);
+        let context = serde_json::to_value(&record).unwrap_or_default();
+        self.emit(Event::Context {
+            when: when.into(),
+            context,
+        })
+    }
+
+    /// Writes the last event, the index and the reports.
+    fn close(mut self, plan: &Plan) -> Result<Finished, Error> {
+        let dir = self.folder.dir().to_owned();
+        let run = Run::load(&dir)?;
+        let remaining = run.remaining().len();
+        if remaining == 0 {
+            self.context("end", plan)?;
+            let (finished, failed) = tally(&run);
+            let event = Event::RunFinished {
+                finished,
+                failed,
+                skipped: run.trials.len() as u32 - finished - failed,
+                seconds: self.began.elapsed().as_secs_f64(),
+                peak_rss: probe::memory::peak_rss().unwrap_or(0),
+            };
+            self.emit(event)?;
+        }
+        let run = Run::load(&dir)?;
+        record::index::rebuild(&dir)?;
+        write_reports(&run, &dir)?;
+        let ending = if remaining > 0 {
+            Ending::Interrupted {
+                remaining: remaining as u32,
+            }
+        } else {
+            ending(&run)
+        };
+        Ok(Finished { dir, run, ending })
+    }
+}
+
+/// Whole and failed trials.
+fn tally(run: &Run) -> (u32, u32) {
+    let count = |wanted: fn(&Status) -> bool| {
+        run.trials
+            .iter()
+            .filter(|trial| wanted(&trial.status))
+            .count() as u32
+    };
+    (
+        count(|status| matches!(status, Status::Finished)),
+        count(|status| matches!(status, Status::Failed(..))),
+    )
+}
+
+fn ending(run: &Run) -> Ending {
+    let (finished, _) = tally(run);
+    let failed = run.trials.len() as u32 - finished;
+    let doubtful = run
+        .trials
+        .iter()
+        .filter(|trial| {
+            trial
+                .evidence
+                .iter()
+                .any(|found| found.holds == Some(false))
+        })
+        .count() as u32;
+    if failed == 0 && doubtful == 0 {
+        Ending::Whole
+    } else {
+        Ending::Invalid { failed, doubtful }
+    }
+}
+
+/// `report.txt` and `report.html` in the run's folder.
+fn write_reports(run: &Run, dir: &Path) -> Result<(), Error> {
+    for (name, format) in [
+        ("report.txt", report::FormatName::Text),
+        ("report.html", report::FormatName::Html),
+    ] {
+        let options = report::Options {
+            format,
+            ..report::Options::default()
+        };
+        let text = report::render(run, Some(dir), &options)?;
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|source| Error::File { path, source })?;
+    }
+    Ok(())
+}

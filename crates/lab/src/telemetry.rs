@@ -1,0 +1,70 @@
+//! Between the sampler and the telemetry file of a trial.
+//!
+//! A file that cannot be written costs the trial its telemetry, not its numbers: the evidence says
+//! so, and the event log is what decides whether a run can go on.
+
+use std::io;
+use std::path::Path;
+
+use probe::sampler::{self, Sampler, Sink};
+use record::Evidence;
+use record::telemetry::Writer;
+
+/// The writer, until the last row is in.
+struct FileSink(Option<Writer>);
+
+impl Sink for FileSink {
+    fn column(&mut self, name: &str, unit: &str) -> u32 {
+        self.0
+            .as_mut()
+            .map_or(0, |writer| writer.column(name, unit))
+    }
+
+    fn row(&mut self, at_ns: u64, values: &[(u32, i64)]) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), |writer| {
+            writer.row(at_ns, values).map_err(io::Error::other)
+        })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0
+            .take()
+            .map_or(Ok(()), |writer| writer.finish().map_err(io::Error::other))
+    }
+}
+
+/// Starts sampling into `file`, every 100 ms.
+pub(crate) fn start(file: &Path, devices: Vec<String>) -> Result<Sampler, String> {
+    let writer = Writer::create(file).map_err(|error| error.to_string())?;
+    let options = sampler::Options {
+        devices,
+        ..sampler::Options::default()
+    };
+    Sampler::start(&options, Box::new(FileSink(Some(writer)))).map_err(|error| error.to_string())
+}
+
+/// Stops it and says how it went.
+pub(crate) fn stop(sampler: Result<Sampler, String>) -> Evidence {
+    let name = "telemetry_whole".to_owned();
+    match sampler.and_then(|sampler| sampler.stop().map_err(|error| error.to_string())) {
+        Ok((stats, _)) => Evidence {
+            phase: None,
+            name,
+            holds: Some(true),
+            detail: format!(
+                "{} rows, {} missed, at most {:.1} ms late, {:.1} ms of CPU",
+                stats.rows,
+                stats.missed,
+                stats.max_late_ns as f64 / 1e6,
+                stats.own_cpu_ns as f64 / 1e6
+            ),
+        },
+        // Telemetry explains; it does not carry the numbers. So its absence is unknown, not false.
+        Err(reason) => Evidence {
+            phase: None,
+            name,
+            holds: None,
+            detail: format!("no telemetry: {reason}"),
+        },
+    }
+}

@@ -1,0 +1,21 @@
+//! Who looks on while a run goes: the terminal, a line now and then, JSON Lines, or nobody.
+
+use record::Entry;
+use study::Trial;
+use workload::Progress;
+
+/// A consumer of a run's events. The log comes first: an entry is shown only after it is written.
+pub trait Watcher: Sync {
+    /// An event is in the log.
+    fn entry(&self, _entry: &Entry) {}
+    /// What the lab is about to do with a trial (`mkfs.xfs`, `waiting for lazy initialisation`).
+    fn step(&self, _trial: &Trial, _step: &str) {}
+    /// How far the workload is.
+    fn progress(&self, _progress: &Progress) {}
+}
+
+/// Nobody looks on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Watcher for Nobody {}
