@@ -80,7 +80,6 @@
     plots.forEach((p) => p.destroy());
     plots = [];
     box.replaceChildren();
-    const width = Math.max(200, box.clientWidth);
     for (const chart of trial.charts) {
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
@@ -92,7 +91,7 @@
       place.setAttribute("aria-label", spoken(chart));
       figure.append(caption, place);
       box.append(figure);
-      plots.push(new uPlot(options(chart, trial, width), [trial.t].concat(chart.series.map((s) => s.data)), place));
+      plots.push(new uPlot(options(chart, trial, Math.max(200, place.clientWidth)), [trial.t].concat(chart.series.map((s) => s.data)), place));
     }
   }
 
@@ -110,7 +109,7 @@
     const width = box.clientWidth;
     if (width === last || width === 0) return;
     last = width;
-    plots.forEach((p) => p.setSize({ width: Math.max(200, width), height: 190 }));
+    plots.forEach((p) => p.setSize({ width: Math.max(200, p.root.parentElement.clientWidth), height: 190 }));
   }).observe(box);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(current()));
   show(0);

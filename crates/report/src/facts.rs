@@ -11,6 +11,8 @@ use record::Run;
 use serde_json::Value;
 use study::WorkloadSpec;
 
+use crate::variants::{self, Served};
+
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
@@ -40,32 +42,6 @@ pub struct Item {
     pub source: String,
     /// Why it could not be read.
     pub reason: Option<String>,
-}
-
-/// How the cells of one filesystem variant were really made and mounted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variant {
-    /// Name in the study.
-    pub name: String,
-    /// The variant's line in the study.
-    pub about: String,
-    /// Everything seen, each distinct combination once, with the number of trials that had it.
-    pub seen: Vec<(Served, usize)>,
-}
-
-/// What served a variant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Served {
-    /// Driver, with the type asked for when they differ.
-    pub driver: String,
-    /// Effective options.
-    pub options: String,
-    /// The mkfs command without the device.
-    pub mkfs: String,
-    /// Its version.
-    pub mkfs_version: String,
-    /// Superblock features, when recorded.
-    pub features: String,
 }
 
 /// The items of a context record, in its order. Accepts `{items: {...}}` and the bare map.
@@ -140,10 +116,77 @@ pub fn machine(run: &Run) -> Vec<Fact> {
     let at = facts
         .iter()
         .position(|f| f.name == "write cache")
-        .unwrap_or(facts.len());
+        .unwrap_or_default();
+    facts[at] = write_cache(run, facts[at].clone());
     facts.insert(at, working_set(run, &items));
     facts.insert(at + 1, barriers(run));
+    facts.insert(at + 3, device(run));
     facts
+}
+
+/// The values that the measured devices gave for one fact, each once.
+fn measured(run: &Run, name: &str) -> Vec<String> {
+    let values: BTreeSet<String> = run
+        .trials
+        .iter()
+        .filter_map(|t| t.mounted.as_ref()?.device_facts.get(name).cloned())
+        .filter(|value| !value.is_empty())
+        .collect();
+    values.into_iter().collect()
+}
+
+/// The cache of the measured device before those of the other disks.
+fn write_cache(run: &Run, others: Fact) -> Fact {
+    let own = measured(run, "write_cache");
+    if own.is_empty() {
+        return others;
+    }
+    let own = format!("measured device {}", own.join(" or "));
+    let answer = match others.answer {
+        Answer::Known(text, source) => Answer::Known(format!("{own}; {text}"), source),
+        Answer::Absent(_) => Answer::Known(own, Some("/sys/block/*/queue/write_cache".to_owned())),
+    };
+    Fact {
+        name: others.name,
+        answer,
+    }
+}
+
+/// What the measured device is: what decides how its numbers must be read.
+fn device(run: &Run) -> Fact {
+    const TOLD: [(&str, &str); 8] = [
+        ("model", "model"),
+        ("size", "size"),
+        ("direct_io", "loop direct I/O"),
+        ("host_filesystem", "image on"),
+        ("scheduler", "scheduler"),
+        ("rotational", "rotational"),
+        ("read_ahead_kb", "readahead KiB"),
+        ("fua", "FUA"),
+    ];
+    let parts: Vec<String> = TOLD
+        .iter()
+        .filter_map(|(key, words)| {
+            let values = measured(run, key);
+            let values: Vec<String> = values
+                .iter()
+                .map(|v| match v.parse::<f64>() {
+                    Ok(bytes) if *key == "size" => gib(bytes),
+                    _ => v.clone(),
+                })
+                .collect();
+            (!values.is_empty()).then(|| format!("{words} {}", values.join(" or ")))
+        })
+        .collect();
+    let answer = if parts.is_empty() {
+        Answer::Absent("no trial recorded its device".to_owned())
+    } else {
+        Answer::Known(parts.join("; "), Some("/sys/block".to_owned()))
+    };
+    Fact {
+        name: "device",
+        answer,
+    }
 }
 
 /// Whether an item has a name, `*` standing for any text.
@@ -194,7 +237,7 @@ fn of_item(item: &Item) -> Answer {
 /// the default, and the default of all five filesystems today is on.
 fn barriers(run: &Run) -> Fact {
     const OFF: [&str; 3] = ["nobarrier", "barrier=0", "barrier=off"];
-    let variants = variants(run);
+    let variants = variants::of(run);
     let seen: Vec<(&str, &Served)> = variants
         .iter()
         .flat_map(|v| v.seen.iter().map(|(served, _)| (v.name.as_str(), served)))
@@ -281,7 +324,7 @@ fn working_set(run: &Run, items: &[Item]) -> Fact {
         .iter()
         .map(|(workload, bytes)| match ram {
             Some(ram) => format!(
-                "{workload} {} = {:.0} % of RAM",
+                "{workload} {} = {:.1} % of RAM",
                 gib(*bytes),
                 100.0 * bytes / ram
             ),
@@ -309,64 +352,6 @@ fn created(run: &Run, cell: u32) -> Option<f64> {
             phase.detail.get("bytes")?.as_f64()
         })
         .reduce(f64::max)
-}
-
-/// Every variant as it was really made and mounted.
-pub fn variants(run: &Run) -> Vec<Variant> {
-    run.plan
-        .filesystems
-        .iter()
-        .map(|(name, variant)| {
-            let cells: BTreeSet<u32> = run
-                .plan
-                .cells
-                .iter()
-                .filter(|c| c.levels.values().any(|level| level == name))
-                .map(|c| c.id)
-                .collect();
-            let mut seen: BTreeMap<Served, usize> = BTreeMap::new();
-            for slot in run.plan.slots.iter().filter(|s| cells.contains(&s.cell)) {
-                let mounted = run
-                    .trials
-                    .get(slot.trial as usize)
-                    .and_then(|t| t.mounted.as_ref());
-                if let Some(mounted) = mounted {
-                    *seen.entry(served(mounted)).or_default() += 1;
-                }
-            }
-            Variant {
-                name: name.clone(),
-                about: variant.about.clone(),
-                seen: seen.into_iter().collect(),
-            }
-        })
-        .collect()
-}
-
-fn served(mounted: &record::Mounted) -> Served {
-    let driver = if mounted.driver == mounted.asked_type || mounted.asked_type.is_empty() {
-        mounted.driver.clone()
-    } else {
-        format!("{} (asked for {})", mounted.driver, mounted.asked_type)
-    };
-    // The device and the mount point change from trial to trial and say nothing here.
-    let mkfs: Vec<&str> = mounted
-        .mkfs
-        .iter()
-        .map(String::as_str)
-        .filter(|word| *word != mounted.device)
-        .collect();
-    Served {
-        driver,
-        options: mounted.options.join(","),
-        mkfs: mkfs.join(" "),
-        mkfs_version: mounted.mkfs_version.clone(),
-        features: mounted
-            .superblock
-            .get("features")
-            .cloned()
-            .unwrap_or_default(),
-    }
 }
 
 #[cfg(test)]

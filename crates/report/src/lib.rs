@@ -42,6 +42,7 @@ mod samples;
 mod text;
 pub mod trust;
 mod units;
+pub mod variants;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -57,10 +58,11 @@ pub use md::Md;
 pub use options::{FormatName, Options};
 pub use text::{Text, mail_tables};
 
-use facts::{Fact, Variant};
+use facts::Fact;
 use model::Table;
 use published::Published;
 use trust::Trust;
+use variants::Variant;
 
 /// A way to print a report.
 pub trait Format {
@@ -123,7 +125,7 @@ impl<'a> Report<'a> {
             dir,
             options,
             machine: facts::machine(run),
-            variants: facts::variants(run),
+            variants: variants::of(run),
             tables,
             trust,
             notes,

@@ -1,10 +1,12 @@
 //! GitHub tables: the mail tables and their extensions for an issue or a README.
 
+use study::Clock;
+
 use crate::error::Result;
 use crate::facts::Answer;
-use crate::model::{Mark, Table};
+use crate::model::{Mark, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
-use crate::text::{order, table_warnings, trials};
+use crate::text::{decimals, few, method, order, table_warnings, trials};
 use crate::{Format, Report, units};
 
 /// The Markdown format.
@@ -35,6 +37,12 @@ fn head(report: &Report<'_>) -> String {
             format!("{}, profile {}", run.plan.study, run.plan.profile),
         ),
         ("question", run.plan.question.clone()),
+        (
+            "repeats",
+            report
+                .published
+                .map_or_else(|| "nothing published".to_owned(), |p| p.document.citation()),
+        ),
         ("run", run.name.clone()),
         ("begun", run.started_at.to_string()),
         ("trials", trials(report)),
@@ -95,15 +103,16 @@ fn mail(table: &Table) -> String {
     ));
     for row in &table.rows {
         let clock = row.clock.map_or("", |c| c.mark());
+        let digits = decimals(row);
         let figures: Vec<String> = row
             .figures
             .iter()
             .map(|f| match &f.summary {
                 Some(s) => format!(
-                    "{:.1} ({}){}",
+                    "{:.digits$} ({}){}",
                     s.mean,
                     s.stddev
-                        .map_or_else(|| "-".to_owned(), |d| format!("{d:.1}")),
+                        .map_or_else(|| "-".to_owned(), |d| format!("{d:.digits$}")),
                     signs(&f.signs())
                 ),
                 None => format!("-{}", signs(&f.signs())),
@@ -232,7 +241,10 @@ fn doubts(report: &Report<'_>) -> String {
         ));
     }
     for group in report.trust.groups() {
-        let detail = group.doubts.first().map_or("", |d| d.detail.as_str());
+        let detail = match group.mark {
+            Mark::Warning => group.says(),
+            _ => group.doubts.first().map_or("", |d| d.detail.as_str()),
+        };
         out.push_str(&format!(
             "- `{}` {}{} ({} trials): {}\n",
             group.mark.sign(),
@@ -253,7 +265,21 @@ fn doubts(report: &Report<'_>) -> String {
         .map(|m| format!("`{}` {}", m.sign(), m.meaning()))
         .collect();
     out.push_str(&marks.join("; "));
-    out.push_str("; `~` not a difference that counts; `+` better, `-` worse than the base.\n");
+    out.push_str(
+        "; `~` not a difference that counts; `+` better, `-` worse than the base.\n\nClocks: ",
+    );
+    let clocks: Vec<String> = [Clock::Original, Clock::Fsync, Clock::Syncfs]
+        .iter()
+        .map(|c| format!("{} {}", c.mark(), clock_meaning(*c)))
+        .collect();
+    out.push_str(&clocks.join("; "));
+    out.push_str(&format!(
+        ".\n\nA difference counts when its interval clears {:.0} % and its p holds after \
+         Benjamini-Hochberg over the table; {}. n below 5: {}.\n",
+        report.run.plan.band * 100.0,
+        method(report),
+        few(report)
+    ));
     out
 }
 

@@ -322,7 +322,18 @@ fn layout(
         let mut spans: Vec<Span> = Vec::new();
         for place in members {
             let levels = place.levels(dimensions);
-            let name: Vec<String> = dimensions.iter().filter_map(|d| place.level(d)).collect();
+            let name: Vec<String> = dimensions
+                .iter()
+                .filter_map(|d| Some((d, place.level(d)?)))
+                .map(|(d, level)| {
+                    // A bare number would not say of what.
+                    if level.parse::<f64>().is_ok() {
+                        format!("{d}={level}")
+                    } else {
+                        level
+                    }
+                })
+                .collect();
             let span = Span {
                 name: name.join(" "),
                 levels: only_factors(&levels),

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{FailureKind, Run, Status};
+use record::{Evidence, FailureKind, Run, Status};
+use study::Slot;
 
 use crate::model::Mark;
 
@@ -61,64 +62,79 @@ pub struct Group<'a> {
     pub doubts: Vec<&'a Doubt>,
 }
 
+impl Group<'_> {
+    /// What all its doubts say: a warning's own text, else what the mark means.
+    pub fn says(&self) -> &str {
+        match (self.mark, self.doubts.first()) {
+            (Mark::Warning, Some(doubt)) => &doubt.detail,
+            _ => self.mark.meaning(),
+        }
+    }
+}
+
 impl Trust {
     /// Gathers the doubts about the cells for which `keep` is true.
     pub fn of(run: &Run, keep: &BTreeSet<u32>) -> Trust {
         let mut trust = Trust::default();
         for slot in run.plan.slots.iter().filter(|s| keep.contains(&s.cell)) {
             if let Some(trial) = run.trials.get(slot.trial as usize) {
-                let mut add = |mark, phase: Option<&str>, name: &str, detail: &str| {
-                    trust.doubts.push(Doubt {
-                        mark,
-                        trial: slot.trial,
-                        block: slot.block,
-                        cell: slot.cell,
-                        phase: phase.map(str::to_owned),
-                        name: name.to_owned(),
-                        detail: detail.to_owned(),
-                    });
-                };
-                match &trial.status {
-                    Status::Finished => {}
-                    Status::Failed(FailureKind::Interrupted, message) => {
-                        add(Mark::Missing, None, "interrupted", message);
-                    }
-                    Status::Failed(_, message) => add(Mark::Missing, None, "failed", message),
-                    Status::Pending => {
-                        let (name, why) = pending(run, slot.cell);
-                        add(Mark::Missing, None, name, &why);
-                    }
-                }
+                trust.doubt_status(run, slot, &trial.status);
                 for warning in &trial.warnings {
-                    add(Mark::Warning, None, "warning", warning);
+                    trust.add(slot, Mark::Warning, None, "warning", warning);
                 }
                 for evidence in &trial.evidence {
-                    let mark = match evidence.holds {
-                        Some(true) => None,
-                        Some(false) => Some(Mark::Fails),
-                        None => Some(Mark::Unchecked),
-                    };
-                    if let Some(mark) = mark {
-                        add(
-                            mark,
-                            evidence.phase.as_deref(),
-                            &evidence.name,
-                            &evidence.detail,
-                        );
-                    }
-                }
-                for evidence in &trial.evidence {
-                    let tally = trust.tally.entry(evidence.name.clone()).or_default();
-                    match evidence.holds {
-                        Some(true) => tally.holds += 1,
-                        Some(false) => tally.fails += 1,
-                        None => tally.unchecked += 1,
-                    }
+                    trust.weigh(slot, evidence);
                 }
             }
         }
         trust.doubts.sort_by_key(|d| (d.mark, d.trial));
         trust
+    }
+
+    fn add(&mut self, slot: &Slot, mark: Mark, phase: Option<&str>, name: &str, detail: &str) {
+        self.doubts.push(Doubt {
+            mark,
+            trial: slot.trial,
+            block: slot.block,
+            cell: slot.cell,
+            phase: phase.map(str::to_owned),
+            name: name.to_owned(),
+            detail: detail.to_owned(),
+        });
+    }
+
+    fn doubt_status(&mut self, run: &Run, slot: &Slot, status: &Status) {
+        match status {
+            Status::Finished => {}
+            Status::Failed(FailureKind::Interrupted, message) => {
+                self.add(slot, Mark::Missing, None, "interrupted", message);
+            }
+            Status::Failed(_, message) => self.add(slot, Mark::Missing, None, "failed", message),
+            Status::Pending => {
+                let (name, why) = pending(run, slot.cell);
+                self.add(slot, Mark::Missing, None, name, &why);
+            }
+        }
+    }
+
+    fn weigh(&mut self, slot: &Slot, evidence: &Evidence) {
+        let tally = self.tally.entry(evidence.name.clone()).or_default();
+        let mark = match evidence.holds {
+            Some(true) => {
+                tally.holds += 1;
+                return;
+            }
+            Some(false) => {
+                tally.fails += 1;
+                Mark::Fails
+            }
+            None => {
+                tally.unchecked += 1;
+                Mark::Unchecked
+            }
+        };
+        let phase = evidence.phase.as_deref();
+        self.add(slot, mark, phase, &evidence.name, &evidence.detail);
     }
 
     /// Marks of the figure of one cell and phase (all phases: `None`).

@@ -1,5 +1,7 @@
 //! The page in a real browser: no console error, no overflow, no empty plot, no live markup.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The whole text report: width, honesty, snapshots.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use record::Status;

@@ -18,10 +18,9 @@ fn uplot_is_unchanged() {
             continue;
         }
         let bytes = std::fs::read(folder.join(file)).unwrap();
-        let hex: String = Sha256::digest(&bytes)
+        let hex = Sha256::digest(&bytes)
             .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
+            .fold(String::new(), |hex, b| format!("{hex}{b:02x}"));
         assert_eq!(hex, *sum, "{file}");
         checked += 1;
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::facts::{Answer, items};
 use crate::model::{Difference, Figure, Mark, Row, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
-use crate::text::{few, method, order, table_warnings, trials};
+use crate::text::{decimals, few, few_blocks, method, order, table_warnings, trials};
 use crate::trust::Group;
 use crate::units;
 
@@ -137,7 +137,7 @@ fn table(report: &Report<'_>, index: usize, table: &Table) -> Value {
         .map(|row| {
             json!({
                 "label": row.label, "unit": row.unit, "clock": clock(row),
-                "few": few_blocks(row), "svg": plot::row(table, row),
+                "few": few_blocks(table, row), "svg": plot::row(table, row),
             })
         })
         .collect();
@@ -154,7 +154,7 @@ fn table(report: &Report<'_>, index: usize, table: &Table) -> Value {
                 .collect();
             json!({
                 "label": row.label, "unit": row.unit, "clock": clock(row),
-                "few": few_blocks(row), "figures": figures,
+                "few": few_blocks(table, row), "figures": figures,
             })
         })
         .collect();
@@ -187,22 +187,9 @@ fn clock(row: &Row) -> &'static str {
     row.clock.map_or("", Clock::mark)
 }
 
-/// `n=3: fewer than 5 blocks`, when it is so for any figure of the row.
-fn few_blocks(row: &Row) -> String {
-    let least = row
-        .figures
-        .iter()
-        .filter_map(|f| f.summary.as_ref())
-        .map(|s| s.n)
-        .min();
-    match least {
-        Some(n) if n < 5 => format!("n={n}: fewer than 5 blocks"),
-        _ => String::new(),
-    }
-}
-
 fn figure(report: &Report<'_>, column: &str, row: &Row, figure: &Figure, is_base: bool) -> Value {
     let summary = figure.summary.as_ref();
+    let digits = decimals(row);
     let dash = || "–".to_owned();
     let versus = figure.versus.as_ref();
     let (verdict, class) = match (versus, is_base) {
@@ -220,8 +207,8 @@ fn figure(report: &Report<'_>, column: &str, row: &Row, figure: &Figure, is_base
     let published = figure.published;
     json!({
         "column": column,
-        "mean": summary.map_or_else(dash, |s| format!("{:.1}", s.mean)),
-        "stddev": summary.map(|s| s.stddev.map_or_else(dash, |d| format!("{d:.1}"))),
+        "mean": summary.map_or_else(dash, |s| format!("{:.digits$}", s.mean)),
+        "stddev": summary.map(|s| s.stddev.map_or_else(dash, |d| format!("{d:.digits$}"))),
         "median": summary.map_or_else(dash, |s| short(s.median)),
         "interval": summary
             .and_then(|s| s.median_interval.as_ref())
@@ -309,7 +296,7 @@ fn doubt(report: &Report<'_>, group: &Group<'_>) -> Value {
         "sign": group.mark.sign().to_string(),
         "name": group.name,
         "phase": group.phase,
-        "meaning": group.mark.meaning(),
+        "meaning": group.says(),
         "count": group.doubts.len(),
         "open": group.doubts.len() <= OPEN && group.mark != Mark::Unchecked,
         "trials": trials,

@@ -36,7 +36,7 @@ pub(super) fn print(report: &Report<'_>, table: &Table, width: usize) -> String 
         "", "median", "interval", "n", "ratio", "interval"
     ));
     for row in &table.rows {
-        out.push_str(&wrap("", 4, &heading(row), width));
+        out.push_str(&wrap("", 4, &heading(table, row), width));
         for (index, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
             out.push_str(&line(&column.name, figure, index == table.base, width));
         }
@@ -45,26 +45,38 @@ pub(super) fn print(report: &Report<'_>, table: &Table, width: usize) -> String 
     out
 }
 
-/// `initl_writers, MB/s (a)   n=3: fewer than 5 blocks`.
-fn heading(row: &Row) -> String {
+/// `initl_writers, MB/s (a); n=3: fewer than 5 blocks`.
+fn heading(table: &Table, row: &Row) -> String {
     let clock = row
         .clock
         .map_or(String::new(), |c| format!(" {}", c.mark()));
-    let mut few: Vec<usize> = row
-        .figures
-        .iter()
-        .filter_map(|f| f.summary.as_ref())
-        .map(|s| s.n)
-        .filter(|n| *n < ADVISED)
-        .collect();
-    few.sort_unstable();
-    few.dedup();
-    let few = match few.as_slice() {
-        [] => String::new(),
-        [n] => format!("; n={n}: fewer than {ADVISED} blocks"),
-        [low, .., high] => format!("; n={low}..{high}: fewer than {ADVISED} blocks"),
-    };
+    let few = few_blocks(table, row).map_or(String::new(), |few| format!("; {few}"));
     format!("{}, {}{clock}{few}", row.label, row.unit)
+}
+
+/// `n=3: fewer than 5 blocks`, or `n=3 for ext2: ...` where others have enough.
+pub(crate) fn few_blocks(table: &Table, row: &Row) -> Option<String> {
+    let counted: Vec<(&str, usize)> = table
+        .columns
+        .iter()
+        .zip(&row.figures)
+        .filter_map(|(c, f)| Some((c.name.as_str(), f.summary.as_ref()?.n)))
+        .collect();
+    let few: Vec<&(&str, usize)> = counted.iter().filter(|(_, n)| *n < ADVISED).collect();
+    let least = few.iter().map(|(_, n)| *n).min()?;
+    let most = few.iter().map(|(_, n)| *n).max()?;
+    let n = if least == most {
+        least.to_string()
+    } else {
+        format!("{least}..{most}")
+    };
+    let of = if few.len() < counted.len() {
+        let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
+        format!(" for {}", names.join(", "))
+    } else {
+        String::new()
+    };
+    Some(format!("n={n}{of}: fewer than {ADVISED} blocks"))
 }
 
 fn line(name: &str, figure: &Figure, is_base: bool, width: usize) -> String {
@@ -137,7 +149,10 @@ pub(crate) fn table_warnings(table: &Table) -> Vec<(&str, &str, String)> {
                 .map(ToString::to_string);
             let versus = figure.versus.iter().flat_map(|v| v.warnings.clone());
             for text in own.chain(versus) {
-                found.push((row.label.as_str(), column.name.as_str(), text));
+                let warning = (row.label.as_str(), column.name.as_str(), text);
+                if !found.contains(&warning) {
+                    found.push(warning);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::wrap;
 use crate::Report;
+use crate::model::Mark;
 use crate::trust::{Doubt, Group};
 
 /// Doubts of one kind that are told with their own line each.
@@ -47,7 +48,7 @@ fn print_group(report: &Report<'_>, group: &Group<'_>, width: usize) -> String {
         &format!(
             "{}{phase}: {} ({count} of {} trials)",
             group.name,
-            group.mark.meaning(),
+            group.says(),
             report.run.trials.len()
         ),
         width,
@@ -63,7 +64,10 @@ fn print_group(report: &Report<'_>, group: &Group<'_>, width: usize) -> String {
         out.push_str(&wrap(
             "    ",
             6,
-            &format!("{}: {detail}", places(report, doubts)),
+            &match group.mark {
+                Mark::Warning => places(report, doubts),
+                _ => format!("{}: {detail}", places(report, doubts)),
+            },
             width,
         ));
     }

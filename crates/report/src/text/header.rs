@@ -5,7 +5,8 @@ use study::Order;
 
 use super::wrap;
 use crate::Report;
-use crate::facts::{Answer, Variant};
+use crate::facts::Answer;
+use crate::variants::Variant;
 
 /// Width of the names.
 const NAME: usize = 14;

@@ -1,8 +1,9 @@
 //! The side-by-side table of the 2009 thread.
 //!
 //! Filesystems are column groups, rows are metrics, each place is `value unit (stddev)`; the value
-//! is `%5.1f`, the stddev `%.1f` padded to the widest of its column. One difference: a number in
-//! doubt carries its worst mark right behind the parenthesis, in the gap between the groups.
+//! is `%5.1f`, the stddev `%.1f` padded to the widest of its column. Two differences: a number in
+//! doubt carries its worst mark right behind the parenthesis, in the gap between the groups; and a
+//! row with values below 1, which the original never had, gets the decimals that show them.
 //! More groups than fit the width are printed as stacked panels with the row labels repeated.
 
 use crate::model::{Figure, Mark, Row, Table};
@@ -34,7 +35,7 @@ impl Group {
         let places: Vec<Place> = table
             .rows
             .iter()
-            .map(|row| place(row, &row.figures[column]))
+            .map(|row| place(row, &row.figures[column], decimals(row)))
             .collect();
         let widest = |part: fn(&Place) -> &str| {
             places
@@ -85,15 +86,31 @@ impl Group {
     }
 }
 
-fn place(row: &Row, figure: &Figure) -> Place {
+/// One decimal, as the original; more where it would print two different values as 0.0.
+pub(crate) fn decimals(row: &Row) -> usize {
+    let least = row
+        .figures
+        .iter()
+        .filter_map(Figure::mean)
+        .map(f64::abs)
+        .filter(|mean| *mean > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    match least {
+        v if v >= 1.0 => 1,
+        v if v >= 0.1 => 2,
+        _ => 3,
+    }
+}
+
+fn place(row: &Row, figure: &Figure, decimals: usize) -> Place {
     let mark = figure.worst().map(Mark::sign);
     match &figure.summary {
         Some(summary) => Place {
-            value: format!("{:.1}", summary.mean),
+            value: format!("{:.decimals$}", summary.mean),
             unit: row.unit.clone(),
             stddev: summary
                 .stddev
-                .map_or_else(|| "-".to_owned(), |s| format!("{s:.1}")),
+                .map_or_else(|| "-".to_owned(), |s| format!("{s:.decimals$}")),
             mark,
         },
         None => Place {

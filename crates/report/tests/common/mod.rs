@@ -12,9 +12,9 @@ use study::{Clock, Order, Overrides, Plan, Slot, Study};
 pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// The built-in study's plan with these overrides.
-pub(crate) fn journal(overrides: Overrides) -> Plan {
+pub(crate) fn journal(overrides: &Overrides) -> Plan {
     let study = Study::load("journal").expect("built in");
-    study::plan(&study, &overrides).expect("a good plan")
+    study::plan(&study, overrides).expect("a good plan")
 }
 
 /// A run with nothing measured yet.
@@ -39,7 +39,7 @@ pub(crate) fn empty(plan: Plan, name: &str) -> Run {
 
 /// Two runs whose mean and stddev are exactly the published ones: mean ± stddev / sqrt 2.
 pub(crate) fn wohlgemuth() -> Run {
-    let mut plan = journal(Overrides {
+    let mut plan = journal(&Overrides {
         profile: Some("paper".to_owned()),
         ..Overrides::default()
     });
@@ -128,7 +128,7 @@ const FILESYSTEMS: [(&str, &str, f64); 6] = [
 /// A quick run of the built-in study as it could come out, in `blocks` blocks; trial 7 failed, one
 /// has cold-cache evidence that does not hold. With a folder, telemetry is written into it.
 pub(crate) fn quick(blocks: u32, dir: Option<&Path>) -> Run {
-    let plan = journal(Overrides {
+    let plan = journal(&Overrides {
         profile: Some("quick".to_owned()),
         blocks: Some(blocks),
         ..Overrides::default()
@@ -165,7 +165,7 @@ fn trial(run: &mut Run, index: usize, dir: Option<&Path>) {
         .levels
         .get("threads")
         .map_or(1.0, |t| t.parse().expect("a number"));
-    let begin = 5_000_000_000_000 + slot.trial as u64 * 4_000_000_000;
+    let begin = 5_000_000_000_000 + u64::from(slot.trial) * 4_000_000_000;
     let tables = run.plan.tables.clone();
     let mut phases: Vec<String> = Vec::new();
     let record = &mut run.trials[index];
@@ -184,7 +184,8 @@ fn trial(run: &mut Run, index: usize, dir: Option<&Path>) {
             if !phases.contains(&row.phase) {
                 phases.push(row.phase.clone());
             }
-            let seed = slot.seed ^ row.phase.len() as u64 ^ ((row.phase.as_bytes()[0] as u64) << 8);
+            let seed =
+                slot.seed ^ row.phase.len() as u64 ^ (u64::from(row.phase.as_bytes()[0]) << 8);
             let spread = 1.0 + 0.03 * (noise(seed) - 0.5);
             let share = match row.clock {
                 Clock::Original => 1.0,
@@ -293,7 +294,7 @@ fn evidence(slot: Slot, workload: &str) -> Vec<Evidence> {
         item(
             Some("random_write"),
             "discard_done",
-            (slot.trial % 9 != 0).then_some(true),
+            (!slot.trial.is_multiple_of(9)).then_some(true),
             "BLKDISCARD of 1g",
         ),
     ]
@@ -340,7 +341,14 @@ fn mounted(name: &str, driver: &str) -> Mounted {
             "ext_attr resize_inode dir_index filetype sparse_super large_file".to_owned(),
         )]
         .into(),
-        ..Mounted::default()
+        device_facts: [
+            ("write_cache", "write back"),
+            ("direct_io", "true"),
+            ("host_filesystem", "ext4"),
+            ("size", "1073741824"),
+        ]
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .into(),
     }
 }
 
