@@ -85,7 +85,9 @@ pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Outpu
         }),
         Some(status) if status.success() => Ok(output),
         Some(status) => Err(Error::ProgramFailed {
-            line: useful_line(&output),
+            line: useful_line(&output)
+                .trim_start_matches(&format!("{name}: "))
+                .to_string(),
             status: describe(status),
             command: argv.join(" "),
             program: name,
@@ -202,9 +204,21 @@ mod tests {
         let script =
             "echo 'mke2fs 1.47.0 (5-Feb-2023)' >&2; echo >&2; echo 'invalid blocks' >&2; exit 3";
         let error = run(&shell(script), &|| false).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Cell);
         let text = error.to_string();
         assert!(
             text.starts_with("sh: exit status 3: invalid blocks; "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_program_killed_from_outside_may_be_tried_again() {
+        let error = run(&shell("kill -9 $$"), &|| false).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Trial);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("sh: killed by signal 9: it printed nothing"),
             "{text}"
         );
     }

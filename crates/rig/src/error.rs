@@ -58,7 +58,7 @@ pub enum Error {
         package: String,
     },
     /// A program ran and failed.
-    #[error("{program}: {status}: {line}; run it by hand: {command}")]
+    #[error("{program}: {status}: {line}; correct the study's mkfs options (it ran: {command})")]
     ProgramFailed {
         /// Name of the program.
         program: String,
@@ -153,6 +153,8 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Refused(_) => Class::Safety,
+            // Killed from outside (out of memory, an impatient hand): the options may be fine.
+            Error::ProgramFailed { status, .. } if status.starts_with("killed") => Class::Trial,
             Error::UnknownKind { .. }
             | Error::MissingProgram { .. }
             | Error::ProgramFailed { .. }

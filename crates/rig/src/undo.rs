@@ -111,7 +111,7 @@ impl Journal {
             .open(&path)
             .map_err(|error| Error::io(&path, "cannot open the undo journal", error))?;
         let lines = read_lines(&file, &path)?;
-        if let Err(error) = lock(&file) {
+        if let Err(error) = lock(&file, FlockOperation::NonBlockingLockExclusive) {
             if error == rustix::io::Errno::WOULDBLOCK {
                 return Err(Error::StillRunning {
                     run,
@@ -206,15 +206,15 @@ impl Line {
     }
 }
 
-/// Locks for writing. Tried a few times: somebody who only asks whether the owner lives holds the
-/// lock for a moment, and so does a child between fork and exec.
-fn lock(file: &File) -> rustix::io::Result<()> {
+/// Locks the journal. Tried for a moment: somebody who only asks whether the owner lives holds the
+/// lock shortly, and a child that a killed owner had just forked holds it until it dies too.
+fn lock(file: &File, operation: FlockOperation) -> rustix::io::Result<()> {
     let mut answer = Ok(());
-    for attempt in 0..10 {
+    for attempt in 0..15 {
         if attempt > 0 {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        answer = flock(file, FlockOperation::NonBlockingLockExclusive);
+        answer = flock(file, operation);
         if answer != Err(rustix::io::Errno::WOULDBLOCK) {
             break;
         }
@@ -240,7 +240,7 @@ pub(crate) fn living_owner(run: &Path) -> Result<Option<u32>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(&path, "cannot read the undo journal", error)),
     };
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
+    match lock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(None),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(owner(&read_lines(&file, &path)?))),
         Err(error) => Err(Error::io(&path, "cannot lock it", error)),

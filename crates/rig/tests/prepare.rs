@@ -22,6 +22,11 @@ fn request(kind: &str) -> Request {
     Request {
         image_size: 512 * MIB,
         kind: kind.into(),
+        // The kernel begins lazy initialisation up to 5 s late: only its own test waits for that.
+        mkfs: match kind {
+            "ext4" => words(&["-E", "lazy_itable_init=0"]),
+            _ => Vec::new(),
+        },
         ..Request::default()
     }
 }
@@ -58,7 +63,7 @@ fn ext4_as_asked_and_as_it_is_needs_root() {
     let Some(_alone) = root() else { return };
     let asked = Request {
         readahead_sectors: Some(4096),
-        mkfs: words(&["-I", "512", "-J", "size=16"]),
+        mkfs: words(&["-I", "512", "-J", "size=16", "-E", "lazy_itable_init=0"]),
         mount: words(&["noatime,data=writeback", "commit=30"]),
         ..request("ext4")
     };
@@ -87,10 +92,10 @@ fn ext4_as_asked_and_as_it_is_needs_root() {
         assert!(facts.superblock["effective_options"].contains("delalloc"));
         assert!(facts.superblock["barriers"].starts_with("mount on; device write"));
         assert_eq!(facts.device["read_ahead_kb"], "2048");
-        assert_eq!(
-            facts.device["direct_io"], "true",
-            "/tmp of the test host can do direct I/O"
-        );
+        if ["ext4", "xfs"].contains(&facts.device["host_filesystem"].as_str()) {
+            assert_eq!(facts.device["direct_io"], "true");
+            assert_eq!(prepared.warnings(), Vec::<String>::new());
+        }
         assert_eq!(prepared.device_size(), Some(512 * MIB));
         assert_eq!(
             prepared.evidence()[0].holds,
@@ -98,7 +103,6 @@ fn ext4_as_asked_and_as_it_is_needs_root() {
             "{:?}",
             prepared.evidence()
         );
-        assert_eq!(prepared.warnings(), Vec::<String>::new());
     });
 }
 
@@ -106,7 +110,7 @@ fn ext4_as_asked_and_as_it_is_needs_root() {
 fn ext4_without_a_journal_needs_root() {
     let Some(_alone) = root() else { return };
     let asked = Request {
-        mkfs: words(&["-O", "^has_journal"]),
+        mkfs: words(&["-O", "^has_journal", "-E", "lazy_itable_init=0"]),
         ..request("ext4")
     };
     trial(&asked, |prepared| {

@@ -163,6 +163,57 @@ pub(crate) fn barriers(options: &[String], queue: &Facts) -> String {
 mod tests {
     use super::*;
 
+    /// A filesystem whose program is any program: the test double of this trait.
+    struct Played(&'static str);
+
+    impl Filesystem for Played {
+        fn kind(&self) -> &'static str {
+            "played"
+        }
+        fn program(&self) -> &'static str {
+            self.0
+        }
+        fn package(&self) -> &'static str {
+            "playedfs-progs"
+        }
+        fn force(&self) -> &'static str {
+            "-f"
+        }
+        fn version_option(&self) -> &'static str {
+            "-V"
+        }
+        fn least_bytes(&self) -> u64 {
+            0
+        }
+        fn superblock(&self, _: &File) -> std::io::Result<Facts> {
+            Ok(Facts::new())
+        }
+        fn driver(&self, _: &Host, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let missing = Played("mkfs.no-such-filesystem");
+        let error = make(&missing, &[], Path::new("/dev/null"), &|| false).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "mkfs.no-such-filesystem: not found on PATH, /usr/sbin or /sbin; \
+             install it: apt install playedfs-progs"
+        );
+        assert_eq!(error.class(), crate::Class::Cell);
+    }
+
+    #[test]
+    fn the_command_line_is_kept_as_it_ran() {
+        let options = ["-O".to_string(), "^has_journal".into()];
+        let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &|| false).unwrap();
+        assert!(made.argv[0].ends_with("/echo"));
+        assert_eq!(made.argv[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
+        assert_eq!(made.version, "-V", "echo prints what it is asked");
+    }
+
     #[test]
     fn unknown_kinds_are_refused_with_the_known_ones() {
         let error = of_kind("ext5").map(|_| ()).unwrap_err().to_string();

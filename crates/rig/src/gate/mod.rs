@@ -99,6 +99,9 @@ impl Gate {
     /// While the file is open nobody can mount it. `own_content`: this run has formatted it before.
     pub fn reopen(&self, approved: &Approved, own_content: bool) -> Result<File> {
         let refuse = |reasons| Error::Refused(refusals(&approved.device, reasons));
+        if in_use(&approved.device) {
+            return Err(refuse(vec![Reason::InUse]));
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)
