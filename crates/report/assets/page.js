@@ -54,7 +54,7 @@
     return {
       width, height: 190,
       cursor: { sync: { key: "trial" } },
-      scales: { x: { time: false }, y: { range: (u, lo, hi) => [0, hi > 0 ? hi * 1.12 : 1] } },
+      scales: { x: { time: false, range: () => trial.range }, y: { range: (u, lo, hi) => [0, hi > 0 ? hi * 1.12 : 1] } },
       axes: [
         Object.assign(axis(), { values: (u, ticks) => ticks.map((t) => t + " s") }),
         Object.assign(axis(), { size: 58, values: (u, ticks) => ticks.map((t) => t >= 1e5 ? t / 1e3 + "k" : String(t)) }),

@@ -39,7 +39,7 @@ pub(crate) fn tables(
                         places.push((r, c));
                         comparisons.push(comparison);
                     }
-                    // Too few values stand beside the number already.
+                    // No values, or too few for more than a bare ratio, which follows below.
                     Err(stats::Error::Empty | stats::Error::TooFew { .. }) => {}
                     Err(error) => notes.push(format!(
                         "{}, {}, {}: not compared: {error}",
@@ -56,6 +56,32 @@ pub(crate) fn tables(
             let row = &mut table.rows[r];
             let directed = units::higher_is_better(&row.unit).is_some();
             row.figures[c].versus = Some(versus(comparison, directed));
+        }
+        bare_ratios(table);
+    }
+}
+
+/// Ratios of medians without interval or verdict, where there are too few values for a test.
+fn bare_ratios(table: &mut Table) {
+    let base_at = table.base;
+    for row in &mut table.rows {
+        let median = |f: &Figure| f.summary.as_ref().map(|s| s.median).filter(|m| *m > 0.0);
+        let Some(base) = row.figures.get(base_at).and_then(median) else {
+            continue;
+        };
+        for (c, figure) in row.figures.iter_mut().enumerate() {
+            if c == base_at || figure.versus.is_some() {
+                continue;
+            }
+            figure.versus = median(figure).map(|other| Versus {
+                ratio: other / base,
+                interval: None,
+                p: None,
+                p_adjusted: None,
+                difference: Difference::Unclear,
+                method: "ratio of medians".to_owned(),
+                warnings: Vec::new(),
+            });
         }
     }
 }

@@ -203,7 +203,7 @@ fn is_named(item: &Item, key: &str) -> bool {
 fn answer(items: &[Item], keys: &[&str]) -> Answer {
     for key in keys {
         let found: Vec<&Item> = items.iter().filter(|item| is_named(item, key)).collect();
-        if let [only] = found.as_slice() {
+        if let ([only], false) = (found.as_slice(), key.contains('*')) {
             return of_item(only);
         }
         if !found.is_empty() {

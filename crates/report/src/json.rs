@@ -1,7 +1,7 @@
 //! One JSON document: the run, its tables with summaries and comparisons, and every sample.
 
 use serde_json::{Map, Value, json};
-use study::Clock;
+use study::{Clock, Plan};
 
 use crate::error::Result;
 use crate::facts::{Answer, Fact};
@@ -50,18 +50,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
             "peak_rss": run.closing.map(|c| c.peak_rss),
             "notes": run.notes,
         },
-        "study": {
-            "name": plan.study,
-            "title": plan.title,
-            "question": plan.question,
-            "profile": plan.profile,
-            "seed": plan.seed,
-            "order": plan.order,
-            "blocks": plan.blocks,
-            "band": plan.band,
-            "factors": plan.factors.iter().map(|(n, l)| json!({"name": n, "levels": l})).collect::<Vec<_>>(),
-            "filesystems": plan.filesystems,
-        },
+        "study": study(plan),
         "repeats": report.published.map(|p| json!({
             "doc": p.document.doc, "citation": p.document.citation(),
             "hardware": p.document.hardware, "kernel": p.document.kernel, "runs": p.document.runs,
@@ -81,6 +70,26 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "notes": report.notes,
         "samples": lines(report).map(|l| sample(&l)).collect::<Vec<_>>(),
     }))
+}
+
+fn study(plan: &Plan) -> Value {
+    let factors: Vec<Value> = plan
+        .factors
+        .iter()
+        .map(|(name, levels)| json!({"name": name, "levels": levels}))
+        .collect();
+    json!({
+        "name": plan.study,
+        "title": plan.title,
+        "question": plan.question,
+        "profile": plan.profile,
+        "seed": plan.seed,
+        "order": plan.order,
+        "blocks": plan.blocks,
+        "band": plan.band,
+        "factors": factors,
+        "filesystems": plan.filesystems,
+    })
 }
 
 fn fact(fact: &Fact) -> Value {

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::facts::Answer;
 use crate::model::{Mark, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
-use crate::text::{decimals, few, method, order, table_warnings, trials};
+use crate::text::{begun, decimals, few, method, order, table_warnings, trials};
 use crate::{Format, Report, units};
 
 /// The Markdown format.
@@ -44,7 +44,7 @@ fn head(report: &Report<'_>) -> String {
                 .map_or_else(|| "nothing published".to_owned(), |p| p.document.citation()),
         ),
         ("run", run.name.clone()),
-        ("begun", run.started_at.to_string()),
+        ("begun", begun(report)),
         ("trials", trials(report)),
         ("order", order(report)),
         ("tool", run.tool.clone()),

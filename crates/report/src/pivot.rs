@@ -318,34 +318,6 @@ fn layout(
 ) -> Layout {
     let phase_in_rows = rows.iter().any(|d| OF_SAMPLES.contains(&d.as_str()));
     let phase_in_columns = columns.iter().any(|d| OF_SAMPLES.contains(&d.as_str()));
-    let spans = |dimensions: &[String], with_series: bool| {
-        let mut spans: Vec<Span> = Vec::new();
-        for place in members {
-            let levels = place.levels(dimensions);
-            let name: Vec<String> = dimensions
-                .iter()
-                .filter_map(|d| Some((d, place.level(d)?)))
-                .map(|(d, level)| {
-                    // A bare number would not say of what.
-                    if level.parse::<f64>().is_ok() {
-                        format!("{d}={level}")
-                    } else {
-                        level
-                    }
-                })
-                .collect();
-            let span = Span {
-                name: name.join(" "),
-                levels: only_factors(&levels),
-                series: with_series.then(|| place.series.clone()),
-                published: None,
-            };
-            if !spans.contains(&span) {
-                spans.push(span);
-            }
-        }
-        spans
-    };
     let shown: Levels = common
         .iter()
         .filter(|(d, _)| !OF_SAMPLES.contains(&d.as_str()) || d.as_str() == "phase")
@@ -367,9 +339,43 @@ fn layout(
         series: (!phase_in_rows && !phase_in_columns)
             .then(|| members.first().map(|m| m.series.clone()))
             .flatten(),
-        columns: reorder(plan, spans(columns, phase_in_columns), columns),
-        rows: reorder(plan, spans(rows, phase_in_rows && !phase_in_columns), rows),
+        columns: reorder(plan, spans(members, columns, phase_in_columns), columns),
+        rows: reorder(
+            plan,
+            spans(members, rows, phase_in_rows && !phase_in_columns),
+            rows,
+        ),
     }
+}
+
+/// The distinct rows or columns of some places, in their order.
+fn spans(members: &[&Place<'_>], dimensions: &[String], with_series: bool) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for place in members {
+        let levels = place.levels(dimensions);
+        let name: Vec<String> = dimensions
+            .iter()
+            .filter_map(|d| Some((d, place.level(d)?)))
+            .map(|(d, level)| {
+                // A bare number would not say of what.
+                if level.parse::<f64>().is_ok() {
+                    format!("{d}={level}")
+                } else {
+                    level
+                }
+            })
+            .collect();
+        let span = Span {
+            name: name.join(" "),
+            levels: only_factors(&levels),
+            series: with_series.then(|| place.series.clone()),
+            published: None,
+        };
+        if !spans.contains(&span) {
+            spans.push(span);
+        }
+    }
+    spans
 }
 
 fn only_factors(levels: &Levels) -> Levels {

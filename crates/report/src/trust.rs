@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Evidence, FailureKind, Run, Status};
+use record::{Evidence, FailureKind, Run, Status, TrialRecord};
 use study::Slot;
 
 use crate::model::Mark;
@@ -80,7 +80,8 @@ impl Trust {
             if let Some(trial) = run.trials.get(slot.trial as usize) {
                 trust.doubt_status(run, slot, &trial.status);
                 for warning in &trial.warnings {
-                    trust.add(slot, Mark::Warning, None, "warning", warning);
+                    let phase = phase_of(run, trial, warning);
+                    trust.add(slot, Mark::Warning, phase, "warning", warning);
                 }
                 for evidence in &trial.evidence {
                     trust.weigh(slot, evidence);
@@ -173,6 +174,16 @@ impl Trust {
         }
         groups
     }
+}
+
+/// The phase that a warning speaks of, when it begins with its name: `patch: no runs ...`.
+fn phase_of<'a>(run: &'a Run, trial: &'a TrialRecord, warning: &str) -> Option<&'a str> {
+    let (name, _) = warning.split_once(':')?;
+    let run_here = trial.phases.iter().map(|p| p.name.as_str());
+    let in_tables = run.plan.tables.iter().flat_map(|t| &t.rows);
+    run_here
+        .chain(in_tables.map(|row| row.phase.as_str()))
+        .find(|phase| *phase == name)
 }
 
 /// Why a trial has not run.

@@ -332,6 +332,13 @@ fn view(table: &Table, phases: &[Phase], label: &str) -> Result<Value, String> {
             ))
         })
         .collect();
+    let rows_end = table.times.last().map_or(0.0, |at| since(*at));
+    let end = phases
+        .iter()
+        .map(|p| since(p.end_ns))
+        .fold(rows_end, f64::max);
+    let begin_at = phases.iter().map(|p| since(p.begin_ns)).fold(0.0, f64::min);
+    let range = json!([round(begin_at), round(end)]);
     let phases: Vec<Value> = phases
         .iter()
         .map(|p| json!([p.name, round(since(p.begin_ns)), round(since(p.end_ns))]))
@@ -353,7 +360,7 @@ fn view(table: &Table, phases: &[Phase], label: &str) -> Result<Value, String> {
     if charts.is_empty() {
         return Err("its telemetry has no column that this page draws".to_owned());
     }
-    Ok(json!({"label": label, "phases": phases, "t": times, "charts": charts}))
+    Ok(json!({"label": label, "phases": phases, "range": range, "t": times, "charts": charts}))
 }
 
 #[cfg(test)]

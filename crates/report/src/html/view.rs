@@ -9,7 +9,9 @@ use crate::error::Result;
 use crate::facts::{Answer, items};
 use crate::model::{Difference, Figure, Mark, Row, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
-use crate::text::{decimals, few, few_blocks, method, order, table_warnings, trials};
+use crate::text::{
+    begun, decimals, family, few, few_blocks, method, order, table_warnings, trials,
+};
 use crate::trust::Group;
 use crate::units;
 
@@ -78,7 +80,7 @@ fn strip(report: &Report<'_>) -> Value {
     let run = report.run;
     let mut strip = vec![
         json!({"name": "run", "value": run.name}),
-        json!({"name": "begun", "value": run.started_at.to_string()}),
+        json!({"name": "begun", "value": begun(report)}),
         json!({"name": "trials", "value": trials(report)}),
         json!({"name": "order", "value": order(report)}),
         json!({"name": "target", "value": run.target}),
@@ -173,7 +175,7 @@ fn table(report: &Report<'_>, index: usize, table: &Table) -> Value {
         "short": if table.subtitle.contains('=') { format!("{} ({})", table.title, table.subtitle) } else { table.title.clone() },
         "subtitle": table.subtitle,
         "base": table.base_name(),
-        "family": table.family,
+        "family": family(table),
         "factor": factor.join(" "),
         "columns": columns,
         "published": table.has_published(),
@@ -283,22 +285,26 @@ fn doubt(report: &Report<'_>, group: &Group<'_>) -> Value {
         .doubts
         .iter()
         .map(|d| {
-            format!(
-                "trial {}, block {}, {}: {}",
+            let place = format!(
+                "trial {}, block {}, {}",
                 d.trial,
                 d.block + 1,
-                cell_label(report, d.cell),
-                d.detail
-            )
+                cell_label(report, d.cell)
+            );
+            // A warning's text stands above the list.
+            match d.mark {
+                Mark::Warning => place,
+                _ => format!("{place}: {}", d.detail),
+            }
         })
         .collect();
     json!({
         "sign": group.mark.sign().to_string(),
         "name": group.name,
-        "phase": group.phase,
+        "phase": group.phase.filter(|_| group.mark != Mark::Warning),
         "meaning": group.says(),
         "count": group.doubts.len(),
-        "open": group.doubts.len() <= OPEN && group.mark != Mark::Unchecked,
+        "open": group.doubts.len() <= OPEN && matches!(group.mark, Mark::Fails | Mark::Missing),
         "trials": trials,
     })
 }

@@ -1,5 +1,7 @@
 //! Below each mail table: medians, intervals, n, ratios. What the original lacked.
 
+use std::collections::BTreeSet;
+
 use stats::Warning;
 use study::Clock;
 
@@ -22,12 +24,11 @@ pub(super) fn print(report: &Report<'_>, table: &Table, width: usize) -> String 
         "",
         2,
         &format!(
-            "{}, clock {}: medians with {percent:.0} % intervals; ratios to {} with theirs \
-             ({} comparisons, one family)",
+            "{}, clock {}: medians with {percent:.0} % intervals; ratios to {} with theirs ({})",
             table.title,
             clocks.join(" "),
             table.base_name(),
-            table.family
+            family(table)
         ),
         width,
     );
@@ -36,6 +37,20 @@ pub(super) fn print(report: &Report<'_>, table: &Table, width: usize) -> String 
         "", "median", "interval", "n", "ratio", "interval"
     ));
     for row in &table.rows {
+        if row.figures.iter().all(|f| f.summary.is_none()) {
+            let signs: BTreeSet<char> = row
+                .figures
+                .iter()
+                .flat_map(|f| f.signs().chars().collect::<Vec<_>>())
+                .collect();
+            let signs: String = signs.into_iter().collect();
+            let text = format!(
+                "{}: no finished trial measured it {signs}",
+                heading(table, row)
+            );
+            out.push_str(&wrap("", 4, &text, width));
+            continue;
+        }
         out.push_str(&wrap("", 4, &heading(table, row), width));
         for (index, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
             out.push_str(&line(&column.name, figure, index == table.base, width));
@@ -43,6 +58,15 @@ pub(super) fn print(report: &Report<'_>, table: &Table, width: usize) -> String 
     }
     out.push_str(&warnings(table, width));
     out
+}
+
+/// How many comparisons share the error rate.
+pub(crate) fn family(table: &Table) -> String {
+    match table.family {
+        0 => "nothing to test: two blocks or more are needed".to_owned(),
+        1 => "1 comparison".to_owned(),
+        n => format!("{n} comparisons, one family"),
+    }
 }
 
 /// `initl_writers, MB/s (a); n=3: fewer than 5 blocks`.

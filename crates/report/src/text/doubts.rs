@@ -40,7 +40,11 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
 }
 
 fn print_group(report: &Report<'_>, group: &Group<'_>, width: usize) -> String {
-    let phase = group.phase.map_or(String::new(), |p| format!(" in {p}"));
+    let phase = match (group.mark, group.phase) {
+        // A warning of a phase begins with its name.
+        (Mark::Warning, _) | (_, None) => String::new(),
+        (_, Some(phase)) => format!(" in {phase}"),
+    };
     let count = group.doubts.len();
     let mut out = wrap(
         &format!("{} ", group.mark.sign()),

@@ -30,7 +30,7 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
         line("repeats", &document.document.citation());
     }
     line("run", &run.name);
-    line("begun", &format!("{}", run.started_at));
+    line("begun", &begun(report));
     line("trials", &trials(report));
     line("order", &order(report));
     line("tool", &run.tool);
@@ -56,6 +56,15 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
         out.push_str(&print_variant(variant, width));
     }
     out
+}
+
+/// `2026-01-02 03:04:05 UTC`.
+pub(crate) fn begun(report: &Report<'_>) -> String {
+    report
+        .run
+        .started_at
+        .strftime("%Y-%m-%d %H:%M:%S UTC")
+        .to_string()
 }
 
 /// `12 planned: 11 finished, 1 failed`.
@@ -95,15 +104,18 @@ pub(crate) fn order(report: &Report<'_>) -> String {
     } else {
         ""
     };
+    let blocks = match plan.blocks {
+        1 => "1 block".to_owned(),
+        n => format!("{n} blocks"),
+    };
     match plan.order {
         Order::Blocked => format!(
-            "{} blocks{few}, interleaved in a random order of seed {}",
-            plan.blocks, plan.seed
+            "{blocks}{few}, interleaved in a random order of seed {}",
+            plan.seed
         ),
-        Order::Sequential => format!(
-            "{} blocks{few}, sequential as the original ran: drift looks like a difference",
-            plan.blocks
-        ),
+        Order::Sequential => {
+            format!("{blocks}{few}, sequential as the original ran: drift looks like a difference")
+        }
     }
 }
 

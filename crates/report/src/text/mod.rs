@@ -14,8 +14,8 @@ mod wrap;
 use crate::error::Result;
 use crate::{Format, Report};
 
-pub(crate) use details::{few, few_blocks, method, table_warnings};
-pub(crate) use header::{order, trials};
+pub(crate) use details::{family, few, few_blocks, method, table_warnings};
+pub(crate) use header::{begun, order, trials};
 pub(crate) use table::decimals;
 pub(crate) use wrap::wrap;
 

@@ -1,7 +1,7 @@
 //! The published numbers beside ours: shapes, not speeds.
 
 use super::wrap;
-use crate::model::{Figure, Table};
+use crate::model::{Figure, PublishedFigure, Row, Table};
 use crate::numbers::{ratio, short};
 use crate::published::Document;
 
@@ -56,36 +56,44 @@ pub(super) fn print(document: &Document, table: &Table, width: usize) -> String 
             let Some(published) = figure.published else {
                 continue;
             };
-            let ours = figure.mean();
-            let own_ratio = ours
-                .zip(row.figures.get(table.base).and_then(Figure::mean))
-                .filter(|(_, base)| *base != 0.0)
-                .map(|(ours, base)| ours / base);
-            let word = |value: Option<f64>| match (value, index == table.base) {
-                (_, true) => "base".to_owned(),
-                (Some(value), false) => ratio(value),
-                (None, false) => "-".to_owned(),
-            };
-            let last = if index == table.base {
-                String::new()
-            } else {
-                word(published.ratio_of_ratios)
-            };
-            let line = format!(
-                "{:>9.1} {:>9}  {:>9} {:>9}  {last:>9} {}",
-                published.value,
-                ours.map_or_else(|| "-".to_owned(), short),
-                word(published.ratio),
-                word(own_ratio),
-                figure.signs()
-            );
+            let numbers = numbers(table, row, index, published);
             let name = if column.name.chars().count() > NAME {
                 format!("{}  {:NAME$}", wrap("  ", 4, &column.name, width), "")
             } else {
                 format!("  {:NAME$}", column.name)
             };
-            out.push_str(&format!("{name} {}\n", line.trim_end()));
+            out.push_str(&format!("{name} {numbers}\n"));
         }
     }
     out
+}
+
+/// Theirs, ours, both ratios, the ratio of the ratios, and the doubts about ours.
+fn numbers(table: &Table, row: &Row, index: usize, published: PublishedFigure) -> String {
+    let figure = &row.figures[index];
+    let ours = figure.mean();
+    let own_ratio = ours
+        .zip(row.figures.get(table.base).and_then(Figure::mean))
+        .filter(|(_, base)| *base != 0.0)
+        .map(|(ours, base)| ours / base);
+    let is_base = index == table.base;
+    let word = |value: Option<f64>| match (value, is_base) {
+        (_, true) => "base".to_owned(),
+        (Some(value), false) => ratio(value),
+        (None, false) => "-".to_owned(),
+    };
+    let last = if is_base {
+        String::new()
+    } else {
+        word(published.ratio_of_ratios)
+    };
+    let line = format!(
+        "{:>9.1} {:>9}  {:>9} {:>9}  {last:>9} {}",
+        published.value,
+        ours.map_or_else(|| "-".to_owned(), short),
+        word(published.ratio),
+        word(own_ratio),
+        figure.signs()
+    );
+    line.trim_end().to_owned()
 }
