@@ -193,6 +193,8 @@ pub struct Prepared {
     pub(crate) warnings: Vec<String>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) timings: Timings,
+    /// The journal's line on a formatted disk.
+    pub(crate) formatted: Option<(Arc<Journal>, u64)>,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -283,6 +285,9 @@ impl Prepared {
         }
         self.timings.umount = begun.elapsed().as_secs_f64();
         self.device.release()?;
+        if let Some((journal, step)) = self.formatted.take() {
+            journal.undone(step)?;
+        }
         Ok(self.timings)
     }
 }

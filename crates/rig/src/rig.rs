@@ -187,7 +187,7 @@ impl Rig {
         let begun = Instant::now();
         let made = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
-        self.note_formatted(filesystem, &node)?;
+        let formatted = self.note_formatted(filesystem, &node)?;
         stop(cancelled, "making the filesystem")?;
 
         let begun = Instant::now();
@@ -215,6 +215,7 @@ impl Rig {
             warnings,
             evidence: Vec::new(),
             timings,
+            formatted: formatted.map(|step| (self.journal.clone(), step)),
         };
         self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
         Ok(prepared)
@@ -325,9 +326,10 @@ impl Rig {
         Ok(Box::new(image))
     }
 
-    fn note_formatted(&self, filesystem: &dyn Filesystem, node: &Path) -> Result<()> {
+    /// Writes down whose filesystem lies on a real disk now, until it is wiped.
+    fn note_formatted(&self, filesystem: &dyn Filesystem, node: &Path) -> Result<Option<u64>> {
         let Some((_, approved)) = &self.disk else {
-            return Ok(());
+            return Ok(None);
         };
         let uuid = fs::File::open(node)
             .and_then(|file| filesystem.superblock(&file))
@@ -335,8 +337,8 @@ impl Rig {
             .remove("uuid")
             .unwrap_or_default();
         let serial = approved.serial.clone();
-        self.journal.will_make(Step::Formatted { serial, uuid })?;
-        Ok(())
+        let step = self.journal.will_make(Step::Formatted { serial, uuid })?;
+        Ok(Some(step))
     }
 
     fn prepare_directory(&mut self, path: &Path) -> Result<Prepared> {
@@ -368,6 +370,7 @@ impl Rig {
                 detail: "not waited for: the filesystem was there before".into(),
             }],
             timings,
+            formatted: None,
         })
     }
 }

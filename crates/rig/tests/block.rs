@@ -74,6 +74,8 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
     }
     drop(rig);
     assert_eq!(traces(run.path()), Vec::<String>::new());
+    let journal = rig::undo::Journal::open(run.path()).unwrap();
+    assert_eq!(journal.left(), Vec::new());
     rig::gate::examine(&disk.node, Some("loop:whole.img")).unwrap();
 }
 

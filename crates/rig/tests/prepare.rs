@@ -415,6 +415,40 @@ fn a_dropped_trial_is_undone_and_a_busy_one_names_its_holder_needs_root() {
 #[test]
 fn an_image_on_a_filesystem_without_direct_io_says_so_needs_root() {
     let Some(_alone) = root() else { return };
+    // ext4 that journals data has no direct I/O: a host for images as bad as any.
+    let (outer, inner) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut hosting = open(outer.path());
+    let host = Request {
+        mount: words(&["data=journal"]),
+        ..request("ext4")
+    };
+    let host = hosting.prepare(&host, &|| false).unwrap();
+    let folder = host.mount_point().join("images");
+    let mut rig = Rig::open(Target::LoopImages { folder }, inner.path()).unwrap();
+    let asked = Request {
+        image_size: 64 * MIB,
+        ..request("ext4")
+    };
+    let prepared = rig.prepare(&asked, &|| false).unwrap();
+    assert_eq!(prepared.facts().device["direct_io"], "false");
+    let warnings = prepared.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("through the page cache"),
+        "{warnings:?}"
+    );
+    // Here the image's own pages are what would make a read warm.
+    let file = prepared.mount_point().join("file");
+    fs::write(&file, vec![5; 4 << 20]).unwrap();
+    assert_eq!(prepared.drop_caches(&[&file]).unwrap().holds, Some(true));
+    prepared.finish().unwrap();
+    host.finish().unwrap();
+    assert_eq!(traces(outer.path()), Vec::<String>::new());
+}
+
+#[test]
+fn an_image_in_ram_says_so_needs_root() {
+    let Some(_alone) = root() else { return };
     // /dev/shm is a tmpfs on every Linux: whatever it can do, it is not a disk.
     let images = tempfile::tempdir_in("/dev/shm").unwrap();
     let run = tempfile::tempdir().unwrap();
