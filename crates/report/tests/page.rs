@@ -181,6 +181,17 @@ fn hostile_names_are_inert_needs_chromium() {
 }
 
 #[test]
+fn a_row_without_values_says_so_instead_of_an_empty_plot() {
+    let mut run = record::example::run();
+    for trial in &mut run.trials {
+        trial.samples.retain(|s| s.phase != "patch");
+    }
+    let page = html(&run, None);
+    assert_eq!(page.matches("No finished trial measured it.").count(), 1);
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 15);
+}
+
+#[test]
 fn nothing_is_fetched() {
     let page = quick_page();
     for wrong in [

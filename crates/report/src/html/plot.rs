@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Difference, Figure, Row, Table};
+use crate::model::{Difference, Figure, Mark, Row, Table};
 use crate::numbers::{ratio, short};
 
 /// Units of the drawing; the page scales it to its card.
@@ -105,6 +105,9 @@ fn largest(table: &Table, row: &Row) -> f64 {
 
 /// The plot of one row.
 pub(super) fn row(table: &Table, row: &Row) -> String {
+    if row.figures.iter().all(|f| f.summary.is_none()) {
+        return "<p class=\"few\">No finished trial measured it.</p>".to_owned();
+    }
     let scale = Scale::to(largest(table, row));
     let bottom = TOP + LINE * row.figures.len() as f64;
     let mut svg = format!(
@@ -185,7 +188,8 @@ fn bar(svg: &mut String, scale: &Scale, middle: f64, figure: &Figure, is_base: b
             Difference::Worse | Difference::Lower => "worse",
         },
     };
-    let doubtful = if figure.marks.is_empty() {
+    // Warnings and unchecked evidence keep their sign beside the value; a dashed bar is for worse.
+    let doubtful = if figure.worst().is_none_or(|mark| mark > Mark::Missing) {
         ""
     } else {
         " doubtful"
