@@ -28,6 +28,7 @@
 
 mod books;
 pub mod dataset;
+mod footprint;
 mod native;
 mod options;
 mod pulse;
@@ -35,9 +36,12 @@ pub mod pydict;
 pub mod random;
 mod run;
 pub mod sequence;
+mod step;
 mod text;
+mod walk;
 mod worker;
 
+pub use footprint::{Footprint, footprint};
 pub use options::Options;
 pub use run::run;
 pub use text::compilebench_text;

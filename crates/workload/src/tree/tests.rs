@@ -440,3 +440,34 @@ fn original_sets_run_and_only_compat_appends() {
     assert_eq!(after(true), 45, "20 and 25 behind it");
     assert_eq!(after(false), 25);
 }
+
+/// A filesystem of 4 MiB in memory: a few trees fit, ten do not.
+#[test]
+fn a_full_disk_is_named_needs_root() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("none", dir.path(), "tmpfs", flags, c"size=4m").unwrap();
+    let options = Options {
+        keep: false,
+        ..small(&dir.path().join("work"))
+    };
+    let error = run(&options, &Silent);
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    rustix::mount::unmount(dir.path(), rustix::mount::UnmountFlags::empty()).unwrap();
+    let error = error.unwrap_err();
+    assert!(error.is_no_space());
+    let text = error.to_string();
+    assert!(
+        text.starts_with("initial_create: no space left for ") && text.contains("/work/kernel-"),
+        "{text}"
+    );
+    assert!(
+        text.contains("free some space") && !text.contains('\n'),
+        "{text}"
+    );
+    assert_eq!(left, 0, "everything is removed again");
+}

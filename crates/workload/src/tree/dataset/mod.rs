@@ -6,6 +6,7 @@
 //! comparable, not equal; every report says which were used.
 
 mod curve;
+mod deal;
 mod fileset;
 mod generate;
 mod layout;

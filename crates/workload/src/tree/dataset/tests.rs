@@ -243,3 +243,40 @@ fn the_compile_set_is_shuffled() {
     let sorted = paths.windows(2).filter(|w| w[0] < w[1]).count() as f64 / paths.len() as f64;
     near("ascending neighbours", sorted, 0.5, 0.15, 0.0);
 }
+
+/// Written in the originals' form and read back, the sets are the same: the reduction of four trees
+/// is the inverse of putting them together.
+#[test]
+fn the_reduction_gives_the_generated_sets_back() {
+    let data = Dataset::generated(0.05, 2009);
+    let list = |set: &FileSet| -> BTreeMap<String, u64> {
+        text(set)
+            .into_iter()
+            .map(|(path, size)| (path.to_owned(), size))
+            .collect()
+    };
+    let unpatched = list(&data.unpatched);
+    let over = |base: &BTreeMap<String, u64>, set: &FileSet| {
+        let mut both = base.clone();
+        both.extend(list(set));
+        both
+    };
+    let patched = over(&unpatched, &data.patch);
+    let compiled = over(&unpatched, &data.compile);
+    let patched_compiled = over(&over(&patched, &data.compile), &data.compile_patched);
+    let folder = tempfile::tempdir().unwrap();
+    let trees = [&unpatched, &patched, &compiled, &patched_compiled];
+    for (name, tree) in super::sources::FILES.iter().zip(trees) {
+        let lines: Vec<String> = tree
+            .iter()
+            .map(|(path, size)| format!("{path} {size}\n"))
+            .collect();
+        std::fs::write(folder.path().join(name), lines.concat()).unwrap();
+    }
+    let read = Dataset::read(folder.path(), 1.0).unwrap();
+    assert_eq!(list(&read.unpatched), unpatched);
+    assert_eq!(list(&read.patch), list(&data.patch));
+    assert_eq!(list(&read.compile), list(&data.compile));
+    assert_eq!(list(&read.compile_patched), list(&data.compile_patched));
+    assert_eq!(read.shuffle, data.compile.len() - 1);
+}
