@@ -37,5 +37,6 @@ fn prepare(run: &Path, kind: &str, mkfs: Vec<String>) -> rig::Result<()> {
     let prepared = rig.prepare(&request, &|| false)?;
     println!("prepared {}", prepared.mount_point().display());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    prepared.finish().map(|_| ())
+    eprintln!("{:?}", prepared.finish()?);
+    Ok(())
 }

@@ -18,7 +18,7 @@ use crate::{Error, Result, mountinfo, reversal};
 /// Seconds that preparing and undoing took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timings {
-    /// Image, loop device, discard, readahead.
+    /// Image, loop device, discard, readahead; and taking them down again at the end.
     pub device: f64,
     /// mkfs.
     pub mkfs: f64,
@@ -284,7 +284,9 @@ impl Prepared {
             }
         }
         self.timings.umount = begun.elapsed().as_secs_f64();
+        let begun = Instant::now();
         self.device.release()?;
+        self.timings.device += begun.elapsed().as_secs_f64();
         if let Some((journal, step)) = self.formatted.take() {
             journal.undone(step)?;
         }

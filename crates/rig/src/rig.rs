@@ -1,5 +1,6 @@
 //! The rig of one run: a target, and what is made on it trial by trial.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +70,7 @@ pub struct Rig {
     journal: Arc<Journal>,
     host: Host,
     number: u32,
+    versions: BTreeMap<&'static str, String>,
     leftovers: Vec<Undone>,
 }
 
@@ -85,6 +87,7 @@ impl Rig {
             journal,
             host: Host::default(),
             number: 0,
+            versions: BTreeMap::new(),
             leftovers,
         };
         rig.check_target()?;
@@ -168,6 +171,8 @@ impl Rig {
             return self.prepare_directory(&path);
         }
         let filesystem = filesystem::of_kind(&request.kind)?;
+        // Asked before any clock runs, and once: a missing program also ends it here, unmade.
+        let mkfs_version = self.version(filesystem)?;
         let mut timings = Timings::default();
         let begun = Instant::now();
         let device = self.device(request, filesystem, cancelled)?;
@@ -185,7 +190,7 @@ impl Rig {
         stop(cancelled, "preparing the device")?;
 
         let begun = Instant::now();
-        let made = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
+        let mkfs = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
         let formatted = self.note_formatted(filesystem, &node)?;
         stop(cancelled, "making the filesystem")?;
@@ -208,8 +213,8 @@ impl Rig {
             device,
             facts: Facts {
                 asked_type: request.kind.clone(),
-                mkfs: made.argv,
-                mkfs_version: made.version,
+                mkfs,
+                mkfs_version,
                 ..Facts::default()
             },
             warnings,
@@ -219,6 +224,15 @@ impl Rig {
         };
         self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
         Ok(prepared)
+    }
+
+    fn version(&mut self, filesystem: &dyn Filesystem) -> Result<String> {
+        if let Some(version) = self.versions.get(filesystem.program()) {
+            return Ok(version.clone());
+        }
+        let version = filesystem::version(filesystem)?;
+        self.versions.insert(filesystem.program(), version.clone());
+        Ok(version)
     }
 
     fn after_mount(

@@ -97,43 +97,29 @@ fn locate(filesystem: &dyn Filesystem) -> Result<String> {
         })
 }
 
-/// What mkfs did.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    pub(crate) argv: Vec<String>,
-    pub(crate) version: String,
-}
-
-/// Makes a filesystem on `node`.
+/// Makes a filesystem on `node` and returns the command line as it ran.
 pub(crate) fn make(
     filesystem: &dyn Filesystem,
     options: &[String],
     node: &Path,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Made> {
-    let program = locate(filesystem)?;
-    let mut argv = vec![program.clone(), filesystem.force().into()];
+) -> Result<Vec<String>> {
+    let mut argv = vec![locate(filesystem)?, filesystem.force().into()];
     argv.extend(options.iter().cloned());
     argv.push(node.display().to_string());
     command::run(&argv, cancelled)?;
-    Ok(Made {
-        argv,
-        version: version(filesystem, &program),
-    })
+    Ok(argv)
 }
 
 /// The first line that the program prints of itself; empty when it does not.
-fn version(filesystem: &dyn Filesystem, program: &str) -> String {
-    let argv = [program.to_string(), filesystem.version_option().into()];
+pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
+    let argv = [locate(filesystem)?, filesystem.version_option().into()];
     let Ok(output) = command::run(&argv, &|| false) else {
-        return String::new();
+        return Ok(String::new());
     };
     let text = output.stdout + &output.stderr;
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
-        .to_string()
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    Ok(line.unwrap_or_default().to_string())
 }
 
 /// Whether flushes reach the medium: the mount's word and the device's.
@@ -209,9 +195,10 @@ mod tests {
     fn the_command_line_is_kept_as_it_ran() {
         let options = ["-O".to_string(), "^has_journal".into()];
         let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &|| false).unwrap();
-        assert!(made.argv[0].ends_with("/echo"));
-        assert_eq!(made.argv[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
-        assert_eq!(made.version, "-V", "echo prints what it is asked");
+        assert!(made[0].ends_with("/echo"));
+        assert_eq!(made[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
+        let version = version(&Played("echo")).unwrap();
+        assert_eq!(version, "-V", "echo prints what it is asked");
     }
 
     #[test]
