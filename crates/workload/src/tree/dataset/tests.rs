@@ -6,6 +6,9 @@ use super::curve::percentile;
 use super::shapes::{Shape, published};
 use super::{Dataset, FileSet};
 
+/// Seeds under which the shapes must hold: the default one and others.
+const SEEDS: [u64; 3] = [2009, 1, 7];
+
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
 }
@@ -117,20 +120,22 @@ fn check(set: &FileSet, shape: &Shape) {
 
 #[test]
 fn generated_sets_have_the_published_shapes() {
-    let data = Dataset::generated(1.0, 2009);
     let sets = published().sets;
-    check(&data.unpatched, &sets.unpatched);
-    check(&data.patch, &sets.patch);
-    check(&data.compile, &sets.compile);
-    check(&data.compile_patched, &sets.compile_patched);
-    let parents = data.unpatched.directories() as f64 + 1.0;
-    near(
-        "with parents",
-        parents,
-        sets.unpatched.directories_and_parents as f64,
-        0.01,
-        0.0,
-    );
+    for seed in SEEDS {
+        let data = Dataset::generated(1.0, seed);
+        check(&data.unpatched, &sets.unpatched);
+        check(&data.patch, &sets.patch);
+        check(&data.compile, &sets.compile);
+        check(&data.compile_patched, &sets.compile_patched);
+        let parents = data.unpatched.directories() as f64 + 1.0;
+        near(
+            "with parents",
+            parents,
+            sets.unpatched.directories_and_parents as f64,
+            0.01,
+            0.0,
+        );
+    }
 }
 
 #[test]
@@ -189,6 +194,35 @@ fn generated_sets_overlap_as_published() {
         while !above.is_empty() {
             assert!(!all.contains(above), "{above} is a file and a directory");
             above = directory(above);
+        }
+    }
+}
+
+#[test]
+fn scaled_sets_overlap_too() {
+    for scale in [0.1, 0.02, 0.005, 0.001] {
+        let data = Dataset::generated(scale, 2009);
+        let pairs = [
+            (&data.unpatched, &data.patch, 0.10),
+            (&data.compile, &data.compile_patched, 0.04),
+        ];
+        for (base, delta, published) in pairs {
+            let sizes: HashMap<&str, u64> = text(base).into_iter().collect();
+            let both = text(delta).into_iter().filter(|f| sizes.contains_key(f.0));
+            let (mut shared, mut equal) = (0, 0);
+            for (path, size) in both {
+                shared += 1;
+                equal += usize::from(sizes[path] == size);
+            }
+            assert_eq!(equal, 0, "scale {scale}");
+            let new = (delta.len() - shared) as f64;
+            near(
+                "new files",
+                new,
+                published * delta.len() as f64,
+                0.0,
+                0.01 * delta.len() as f64 + 1.0,
+            );
         }
     }
 }
