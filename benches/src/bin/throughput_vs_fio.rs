@@ -7,10 +7,12 @@
 //! own end. fio's run time includes the open of the file and is rounded up to whole milliseconds;
 //! the sizes make this less than 1 % (the table's note says how much), in our favour.
 //!
-//! What is made equal. Same loop image, written through beforehand; mkfs before every run of
-//! either; the six tests one after the other on the files of the first; `syncfs` after each; same
+//! What is made equal. Two loop images, written through beforehand, that change sides from pair to
+//! pair; mkfs before every run of the six tests, which follow one another on the files of the
+//! first, both sides doing each test right after one another; `syncfs` after each; same
 //! constant buffer contents (a device may compress); no cache advice (`fadvise_hint=0`,
-//! `invalidate=0`), so buffered reads find the same warm cache; no per-record scrambling of fio's
+//! `invalidate=0`), so buffered reads find the same warm cache (looked at before and after; a
+//! measurement during which someone dropped the caches is done again); no per-record scrambling of fio's
 //! buffers; fio's files laid out by its own initial write.
 
 use std::path::{Path, PathBuf};
@@ -19,11 +21,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use benches::image::Image;
-use benches::pairs::{Pairs, interleave, median};
+use benches::pairs::{Pairs, in_turn, median};
 use benches::run::{Stop, output};
 use benches::table::{Row, Table};
 use clap::Parser;
-use workload::engine::Kind;
+use workload::engine::{Direction, Kind};
 use workload::syncfs::syncfs;
 use workload::throughput::{self, Options, Test};
 
@@ -105,22 +107,25 @@ impl Bench {
             .any(|p| self.wants(p));
         if needs_image {
             let files = self.arguments.size * u64::from(self.arguments.threads);
-            let bytes = (files.max(2 * self.cached_mib()) * 5 / 4 + 512) * MIB;
-            let image = Image::new(&self.arguments.dir, bytes)?;
+            let bytes = (files.max(self.cached_mib()) * 9 / 8 + 512) * MIB;
+            let image = || Image::new(&self.arguments.dir, bytes);
+            let images = [image()?, image()?];
             for (part, direct) in [("direct", true), ("buffered", false)] {
                 if self.wants(part) {
-                    show(self.six_tests(&image, direct)?);
+                    show(self.six_tests(&images, direct)?);
                 }
             }
             if self.wants("cached") {
-                show(self.cached(&image)?);
+                show(self.cached(&images[0])?);
             }
         }
         Ok(met)
     }
 
-    /// The six tests, each side on a filesystem of its own.
-    fn six_tests(&self, image: &Image, direct: bool) -> Result<Table> {
+    /// The six tests, each side on a filesystem of its own. Both sides do a test right after one
+    /// another, so that what the machine does meanwhile meets both; which is first alternates from
+    /// test to test and from pair to pair, and the sides change images from pair to pair.
+    fn six_tests(&self, images: &[Image; 2], direct: bool) -> Result<Table> {
         let Arguments {
             pairs,
             threads,
@@ -128,46 +133,39 @@ impl Bench {
             fs,
             ..
         } = &self.arguments;
-        let runs = interleave(
-            *pairs,
-            || {
+        let mut results = vec![Pairs::default(); Test::ALL.len()];
+        for pair in 0..*pairs as usize {
+            let ours = images[pair % 2].fresh(fs)?;
+            let theirs = images[(pair + 1) % 2].fresh(fs)?;
+            for (i, test) in Test::ALL.into_iter().enumerate() {
                 self.stop.check()?;
-                let mounted = image.fresh(fs)?;
-                self.ours(mounted.path(), direct)
-            },
-            || {
-                self.stop.check()?;
-                let mounted = image.fresh(fs)?;
-                self.fio_six(mounted.path(), direct)
-            },
-        )?;
+                let (rate, fio) = in_turn(
+                    (pair + i) % 2 == 0,
+                    || self.ours(ours.path(), test, direct),
+                    || self.fio_test(theirs.path(), test, direct),
+                )?;
+                results[i].push(rate, fio);
+            }
+        }
+        let fastest = results.iter().flat_map(|r| &r.theirs).copied();
+        let fastest = fastest.fold(0.0, f64::max);
+        let shortest = (size * MIB) as f64 * f64::from(*threads) / fastest;
         let how = if direct {
             "O_DIRECT"
         } else {
             "buffered, reads warm in both"
         };
         let mut table = Table::new(
-            format!("{fs}, {how}: {threads} x {size} MiB in 256 KiB records, {pairs} pairs, MiB/s"),
+            format!(
+                "{fs}, {how}: {threads} x {size} MiB in 256 KiB records, {pairs} pairs, MiB/s\n\
+                 (fio rounds run times up to 1 ms; its shortest here was {:.0} ms)",
+                shortest * 1e3
+            ),
             &["ours", "fio", "ratio", "of pairs"],
         );
-        for (i, test) in Test::ALL.iter().enumerate() {
-            let mut pairs = Pairs::default();
-            for (ours, fio) in &runs {
-                pairs.push(ours[i], fio[i]);
-            }
-            table.rows.push(row(test.name(), &pairs, MIB as f64, 0.95));
+        for (test, pairs) in Test::ALL.iter().zip(&results) {
+            table.rows.push(row(test.name(), pairs, MIB as f64, 0.95));
         }
-        let fastest = runs
-            .iter()
-            .flat_map(|(_, fio)| fio)
-            .copied()
-            .fold(0.0, f64::max);
-        let shortest = (size * MIB) as f64 * f64::from(*threads) / fastest;
-        table.title = format!(
-            "{}\n(fio rounds run times up to 1 ms; its shortest here was {:.0} ms)",
-            table.title,
-            shortest * 1e3
-        );
         Ok(table)
     }
 
@@ -181,44 +179,61 @@ impl Bench {
         }
     }
 
-    /// Bytes a second of the six tests.
-    fn ours(&self, dir: &Path, direct: bool) -> Result<Vec<f64>> {
+    /// Bytes a second of one test, on the files that the tests before it have left.
+    fn ours(&self, dir: &Path, test: Test, direct: bool) -> Result<f64> {
         let options = Options {
             direct,
+            keep: true,
+            tests: vec![test],
             ..self.options(dir)
         };
-        let outcome = throughput::run(&options, &self.stop)?;
-        Ok(outcome
-            .phases
-            .iter()
-            .map(|p| p.figures["children"])
-            .collect())
+        self.steadily(dir, is_warm_read(test, direct), || {
+            let outcome = throughput::run(&options, &self.stop)?;
+            Ok(outcome.phases[0].figures["children"])
+        })
     }
 
-    fn fio_six(&self, dir: &Path, direct: bool) -> Result<Vec<f64>> {
-        let jobs = [
-            ("write", 0),
-            ("write", 1),
-            ("read", 0),
-            ("read", 0),
-            ("randread", 0),
-            ("randwrite", 1),
+    /// The same by fio.
+    fn fio_test(&self, dir: &Path, test: Test, direct: bool) -> Result<f64> {
+        let (rw, overwrite) = match test {
+            Test::InitialWrite => ("write", 0),
+            Test::Rewrite => ("write", 1),
+            Test::Read | Test::Reread => ("read", 0),
+            Test::RandomRead => ("randread", 0),
+            Test::RandomWrite => ("randwrite", 1),
+        };
+        let more = [
+            format!("--rw={rw}"),
+            format!("--overwrite={overwrite}"),
+            format!("--direct={}", u8::from(direct)),
+            format!("--size={}m", self.arguments.size),
+            format!("--numjobs={}", self.arguments.threads),
+            "--bs=256k".into(),
         ];
-        let mut rates = Vec::new();
-        for (rw, overwrite) in jobs {
+        let rate = self.steadily(dir, is_warm_read(test, direct), || fio(dir, &more))?;
+        syncfs(dir)?;
+        Ok(rate)
+    }
+
+    /// Runs a measurement; one that needs a warm cache again if someone else on the machine has
+    /// dropped the caches before or while it ran.
+    fn steadily(
+        &self,
+        dir: &Path,
+        warm: bool,
+        mut measure: impl FnMut() -> Result<f64>,
+    ) -> Result<f64> {
+        for _ in 0..20 {
             self.stop.check()?;
-            let more = [
-                format!("--rw={rw}"),
-                format!("--overwrite={overwrite}"),
-                format!("--direct={}", u8::from(direct)),
-                format!("--size={}m", self.arguments.size),
-                format!("--numjobs={}", self.arguments.threads),
-                "--bs=256k".into(),
-            ];
-            rates.push(fio(dir, &more)?);
-            syncfs(dir)?;
+            if warm {
+                warm_up(dir)?;
+            }
+            let rate = measure()?;
+            if !warm || is_warm(dir)? {
+                return Ok(rate);
+            }
         }
-        Ok(rates)
+        bail!("the page cache is dropped again and again; run this on a quiet machine")
     }
 
     /// MiB of the file for 4 KiB records from the page cache.
@@ -259,19 +274,20 @@ impl Bench {
         ] {
             let mut line = jobs.to_vec();
             line.extend(extra.map(String::from));
-            let runs = interleave(
-                self.arguments.pairs,
-                || {
-                    self.stop.check()?;
-                    let _pinned = Pinned::to(1)?;
-                    let outcome = throughput::run(&options, &self.stop)?;
-                    Ok(outcome.phases[0].figures["children"])
-                },
-                || fio(dir, &line),
-            )?;
             let mut pairs = Pairs::default();
-            for (ours, fio) in &runs {
-                pairs.push(*ours, *fio);
+            for pair in 0..self.arguments.pairs {
+                let (ours, fio) = in_turn(
+                    pair % 2 == 0,
+                    || {
+                        let _pinned = Pinned::to(1)?;
+                        self.steadily(dir, true, || {
+                            let outcome = throughput::run(&options, &self.stop)?;
+                            Ok(outcome.phases[0].figures["children"])
+                        })
+                    },
+                    || self.steadily(dir, true, || fio(dir, &line)),
+                )?;
+                pairs.push(ours, fio);
             }
             table.rows.push(row(name, &pairs, 4096.0 * 1e3, 1.0));
         }
@@ -315,6 +331,37 @@ impl Bench {
         }
         Ok(table)
     }
+}
+
+/// Whether a test finds, and must keep, its files in the page cache.
+fn is_warm_read(test: Test, direct: bool) -> bool {
+    !direct && test.direction() == Direction::Read
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir)?;
+    let paths = entries.map(|e| Ok(e?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|p| p.is_file()).collect())
+}
+
+fn is_warm(dir: &Path) -> Result<bool> {
+    for path in files(dir)? {
+        let seen = workload::residency::of_path(&path)?;
+        if seen.resident < seen.pages {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn warm_up(dir: &Path) -> Result<()> {
+    if is_warm(dir)? {
+        return Ok(());
+    }
+    for path in files(dir)? {
+        std::io::copy(&mut std::fs::File::open(path)?, &mut std::io::sink())?;
+    }
+    Ok(())
 }
 
 /// A line of ours against fio's.
