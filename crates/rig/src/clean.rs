@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use probe::mountinfo::{self, Mount};
+
 use crate::host::{Host, Loop};
-use crate::mountinfo::{self, Mount};
 use crate::undo::{self, Journal, Step};
 use crate::{Error, Result, reversal};
 
@@ -215,10 +216,9 @@ fn our_mounts(host: &Host, run: &Path, loops: &[Loop]) -> Vec<Mount> {
     let mut mounts = mountinfo::own().unwrap_or_default();
     mounts.reverse();
     mounts.retain(|mount| {
-        let of_loop = loops.iter().any(|lo| {
-            host.number_of(&lo.name) == Some((mount.major, mount.minor))
-                || mountinfo::same(&mount.source, &lo.node())
-        });
+        let of_loop = loops
+            .iter()
+            .any(|lo| host.number_of(&lo.name) == Some(mount.device) || mount.source == lo.node());
         of_loop || mount.point.starts_with(&folder)
     });
     mounts

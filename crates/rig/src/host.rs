@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use probe::mountinfo;
 use rustix::fs::{major, minor};
 
 /// Where `/sys` and `/proc` are looked for.
@@ -166,8 +167,8 @@ impl Host {
         let Ok(path) = fs::canonicalize(path) else {
             return Vec::new();
         };
-        let mounts = crate::mountinfo::own().unwrap_or_default();
-        let Some(mount) = crate::mountinfo::serving(&mounts, &path) else {
+        let mounts = mountinfo::own().unwrap_or_default();
+        let Some(mount) = mountinfo::serving(&mounts, &path) else {
             return Vec::new();
         };
         let mut names: Vec<String> = self.number_of_node(&mount.source).into_iter().collect();

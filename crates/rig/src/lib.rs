@@ -26,7 +26,6 @@ pub mod filesystem;
 pub mod gate;
 pub mod host;
 pub mod lazy_init;
-pub mod mountinfo;
 mod prepared;
 mod reversal;
 mod rig;

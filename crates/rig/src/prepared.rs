@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use probe::mountinfo;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, ColdProof};
@@ -13,7 +14,7 @@ use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
 use crate::superblock;
 use crate::undo::Journal;
-use crate::{Error, Result, mountinfo, reversal};
+use crate::{Error, Result, reversal};
 
 /// Seconds that preparing and undoing took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

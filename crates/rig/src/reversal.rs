@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use probe::mountinfo;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
 use crate::host::{Host, Loop};
 use crate::syscall::block;
-use crate::{Error, Result, mountinfo};
+use crate::{Error, Result};
 
 /// How long a busy mount or loop device is asked again: programs like udev or a virus scanner look
 /// at new filesystems for a moment.

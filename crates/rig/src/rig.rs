@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use probe::mountinfo;
+
 use crate::clean::{self, Undone};
 use crate::device::block::Disk;
 use crate::device::directory::WorkFolder;
@@ -17,7 +19,7 @@ use crate::host::{self, Host};
 use crate::lazy_init::Settled;
 use crate::prepared::{Evidence, Facts, Mounted, Prepared, Timings};
 use crate::undo::{Journal, Step};
-use crate::{Error, Result, mountinfo, reversal};
+use crate::{Error, Result, reversal};
 
 /// Folder of mount points in the run's folder.
 pub(crate) const MOUNT_FOLDER: &str = "mnt";

@@ -141,7 +141,7 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
 }
 
 fn unmount_below(run: &Path) {
-    for mount in rig::mountinfo::own().unwrap() {
+    for mount in probe::mountinfo::own().unwrap() {
         if mount.point.starts_with(run.canonicalize().unwrap()) {
             assert!(
                 Command::new("umount")

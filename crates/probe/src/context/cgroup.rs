@@ -46,7 +46,7 @@ fn folder(
             m.kind == "cgroup"
                 && controllers
                     .split(',')
-                    .all(|word| m.per_superblock.iter().any(|o| o == word))
+                    .all(|word| m.super_options.iter().any(|o| o == word))
         }
     })?;
     let root = roots.resolve(mount.point.to_str()?);
@@ -59,7 +59,7 @@ fn folder(
 /// which has neither limits nor pressure files.
 pub(crate) fn own_unified(roots: &Roots) -> Option<PathBuf> {
     let groups = std::fs::read_to_string(roots.proc.join("self/cgroup")).ok()?;
-    let mounts = std::fs::read_to_string(roots.proc.join("self/mountinfo")).ok()?;
+    let mounts = std::fs::read(roots.proc.join("self/mountinfo")).ok()?;
     let (_, group) = parse(&groups)
         .into_iter()
         .find(|(names, _)| names.is_empty())?;

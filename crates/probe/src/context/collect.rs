@@ -54,7 +54,7 @@ impl<'a> Collector<'a> {
             entries: catalogue(),
             items: BTreeMap::new(),
         };
-        if let Ok(text) = collector.read("/proc/self/mountinfo") {
+        if let Ok(text) = collector.read_bytes("/proc/self/mountinfo") {
             collector.mounts = mountinfo::parse(&text);
         }
         collector

@@ -76,7 +76,7 @@ fn target_of_mount(c: &Collector<'_>, mount: &Mount) -> Target {
             mount
                 .source
                 .starts_with("/dev/")
-                .then(|| name_of_node(c, Path::new(&mount.source)))
+                .then(|| name_of_node(c, &mount.source))
                 .flatten()
         });
     let node = device.as_ref().map(|name| c.roots().dev.join(name));
@@ -90,7 +90,7 @@ fn target_of_mount(c: &Collector<'_>, mount: &Mount) -> Target {
 /// The filesystem that holds a path.
 fn target_of_path(c: &Collector<'_>, path: &Path) -> Option<Target> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    mountinfo::holding(&c.mounts, &path).map(|mount| target_of_mount(c, mount))
+    mountinfo::serving(&c.mounts, &path).map(|mount| target_of_mount(c, mount))
 }
 
 fn target_of_device(c: &Collector<'_>, node: &Path) -> Option<Target> {

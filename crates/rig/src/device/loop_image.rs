@@ -14,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use probe::mountinfo;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
@@ -22,7 +23,7 @@ use crate::host::{self, Host, Loop};
 use crate::superblock::Facts;
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
-use crate::{Error, Result, mountinfo, reversal};
+use crate::{Error, Result, reversal};
 
 /// `STATX_DIOALIGN` (linux/stat.h), Linux 6.1.
 const DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);

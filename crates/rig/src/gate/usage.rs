@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use probe::mountinfo::{self, Mount};
 use rustix::fs::{major, minor};
 
 use super::refusal::Reason;
 use crate::host::Host;
-use crate::mountinfo::{self, Mount};
 
 /// Every use of `disk` (a sysfs name) or of a partition of it.
 pub(super) fn reasons(host: &Host, disk: &str, protected: &[PathBuf]) -> Vec<Reason> {
@@ -82,16 +82,16 @@ pub(super) fn mounts(host: &Host, names: &[String]) -> Vec<Reason> {
 fn mounted_name(host: &Host, mount: &Mount, names: &[String], process: &str) -> Option<String> {
     let by_number = names
         .iter()
-        .find(|name| host.number_of(name) == Some((mount.major, mount.minor)));
+        .find(|name| host.number_of(name) == Some(mount.device));
     if let Some(name) = by_number {
         return Some(name.clone());
     }
-    if mount.major != 0 || !mount.source.is_absolute() {
+    if mount.device.0 != 0 || !mount.source.is_absolute() {
         return None;
     }
     let plain = names
         .iter()
-        .find(|name| mountinfo::same(&mount.source, &Path::new("/dev").join(name)));
+        .find(|name| mount.source == Path::new("/dev").join(name));
     if let Some(name) = plain {
         return Some(name.clone());
     }

@@ -23,7 +23,7 @@ pub fn traces(run: &Path) -> Vec<String> {
         .filter(|lo| lo.backing.starts_with(&run))
         .map(|lo| format!("{} on {}", lo.name, lo.backing.display()))
         .collect();
-    let mounts = rig::mountinfo::own().unwrap().into_iter();
+    let mounts = probe::mountinfo::own().unwrap().into_iter();
     found.extend(
         mounts
             .filter(|mount| mount.point.starts_with(&run))

@@ -72,7 +72,7 @@ impl<'a, 'c> View<'a, 'c> {
         let complete = listed.is_some();
         let options = match (listed, mount) {
             (Some(text), _) => Ok(text.lines().map(ToOwned::to_owned).collect()),
-            (None, Some(mount)) => Ok(mount.per_superblock.clone()),
+            (None, Some(mount)) => Ok(mount.super_options.clone()),
             (None, None) => Err("it is not mounted".to_owned()),
         };
         View {
@@ -155,15 +155,15 @@ impl<'a, 'c> View<'a, 'c> {
         self.put("mount_point", point.map_err(Clone::clone));
         let per_mount = mount
             .as_ref()
-            .map(|m| m.per_mount.clone())
+            .map(|m| m.mount_options.clone())
             .map_err(Clone::clone);
         // lazytime is the superblock's, the others are the mount's.
         let atime = mount
             .as_ref()
             .map_err(Clone::clone)
-            .map(|m| atime(&[m.per_mount.as_slice(), m.per_superblock.as_slice()].concat()));
+            .map(|m| atime(&[m.mount_options.as_slice(), m.super_options.as_slice()].concat()));
         self.put("options.per_mount", per_mount);
-        self.put("options.per_superblock", mount.map(|m| m.per_superblock));
+        self.put("options.per_superblock", mount.map(|m| m.super_options));
         let effective = match (&self.options, self.complete) {
             (Ok(options), true) => Ok(options.clone()),
             (Ok(_), false) => Err(format!(
