@@ -51,30 +51,33 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
 
 /// clap's own text: help and version to stdout, the rest to stderr with the usage code.
 fn usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() {
-        exit::USAGE
-    } else {
-        exit::OK
-    };
-    if error.use_stderr() {
-        let text = error.render().to_string();
-        let first = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
-        eprintln!("fslab: {first}; `fslab --help` and `fslab COMMAND --help` list what there is");
-        return ExitCode::from(code);
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return match out::print(&text) {
+            Ok(()) => ExitCode::from(exit::OK),
+            Err(error) => {
+                eprintln!("fslab: {}", one_line(&error));
+                ExitCode::from(exit::CLOSED_PIPE)
+            }
+        };
     }
-    match out::print(&error.render().to_string()) {
-        Ok(()) => ExitCode::from(code),
-        Err(_) => ExitCode::from(exit::CLOSED_PIPE),
-    }
+    // clap's message, its list of missing arguments with it, without its usage and tips.
+    let said: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    eprintln!(
+        "fslab: {}; `fslab --help` and `fslab COMMAND --help` list what there is",
+        said.join(" ").trim_start_matches("error: ")
+    );
+    ExitCode::from(exit::USAGE)
 }
 
-/// An error and its causes in one line.
+/// An error in one line. The libraries' messages name their causes themselves.
 fn one_line(error: &anyhow::Error) -> String {
-    let text = format!("{error:#}");
+    let text = error.to_string();
     text.split('\n')
         .map(str::trim)
         .filter(|part| !part.is_empty())

@@ -1,5 +1,6 @@
 //! What a waiting person sees: a live line on a terminal, a line every 5 s elsewhere.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,8 +30,11 @@ struct State {
     doing: String,
     /// When a line was last written.
     spoke: Instant,
-    /// When the phase was first heard of, and its name: for rate and ETA.
-    phase: (String, Instant),
+    /// The phase, and its bytes when it was first heard of: for its rate.
+    phase: String,
+    seen: (u64, Instant),
+    /// When the workload, and the whole run, began: for what is left.
+    workload: Instant,
     began: Instant,
 }
 
@@ -53,7 +57,9 @@ impl Terminal {
             state: Mutex::new(State {
                 doing: String::new(),
                 spoke: now,
-                phase: (String::new(), now),
+                phase: String::new(),
+                seen: (0, now),
+                workload: now,
                 began: now,
             }),
         }
@@ -123,6 +129,7 @@ impl lab::Watcher for Terminal {
     fn step(&self, trial: &Trial, step: &str) {
         if let Ok(mut state) = self.state.lock() {
             state.doing = format!("{}: {step}", trial.cell.label());
+            state.workload = Instant::now();
             let message = format!("{}{}", self.position(&state), state.doing);
             self.say(&mut state, &message, false);
         }
@@ -132,27 +139,45 @@ impl lab::Watcher for Terminal {
         let Ok(mut state) = self.state.lock() else {
             return;
         };
-        if state.phase.0 != progress.phase {
-            state.phase = (progress.phase.clone(), Instant::now());
+        if state.phase != progress.phase {
+            state.phase.clone_from(&progress.phase);
+            state.seen = (progress.bytes, Instant::now());
         }
-        let elapsed = state.phase.1.elapsed().as_secs_f64().max(1e-3);
-        let rate = progress.bytes as f64 / elapsed;
-        let left = progress.bytes_total.saturating_sub(progress.bytes) as f64;
-        let eta = if rate > 0.0 {
-            format!(", {} left", seconds(left / rate))
-        } else {
-            String::new()
-        };
-        let share = 100.0 * progress.bytes as f64 / (progress.bytes_total.max(1)) as f64;
         let message = format!(
-            "{}{}{}{} {share:.0}% {:.1} MiB/s{eta}",
+            "{}{}{}{}{}",
             self.position(&state),
             state.doing,
             if state.doing.is_empty() { "" } else { ": " },
             progress.phase,
-            rate / f64::from(1 << 20),
+            state.pace(progress),
         );
         self.say(&mut state, &message, false);
+    }
+}
+
+impl State {
+    /// ` 42 %, 512.3 MiB/s, 3 s left`: share and time left of the whole workload, by its steps; the
+    /// rate of this phase, where bytes are what it moves.
+    fn pace(&self, progress: &Progress) -> String {
+        let mut text = String::new();
+        let share = progress.steps as f64 / progress.steps_total.max(1) as f64;
+        if progress.steps_total > 0 {
+            let _ = write!(text, " {:.0} %", 100.0 * share.min(1.0));
+        }
+        let elapsed = self.seen.1.elapsed().as_secs_f64();
+        let moved = progress.bytes.saturating_sub(self.seen.0);
+        if moved > 0 && elapsed > 0.05 {
+            let _ = write!(
+                text,
+                ", {:.1} MiB/s",
+                moved as f64 / elapsed / f64::from(1 << 20)
+            );
+        }
+        let elapsed = self.workload.elapsed().as_secs_f64();
+        if share > 0.01 && share < 1.0 {
+            let _ = write!(text, ", {} left", seconds(elapsed * (1.0 - share) / share));
+        }
+        text
     }
 }
 

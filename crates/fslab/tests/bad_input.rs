@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout};
 
@@ -178,44 +178,64 @@ fn a_mount_option_the_kernel_refuses_fails_its_cell_only_needs_root() {
 }
 
 #[test]
-fn a_full_disk_fails_the_trial_and_keeps_the_others_needs_root() {
+fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
     if !is_root() {
         return;
     }
     let scratch = Scratch::new();
     let study = scratch.tiny_study(&["ext4"], "");
-    // Fits by the plan's arithmetic, but not beside ext4's own metadata.
+    // 4 KiB records of direct I/O: slow enough that somebody else can fill the disk meanwhile.
     let more = [
         "--set",
-        "device.size=64m",
+        "iozone.size=48m",
         "--set",
-        "iozone.size=29m",
-        "--blocks",
-        "1",
+        "iozone.record=4k",
+        "--set",
+        "threads=1",
     ];
-    let output = run_tiny(&scratch, &study, &more);
+    let child = common::fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args(["--out", "out"])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mount = common::wait_for_mount(&scratch);
+    common::wait_until("the first file", || mount.join("iozone.DUMMY.0").exists());
+    fill(&mount.join("filler"));
+    let output = child.wait_with_output().unwrap();
     assert_code(&output, 7);
     let run = record::Run::load(&scratch.join("out")).unwrap();
-    let messages: Vec<String> = run
-        .trials
-        .iter()
-        .filter_map(|trial| match &trial.status {
-            record::Status::Failed(_, message) => Some(message.clone()),
-            _ => None,
-        })
-        .collect();
+    let record::Status::Failed(_, message) = &run.trials[0].status else {
+        panic!("the filled trial is {:?}", run.trials[0].status);
+    };
+    assert!(message.contains("no space left"), "{message}");
     assert_eq!(
-        messages.len(),
-        1,
-        "two children do not fit, one does: {messages:?}"
+        run.trials[1].status,
+        record::Status::Finished,
+        "the next block is measured"
     );
-    assert!(messages[0].contains("no space left"), "{messages:?}");
-    assert!(
-        run.trials
-            .iter()
-            .any(|trial| trial.status == record::Status::Finished)
-    );
+    let report = stdout(&output)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(report.contains("no space left"), "the report says why");
     scratch.assert_nothing_left();
+}
+
+/// Takes all space that is left.
+fn fill(path: &Path) {
+    let file = fs::File::create(path).unwrap();
+    let (mut at, mut step) = (0_u64, 64 << 20);
+    while step >= 4096 {
+        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), at, step) {
+            Ok(()) => at += step,
+            Err(_) => step /= 2,
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Scratch, assert_code, fslab, is_root, run_in, stderr, stdout};
 use record::{Run, Status};
@@ -33,18 +33,10 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 
 /// Waits until the log has `events` lines that contain `text`.
 fn wait_for(log: &Path, text: &str, events: usize) {
-    let begun = Instant::now();
-    loop {
+    common::wait_until(&format!("{events} x {text}"), || {
         let seen = fs::read_to_string(log).unwrap_or_default();
-        if seen.lines().filter(|line| line.contains(text)).count() >= events {
-            return;
-        }
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "no {events} x {text} in {seen}"
-        );
-        sleep(Duration::from_millis(5));
-    }
+        seen.lines().filter(|line| line.contains(text)).count() >= events
+    });
 }
 
 fn finished(run: &Run) -> usize {

@@ -8,6 +8,7 @@ use workload::{Observer, Outcome, Progress, throughput, tree};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::observer::cold;
+use crate::preflight;
 use crate::watch::Watcher;
 
 struct BenchObserver<'a> {
@@ -41,6 +42,7 @@ pub fn throughput(
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Error> {
+    preflight::directory(&options.dir)?;
     let observer = BenchObserver {
         dir: &options.dir,
         watcher,
@@ -58,6 +60,7 @@ pub fn tree(
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Error> {
+    preflight::directory(&options.dir)?;
     let observer = BenchObserver {
         dir: &options.dir,
         watcher,

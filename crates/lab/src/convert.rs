@@ -107,6 +107,7 @@ fn figure_unit(name: &str) -> &'static str {
     match name {
         "children" | "parent" | "min" | "max" | "avg" => "bytes_per_s",
         "min_xfer" => "bytes",
+        "total_over_total" => "mib_per_s",
         _ if name.ends_with("_mib_per_s") => "mib_per_s",
         _ if name.ends_with("_seconds") => "s",
         _ => "count",

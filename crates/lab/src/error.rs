@@ -101,5 +101,5 @@ fn is_usage(error: &record::Error) -> bool {
             | E::CannotCreate { .. }
             | E::NotARun { .. }
             | E::NothingRecorded { .. }
-    )
+    ) || matches!(error, E::Io { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
 }

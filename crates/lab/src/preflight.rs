@@ -15,16 +15,7 @@ use crate::target::Target;
 /// The first thing missing.
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
     match target {
-        Target::Directory(path) => {
-            if path.is_dir() {
-                Ok(())
-            } else {
-                Err(Error::Preflight(format!(
-                    "{}: not a directory; make it first, or leave --dir out to run on loop images",
-                    path.display()
-                )))
-            }
-        }
+        Target::Directory(path) => directory(path),
         Target::LoopImages | Target::Device { .. } => {
             if !rustix::process::geteuid().is_root() {
                 return Err(Error::Preflight(
@@ -38,6 +29,20 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
             gate(target)
         }
     }
+}
+
+/// Refuses a directory that is not there: a mistyped mount point must not be made and loaded.
+///
+/// # Errors
+/// When `path` is not a directory.
+pub fn directory(path: &Path) -> Result<(), Error> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    Err(Error::Preflight(format!(
+        "{}: not a directory; mount the filesystem or make the folder first",
+        path.display()
+    )))
 }
 
 /// Puts a disk through the safety gate before even the run's folder is made. The rig does it

@@ -4,6 +4,9 @@ use crate::cli::ContextArgs;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &ContextArgs) -> anyhow::Result<u8> {
+    if let Some(dir) = &args.dir {
+        lab::preflight::directory(dir)?;
+    }
     let subject = probe::context::Subject {
         target_folder: args.dir.as_deref(),
         ..probe::context::Subject::default()

@@ -1,7 +1,5 @@
 //! `fslab report`.
 
-use anyhow::Context as _;
-
 use crate::cli::{ClockArg, ReportArgs, ReportFormat};
 use crate::{exit, out};
 
@@ -36,8 +34,9 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
     };
     let text = ::report::render(&run, Some(&args.run), &options)?;
     match args.output {
-        Some(path) => std::fs::write(&path, text)
-            .with_context(|| format!("{}: the report cannot be written", path.display()))?,
+        Some(path) => {
+            std::fs::write(&path, text).map_err(|source| lab::Error::File { path, source })?;
+        }
         None => out::print(&text)?,
     }
     Ok(exit::OK)

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The binary under test.
 pub(crate) fn fslab() -> Command {
@@ -157,4 +159,31 @@ pub(crate) fn example_run(scratch: &Scratch) -> PathBuf {
     }
     fs::write(dir.join("events.jsonl"), log).expect("the log");
     dir
+}
+
+/// Waits until `holds`, for a minute at most.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "waited a minute for {what}"
+        );
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// The first mount below a run's folder, once it is there.
+pub(crate) fn wait_for_mount(scratch: &Scratch) -> PathBuf {
+    let here = scratch.path().to_string_lossy().into_owned();
+    let mut found = None;
+    wait_until("a mount", || {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        found = mounts
+            .split_whitespace()
+            .find(|word| word.starts_with(&here))
+            .map(PathBuf::from);
+        found.is_some()
+    });
+    found.expect("found above")
 }
