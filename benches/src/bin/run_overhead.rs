@@ -1,0 +1,157 @@
+//! What the lab itself costs in a quick `journal` run: its own share of the wall time, its peak
+//! memory, and the whole run's time.
+//!
+//! The lab's own time is the wall time of the process less what the log's ledgers give to mkfs,
+//! mount, the workloads (their syncs and cache drops with them), and sync and umount. Making loop
+//! devices, sampling, taking the context, recording and writing the reports are all in it. Memory
+//! is the process's peak (VmHWM), less the buffers that the workloads of the plan keep: iozone's
+//! one record for each child, compilebench's two.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use benches::run::{Stop, verdict};
+use benches::table::{Row, Table};
+use clap::Parser;
+use record::Run;
+use study::{Plan, WorkloadSpec};
+
+/// Most of the wall time that may be the lab's own, percent.
+const SHARE: f64 = 5.0;
+/// Most memory beyond the buffers, MiB.
+const MEMORY: f64 = 64.0;
+/// Longest that the demo's run may take, seconds.
+const SECONDS: f64 = 300.0;
+
+/// Runs `fslab run journal --profile quick` and prints what the lab itself cost.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// The binary.
+    #[arg(long, default_value = "target/release/fslab")]
+    fslab: PathBuf,
+    /// Folder for the run.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+    /// Blocks; none: as the profile says.
+    #[arg(long)]
+    blocks: Option<u32>,
+}
+
+fn main() -> std::process::ExitCode {
+    verdict("run_overhead", measure())
+}
+
+/// Whether all targets were met.
+fn measure() -> Result<bool> {
+    let arguments = Arguments::parse();
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "loop devices and mounts need root"
+    );
+    let stop = Stop::on_signals()?;
+    let folder = tempfile::tempdir_in(&arguments.dir)?;
+    let out = folder.path().join("run");
+    let mut command = Command::new(&arguments.fslab);
+    command
+        .args(["run", "journal", "--profile", "quick", "--out"])
+        .arg(&out);
+    if let Some(blocks) = arguments.blocks {
+        command.args(["--blocks", &blocks.to_string()]);
+    }
+    let begun = Instant::now();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| arguments.fslab.display().to_string())?;
+    let mut peak = 0;
+    let status = loop {
+        // The reports are written last, so the peak is looked for until the very end.
+        peak = peak.max(high_water(child.id()));
+        match child.try_wait()? {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let wall = begun.elapsed().as_secs_f64();
+    stop.check()?;
+    ensure!(
+        matches!(status.code(), Some(0 | 7)),
+        "the run failed: {status}"
+    );
+    let run = Run::load(&out)?;
+    let table = table(&run, wall, peak as f64 / f64::from(1 << 20));
+    println!("{}", table.text());
+    println!(
+        "{} trials; own time is all but mkfs, mount, workload, sync and umount",
+        run.trials.len()
+    );
+    Ok(table.all_met())
+}
+
+/// VmHWM of a process, bytes; 0 once it is gone.
+fn high_water(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: u64 = line
+        .and_then(|text| text.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0);
+    kib << 10
+}
+
+fn table(run: &Run, wall: f64, peak: f64) -> Table {
+    let sum =
+        |of: fn(&record::Ledger) -> f64| run.trials.iter().map(|t| of(&t.ledger)).sum::<f64>();
+    let others = sum(|l| l.mkfs) + sum(|l| l.mount) + sum(|l| l.workload) + sum(|l| l.umount);
+    let own = wall - others;
+    let buffers = buffers(&run.plan) as f64 / f64::from(1 << 20);
+    let mut table = Table::new(
+        "journal, quick: what the lab itself costs",
+        &["value", "of"],
+    );
+    let mut row = |name: &str, value: String, of: String, target: String, met: bool| {
+        table.rows.push(Row {
+            name: name.into(),
+            cells: vec![value, of],
+            target,
+            met,
+        });
+    };
+    let share = 100.0 * own / wall;
+    row(
+        "own time",
+        format!("{share:.2} %"),
+        format!("{own:.2} of {wall:.1} s"),
+        format!("< {SHARE} %"),
+        share < SHARE,
+    );
+    row(
+        "peak memory beyond buffers",
+        format!("{:.1} MiB", peak - buffers),
+        format!("{peak:.1} MiB"),
+        format!("< {MEMORY} MiB"),
+        peak - buffers < MEMORY,
+    );
+    row(
+        "whole run",
+        format!("{wall:.0} s"),
+        String::new(),
+        format!("< {SECONDS} s"),
+        wall < SECONDS,
+    );
+    table
+}
+
+/// Bytes that the largest workload keeps as buffers: one record a child, or one buffer.
+fn buffers(plan: &Plan) -> u64 {
+    plan.cells
+        .iter()
+        .map(|cell| match &cell.workload {
+            WorkloadSpec::Throughput(spec) => u64::from(spec.threads) * spec.record.get(),
+            WorkloadSpec::Tree(spec) => 2 * spec.buffer.get(),
+        })
+        .max()
+        .unwrap_or(0)
+}
