@@ -13,8 +13,9 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use probe::superblock::ext::Superblock;
+
 use crate::filesystem::Mounted;
-use crate::superblock::ext::Superblock;
 use crate::{Error, Result};
 
 /// How long a trial waits at most.

@@ -12,7 +12,7 @@
 //!   found and it is named by its serial ([`gate`]), twice, the second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
 //! - **Read back, not assumed.** What was asked (direct I/O, readahead, mount options, the driver)
-//!   is compared with what sysfs, mountinfo and the superblock's own bytes say ([`superblock`]).
+//!   is compared with what sysfs, mountinfo and the superblock's own bytes say ([`probe::superblock`]).
 //!
 //! Filesystems are made by the distribution's mkfs and mounted by the kernel's mount API, whose
 //! log names the option that was refused. The rig knows kinds; variants are the study's data.
@@ -29,7 +29,6 @@ pub mod lazy_init;
 mod prepared;
 mod reversal;
 mod rig;
-pub mod superblock;
 mod syscall;
 pub mod undo;
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use probe::mountinfo;
+use probe::superblock::Words;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, ColdProof};
 use crate::device::Device;
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
-use crate::superblock;
 use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 
@@ -58,9 +58,9 @@ pub struct Facts {
     /// Effective options, per mount and per superblock, from mountinfo.
     pub options: Vec<String>,
     /// What the superblock and the mounted filesystem tell, in words.
-    pub superblock: superblock::Facts,
+    pub superblock: Words,
     /// What the device tells: backing file, direct I/O, write cache, scheduler, readahead.
-    pub device: superblock::Facts,
+    pub device: Words,
 }
 
 impl Facts {

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use probe::superblock::Words;
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
 use crate::gate::{Approved, Gate, probe_signatures};
 use crate::host::Host;
-use crate::superblock::Facts;
 use crate::syscall::block;
 use crate::{Error, Result};
 
@@ -122,7 +122,7 @@ impl Device for Disk {
         Some(self.approved.size)
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Words {
         let mut facts = queue_facts(&self.host, &self.approved.name);
         facts.insert("serial".into(), self.approved.serial.clone());
         facts.insert("size".into(), self.approved.size.to_string());

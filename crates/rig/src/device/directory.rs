@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use probe::superblock::Words;
 use rustix::fs::{major, minor};
 
 use super::{Device, queue_facts};
 use crate::host::Host;
-use crate::superblock::Facts;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
 
@@ -74,10 +74,10 @@ impl Device for WorkFolder {
         Some(&self.folder)
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Words {
         let mut facts = match &self.block {
             Some(name) => queue_facts(&self.host, name),
-            None => Facts::new(),
+            None => Words::new(),
         };
         facts.insert("folder".into(), self.folder.display().to_string());
         facts

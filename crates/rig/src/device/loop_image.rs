@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use probe::mountinfo;
+use probe::superblock::Words;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
 use crate::host::{self, Host, Loop};
-use crate::superblock::Facts;
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
@@ -241,7 +241,7 @@ impl Device for LoopImage {
         Some(&self.image)
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Words {
         let mut facts = queue_facts(&self.host, &self.name);
         let mut put = |name: &str, value: String| facts.insert(name.into(), value);
         put("backing_file", self.image.display().to_string());

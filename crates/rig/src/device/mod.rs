@@ -6,8 +6,9 @@ pub mod loop_image;
 
 use std::path::Path;
 
+use probe::superblock::Words;
+
 use crate::host::Host;
-use crate::superblock::Facts;
 use crate::{Error, Result, syscall};
 
 /// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
@@ -42,7 +43,7 @@ pub trait Device: Send + Sync {
     }
 
     /// Names and values in words: backing file, direct I/O, write cache, scheduler.
-    fn facts(&self) -> Facts;
+    fn facts(&self) -> Words;
 
     /// What a reader must know: no direct I/O, no discard.
     fn warnings(&self) -> &[String];
@@ -55,8 +56,8 @@ pub trait Device: Send + Sync {
 }
 
 /// Facts of a block device's request queue (sysfs-block(5)).
-pub(crate) fn queue_facts(host: &Host, name: &str) -> Facts {
-    let mut facts = Facts::new();
+pub(crate) fn queue_facts(host: &Host, name: &str) -> Words {
+    let mut facts = Words::new();
     let disk = host.disk_of(name);
     for item in [
         "write_cache",

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use probe::superblock::{Words, btrfs::Superblock};
+
 use super::Filesystem;
 use crate::host::Host;
-use crate::superblock::{self, Facts};
 
 /// btrfs.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +38,8 @@ impl Filesystem for Btrfs {
         109 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Facts> {
-        superblock::btrfs::facts(device)
+    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+        Ok(Superblock::read(device)?.words())
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
@@ -49,9 +50,9 @@ impl Filesystem for Btrfs {
         serves.then(|| "btrfs".into())
     }
 
-    fn mounted_facts(&self, host: &Host, _block_name: &str, uuid: &str) -> Facts {
+    fn mounted_facts(&self, host: &Host, _block_name: &str, uuid: &str) -> Words {
         let folder = format!("sys/fs/btrfs/{uuid}");
-        let mut facts = Facts::new();
+        let mut facts = Words::new();
         // The kernel's own list of features, and how each kind of chunk is laid out.
         facts.insert(
             "features".into(),

@@ -3,11 +3,12 @@
 
 use std::fs::File;
 
+use probe::superblock::{Words, ext::Superblock};
+
 use super::{Filesystem, Mounted};
 use crate::Result;
 use crate::host::Host;
 use crate::lazy_init::{self, Settled};
-use crate::superblock::{Facts, ext::Superblock};
 
 /// One member of the family.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +58,8 @@ impl Filesystem for Ext {
         1 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Facts> {
-        Superblock::read(device)?.facts(device)
+    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+        Superblock::read(device)?.words(device)
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
@@ -67,8 +68,8 @@ impl Filesystem for Ext {
         Some(if served_by_ext4 { "ext4" } else { self.kind }.into())
     }
 
-    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Facts {
-        let mut facts = Facts::new();
+    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {
+        let mut facts = Words::new();
         // mountinfo hides options that are at their defaults; this file does not.
         if let Some(options) = host.text(format!("proc/fs/ext4/{block_name}/options")) {
             facts.insert(

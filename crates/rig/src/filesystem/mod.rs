@@ -12,9 +12,10 @@ pub mod xfs;
 use std::fs::File;
 use std::path::Path;
 
+use probe::superblock::Words;
+
 use crate::host::Host;
 use crate::lazy_init::Settled;
-use crate::superblock::Facts;
 use crate::{Error, Result, command};
 
 /// One kind of filesystem.
@@ -38,14 +39,14 @@ pub trait Filesystem: Sync {
     fn least_bytes(&self) -> u64;
 
     /// Facts from the superblock on the device.
-    fn superblock(&self, device: &File) -> std::io::Result<Facts>;
+    fn superblock(&self, device: &File) -> std::io::Result<Words>;
 
     /// The driver that serves the mounted device, by sysfs; none when sysfs does not tell.
     fn driver(&self, host: &Host, block_name: &str) -> Option<String>;
 
     /// Facts that only the mounted filesystem tells.
-    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Facts {
-        Facts::new()
+    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Words {
+        Words::new()
     }
 
     /// Waits for work that the filesystem does by itself after its first mount.
@@ -126,7 +127,7 @@ pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
 ///
 /// `write through` in sysfs means that the block layer drops flushes, because the device claims to
 /// have no volatile cache.
-pub(crate) fn barriers(options: &[String], queue: &Facts) -> String {
+pub(crate) fn barriers(options: &[String], queue: &Words) -> String {
     let off = ["nobarrier", "barrier=0"];
     let mount = match options.iter().find(|option| off.contains(&option.as_str())) {
         Some(option) => format!("off by {option}"),
@@ -171,8 +172,8 @@ mod tests {
         fn least_bytes(&self) -> u64 {
             0
         }
-        fn superblock(&self, _: &File) -> std::io::Result<Facts> {
-            Ok(Facts::new())
+        fn superblock(&self, _: &File) -> std::io::Result<Words> {
+            Ok(Words::new())
         }
         fn driver(&self, _: &Host, _: &str) -> Option<String> {
             None
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn barriers_are_said_from_both_sides() {
-        let mut queue = Facts::new();
+        let mut queue = Words::new();
         queue.insert("write_cache".into(), "write back".into());
         queue.insert("fua".into(), "0".into());
         assert_eq!(

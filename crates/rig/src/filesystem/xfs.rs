@@ -2,9 +2,10 @@
 
 use std::fs::File;
 
+use probe::superblock::{Words, xfs::Superblock};
+
 use super::Filesystem;
 use crate::host::Host;
-use crate::superblock::{self, Facts};
 
 /// XFS.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +37,8 @@ impl Filesystem for Xfs {
         300 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Facts> {
-        superblock::xfs::facts(device)
+    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+        Ok(Superblock::read(device)?.words())
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {

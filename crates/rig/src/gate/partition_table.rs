@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use probe::bytes::{le32, le64};
+
 /// A table found on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Table {
@@ -73,14 +75,6 @@ fn mbr(device: &File, size: u64) -> io::Result<Option<Table>> {
         kind: "MBR",
         partitions,
     }))
-}
-
-fn le32(bytes: &[u8], at: usize) -> u32 {
-    crate::superblock::le32(bytes, at)
-}
-
-fn le64(bytes: &[u8], at: usize) -> u64 {
-    crate::superblock::le64(bytes, at)
 }
 
 #[cfg(test)]

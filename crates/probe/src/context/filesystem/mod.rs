@@ -431,10 +431,7 @@ impl<'a, 'c> View<'a, 'c> {
 }
 
 fn date(seconds: u64) -> String {
-    i64::try_from(seconds)
-        .ok()
-        .and_then(|s| jiff::Timestamp::from_second(s).ok())
-        .map_or_else(|| seconds.to_string(), |t| t.to_string())
+    superblock::words::time(seconds).unwrap_or_else(|| seconds.to_string())
 }
 
 /// The mode by which access times are written; strictatime shows as the absence of the others.

@@ -1,0 +1,72 @@
+//! Names of the ext family's feature and default mount option bits (kernel documentation,
+//! filesystems/ext4: "Super Block"; e2fsprogs, lib/e2p/feature.c).
+
+pub(super) const COMPAT: &[(u64, &str)] = &[
+    (0x1, "dir_prealloc"),
+    (0x2, "imagic_inodes"),
+    (0x4, "has_journal"),
+    (0x8, "ext_attr"),
+    (0x10, "resize_inode"),
+    (0x20, "dir_index"),
+    (0x40, "lazy_bg"),
+    (0x80, "exclude_inode"),
+    (0x100, "snapshot_bitmap"),
+    (0x200, "sparse_super2"),
+    (0x400, "fast_commit"),
+    (0x800, "stable_inodes"),
+    (0x1000, "orphan_file"),
+];
+pub(super) const INCOMPAT: &[(u64, &str)] = &[
+    (0x1, "compression"),
+    (0x2, "filetype"),
+    (0x4, "needs_recovery"),
+    (0x8, "journal_dev"),
+    (0x10, "meta_bg"),
+    (0x40, "extent"),
+    (0x80, "64bit"),
+    (0x100, "mmp"),
+    (0x200, "flex_bg"),
+    (0x400, "ea_inode"),
+    (0x1000, "dirdata"),
+    (0x2000, "metadata_csum_seed"),
+    (0x4000, "large_dir"),
+    (0x8000, "inline_data"),
+    (0x10000, "encrypt"),
+    (0x20000, "casefold"),
+];
+pub(super) const RO_COMPAT: &[(u64, &str)] = &[
+    (0x1, "sparse_super"),
+    (0x2, "large_file"),
+    (0x4, "btree_dir"),
+    (0x8, "huge_file"),
+    (0x10, "uninit_bg"),
+    (0x20, "dir_nlink"),
+    (0x40, "extra_isize"),
+    (0x80, "has_snapshot"),
+    (0x100, "quota"),
+    (0x200, "bigalloc"),
+    (0x400, "metadata_csum"),
+    (0x800, "replica"),
+    (0x1000, "read-only"),
+    (0x2000, "project"),
+    (0x4000, "shared_blocks"),
+    (0x8000, "verity"),
+    (0x10000, "orphan_present"),
+];
+
+/// `s_default_mount_opts`.
+pub(super) const MOUNT_OPTIONS: &[(u64, &str)] = &[
+    (0x1, "debug"),
+    (0x2, "bsdgroups"),
+    (0x4, "user_xattr"),
+    (0x8, "acl"),
+    (0x10, "uid16"),
+    // One value of two bits: both together are the third mode.
+    (0x60, "journal_data_writeback"),
+    (0x20, "journal_data"),
+    (0x40, "journal_data_ordered"),
+    (0x100, "nobarrier"),
+    (0x200, "block_validity"),
+    (0x400, "discard"),
+    (0x800, "nodelalloc"),
+];
