@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, OFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, statx};
 use serde::Serialize;
 
 use crate::Error;
@@ -37,17 +37,17 @@ pub fn alignment(dir: &Path) -> Result<Alignment, Error> {
         Some(libc::EINVAL) => unsupported("the filesystem refuses it at open"),
         _ => Error::io("create a file in", dir)(e),
     })?;
-    let stat = statx(probe.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
-        .map_err(|e| Error::io("examine", dir)(e.into()))?;
-    if stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0 {
-        if stat.stx_dio_offset_align == 0 {
-            return Err(unsupported("the filesystem says that it has none"));
+    let stat = examine(&probe).map_err(|e| Error::io("examine", dir)(e))?;
+    match told(&stat) {
+        Some((_, 0)) => return Err(unsupported("the filesystem says that it has none")),
+        Some((memory, offset)) => {
+            return Ok(Alignment {
+                memory: memory.max(1),
+                offset,
+                source: "statx",
+            });
         }
-        return Ok(Alignment {
-            memory: stat.stx_dio_mem_align.max(1),
-            offset: stat.stx_dio_offset_align,
-            source: "statx",
-        });
+        None => {}
     }
     if let Some(size) = logical_block_size(stat.stx_dev_major, stat.stx_dev_minor) {
         return Ok(Alignment {
@@ -64,6 +64,26 @@ pub fn alignment(dir: &Path) -> Result<Alignment, Error> {
         offset: size,
         source: "statfs",
     })
+}
+
+/// Alignment of offsets in direct I/O on an open file, by statx alone: 0 where none is possible,
+/// `None` where the kernel or the filesystem does not say.
+///
+/// # Errors
+/// What statx(2) failed with.
+pub fn offset_alignment(file: impl AsFd) -> io::Result<Option<u32>> {
+    let stat = examine(file)?;
+    Ok(told(&stat).map(|(_, offset)| offset))
+}
+
+fn examine(file: impl AsFd) -> io::Result<Statx> {
+    Ok(statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?)
+}
+
+/// Alignments of memory and of offsets, where statx tells them.
+fn told(stat: &Statx) -> Option<(u32, u32)> {
+    (stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
+        .then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
 }
 
 /// A file in `dir` opened with O_DIRECT that leaves no name behind.

@@ -16,17 +16,14 @@ use std::sync::Arc;
 
 use probe::mountinfo;
 use probe::superblock::Words;
-use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
+use workload::direct;
 
 use super::{Device, queue_facts};
 use crate::host::{self, Host, Loop};
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
-
-/// `STATX_DIOALIGN` (linux/stat.h), Linux 6.1.
-const DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
 
 /// How often a free loop device is asked for anew when another process took the one given.
 const RACES: usize = 64;
@@ -96,7 +93,7 @@ impl LoopImage {
 
     /// Binds with the first of the possible modes that the kernel really grants.
     fn bind(&mut self, file: &File) -> Result<()> {
-        let modes: &[(u32, u32)] = match direct_alignment(file) {
+        let modes: &[(u32, u32)] = match direct::offset_alignment(file).unwrap_or(None) {
             Some(0) => &[(512, 0)],
             Some(align) if align <= 512 => &[(512, block::LOOP_DIRECT_IO), (512, 0)],
             Some(_) => &[(4096, block::LOOP_DIRECT_IO), (512, 0)],
@@ -280,12 +277,6 @@ impl Drop for LoopImage {
             tracing::warn!("{error}");
         }
     }
-}
-
-/// Offset alignment of direct I/O on a file: 0 = none possible, `None` = the kernel does not say.
-fn direct_alignment(file: &File) -> Option<u32> {
-    let stat = statx(file, "", AtFlags::EMPTY_PATH, DIOALIGN).ok()?;
-    (stat.stx_mask & DIOALIGN.bits() != 0).then_some(stat.stx_dio_offset_align)
 }
 
 fn serving_kind(path: &Path) -> Option<String> {

@@ -1,4 +1,3 @@
-//! The system calls that no safe crate wraps: loop devices, block device ioctls, page residency.
+//! The system calls that no safe crate wraps: loop devices and block device ioctls.
 
 pub(crate) mod block;
-pub(crate) mod residency;
