@@ -27,8 +27,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What the wait found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// Whether the filesystem's own background work is over; `None` where it has none.
-    pub holds: Option<bool>,
+    /// Whether the filesystem's own background work is over; true where it has none.
+    pub holds: bool,
     /// Seconds waited.
     pub seconds: f64,
     /// Groups still without zeros at the end.
@@ -38,10 +38,10 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// For filesystems that do no such work.
+    /// For filesystems that do no such work: what never begins is over, so the evidence holds.
     pub fn nothing_to_wait_for() -> Settled {
         Settled {
-            holds: None,
+            holds: true,
             seconds: 0.0,
             groups_left: 0,
             detail: "this filesystem initialises nothing after mkfs".into(),
@@ -63,7 +63,6 @@ pub fn wait(
     if !superblock.descriptors_have_flags() {
         return Ok(Settled {
             detail: format!("no lazy initialisation: {groups} groups without descriptor flags"),
-            holds: Some(true),
             ..Settled::nothing_to_wait_for()
         });
     }
@@ -98,7 +97,7 @@ pub fn wait(
         ),
     };
     Ok(Settled {
-        holds: Some(left == 0),
+        holds: left == 0,
         seconds,
         groups_left: left,
         detail,

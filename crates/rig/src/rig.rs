@@ -421,13 +421,13 @@ impl Mounted {
 
 impl Prepared {
     fn settled(&mut self, settled: Settled) {
-        if settled.holds == Some(false) {
+        if !settled.holds {
             self.warnings
                 .push(format!("lazy initialisation: {}", settled.detail));
         }
         self.evidence.push(Evidence {
             name: "lazy_init_finished".into(),
-            holds: settled.holds,
+            holds: Some(settled.holds),
             detail: settled.detail,
         });
     }

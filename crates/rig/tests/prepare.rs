@@ -130,6 +130,7 @@ fn ext2_and_ext3_tell_the_driver_that_serves_them_needs_root() {
             .is_dir();
         assert_eq!(facts.driver, if own { "ext4" } else { "ext2" });
         assert_eq!(facts.superblock["journal"], "none");
+        assert_eq!(prepared.evidence()[0].holds, Some(true));
         assert!(!has(facts, "features_incompat", "extent"));
     });
     trial(&request("ext3"), |prepared| {
@@ -141,6 +142,17 @@ fn ext2_and_ext3_tell_the_driver_that_serves_them_needs_root() {
         assert_eq!(facts.superblock["journal"], "internal");
         assert!(!has(facts, "features_incompat", "extent"));
     });
+}
+
+/// What never begins is over: the evidence holds, and says why.
+fn nothing_to_initialise(prepared: &rig::Prepared) {
+    let evidence = &prepared.evidence()[0];
+    assert_eq!(evidence.name, "lazy_init_finished");
+    assert_eq!(evidence.holds, Some(true));
+    assert_eq!(
+        evidence.detail,
+        "this filesystem initialises nothing after mkfs"
+    );
 }
 
 #[test]
@@ -159,7 +171,7 @@ fn xfs_and_btrfs_needs_root() {
         );
         assert!(has(facts, "features_incompat", "ftype"));
         assert!(facts.superblock["log_bytes"].parse::<u64>().unwrap() >= 16 * MIB);
-        assert_eq!(prepared.evidence()[0].holds, None);
+        nothing_to_initialise(prepared);
     });
     let asked = Request {
         readahead_sectors: Some(1024),
@@ -172,6 +184,7 @@ fn xfs_and_btrfs_needs_root() {
             (facts.mounted_type.as_str(), facts.driver.as_str()),
             ("btrfs", "btrfs")
         );
+        nothing_to_initialise(prepared);
         assert_eq!(facts.superblock["node_size"], "16384");
         assert_eq!(facts.superblock["data_profile"], "single");
         assert!(
