@@ -89,7 +89,7 @@ pub fn wait(
         }
         _ => format!(
             "{left} of {groups} groups not zeroed after {seconds:.1} s; ext4lazyinit {}",
-            if thread_lives() {
+            if probe::tasks::lives(&probe::Roots::default(), "ext4lazyinit") {
                 "is at work"
             } else {
                 "is not running"
@@ -102,11 +102,4 @@ pub fn wait(
         groups_left: left,
         detail,
     })
-}
-
-fn thread_lives() -> bool {
-    let host = crate::host::Host::default();
-    host.names("proc")
-        .iter()
-        .any(|pid| host.text(format!("proc/{pid}/comm")).as_deref() == Some("ext4lazyinit"))
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::collect::{Collector, number};
 use super::stack::{Stacks, Target, disk_of, folder};
 use crate::superblock::{self, Facts};
+use crate::tasks;
 
 pub(super) use items::ENTRIES;
 
@@ -402,14 +403,7 @@ impl<'a, 'c> View<'a, 'c> {
         // The thread serves all ext4 filesystems of the machine: while it is alive, one of them
         // may still be initialised.
         let lazy = if self.is_ext() {
-            let running = self.c.list("/proc").iter().any(|pid| {
-                pid.bytes().all(|b| b.is_ascii_digit())
-                    && self
-                        .c
-                        .read(&format!("/proc/{pid}/comm"))
-                        .is_ok_and(|n| n == "ext4lazyinit")
-            });
-            Ok(if running {
+            Ok(if tasks::lives(self.c.roots(), "ext4lazyinit") {
                 "ext4lazyinit runs, for this or another filesystem"
             } else {
                 "finished"
