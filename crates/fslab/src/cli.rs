@@ -285,7 +285,12 @@ pub(crate) struct ThroughputArgs {
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) queue_depth: u32,
     /// Seconds of rest after each test's sync
-    #[arg(long, default_value_t = 2.0, value_name = "S")]
+    #[arg(
+        long,
+        default_value_t = 2.0,
+        value_name = "S",
+        allow_negative_numbers = true
+    )]
     pub(crate) settle: f64,
     /// Drop caches, with proof, before each read test
     #[arg(long)]

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,18 +20,28 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// The terminal, or a log that stands in for one.
 pub(crate) struct Terminal {
-    bar: Option<ProgressBar>,
+    voice: Voice,
     jsonl: bool,
     trials: usize,
     done: AtomicUsize,
     state: Mutex<State>,
 }
 
+/// How the current line reaches people.
+enum Voice {
+    /// Over and over in one place.
+    Bar(ProgressBar),
+    /// Now and then, from a thread of its own, since a long mkfs or a rest reports nothing.
+    Lines {
+        line: Arc<Mutex<String>>,
+        stop: Option<Sender<()>>,
+        speaker: Option<JoinHandle<()>>,
+    },
+}
+
 struct State {
     /// What is going on, for people.
     doing: String,
-    /// When a line was last written.
-    spoke: Instant,
     /// The phase, and its bytes when it was first heard of: for its rate.
     phase: String,
     seen: (u64, Instant),
@@ -38,25 +50,87 @@ struct State {
     began: Instant,
 }
 
-impl Terminal {
-    pub(crate) fn new(trials: usize, format: LiveFormat) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
+impl Voice {
+    fn new() -> Voice {
+        if !std::io::stderr().is_terminal() {
+            return Voice::lines();
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Voice::Bar(bar)
+    }
+
+    fn lines() -> Voice {
+        let line = Arc::new(Mutex::new(String::new()));
+        let (stop, stopped) = channel();
+        let heard = Arc::clone(&line);
+        let speak = move || {
+            while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+                match heard.lock() {
+                    Ok(line) if !line.is_empty() => eprintln!("{line}"),
+                    _ => {}
+                }
             }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
+        };
+        let speaker = std::thread::Builder::new()
+            .name("fslab-progress".into())
+            .spawn(speak)
+            .ok();
+        Voice::Lines {
+            line,
+            stop: Some(stop),
+            speaker,
+        }
+    }
+
+    fn set(&self, message: String) {
+        match self {
+            Voice::Bar(bar) => bar.set_message(message),
+            Voice::Lines { line, .. } => {
+                if let Ok(mut line) = line.lock() {
+                    *line = message;
+                }
+            }
+        }
+    }
+
+    /// A line that stays.
+    fn say(&self, message: &str) {
+        match self {
+            Voice::Bar(bar) => bar.println(message),
+            Voice::Lines { .. } => eprintln!("{message}"),
+        }
+    }
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        match self {
+            Voice::Bar(bar) => bar.finish_and_clear(),
+            Voice::Lines { stop, speaker, .. } => {
+                drop(stop.take());
+                if let Some(speaker) = speaker.take() {
+                    let _ = speaker.join();
+                }
+            }
+        }
+    }
+}
+
+impl Terminal {
+    /// A terminal for so many trials (1: a workload alone).
+    pub(crate) fn new(trials: usize, format: LiveFormat) -> Self {
         let now = Instant::now();
         Terminal {
-            bar,
+            voice: Voice::new(),
             jsonl: format == LiveFormat::Jsonl,
             trials,
             done: AtomicUsize::new(0),
             state: Mutex::new(State {
                 doing: String::new(),
-                spoke: now,
                 phase: String::new(),
                 seen: (0, now),
                 workload: now,
@@ -65,22 +139,14 @@ impl Terminal {
         }
     }
 
-    /// Clears the live line.
-    pub(crate) fn close(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    /// `[3/90] filesystem=ext4: iozone: rewrite`, and how fast.
+    fn show(&self, state: &State, pace: &str) {
+        let mut line = format!("{}{}", self.position(state), state.doing);
+        if !state.phase.is_empty() {
+            let colon = if state.doing.is_empty() { "" } else { ": " };
+            let _ = write!(line, "{colon}{}{pace}", state.phase);
         }
-    }
-
-    fn say(&self, state: &mut State, message: &str, now: bool) {
-        match &self.bar {
-            Some(bar) => bar.set_message(message.to_owned()),
-            None if now || state.spoke.elapsed() >= QUIET => {
-                eprintln!("{message}");
-                state.spoke = Instant::now();
-            }
-            None => {}
-        }
+        self.voice.set(line);
     }
 
     /// `[12/90] ` with the whole run's ETA once a trial is done.
@@ -116,11 +182,8 @@ impl lab::Watcher for Terminal {
             }
             Event::TrialFailed { trial, message, .. } => {
                 self.done.fetch_add(1, Ordering::Relaxed);
-                let line = format!("trial {trial} failed: {message}");
-                match &self.bar {
-                    Some(bar) => bar.println(line),
-                    None => eprintln!("{line}"),
-                }
+                self.voice
+                    .say(&format!("trial {} failed: {message}", trial + 1));
             }
             _ => {}
         }
@@ -129,9 +192,19 @@ impl lab::Watcher for Terminal {
     fn step(&self, trial: &Trial, step: &str) {
         if let Ok(mut state) = self.state.lock() {
             state.doing = format!("{}: {step}", trial.cell.label());
+            state.phase.clear();
             state.workload = Instant::now();
-            let message = format!("{}{}", self.position(&state), state.doing);
-            self.say(&mut state, &message, false);
+            self.show(&state, "");
+        }
+    }
+
+    fn phase(&self, name: &str) {
+        if let Ok(mut state) = self.state.lock()
+            && state.phase != name
+        {
+            name.clone_into(&mut state.phase);
+            state.seen = (0, Instant::now());
+            self.show(&state, "");
         }
     }
 
@@ -143,15 +216,8 @@ impl lab::Watcher for Terminal {
             state.phase.clone_from(&progress.phase);
             state.seen = (progress.bytes, Instant::now());
         }
-        let message = format!(
-            "{}{}{}{}{}",
-            self.position(&state),
-            state.doing,
-            if state.doing.is_empty() { "" } else { ": " },
-            progress.phase,
-            state.pace(progress),
-        );
-        self.say(&mut state, &message, false);
+        let pace = state.pace(progress);
+        self.show(&state, &pace);
     }
 }
 

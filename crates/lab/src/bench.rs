@@ -18,6 +18,10 @@ struct BenchObserver<'a> {
 }
 
 impl Observer for BenchObserver<'_> {
+    fn phase_started(&self, name: &str) {
+        self.watcher.phase(name);
+    }
+
     fn progress(&self, progress: &Progress) {
         self.watcher.progress(progress);
     }

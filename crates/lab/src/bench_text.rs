@@ -21,21 +21,24 @@ pub fn render(outcome: &Outcome) -> String {
         "\n(a) as the original computes it; (b) to the end of an fsync of every file;\n\
          (c) to the end of syncfs. MB = 2^20 bytes. Seconds are those of (a).\n",
     );
-    for warning in &outcome.warnings {
-        let _ = writeln!(text, "warning: {warning}");
-    }
-    for phase in &outcome.phases {
-        for found in phase
+    let warnings = outcome
+        .warnings
+        .iter()
+        .map(|warning| format!("warning: {warning}"));
+    let doubts = outcome.phases.iter().flat_map(|phase| {
+        phase
             .evidence
             .iter()
             .filter(|found| found.holds == Some(false))
-        {
-            let _ = writeln!(
-                text,
-                "does not hold: {}: {}: {}",
-                phase.name, found.name, found.detail
-            );
-        }
+            .map(|found| {
+                format!(
+                    "does not hold: {}: {}: {}",
+                    phase.name, found.name, found.detail
+                )
+            })
+    });
+    for line in warnings.chain(doubts) {
+        let _ = writeln!(text, "{}", wrap(line.split(' ').map(str::to_owned), 78));
     }
     text
 }
@@ -109,4 +112,48 @@ fn wrap(words: impl Iterator<Item = String>, width: usize) -> String {
         column += word.len();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Evidence;
+
+    fn outcome() -> Outcome {
+        let phase = |name: &str, operations| PhaseReport {
+            name: name.into(),
+            operations,
+            seconds: 1.25,
+            bytes_per_s: Clocks {
+                original: Some(512.0 * MIB),
+                fsync: Some(100.0 * MIB),
+                syncfs: None,
+            },
+            files_per_s: (name == "create").then(|| Clocks {
+                original: Some(4321.0),
+                ..Clocks::default()
+            }),
+            ..PhaseReport::default()
+        };
+        let mut doubtful = phase("rewrite", 1_234_567);
+        doubtful.evidence.push(Evidence {
+            name: "direct_io_honoured".into(),
+            holds: Some(false),
+            detail: "64 pages of the first file were seen in the page cache during the phase"
+                .into(),
+        });
+        Outcome {
+            workload: "throughput".into(),
+            parameters: serde_json::json!({ "threads": 2, "record": 262_144, "sources": null }),
+            phases: vec![phase("create", 7), doubtful, phase("delete_compiled_tree", 0)],
+            warnings: vec!["a working set of 2 MiB is 0.0001 of memory, so that buffered reads come from the page cache".into()],
+        }
+    }
+
+    #[test]
+    fn a_table_for_people() {
+        let text = render(&outcome());
+        assert!(text.lines().all(|line| line.chars().count() <= 78));
+        insta::assert_snapshot!(text);
+    }
 }

@@ -123,3 +123,103 @@ pub fn evidence(phase: &PhaseReport) -> impl Iterator<Item = Evidence> + '_ {
         detail: found.detail.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(name: &str, operations: u64) -> PhaseReport {
+        PhaseReport {
+            name: name.into(),
+            operations,
+            clock_seconds: Clocks {
+                original: Some(2.0),
+                fsync: Some(3.0),
+                syncfs: None,
+            },
+            bytes_per_s: Clocks {
+                original: Some(10.0),
+                fsync: None,
+                syncfs: Some(f64::NAN),
+            },
+            ..PhaseReport::default()
+        }
+    }
+
+    fn value(samples: &[Sample], metric: &str, clock: Clock) -> Option<f64> {
+        let found = samples
+            .iter()
+            .find(|s| s.metric == metric && s.clock == clock);
+        found.map(|sample| sample.value)
+    }
+
+    #[test]
+    fn clocks_that_do_not_exist_give_no_samples() {
+        let outcome = Outcome {
+            phases: vec![phase("rewrite", 1), phase("read", 0)],
+            ..Outcome::default()
+        };
+        let samples = samples(&outcome);
+        assert!(samples.iter().all(|sample| sample.phase == "rewrite"));
+        assert_eq!(value(&samples, "throughput", Clock::Original), Some(10.0));
+        assert_eq!(value(&samples, "throughput", Clock::Fsync), None);
+        assert_eq!(
+            value(&samples, "throughput", Clock::Syncfs),
+            None,
+            "not a number"
+        );
+        assert_eq!(value(&samples, "seconds", Clock::Fsync), Some(3.0));
+    }
+
+    #[test]
+    fn a_mean_over_runs_is_what_a_phase_in_seconds_gives() {
+        let mut deleting = phase("delete_tree", 2);
+        deleting.figures.insert("mean_seconds".into(), 0.5);
+        deleting.figures.insert("children".into(), 7.0);
+        let samples = samples(&Outcome {
+            phases: vec![deleting],
+            ..Outcome::default()
+        });
+        assert_eq!(value(&samples, "seconds", Clock::Original), Some(0.5));
+        assert_eq!(value(&samples, "seconds", Clock::Fsync), None);
+        let unit = |metric: &str| {
+            samples
+                .iter()
+                .find(|s| s.metric == metric)
+                .map(|s| s.unit.as_str())
+        };
+        assert_eq!(unit("children"), Some("bytes_per_s"));
+        assert_eq!(unit("mean_seconds"), Some("s"));
+    }
+
+    #[test]
+    fn every_parameter_of_a_study_reaches_the_workload() {
+        let spec = ThroughputSpec {
+            threads: 3,
+            size: study::Bytes(5 << 20),
+            record: study::Bytes(65_536),
+            direct: true,
+            include_fsync: true,
+            include_close: true,
+            stonewall: false,
+            engine: EngineName::IoUring,
+            queue_depth: 8,
+            settle_seconds: 0.5,
+            cold_reads: true,
+        };
+        let options = throughput_options(&spec, Path::new("/x"));
+        assert_eq!(
+            (
+                options.threads,
+                options.size,
+                options.record,
+                options.queue_depth
+            ),
+            (3, 5 << 20, 65_536, 8)
+        );
+        assert!(options.direct && options.include_fsync && options.include_close);
+        assert!(!options.stonewall && options.cold_reads);
+        assert_eq!(options.settle, Duration::from_millis(500));
+        assert!(matches!(options.engine, engine::Kind::IoUring));
+    }
+}

@@ -83,6 +83,10 @@ impl Error {
                 workload::Error::BadOption { .. }
                 | workload::Error::Unsupported { .. }
                 | workload::Error::BadInput { .. } => Class::Usage,
+                // A data set or directory that was named and is not there.
+                workload::Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    Class::Usage
+                }
                 _ => Class::Invalid,
             },
             Error::Interrupted(_) => Class::Interrupted,

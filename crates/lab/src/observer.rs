@@ -81,6 +81,7 @@ impl<'a> TrialObserver<'a> {
 
 impl Observer for TrialObserver<'_> {
     fn phase_started(&self, name: &str) {
+        self.watcher.phase(name);
         let begin = Begin {
             at_ns: workload::clock::now_ns(),
             disk: self.disk(),
@@ -184,5 +185,63 @@ fn bytes_on_device(
             Some(seen * 100 >= asked * 99)
         },
         detail: format!("moved {asked} bytes; the device read {read} and wrote {written}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(line: &str) -> Option<Reading> {
+        diskstats::parse_line(line)
+    }
+
+    fn phase(name: &str, bytes: u64, direct: Option<bool>) -> PhaseReport {
+        PhaseReport {
+            name: name.into(),
+            bytes_transferred: bytes,
+            evidence: vec![workload::Evidence {
+                name: "direct_io_honoured".into(),
+                holds: direct,
+                detail: String::new(),
+            }],
+            ..PhaseReport::default()
+        }
+    }
+
+    #[test]
+    fn bytes_are_held_against_the_devices_sectors() {
+        let before = || reading("7 0 loop0 0 0 100 0 0 0 200 0 0 0 0 0 0 0 0 0 0");
+        let after = || reading("7 0 loop0 0 0 100 0 0 0 1224 0 0 0 0 0 0 0 0 0 0");
+        let holds = |name, bytes, direct| {
+            bytes_on_device(&phase(name, bytes, direct), before(), after()).holds
+        };
+        assert_eq!(holds("rewrite", 1024 * 512, Some(true)), Some(true));
+        assert_eq!(holds("rewrite", 1100 * 512, Some(true)), Some(false));
+        assert_eq!(
+            holds("read", 1024 * 512, Some(true)),
+            Some(false),
+            "nothing was read"
+        );
+        assert_eq!(
+            holds("read", 1024 * 512, None),
+            None,
+            "a warm buffered read proves nothing"
+        );
+        let none = bytes_on_device(&phase("read", 1, None), None, after());
+        assert_eq!(none.holds, None);
+    }
+
+    #[test]
+    fn another_device_of_the_same_name_is_not_compared() {
+        let before = reading("7 0 loop0 0 0 100 0 0 0 200 0 0 0 0 0 0 0 0 0 0");
+        let after = reading("7 1 loop0 0 0 100 0 0 0 999 0 0 0 0 0 0 0 0 0 0");
+        let found = bytes_on_device(&phase("rewrite", 1, Some(true)), before, after);
+        assert_eq!(found.holds, None);
+        assert!(
+            found.detail.contains("not the device it was"),
+            "{}",
+            found.detail
+        );
     }
 }

@@ -10,6 +10,8 @@ pub trait Watcher: Sync {
     fn entry(&self, _entry: &Entry) {}
     /// What the lab is about to do with a trial (`mkfs.xfs`, `waiting for lazy initialisation`).
     fn step(&self, _trial: &Trial, _step: &str) {}
+    /// The workload begins a phase.
+    fn phase(&self, _name: &str) {}
     /// How far the workload is.
     fn progress(&self, _progress: &Progress) {}
 }

@@ -35,7 +35,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> anyhow::Result<u8> {
     };
     let terminal = Terminal::new(1, LiveFormat::Text);
     let outcome = lab::bench::throughput(&options, &terminal, &Interrupt::on_signals()?)?;
-    terminal.close();
+    drop(terminal);
     print(&outcome, args.common.format, throughput::iozone_text)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn tree(args: &TreeArgs) -> anyhow::Result<u8> {
     };
     let terminal = Terminal::new(1, LiveFormat::Text);
     let outcome = lab::bench::tree(&options, &terminal, &Interrupt::on_signals()?)?;
-    terminal.close();
+    drop(terminal);
     print(&outcome, args.common.format, tree::compilebench_text)
 }
 

@@ -23,6 +23,6 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         tool: tool(),
     };
     let finished = lab::start(&request, &terminal, &interrupt)?;
-    terminal.close();
+    drop(terminal);
     finish(&finished, args.format)
 }

@@ -125,7 +125,10 @@ impl Phase<'_> {
         let begin_ns = shared.gate.open();
         let mut most = None;
         let mut glances = if self.options.direct { GLANCES } else { 0 };
-        while !shared.gate.all_gone(children, if glances > 0 { GLANCE } else { TICK }) {
+        while !shared
+            .gate
+            .all_gone(children, if glances > 0 { GLANCE } else { TICK })
+        {
             if self.options.direct {
                 let now = crate::residency::of_path(self.files.path(0)).ok();
                 most = most.max(now.map(|r: Residency| r.resident));
