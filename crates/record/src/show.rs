@@ -173,7 +173,8 @@ fn warnings(out: &mut String, run: &Run) {
     }
 }
 
-fn ledger(out: &mut String, run: &Run) {
+/// Where the time of all trials that ended went, in seconds.
+pub fn spent(run: &Run) -> Ledger {
     let mut sum = Ledger::default();
     for record in &run.trials {
         let spent = &record.ledger;
@@ -185,6 +186,11 @@ fn ledger(out: &mut String, run: &Run) {
         sum.umount += spent.umount;
         sum.total += spent.total;
     }
+    sum
+}
+
+fn ledger(out: &mut String, run: &Run) {
+    let sum = spent(run);
     if sum.total <= 0.0 {
         return;
     }
