@@ -172,7 +172,7 @@ fn device(run: &Run) -> Fact {
                 .iter()
                 .map(|v| match v.parse::<f64>() {
                     Ok(bytes) if *key == "size" => gib(bytes),
-                    _ => v.clone(),
+                    _ => chosen(v).to_owned(),
                 })
                 .collect();
             (!values.is_empty()).then(|| format!("{words} {}", values.join(" or ")))
@@ -187,6 +187,15 @@ fn device(run: &Run) -> Fact {
         name: "device",
         answer,
     }
+}
+
+/// The word in brackets of sysfs's `[none] mq-deadline kyber`, or the whole value.
+fn chosen(value: &str) -> &str {
+    let inside = |text| -> Option<&str> {
+        let (_, rest) = str::split_once(text, '[')?;
+        Some(rest.split_once(']')?.0)
+    };
+    inside(value).unwrap_or(value)
 }
 
 /// Whether an item has a name, `*` standing for any text.
@@ -252,7 +261,7 @@ fn barriers(run: &Run) -> Fact {
         Answer::Absent("no trial recorded its mount options".to_owned())
     } else if off.is_empty() {
         Answer::Known(
-            "no variant's effective options turn them off (no nobarrier, no barrier=0)".to_owned(),
+            "no variant's effective options turn them off".to_owned(),
             Some("mountinfo".to_owned()),
         )
     } else {
@@ -388,6 +397,13 @@ mod tests {
             answer(&found, RAM),
             Answer::Known("16.0 GiB".to_owned(), Some("/proc/meminfo".to_owned()))
         );
+    }
+
+    #[test]
+    fn sysfs_marks_the_chosen_scheduler() {
+        assert_eq!(chosen("mq-deadline kyber [bfq] none"), "bfq");
+        assert_eq!(chosen("write back"), "write back");
+        assert_eq!(chosen("a ] b [ c"), "a ] b [ c");
     }
 
     #[test]

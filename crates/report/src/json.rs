@@ -67,6 +67,10 @@ fn document(report: &Report<'_>) -> Result<Value> {
             "mark": d.mark.sign().to_string(), "kind": d.mark.name(), "trial": d.trial, "block": d.block,
             "cell": d.cell, "phase": d.phase, "name": d.name, "detail": d.detail,
         })).collect::<Vec<_>>(),
+        "general": report.trust.general.iter().map(|g| json!({
+            "kind": g.mark.name(), "of": g.of, "name": g.name, "phase": g.phase, "text": g.text,
+            "trials": g.trials,
+        })).collect::<Vec<_>>(),
         "notes": report.notes,
         "samples": lines(report).map(|l| sample(&l)).collect::<Vec<_>>(),
     }))

@@ -29,6 +29,7 @@ mod csv;
 mod error;
 pub mod facts;
 mod fill;
+pub mod general;
 mod html;
 mod json;
 pub mod layout;

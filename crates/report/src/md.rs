@@ -6,7 +6,9 @@ use crate::error::Result;
 use crate::facts::Answer;
 use crate::model::{Mark, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
-use crate::text::{begun, decimals, few, method, order, table_warnings, trials};
+use crate::text::{
+    begun, decimals, few, meaning, method, order, table_warnings, time_lines, trials,
+};
 use crate::{Format, Report, units};
 
 /// The Markdown format.
@@ -241,9 +243,11 @@ fn doubts(report: &Report<'_>) -> String {
         ));
     }
     for group in report.trust.groups() {
-        let detail = match group.mark {
-            Mark::Warning => group.says(),
-            _ => group.doubts.first().map_or("", |d| d.detail.as_str()),
+        let first = group.doubts.first().map_or("", |d| d.detail.as_str());
+        let detail = match (group.mark, meaning(group.name)) {
+            (Mark::Warning, _) => group.says().to_owned(),
+            (Mark::Fails, Some(why)) => format!("{why}: {first}"),
+            _ => first.to_owned(),
         };
         out.push_str(&format!(
             "- `{}` {}{} ({} trials): {}\n",
@@ -253,10 +257,13 @@ fn doubts(report: &Report<'_>) -> String {
                 .phase
                 .map_or(String::new(), |p| format!(" in {}", escape(p))),
             group.doubts.len(),
-            escape(detail)
+            escape(&detail)
         ));
     }
-    for note in &report.notes {
+    for general in &report.trust.general {
+        out.push_str(&format!("- {}\n", escape(&general.sentence())));
+    }
+    for note in report.notes.iter().chain(&time_lines(report)) {
         out.push_str(&format!("- {}\n", escape(note)));
     }
     out.push_str("\nMarks: ");

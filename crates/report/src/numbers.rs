@@ -33,6 +33,39 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A ratio in a matrix: two decimals where they tell something, three below 0.1.
+pub(crate) fn brief_ratio(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e5 => ">1e5".to_owned(),
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 0.1 || v == 0.0 => format!("{value:.2}"),
+        v if v >= 0.001 => format!("{value:.3}"),
+        _ => "<.001".to_owned(),
+    }
+}
+
+/// `low-high` in a matrix. A minus sign would look like the hyphen: then two full stops.
+pub(crate) fn brief_range(low: f64, high: f64, write: fn(f64) -> String) -> String {
+    if low < 0.0 || high < 0.0 {
+        return range(low, high, write);
+    }
+    format!("{}-{}", write(low), write(high))
+}
+
+/// Three significant digits: the ends of an interval in a matrix.
+pub(crate) fn three(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        v if v >= 0.1 => 3,
+        v if v >= 0.01 => 4,
+        _ => 5,
+    };
+    format!("{value:.decimals$}")
+}
+
 /// `low..high`, each as `write` writes it.
 pub(crate) fn range(low: f64, high: f64, write: fn(f64) -> String) -> String {
     format!("{}..{}", write(low), write(high))
@@ -52,5 +85,17 @@ mod tests {
             ["0", "0.0123", "1.234", "12.34", "123.4", "1234", "-56.60"]
         );
         assert_eq!(range(0.99, 12.5, ratio), "0.990..12.50");
+    }
+
+    #[test]
+    fn a_matrix_is_brief() {
+        let ratios = [0.0, 0.0004, 0.0794, 0.512, 1.0, 12.34, 123.4, 2e5].map(brief_ratio);
+        let wanted = [
+            "0.00", "<.001", "0.079", "0.51", "1.00", "12.3", "123", ">1e5",
+        ];
+        assert_eq!(ratios, wanted);
+        assert_eq!(brief_range(370.4, 1234.5, three), "370-1234");
+        assert_eq!(brief_range(0.03101, 4.567, three), "0.0310-4.57");
+        assert_eq!(brief_range(-1.0, 2.0, three), "-1.00..2.00");
     }
 }

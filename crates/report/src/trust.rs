@@ -2,12 +2,14 @@
 //!
 //! A number whose evidence fails must never look clean, so doubts are attached to the figures they
 //! touch: evidence and warnings of a phase to that phase, those of a whole trial to all its phases.
+//! What is true of all trials of a kind alike is no doubt about one of them: see [`General`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Evidence, FailureKind, Run, Status, TrialRecord};
 use study::Slot;
 
+use crate::general::{General, Generality};
 use crate::model::Mark;
 
 /// One doubt about one trial.
@@ -45,6 +47,8 @@ pub struct Tally {
 pub struct Trust {
     /// In order of gravity, then of running.
     pub doubts: Vec<Doubt>,
+    /// What is true of all trials of a kind and marks no number.
+    pub general: Vec<General>,
     /// By name of the evidence.
     pub tally: BTreeMap<String, Tally>,
 }
@@ -76,19 +80,30 @@ impl Trust {
     /// Gathers the doubts about the cells for which `keep` is true.
     pub fn of(run: &Run, keep: &BTreeSet<u32>) -> Trust {
         let mut trust = Trust::default();
+        let general = Generality::of(run);
         for slot in run.plan.slots.iter().filter(|s| keep.contains(&s.cell)) {
-            if let Some(trial) = run.trials.get(slot.trial as usize) {
+            let cell = run.plan.cells.get(slot.cell as usize);
+            if let (Some(cell), Some(trial)) = (cell, run.trials.get(slot.trial as usize)) {
                 trust.doubt_status(run, slot, &trial.status);
                 for warning in &trial.warnings {
-                    let phase = phase_of(run, trial, warning);
-                    trust.add(slot, Mark::Warning, phase, "warning", warning);
+                    if !general.has_warning(cell, warning) {
+                        let phase = phase_of(run, trial, warning);
+                        trust.add(slot, Mark::Warning, phase, "warning", warning);
+                    }
                 }
                 for evidence in &trial.evidence {
-                    trust.weigh(slot, evidence);
+                    trust.weigh(slot, evidence, general.has_evidence(cell, evidence));
                 }
             }
         }
         trust.doubts.sort_by_key(|d| (d.mark, d.trial));
+        let cells: Vec<&study::Cell> = run
+            .plan
+            .cells
+            .iter()
+            .filter(|c| keep.contains(&c.id))
+            .collect();
+        trust.general = general.about(&cells);
         trust
     }
 
@@ -118,7 +133,8 @@ impl Trust {
         }
     }
 
-    fn weigh(&mut self, slot: &Slot, evidence: &Evidence) {
+    /// Counts one evidence and doubts it, unless it is beyond all trials of its kind.
+    fn weigh(&mut self, slot: &Slot, evidence: &Evidence, general: bool) {
         let tally = self.tally.entry(evidence.name.clone()).or_default();
         let mark = match evidence.holds {
             Some(true) => {
@@ -131,6 +147,9 @@ impl Trust {
             }
             None => {
                 tally.unchecked += 1;
+                if general {
+                    return;
+                }
                 Mark::Unchecked
             }
         };

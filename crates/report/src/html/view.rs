@@ -7,10 +7,12 @@ use super::{inert_json, plot, telemetry};
 use crate::Report;
 use crate::error::Result;
 use crate::facts::{Answer, items};
+use crate::general::General;
 use crate::model::{Difference, Figure, Mark, Row, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
 use crate::text::{
-    begun, decimals, family, few, few_blocks, method, order, table_warnings, trials,
+    begun, decimals, family, few, few_blocks, meaning, method, order, table_warnings, time_lines,
+    trials,
 };
 use crate::trust::Group;
 use crate::units;
@@ -55,10 +57,7 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
         .map(|g| doubt(report, g))
         .collect();
     put("doubts", json!(doubts));
-    put(
-        "notes",
-        json!([run.notes.clone(), report.notes.clone()].concat()),
-    );
+    put("notes", json!(notes(report)));
     put("variants", variants(report));
     put("order", json!(order(report)));
     put("trials", json!(trials(report)));
@@ -68,6 +67,13 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
         put(name, value);
     }
     Ok(view)
+}
+
+/// Lines of the evidence section that mark no number.
+fn notes(report: &Report<'_>) -> Vec<String> {
+    let general = report.trust.general.iter().map(General::sentence);
+    let notes = report.run.notes.iter().chain(&report.notes).cloned();
+    general.chain(notes).chain(time_lines(report)).collect()
 }
 
 fn short_percent(share: f64) -> String {
@@ -106,11 +112,17 @@ fn alarms(report: &Report<'_>) -> Value {
             let phase = g.phase.map_or(String::new(), |p| format!(" in {p}"));
             json!({
                 "sign": g.mark.sign().to_string(),
-                "text": format!("{}{phase}: {}, {} trial(s)", g.name, g.mark.meaning(), g.doubts.len()),
+                "text": format!("{}{phase}: {}, {} trial(s){}", g.name, g.mark.meaning(), g.doubts.len(), why_it_matters(g)),
             })
         })
         .collect();
     json!(grave)
+}
+
+/// `: O_DIRECT was asked for and ...`, for evidence that fails and whose name does not say it.
+fn why_it_matters(group: &Group<'_>) -> String {
+    let why = meaning(group.name).filter(|_| group.mark == Mark::Fails);
+    why.map_or_else(String::new, |why| format!(": {why}"))
 }
 
 fn clocks() -> Value {

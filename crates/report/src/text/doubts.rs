@@ -1,7 +1,10 @@
 //! What speaks against the numbers: the last part of a text report before its legend.
 
+use std::collections::BTreeSet;
+
 use super::wrap;
 use crate::Report;
+use crate::general::General;
 use crate::model::Mark;
 use crate::trust::{Doubt, Group};
 
@@ -21,17 +24,69 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
         }
         if tally.unchecked > 0 {
             text.push_str(&format!(", not checked {}", tally.unchecked));
+            text.push_str(&beyond(report, name));
         }
         out.push_str(&wrap(&format!("  {name:22} "), 6, &text, width));
     }
     let groups = report.trust.groups();
     if groups.is_empty() {
-        out.push_str("  no failed trial, no warning, no evidence that does not hold\n");
-        return out;
+        out.push_str("  no failed trial, no evidence that does not hold, nothing to mark\n");
+    } else {
+        out.push_str("\nDoubts (the marks behind the numbers)\n");
     }
-    out.push_str("\nDoubts (the marks behind the numbers)\n");
-    for group in &groups {
-        out.push_str(&print_group(report, group, width));
+    for doubt in told(&groups) {
+        out.push_str(&print_told(report, &doubt, width));
+    }
+    out.push_str(&notes(report, width));
+    out
+}
+
+/// Why evidence could not be checked in any trial of a kind.
+fn beyond(report: &Report<'_>, name: &str) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let of_name = |g: &&General| g.mark == Mark::Unchecked && g.name == name;
+    for general in report.trust.general.iter().filter(of_name) {
+        let phase = general
+            .phase
+            .as_ref()
+            .map_or(String::new(), |p| format!(", {p}"));
+        let of = format!("{}{phase}", general.of);
+        match reasons.iter_mut().find(|(text, _)| *text == general.text) {
+            Some((_, all)) => all.push(of),
+            None => reasons.push((&general.text, vec![of])),
+        }
+    }
+    let reasons = reasons
+        .iter()
+        .map(|(text, of)| format!("; never in {}: {text}", of.join(", ")));
+    reasons.collect()
+}
+
+/// What is true of every trial of a workload, and of the report itself: marks no number.
+fn notes(report: &Report<'_>, width: usize) -> String {
+    let mut of_text: Vec<(&str, Vec<&str>)> = Vec::new();
+    for general in report
+        .trust
+        .general
+        .iter()
+        .filter(|g| g.mark == Mark::Warning)
+    {
+        match of_text.iter_mut().find(|(text, _)| *text == general.text) {
+            Some((_, all)) => all.push(&general.of),
+            None => of_text.push((&general.text, vec![&general.of])),
+        }
+    }
+    if of_text.is_empty() && report.notes.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        String::from("\nNotes (true of all trials of a workload alike, so no number is marked)\n");
+    for (text, of) in of_text {
+        let of: Vec<&str> = of
+            .iter()
+            .map(|of| of.trim_start_matches("workload "))
+            .collect();
+        out.push_str(&wrap("  ", 4, &format!("{}: {text}", of.join(", ")), width));
     }
     for note in &report.notes {
         out.push_str(&wrap("  # ", 6, note, width));
@@ -39,52 +94,102 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-fn print_group(report: &Report<'_>, group: &Group<'_>, width: usize) -> String {
-    let phase = match (group.mark, group.phase) {
+/// Doubts of one kind: of evidence, those of all phases together.
+struct ToldOnce<'a> {
+    first: &'a Group<'a>,
+    phases: Vec<&'a str>,
+    doubts: Vec<&'a Doubt>,
+}
+
+/// Groups that differ only in their phase are told as one.
+fn told<'a>(groups: &'a [Group<'a>]) -> Vec<ToldOnce<'a>> {
+    let mut all: Vec<ToldOnce<'a>> = Vec::new();
+    for group in groups {
+        let same = |t: &&mut ToldOnce<'_>| {
+            group.mark != Mark::Warning && t.first.mark == group.mark && t.first.name == group.name
+        };
+        if let Some(known) = all.iter_mut().find(same) {
+            known.phases.extend(group.phase);
+            known.doubts.extend(&group.doubts);
+        } else {
+            all.push(ToldOnce {
+                first: group,
+                phases: group.phase.into_iter().collect(),
+                doubts: group.doubts.clone(),
+            });
+        }
+    }
+    all
+}
+
+/// What the failure of evidence means for the numbers, where its name does not tell.
+pub(crate) fn meaning(name: &str) -> Option<&'static str> {
+    match name {
+        "direct_io_honoured" => Some(
+            "O_DIRECT was asked for and the page cache was used all the same: these numbers \
+             measure memory as much as the device",
+        ),
+        "cold_cache" => Some("memory served part of what should have come from the device"),
+        "bytes_on_device" => Some("the device did not see the bytes that the numbers claim"),
+        _ => None,
+    }
+}
+
+fn print_told(report: &Report<'_>, told: &ToldOnce<'_>, width: usize) -> String {
+    let group = told.first;
+    let phase = match (group.mark, told.phases.as_slice()) {
         // A warning of a phase begins with its name.
-        (Mark::Warning, _) | (_, None) => String::new(),
-        (_, Some(phase)) => format!(" in {phase}"),
+        (Mark::Warning, _) | (_, []) => String::new(),
+        (_, phases) => format!(" in {}", phases.join(", ")),
     };
-    let count = group.doubts.len();
+    let trials: BTreeSet<u32> = told.doubts.iter().map(|d| d.trial).collect();
+    let why = meaning(group.name)
+        .filter(|_| group.mark == Mark::Fails)
+        .map_or(String::new(), |why| format!(": {why}"));
     let mut out = wrap(
         &format!("{} ", group.mark.sign()),
         4,
         &format!(
-            "{}{phase}: {} ({count} of {} trials)",
+            "{}{phase}: {} ({} of {} trials){why}",
             group.name,
             group.says(),
+            trials.len(),
             report.run.trials.len()
         ),
         width,
     );
-    let mut told: Vec<(&str, Vec<&Doubt>)> = Vec::new();
-    for doubt in &group.doubts {
-        match told.iter_mut().find(|(detail, _)| *detail == doubt.detail) {
+    let mut details: Vec<(&str, Vec<&Doubt>)> = Vec::new();
+    for doubt in &told.doubts {
+        match details
+            .iter_mut()
+            .find(|(detail, _)| *detail == doubt.detail)
+        {
             Some((_, same)) => same.push(doubt),
-            None => told.push((&doubt.detail, vec![doubt])),
+            None => details.push((&doubt.detail, vec![doubt])),
         }
     }
-    for (detail, doubts) in told.iter().take(TOLD) {
-        out.push_str(&wrap(
-            "    ",
-            6,
-            &match group.mark {
-                Mark::Warning => places(report, doubts),
-                _ => format!("{}: {detail}", places(report, doubts)),
-            },
-            width,
-        ));
+    let mut before = String::new();
+    for (detail, doubts) in details.iter().take(TOLD) {
+        let place = places(report, doubts);
+        let phase = doubts.first().and_then(|d| d.phase.as_ref());
+        let detail = match phase.filter(|_| told.phases.len() > 1) {
+            Some(phase) => format!("{phase}: {detail}"),
+            None => (*detail).to_owned(),
+        };
+        let text = match group.mark {
+            Mark::Warning => place.clone(),
+            _ if place == before => detail,
+            _ => format!("{place}: {detail}"),
+        };
+        let indent = if place == before { "      " } else { "    " };
+        out.push_str(&wrap(indent, 6, &text, width));
+        before = place;
     }
-    if told.len() > TOLD {
-        out.push_str(&wrap(
-            "    ",
-            6,
-            &format!(
-                "and {} more that differ in their numbers: see --format html or json",
-                told.len() - TOLD
-            ),
-            width,
-        ));
+    if details.len() > TOLD {
+        let more = details.len() - TOLD;
+        let text =
+            format!("and {more} more that differ in their numbers: see --format html or json");
+        out.push_str(&wrap("    ", 6, &text, width));
     }
     out
 }
@@ -94,6 +199,7 @@ fn places(report: &Report<'_>, doubts: &[&Doubt]) -> String {
     let mut cells: Vec<(u32, Vec<u32>)> = Vec::new();
     for doubt in doubts {
         match cells.iter_mut().find(|(cell, _)| *cell == doubt.cell) {
+            Some((_, blocks)) if blocks.contains(&(doubt.block + 1)) => {}
             Some((_, blocks)) => blocks.push(doubt.block + 1),
             None => cells.push((doubt.cell, vec![doubt.block + 1])),
         }

@@ -1,15 +1,27 @@
 //! The head of a text report: what readers of such numbers ask first.
 
+use std::collections::BTreeSet;
+
 use record::Status;
 use study::Order;
 
 use super::wrap;
 use crate::Report;
 use crate::facts::Answer;
+use crate::model::Mark;
+use crate::trust::Doubt;
 use crate::variants::Variant;
 
 /// Width of the names.
 const NAME: usize = 14;
+/// Facts that stand on the line of another, and the words before them. They are left out when they
+/// are not known, as few ask for them; the page and JSON keep them.
+const JOINED: [(&str, &str, &str); 4] = [
+    ("distribution", "kernel", ""),
+    ("virtualised", "kernel", "under "),
+    ("CPU frequency", "CPU", "frequency "),
+    ("working set", "RAM", "working set "),
+];
 
 /// The head.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
@@ -29,18 +41,16 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     if let Some(document) = report.published {
         line("repeats", &document.document.citation());
     }
-    line("run", &run.name);
-    line("begun", &begun(report));
+    line("run", &format!("{}, begun {}", run.name, begun(report)));
     line("trials", &trials(report));
     line("order", &order(report));
-    line("tool", &run.tool);
-    line("command", &run.command.join(" "));
+    line("tool", &format!("{}: {}", run.tool, run.command.join(" ")));
     line("target", &run.target);
-    for fact in &report.machine {
-        match &fact.answer {
-            Answer::Known(text, _) => line(fact.name, text),
-            Answer::Absent(reason) => line(fact.name, &format!("absent: {reason}")),
-        }
+    for (name, text) in machine(report) {
+        line(name, &text);
+    }
+    if let Some(text) = in_doubt(report) {
+        line("IN DOUBT", &text);
     }
     for note in &run.notes {
         line("note", note);
@@ -56,6 +66,48 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
         out.push_str(&print_variant(variant, width));
     }
     out
+}
+
+/// The facts of the machine as lines.
+fn machine<'a>(report: &'a Report<'_>) -> Vec<(&'a str, String)> {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let joined = |name: &str| JOINED.iter().find(|(fact, ..)| *fact == name);
+    for fact in report.machine.iter().filter(|f| joined(f.name).is_none()) {
+        let text = match &fact.answer {
+            Answer::Known(text, _) => text.clone(),
+            Answer::Absent(reason) => format!("absent: {reason}"),
+        };
+        lines.push((fact.name, text));
+    }
+    for fact in &report.machine {
+        let (Some((_, to, words)), Answer::Known(text, _)) = (joined(fact.name), &fact.answer)
+        else {
+            continue;
+        };
+        if let Some((_, line)) = lines.iter_mut().find(|(name, _)| name == to) {
+            line.push_str(&format!("; {words}{text}"));
+        }
+    }
+    lines
+}
+
+/// Evidence that does not hold, each kind once: what a reader must see before any number.
+fn in_doubt(report: &Report<'_>) -> Option<String> {
+    let mut kinds: Vec<(&str, BTreeSet<u32>)> = Vec::new();
+    let fails = |d: &&Doubt| d.mark == Mark::Fails;
+    for doubt in report.trust.doubts.iter().filter(fails) {
+        match kinds.iter_mut().find(|(name, _)| *name == doubt.name) {
+            Some((_, trials)) => {
+                trials.insert(doubt.trial);
+            }
+            None => kinds.push((&doubt.name, BTreeSet::from([doubt.trial]))),
+        }
+    }
+    let texts: Vec<String> = kinds
+        .iter()
+        .map(|(name, trials)| format!("{name} fails in {} trial(s)", trials.len()))
+        .collect();
+    (!texts.is_empty()).then(|| format!("{} (marked !, see Doubts)", texts.join("; ")))
 }
 
 /// `2026-01-02 03:04:05 UTC`.
@@ -109,10 +161,7 @@ pub(crate) fn order(report: &Report<'_>) -> String {
         n => format!("{n} blocks"),
     };
     match plan.order {
-        Order::Blocked => format!(
-            "{blocks}{few}, interleaved in a random order of seed {}",
-            plan.seed
-        ),
+        Order::Blocked => format!("{blocks}{few}, interleaved at random, seed {}", plan.seed),
         Order::Sequential => {
             format!("{blocks}{few}, sequential as the original ran: drift looks like a difference")
         }
@@ -141,7 +190,7 @@ fn print_variant(variant: &Variant, width: usize) -> String {
             };
             let mkfs = match served.mkfs.as_str() {
                 "" => "was there before the run".to_owned(),
-                mkfs => format!("{mkfs} ({})", served.mkfs_version),
+                mkfs => format!("{} ({})", program(mkfs), served.mkfs_version),
             };
             let options = match served.options.as_str() {
                 "" => "not recorded",
@@ -155,4 +204,11 @@ fn print_variant(variant: &Variant, width: usize) -> String {
             )
         })
         .collect()
+}
+
+/// The command without the folder of its program.
+fn program(command: &str) -> &str {
+    let end = command.find(' ').unwrap_or(command.len());
+    let slash = command[..end].rfind('/');
+    slash.map_or(command, |at| &command[at + 1..])
 }

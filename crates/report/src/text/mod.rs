@@ -1,21 +1,31 @@
 //! The mail format: what fits into a message to a kernel list, 78 columns wide.
 //!
-//! Each table is printed as Ts'o laid out the 2009 study, with nothing added inside it but a mark
-//! on a number in doubt. What the original lacked follows below the table: medians, intervals, n,
-//! ratios with their intervals, and the published numbers beside ours.
+//! A reader of the list wants the answer first and the doubts before believing it. So the study's
+//! tables come right after the head, as Ts'o laid out the 2009 study, nothing added but a mark on a
+//! number in doubt, each followed by the published one; then which differences count; then the
+//! other clocks; then what speaks against it all. Rejected: everything about one table below that
+//! table. It was complete, and the answer was spread over six hundred lines.
 
-mod details;
+mod closing;
+mod differences;
 mod doubts;
 mod header;
-mod published;
+mod legend;
+mod matrix;
 mod table;
 mod wrap;
 
+use study::Clock;
+
 use crate::error::Result;
+use crate::model::Table;
 use crate::{Format, Report};
 
-pub(crate) use details::{family, few, few_blocks, method, table_warnings};
+pub(crate) use closing::lines as time_lines;
+pub(crate) use differences::{family, few_blocks, table_warnings};
+pub(crate) use doubts::meaning;
 pub(crate) use header::{begun, order, trials};
+pub(crate) use legend::{few, method};
 pub(crate) use table::decimals;
 pub(crate) use wrap::wrap;
 
@@ -29,21 +39,32 @@ impl Format for Text {
             0 => usize::MAX,
             width => width,
         };
+        let sections = Sections::of(report);
         let mut out = header::print(report, width);
-        for table in &report.tables {
+        for table in &sections.main {
             out.push_str("\n\n");
             out.push_str(&table::print(table, width));
-            out.push('\n');
-            out.push_str(&details::print(report, table, width));
             if let Some(document) = report.published.filter(|_| table.has_published()) {
                 out.push('\n');
-                out.push_str(&published::print(&document.document, table, width));
+                out.push_str(&table::published(&document.document, table, width));
             }
         }
+        if !sections.main.is_empty() {
+            out.push_str("\n\n");
+            out.push_str(&differences::print(report, &sections.main, width));
+        }
+        out.push_str(&other_clocks(&sections, width));
         out.push_str("\n\n");
+        for table in &sections.unmeasured {
+            out.push_str(&unmeasured(table, width));
+        }
+        if !sections.unmeasured.is_empty() {
+            out.push('\n');
+        }
         out.push_str(&doubts::print(report, width));
+        out.push_str(&closing::print(report, width));
         out.push('\n');
-        out.push_str(&details::legend(report, width));
+        out.push_str(&legend::print(report, width));
         Ok(out)
     }
 }
@@ -60,4 +81,92 @@ pub fn mail_tables(report: &Report<'_>) -> String {
         .map(|t| table::print(t, width))
         .collect();
     tables.join("\n\n")
+}
+
+/// The tables by what a reader does with them.
+struct Sections<'a> {
+    /// The study's answer: the original's clock.
+    main: Vec<&'a Table>,
+    /// The same with what the original left out of its clock.
+    other_clocks: Vec<&'a Table>,
+    /// Tables without any number.
+    unmeasured: Vec<&'a Table>,
+}
+
+impl<'a> Sections<'a> {
+    fn of(report: &'a Report<'a>) -> Sections<'a> {
+        let (measured, unmeasured): (Vec<&Table>, Vec<&Table>) = report
+            .tables
+            .iter()
+            .partition(|table| table.figures().any(|f| f.summary.is_some()));
+        let original = |table: &&Table| {
+            let clocks = table.clocks();
+            clocks.is_empty() || clocks.contains(&Clock::Original)
+        };
+        let (mut main, mut other_clocks): (Vec<&Table>, Vec<&Table>) =
+            measured.into_iter().partition(original);
+        if main.is_empty() {
+            // A pivot over another clock: then that is what was asked for.
+            std::mem::swap(&mut main, &mut other_clocks);
+        }
+        Sections {
+            main,
+            other_clocks,
+            unmeasured,
+        }
+    }
+}
+
+/// The (b) and (c) tables with their ratios. What is behind most of them is said once.
+fn other_clocks(sections: &Sections<'_>, width: usize) -> String {
+    let tables = &sections.other_clocks;
+    if tables.is_empty() {
+        return String::new();
+    }
+    let said = differences::common(&sections.main);
+    let common = differences::common(tables);
+    let mut text = "mean (stddev), then ratios".to_owned();
+    for part in common.iter().filter(|part| !said.contains(part)) {
+        text.push_str(&format!("; {part}"));
+    }
+    let mut out = wrap("\n\nOther clocks: ", 2, &text, width);
+    for (at, table) in tables.iter().enumerate() {
+        out.push('\n');
+        if let Some(same) = tables[..at].iter().find(|known| known.equals(table)) {
+            let text = format!("{}: the same numbers as {}", table.title, same.title);
+            out.push_str(&wrap("", 2, &text, width));
+            continue;
+        }
+        let mut heading = table.title.clone();
+        // What is inside the clock is written on every number: most subtitles do it.
+        for clock in table.clocks() {
+            if !table.subtitle.contains(clock.mark()) {
+                heading.push_str(&format!(" {}", clock.mark()));
+            }
+        }
+        if !table.subtitle.is_empty() {
+            heading.push_str(&format!(": {}", table.subtitle));
+        }
+        heading.push_str(&differences::own(table, &common));
+        out.push_str(&wrap("", 2, &heading, width));
+        out.push_str(&table::body(table, width));
+        out.push_str(&differences::ratios(table).print(width));
+        out.push_str(&differences::warnings(table, width));
+    }
+    out
+}
+
+/// One line for a table without any number.
+fn unmeasured(table: &Table, width: usize) -> String {
+    let rows: Vec<&str> = table.rows.iter().map(|r| r.label.as_str()).collect();
+    let rows = match rows.as_slice() {
+        [] => "its rows".to_owned(),
+        [first, .., last] if rows.len() > 3 => format!("{first} .. {last}"),
+        few => few.join(", "),
+    };
+    let text = format!(
+        "{}: no finished trial measured {rows}",
+        differences::name(table)
+    );
+    wrap("", 2, &text, width)
 }

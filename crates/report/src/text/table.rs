@@ -5,11 +5,17 @@
 //! doubt carries its worst mark right behind the parenthesis, in the gap between the groups; and a
 //! row with values below 1, which the original never had, gets the decimals that show them.
 //! More groups than fit the width are printed as stacked panels with the row labels repeated.
+//!
+//! The published numbers are printed in the same layout right below. They carry no marks, so where
+//! it saves a panel they stand one space apart and without colons.
 
 use crate::model::{Figure, Mark, Row, Table};
+use crate::published::Document;
 
 /// Between the label and the first group, and between groups.
 const GAP: usize = 2;
+/// `%5.1f`: what a value of the original takes at least.
+const VALUE: usize = 5;
 /// ` Mean Stddev`: what a group needs for its heading.
 const HEADING: usize = 12;
 
@@ -31,12 +37,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(table: &Table, column: usize) -> Group {
-        let places: Vec<Place> = table
-            .rows
-            .iter()
-            .map(|row| place(row, &row.figures[column], decimals(row)))
-            .collect();
+    fn of(name: &str, narrowest: usize, places: Vec<Place>) -> Group {
         let widest = |part: fn(&Place) -> &str| {
             places
                 .iter()
@@ -45,8 +46,8 @@ impl Group {
                 .unwrap_or(0)
         };
         Group {
-            name: table.columns[column].name.clone(),
-            value: widest(|p| &p.value).max(5),
+            name: name.to_owned(),
+            value: widest(|p| &p.value).max(narrowest),
             unit: widest(|p| &p.unit),
             stddev: widest(|p| &p.stddev),
             places,
@@ -88,12 +89,13 @@ impl Group {
 
 /// One decimal, as the original; more where it would print two different values as 0.0.
 pub(crate) fn decimals(row: &Row) -> usize {
-    let least = row
-        .figures
-        .iter()
-        .filter_map(Figure::mean)
+    decimals_of(row.figures.iter().filter_map(Figure::mean))
+}
+
+fn decimals_of(values: impl Iterator<Item = f64>) -> usize {
+    let least = values
         .map(f64::abs)
-        .filter(|mean| *mean > 0.0)
+        .filter(|value| *value > 0.0)
         .fold(f64::INFINITY, f64::min);
     match least {
         v if v >= 1.0 => 1,
@@ -122,60 +124,166 @@ fn place(row: &Row, figure: &Figure, decimals: usize) -> Place {
     }
 }
 
-/// The table, its panels within `width`.
+/// Title, subtitle and the table, its panels within `width`.
 pub(super) fn print(table: &Table, width: usize) -> String {
-    let groups: Vec<Group> = (0..table.columns.len())
-        .map(|c| Group::of(table, c))
-        .collect();
-    let label = table
-        .rows
-        .iter()
-        .map(|r| r.label.chars().count() + 1)
-        .max()
-        .unwrap_or(0)
-        .max("Type".len())
-        + GAP;
     let mut out = super::wrap("", 0, &table.title, width);
     out.push_str(&super::wrap("", 0, &table.subtitle, width));
-    for panel in panels(&groups, label, width) {
-        out.push('\n');
-        out.push_str(&print_panel(table, panel, label));
-    }
+    out.push('\n');
+    out.push_str(&sheet(table, true).print(width, "\n"));
     out
 }
 
-/// Splits the groups so that each panel fits; a group that is too wide stands alone.
-fn panels(groups: &[Group], label: usize, width: usize) -> Vec<&[Group]> {
-    let mut panels = Vec::new();
-    let mut begin = 0;
-    while begin < groups.len() {
-        let mut end = begin + 1;
-        // One more than the group for the mark of its last place.
-        let mut used = label.saturating_add(groups[begin].width() + 1);
-        while end < groups.len() && used + GAP + groups[end].width() <= width {
-            used += GAP + groups[end].width();
-            end += 1;
-        }
-        panels.push(&groups[begin..end]);
-        begin = end;
-    }
-    panels
+/// The panels alone, one right below the other and without their second heading: for the tables
+/// that repeat the main ones with another clock.
+pub(super) fn body(table: &Table, width: usize) -> String {
+    sheet(table, false).print(width, "")
 }
 
-fn print_panel(table: &Table, groups: &[Group], label: usize) -> String {
-    let mut lines = vec![" ".repeat(label), format!("{:label$}", "Type")];
-    for row in &table.rows {
-        lines.push(format!("{:label$}", format!("{}:", row.label)));
+fn sheet(table: &Table, headings: bool) -> Sheet {
+    let groups: Vec<Group> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(c, column)| {
+            let places = table
+                .rows
+                .iter()
+                .map(|row| place(row, &row.figures[c], decimals(row)));
+            Group::of(&column.name, VALUE, places.collect())
+        })
+        .collect();
+    let labels = table.rows.iter().map(|r| format!("{}:", r.label));
+    Sheet {
+        labels: labels.collect(),
+        groups,
+        gap: GAP,
+        headings,
     }
-    for group in groups {
-        // The mark of a place stands in the gap behind it.
-        let width = group.width() + GAP;
-        lines[0].push_str(&format!("{:width$}", group.name));
-        lines[1].push_str(&format!("{:width$}", group.heading()));
-        for row in 0..table.rows.len() {
-            lines[row + 2].push_str(&format!("{:width$}", group.place(row)));
+}
+
+/// The published numbers of the table's places in the table's layout.
+pub(super) fn published(document: &Document, table: &Table, width: usize) -> String {
+    let rows: Vec<&Row> = table
+        .rows
+        .iter()
+        .filter(|row| row.figures.iter().any(|f| f.published.is_some()))
+        .collect();
+    let groups = |narrowest| {
+        let with = |c: &usize| rows.iter().any(|row| row.figures[*c].published.is_some());
+        let columns = (0..table.columns.len()).filter(with);
+        columns
+            .map(|c| {
+                let places = rows.iter().map(|row| published_place(row, &row.figures[c]));
+                Group::of(&table.columns[c].name, narrowest, places.collect())
+            })
+            .collect()
+    };
+    let sheet = |colon: &str, gap, narrowest| Sheet {
+        labels: rows.iter().map(|r| format!("{}{colon}", r.label)).collect(),
+        groups: groups(narrowest),
+        gap,
+        headings: true,
+    };
+    let (wide, tight) = (sheet(":", GAP, VALUE), sheet("", 1, 1));
+    let sheet = if tight.panels(width).len() < wide.panels(width).len() {
+        tight
+    } else {
+        wide
+    };
+    let runs = runs(table).map_or(String::new(), |n| format!(", mean of {n} runs"));
+    let title = format!("{}{runs}, other hardware", document.short());
+    super::wrap("", 0, &title, width) + &sheet.print(width, "\n")
+}
+
+fn published_place(row: &Row, figure: &Figure) -> Place {
+    let values = row.figures.iter().filter_map(|f| Some(f.published?.value));
+    let decimals = decimals_of(values);
+    let written = |value: f64| format!("{value:.decimals$}");
+    Place {
+        value: figure
+            .published
+            .map_or_else(|| "-".to_owned(), |p| written(p.value)),
+        unit: figure
+            .published
+            .map_or_else(String::new, |_| row.unit.clone()),
+        stddev: figure
+            .published
+            .and_then(|p| p.stddev)
+            .map_or_else(String::new, written),
+        mark: None,
+    }
+}
+
+/// The runs behind the published numbers, when all are of as many.
+fn runs(table: &Table) -> Option<u32> {
+    let mut runs = table.figures().filter_map(|f| f.published?.n);
+    let first = runs.next()?;
+    runs.all(|other| other == first).then_some(first)
+}
+
+/// Labels and groups, ready to print.
+struct Sheet {
+    labels: Vec<String>,
+    groups: Vec<Group>,
+    gap: usize,
+    /// Whether `Type Mean Stddev` stands above the numbers.
+    headings: bool,
+}
+
+impl Sheet {
+    /// Width of the labels with the gap behind them.
+    fn label(&self) -> usize {
+        let widest = self.labels.iter().map(|label| label.chars().count()).max();
+        widest.unwrap_or(0).max("Type".len()) + self.gap
+    }
+
+    fn print(&self, width: usize, between: &str) -> String {
+        let panels = self.panels(width).into_iter();
+        let panels: Vec<String> = panels.map(|panel| self.print_panel(panel)).collect();
+        panels.join(between)
+    }
+
+    /// Splits the groups so that each panel fits; a group that is too wide stands alone.
+    fn panels(&self, width: usize) -> Vec<&[Group]> {
+        let groups = &self.groups;
+        // Room for the mark of a last place, where there may be one.
+        let marks = groups
+            .iter()
+            .flat_map(|g| &g.places)
+            .any(|p| p.mark.is_some());
+        let room = usize::from(marks);
+        let mut panels = Vec::new();
+        let mut begin = 0;
+        while begin < groups.len() {
+            let mut end = begin + 1;
+            let mut used = self.label().saturating_add(groups[begin].width() + room);
+            while end < groups.len() && used + self.gap + groups[end].width() <= width {
+                used += self.gap + groups[end].width();
+                end += 1;
+            }
+            panels.push(&groups[begin..end]);
+            begin = end;
         }
+        panels
     }
-    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-    lines.join("\n") + "\n"
+
+    fn print_panel(&self, groups: &[Group]) -> String {
+        let label = self.label();
+        let mut lines = vec![" ".repeat(label), format!("{:label$}", "Type")];
+        lines.extend(self.labels.iter().map(|text| format!("{text:label$}")));
+        for group in groups {
+            // The mark of a place stands in the gap behind it.
+            let width = group.width() + self.gap;
+            lines[0].push_str(&format!("{:width$}", group.name));
+            lines[1].push_str(&format!("{:width$}", group.heading()));
+            for row in 0..self.labels.len() {
+                lines[row + 2].push_str(&format!("{:width$}", group.place(row)));
+            }
+        }
+        if !self.headings {
+            lines.remove(1);
+        }
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        lines.join("\n") + "\n"
+    }
 }

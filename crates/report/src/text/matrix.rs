@@ -1,0 +1,167 @@
+//! A compact matrix: one short cell for each row and column, in as many columns as fit the width.
+//!
+//! The parts of a cell stand below each other (`0.51 0.44-0.60 -`), so that a column is read from top
+//! to bottom as well as a row from left to right. Columns that do not fit follow in a second panel
+//! with the labels repeated, as the mail tables do it.
+
+/// Rows of cells, each cut into the parts that stand below each other.
+pub(super) struct Matrix {
+    /// What the cells are: stands above the labels.
+    pub corner: String,
+    /// Headings.
+    pub columns: Vec<String>,
+    /// Label and one cell for each column.
+    pub rows: Vec<(String, Vec<Cell>)>,
+}
+
+/// The parts of a cell: the first is set to the right, the others to the left.
+pub(super) type Cell = Vec<String>;
+
+/// A column, ready to print.
+struct Column {
+    name: String,
+    cells: Vec<String>,
+    width: usize,
+}
+
+impl Matrix {
+    /// The matrix in panels of at most `width` columns of characters.
+    pub(super) fn print(&self, width: usize) -> String {
+        let label = self
+            .rows
+            .iter()
+            .map(|(label, _)| length(label))
+            .chain([length(&self.corner)])
+            .max()
+            .unwrap_or(0)
+            .min(width.saturating_sub(2));
+        let columns: Vec<Column> = (0..self.columns.len()).map(|c| self.column(c)).collect();
+        // One space between columns only where it saves a panel.
+        let (wide, tight) = (
+            panels(&columns, label, 2, width),
+            panels(&columns, label, 1, width),
+        );
+        let (gap, panels) = if tight.len() < wide.len() {
+            (1, tight)
+        } else {
+            (2, wide)
+        };
+        panels
+            .into_iter()
+            .map(|panel| self.print_panel(panel, label, gap))
+            .collect()
+    }
+
+    fn column(&self, at: usize) -> Column {
+        let cells: Vec<&[String]> = self
+            .rows
+            .iter()
+            .map(|(_, cells)| cells.get(at).map_or(&[][..], Vec::as_slice))
+            .collect();
+        let parts = cells.iter().map(|parts| parts.len()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..parts)
+            .map(|p| {
+                let of_part = cells.iter().filter_map(|parts| parts.get(p));
+                of_part.map(|part| length(part)).max().unwrap_or(0)
+            })
+            .collect();
+        let cells: Vec<String> = cells
+            .iter()
+            .map(|parts| {
+                let set: Vec<String> = parts
+                    .iter()
+                    .zip(&widths)
+                    .enumerate()
+                    .map(|(p, (part, &w))| match p {
+                        0 => format!("{part:>w$}"),
+                        _ => format!("{part:w$}"),
+                    })
+                    .collect();
+                set.join(" ").trim_end().to_owned()
+            })
+            .collect();
+        let name = self.columns[at].clone();
+        let widest = cells.iter().map(|cell| length(cell)).max().unwrap_or(0);
+        Column {
+            width: widest.max(length(&name)),
+            name,
+            cells,
+        }
+    }
+
+    fn print_panel(&self, columns: &[Column], label: usize, gap: usize) -> String {
+        let mut lines = vec![format!("{:label$}", self.corner)];
+        lines.extend(self.rows.iter().map(|(name, _)| format!("{name:label$}")));
+        let between = " ".repeat(gap);
+        for column in columns {
+            let width = column.width;
+            let texts = std::iter::once(&column.name).chain(&column.cells);
+            for (line, text) in lines.iter_mut().zip(texts) {
+                line.push_str(&between);
+                line.push_str(&format!("{text:width$}"));
+            }
+        }
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        lines.join("\n") + "\n"
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Splits the columns so that each panel fits; a column that is too wide stands alone.
+fn panels(columns: &[Column], label: usize, gap: usize, width: usize) -> Vec<&[Column]> {
+    let mut panels = Vec::new();
+    let mut begin = 0;
+    while begin < columns.len() {
+        let mut end = begin + 1;
+        let mut used = label + gap + columns[begin].width;
+        while end < columns.len() && used + gap + columns[end].width <= width {
+            used += gap + columns[end].width;
+            end += 1;
+        }
+        panels.push(&columns[begin..end]);
+        begin = end;
+    }
+    panels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(columns: usize) -> Matrix {
+        Matrix {
+            corner: "ratio".to_owned(),
+            columns: (0..columns).map(|c| format!("fs{c}")).collect(),
+            rows: vec![
+                (
+                    "write".to_owned(),
+                    vec![vec!["0.5".into(), "0.44-0.6".into()]; columns],
+                ),
+                ("read".to_owned(), vec![vec!["-".into()]; columns]),
+            ],
+        }
+    }
+
+    #[test]
+    fn parts_stand_below_each_other() {
+        assert_eq!(
+            matrix(2).print(78),
+            "ratio  fs0           fs1\nwrite  0.5 0.44-0.6  0.5 0.44-0.6\nread     -             -\n"
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn panels_fit_and_keep_every_column(columns in 1usize..12, width in 19usize..90) {
+            let out = matrix(columns).print(width);
+            proptest::prop_assert!(out.lines().all(|l| length(l) <= width), "{}", out);
+            for c in 0..columns {
+                let name = format!("fs{c}");
+                proptest::prop_assert_eq!(out.split_whitespace().filter(|w| *w == name).count(), 1);
+            }
+        }
+    }
+}
