@@ -151,6 +151,8 @@ struct Bench<'a> {
     drops: bool,
     /// Whether a warning was given that nobody proves them cold.
     doubted: bool,
+    /// The tree that the last operation left, unless it deleted it.
+    used: Option<String>,
 }
 
 impl<'a> Bench<'a> {
@@ -176,6 +178,7 @@ impl<'a> Bench<'a> {
             stale_in: HashSet::new(),
             drops: options.sync,
             doubted: false,
+            used: None,
         })
     }
 
@@ -318,7 +321,7 @@ impl<'a> Bench<'a> {
                     "operation {}, {}: {}",
                     step.number, step.tree, evidence.detail
                 );
-                // None may mean dropped but not looked at (a create has no files to look at).
+                // None may mean dropped but not looked at (no tree is left to look at).
                 if evidence.holds.is_none() && !self.doubted {
                     self.doubted = true;
                     self.warnings
@@ -337,12 +340,15 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Files of the tree that the operation will meet, spread over the set.
+    /// Files of the tree that the operation will meet, spread over the set; before a create, which
+    /// meets none, those of the tree used last, which are as warm as anything can be.
     fn sample(&self, step: &Step, data: &Dataset) -> Vec<PathBuf> {
-        if step.from.is_none() {
-            return Vec::new();
-        }
-        let tree = self.options.dir.join(&step.tree);
+        let tree = match (&step.from, &self.used) {
+            (Some(_), _) => &step.tree,
+            (None, Some(used)) => used,
+            (None, None) => return Vec::new(),
+        };
+        let tree = self.options.dir.join(tree);
         let every = data.unpatched.len().div_ceil(SAMPLE).max(1);
         let paths = data.unpatched.iter().step_by(every);
         paths
@@ -372,6 +378,7 @@ impl<'a> Bench<'a> {
             tally.counted = 0;
         }
         self.books.add(step, tally, seconds(begin, end), cpu);
+        self.used = (step.action != Action::Delete).then(|| step.tree.clone());
         self.left[row as usize] -= 1;
         self.pulse.step();
         Ok(())
