@@ -119,6 +119,9 @@ fn quick_page() -> String {
 fn a_quick_run_opens_clean_at_both_widths_needs_chromium() {
     let page = quick_page();
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    let note = "all 30 trials of workload compilebench: scale 0.02: trees";
+    assert_eq!(page.matches(note).count(), 1);
+    assert!(page.contains("s of wall time"));
     if !chromium() {
         return;
     }
