@@ -115,13 +115,21 @@ fn figure_unit(name: &str) -> &'static str {
 }
 
 /// A workload's own evidence, with the phase it speaks of.
-pub fn evidence(phase: &PhaseReport) -> impl Iterator<Item = Evidence> + '_ {
-    phase.evidence.iter().map(|found| Evidence {
-        phase: Some(phase.name.clone()),
+pub fn phase_evidence(phase: &PhaseReport) -> impl Iterator<Item = Evidence> + '_ {
+    phase
+        .evidence
+        .iter()
+        .map(|found| evidence(found, Some(&phase.name)))
+}
+
+/// Evidence of the live system, for the record.
+pub fn evidence(found: &workload::Evidence, phase: Option<&str>) -> Evidence {
+    Evidence {
+        phase: phase.map(str::to_owned),
         name: found.name.clone(),
         holds: found.holds,
         detail: found.detail.clone(),
-    })
+    }
 }
 
 #[cfg(test)]

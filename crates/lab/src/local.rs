@@ -121,7 +121,11 @@ impl<'a> LocalExecutor<'a> {
         ledger.workload = begun.elapsed().as_secs_f64();
 
         self.watcher.step(trial, "unmounting");
-        let mut evidence = rig_evidence(&prepared);
+        let mut evidence = prepared
+            .evidence()
+            .iter()
+            .map(|e| convert::evidence(e, None))
+            .collect::<Vec<_>>();
         let mut warnings = prepared.warnings().to_vec();
         let begun = Instant::now();
         let finished = prepared.finish();
@@ -130,7 +134,7 @@ impl<'a> LocalExecutor<'a> {
         finished.map_err(|error| (FailureKind::Trial, error.to_string()))?;
 
         evidence.extend(seen);
-        evidence.extend(outcome.phases.iter().flat_map(convert::evidence));
+        evidence.extend(outcome.phases.iter().flat_map(convert::phase_evidence));
         warnings.extend(outcome.warnings.iter().cloned());
         Ok(Event::TrialFinished {
             trial: trial.slot.trial,
@@ -251,17 +255,4 @@ fn host_disk(folder: &Path) -> Option<String> {
     host.device_below(folder)
         .first()
         .map(|name| host.disk_of(name))
-}
-
-fn rig_evidence(prepared: &Prepared) -> Vec<Evidence> {
-    prepared
-        .evidence()
-        .iter()
-        .map(|found| Evidence {
-            phase: None,
-            name: found.name.clone(),
-            holds: found.holds,
-            detail: found.detail.clone(),
-        })
-        .collect()
 }

@@ -34,5 +34,5 @@ pub mod undo;
 
 pub use clean::{Undone, clean};
 pub use error::{Class, Error, Result};
-pub use prepared::{Evidence, Facts, Prepared, Timings};
+pub use prepared::{Facts, Prepared, Timings};
 pub use rig::{Request, Rig, Target};

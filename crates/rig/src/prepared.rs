@@ -9,6 +9,8 @@ use probe::mountinfo;
 use probe::superblock::Words;
 use serde::{Deserialize, Serialize};
 
+use workload::Evidence;
+
 use crate::cache::{self, ColdProof};
 use crate::device::Device;
 use crate::filesystem::{self, Filesystem};
@@ -29,17 +31,6 @@ pub struct Timings {
     pub wait: f64,
     /// sync and umount.
     pub umount: f64,
-}
-
-/// What shows that a preparation is what it claims.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// `lazy_init_finished`.
-    pub name: String,
-    /// Whether it holds; `None` when it does not apply or could not be checked.
-    pub holds: Option<bool>,
-    /// What was seen.
-    pub detail: String,
 }
 
 /// The filesystem as asked and as it is.

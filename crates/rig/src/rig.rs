@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use probe::mountinfo;
 
+use workload::Evidence;
+
 use crate::clean::{self, Undone};
 use crate::device::block::Disk;
 use crate::device::directory::WorkFolder;
@@ -17,7 +19,7 @@ use crate::filesystem::{self, Filesystem};
 use crate::gate::{Approved, Gate, Reason, Refusal};
 use crate::host::{self, Host};
 use crate::lazy_init::Settled;
-use crate::prepared::{Evidence, Facts, Mounted, Prepared, Timings};
+use crate::prepared::{Facts, Mounted, Prepared, Timings};
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
 
