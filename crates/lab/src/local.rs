@@ -3,9 +3,11 @@
 //! What is timed by whom is kept apart here. The rig times mkfs and mount, the workload times its
 //! own phases, and this module only adds up a ledger, so that the lab's own time is what is left.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use probe::context::{ContextRecord, Subject};
 use record::{Event, Evidence, FailureKind, Ledger, Mounted, RunFolder};
 use rig::{Prepared, Rig};
 use study::{FilesystemKind, Trial, WorkloadSpec};
@@ -25,6 +27,8 @@ pub struct LocalExecutor<'a> {
     rig: Rig,
     folder: PathBuf,
     host_disk: Option<String>,
+    /// The run's own context: a trial's holds what differs from it.
+    context: ContextRecord,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -37,6 +41,7 @@ impl<'a> LocalExecutor<'a> {
     pub fn open(
         target: &Target,
         folder: &RunFolder,
+        context: ContextRecord,
         watcher: &'a dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Self, Error> {
@@ -44,6 +49,7 @@ impl<'a> LocalExecutor<'a> {
             rig: Rig::open(rig_target(target, folder), folder.dir())?,
             folder: folder.dir().to_owned(),
             host_disk: host_disk(folder.dir()),
+            context,
             watcher,
             interrupt,
         })
@@ -115,6 +121,8 @@ impl<'a> LocalExecutor<'a> {
             mounted: mounted(&prepared),
         });
 
+        emit(self.trial_context(trial, &prepared));
+
         self.watcher.step(trial, &trial.cell.workload_name);
         let begun = Instant::now();
         let loaded = self.load(trial, &prepared, emit);
@@ -143,6 +151,35 @@ impl<'a> LocalExecutor<'a> {
             warnings,
             ledger: Ledger::default(),
         })
+    }
+
+    /// What a trial's context adds to the run's: the measured filesystem and its device, and
+    /// whatever changed on the machine since.
+    fn trial_context(&self, trial: &Trial, prepared: &Prepared) -> Event {
+        let subject = Subject {
+            mount_point: Some(prepared.mount_point()),
+            device: prepared.device_node(),
+            target_folder: Some(&self.folder),
+            ..Subject::default()
+        };
+        let now = probe::context::take(&subject);
+        let changed: BTreeMap<_, _> = now
+            .items
+            .iter()
+            .filter(|(name, item)| {
+                !item.volatile
+                    && !item.value.is_null()
+                    && self
+                        .context
+                        .items
+                        .get(*name)
+                        .is_none_or(|known| known.value != item.value)
+            })
+            .collect();
+        Event::Context {
+            when: format!("trial {}", trial.slot.trial + 1),
+            context: serde_json::json!({ "taken_at": now.taken_at, "items": changed }),
+        }
     }
 
     fn rig_failure(&self, error: &rig::Error) -> (FailureKind, String) {

@@ -5,10 +5,12 @@
 //! ends with an error, because a measurement that nobody keeps is not one. A resumed run takes
 //! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn anew.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use probe::context::{ContextRecord, Subject};
 use record::{Event, FailureKind, Log, Run, RunFolder, Status};
 use study::Plan;
 
@@ -87,7 +89,15 @@ pub fn start(
         plan: Box::new(request.plan.clone()),
     };
     watcher.entry(&log.emit(begun)?);
-    Session::new(folder, log, request.target.clone(), watcher, interrupt).go()
+    Session::new(
+        folder,
+        log,
+        request.target.clone(),
+        &request.tool,
+        watcher,
+        interrupt,
+    )
+    .go()
 }
 
 /// Goes on with a run that was interrupted or killed.
@@ -118,13 +128,14 @@ pub fn resume(
     watcher.entry(&log.emit(Event::Resumed {
         tool: tool.to_owned(),
     })?);
-    Session::new(folder, log, target, watcher, interrupt).go()
+    Session::new(folder, log, target, tool, watcher, interrupt).go()
 }
 
 struct Session<'a> {
     folder: RunFolder,
     log: Log,
     target: Target,
+    tool: String,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
     began: Instant,
@@ -135,6 +146,7 @@ impl<'a> Session<'a> {
         folder: RunFolder,
         log: Log,
         target: Target,
+        tool: &str,
         watcher: &'a dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Self {
@@ -142,6 +154,7 @@ impl<'a> Session<'a> {
             folder,
             log,
             target,
+            tool: tool.to_owned(),
             watcher,
             interrupt,
             began: Instant::now(),
@@ -150,9 +163,14 @@ impl<'a> Session<'a> {
 
     fn go(mut self) -> Result<Finished, Error> {
         let run = Run::load(self.folder.dir())?;
-        self.context("start", &run.plan)?;
-        let mut executor =
-            LocalExecutor::open(&self.target, &self.folder, self.watcher, self.interrupt)?;
+        let context = self.context("start", &run.plan)?;
+        let mut executor = LocalExecutor::open(
+            &self.target,
+            &self.folder,
+            context,
+            self.watcher,
+            self.interrupt,
+        )?;
         let trouble = self.trials(&run, &mut executor)?;
         drop(executor);
         if let Some(source) = trouble {
@@ -226,8 +244,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn context(&mut self, when: &str, plan: &Plan) -> Result<(), Error> {
-        let subject = probe::context::Subject {
+    fn context(&mut self, when: &str, plan: &Plan) -> Result<ContextRecord, Error> {
+        let subject = Subject {
             target_folder: Some(match &self.target {
                 Target::Directory(path) => path.as_path(),
                 Target::LoopImages | Target::Device { .. } => self.folder.dir(),
@@ -237,14 +255,19 @@ impl<'a> Session<'a> {
                 Target::LoopImages | Target::Directory(_) => None,
             },
             working_set_bytes: Some(study::footprint::working_set(plan)),
-            ..probe::context::Subject::default()
+            manual: BTreeMap::from([
+                ("run.tool".into(), self.tool.clone()),
+                ("run.seeds".into(), format!("order {}", plan.seed)),
+            ]),
+            ..Subject::default()
         };
         let record = probe::context::take(&subject);
         let context = serde_json::to_value(&record).unwrap_or_default();
         self.emit(Event::Context {
             when: when.into(),
             context,
-        })
+        })?;
+        Ok(record)
     }
 
     /// Writes the last event, the index and the reports.

@@ -259,6 +259,7 @@ fn mounted(filesystem: &str) -> Mounted {
             .iter()
             .map(|&(k, v)| (k.to_owned(), v.to_owned()))
             .collect(),
+        device_facts: std::collections::BTreeMap::from([("direct_io".into(), "on".into())]),
     }
 }
 

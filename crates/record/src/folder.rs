@@ -149,10 +149,10 @@ impl RunFolder {
         self.dir.join("telemetry")
     }
 
-    /// Telemetry file of a trial, relative to the folder, as `TrialStarted` names it. A trial that
-    /// runs again after a resume gets the same file anew.
+    /// Telemetry file of a trial (0-based), relative to the folder, as `TrialStarted` names it; the
+    /// file's own number counts from 1. A trial that runs again after a resume gets it anew.
     pub fn telemetry_of(trial: u32) -> String {
-        format!("telemetry/trial-{trial:04}.tele")
+        format!("telemetry/trial-{:04}.tele", trial + 1)
     }
 
     /// Folder of the loop images.
@@ -163,11 +163,6 @@ impl RunFolder {
     /// Folder of the mount points.
     pub fn mounts(&self) -> PathBuf {
         self.dir.join("mnt")
-    }
-
-    /// Folder of the written reports; made by who writes one.
-    pub fn reports(&self) -> PathBuf {
-        self.dir.join("report")
     }
 }
 

@@ -87,8 +87,8 @@ fn trials(out: &mut String, run: &Run) {
         };
         let lead = format!(
             "{:>5} {:>5} {:<11} {seconds:>7} {:>6}  ",
-            slot.trial,
-            slot.block,
+            slot.trial + 1,
+            slot.block + 1,
             word(record),
             record.phases.len(),
         );
@@ -100,6 +100,11 @@ fn trials(out: &mut String, run: &Run) {
             indent,
         );
     }
+}
+
+/// Trials with the numbers that people see: from 1, in running order.
+fn numbered(run: &Run) -> impl Iterator<Item = (usize, &TrialRecord)> {
+    (1..).zip(&run.trials)
 }
 
 const fn word(record: &TrialRecord) -> &'static str {
@@ -115,7 +120,7 @@ const fn word(record: &TrialRecord) -> &'static str {
 
 fn failures(out: &mut String, run: &Run) {
     let mut title = "\nFailures\n";
-    for (trial, record) in run.trials.iter().enumerate() {
+    for (trial, record) in numbered(run) {
         if let Status::Failed(_, message) = &record.status {
             out.push_str(std::mem::take(&mut title));
             wrap(
@@ -129,7 +134,7 @@ fn failures(out: &mut String, run: &Run) {
 }
 
 fn evidence(out: &mut String, run: &Run) {
-    let all: Vec<_> = (run.trials.iter().enumerate())
+    let all: Vec<_> = numbered(run)
         .flat_map(|(trial, record)| record.evidence.iter().map(move |item| (trial, item)))
         .collect();
     let count = |holds| all.iter().filter(|(_, item)| item.holds == holds).count();
@@ -155,7 +160,7 @@ fn evidence(out: &mut String, run: &Run) {
 
 fn warnings(out: &mut String, run: &Run) {
     let mut trials: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (trial, record) in run.trials.iter().enumerate() {
+    for (trial, record) in numbered(run) {
         for warning in &record.warnings {
             trials.entry(warning).or_default().push(trial.to_string());
         }
