@@ -22,7 +22,7 @@ demo: install-demo
 	@scripts/demo $(FSLAB) $(DEMO_OUT)
 
 test: install-test lint
-	$(CARGO) test --workspace
+	@CARGO="$(CARGO)" scripts/test
 
 lint:
 	$(CARGO) fmt --all --check
