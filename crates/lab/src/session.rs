@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use probe::context::{ContextRecord, Subject};
+use probe::context::{ContextRecord, Options, Subject};
 use record::{Event, FailureKind, Log, Run, RunFolder, Status};
 use study::Plan;
 
@@ -261,7 +261,15 @@ impl<'a> Session<'a> {
             ]),
             ..Subject::default()
         };
-        let record = probe::context::take(&subject);
+        let options = Options {
+            observe_idle: if when == "start" {
+                idle(plan)
+            } else {
+                Duration::ZERO
+            },
+            ..Options::default()
+        };
+        let record = probe::context::take_with(&subject, &options);
         let context = serde_json::to_value(&record).unwrap_or_default();
         self.emit(Event::Context {
             when: when.into(),
@@ -273,32 +281,43 @@ impl<'a> Session<'a> {
     /// Writes the last event, the index and the reports.
     fn close(mut self, plan: &Plan) -> Result<Finished, Error> {
         let dir = self.folder.dir().to_owned();
-        let run = Run::load(&dir)?;
-        let remaining = run.remaining().len();
+        // A loaded run is most of the lab's memory: never two at a time.
+        let (remaining, trials, (finished, failed)) = {
+            let run = Run::load(&dir)?;
+            (
+                run.remaining().len() as u32,
+                run.trials.len() as u32,
+                tally(&run),
+            )
+        };
         if remaining == 0 {
             self.context("end", plan)?;
-            let (finished, failed) = tally(&run);
             let event = Event::RunFinished {
                 finished,
                 failed,
-                skipped: run.trials.len() as u32 - finished - failed,
+                skipped: trials - finished - failed,
                 seconds: self.began.elapsed().as_secs_f64(),
                 peak_rss: probe::memory::peak_rss().unwrap_or(0),
             };
             self.emit(event)?;
         }
-        let run = Run::load(&dir)?;
         record::index::rebuild(&dir)?;
+        let run = Run::load(&dir)?;
         write_reports(&run, &dir)?;
         let ending = if remaining > 0 {
-            Ending::Interrupted {
-                remaining: remaining as u32,
-            }
+            Ending::Interrupted { remaining }
         } else {
             ending(&run)
         };
         Ok(Finished { dir, run, ending })
     }
+}
+
+/// How long to watch the disks for other people's I/O before the first trial: 5 s, but not more
+/// than a two-hundredth of the run.
+fn idle(plan: &Plan) -> Duration {
+    let run = study::estimate::estimate(plan, study::estimate::Rates::default()).seconds;
+    Duration::from_secs_f64((run / 200.0).clamp(0.0, 5.0))
 }
 
 /// Whole and failed trials.
