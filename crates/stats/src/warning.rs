@@ -98,8 +98,11 @@ impl fmt::Display for Warning {
                 high,
             } => write!(
                 f,
-                "run {} is an outlier: {value:.6} is outside {low:.6} .. {high:.6}; it was kept",
-                index + 1
+                "run {} is an outlier: {} is outside {} .. {}; it was kept",
+                index + 1,
+                short(*value),
+                short(*low),
+                short(*high)
             ),
             Self::TwoGroups {
                 low_n,
@@ -108,7 +111,9 @@ impl fmt::Display for Warning {
                 high_mean,
             } => write!(
                 f,
-                "two groups: {low_n} run(s) near {low_mean:.6} and {high_n} near {high_mean:.6}; one middle value misleads"
+                "two groups: {low_n} run(s) near {} and {high_n} near {}; one middle value misleads",
+                short(*low_mean),
+                short(*high_mean)
             ),
             Self::Drift { tau, p } => {
                 let way = if *tau > 0.0 { "rise" } else { "fall" };
@@ -130,6 +135,17 @@ impl fmt::Display for Warning {
             }
         }
     }
+}
+
+/// Four significant digits: a warning points at a value, it does not report it.
+fn short(value: f64) -> String {
+    let before_point = value.abs().log10().floor();
+    let decimals = if before_point.is_finite() {
+        (3.0 - before_point).clamp(0.0, 9.0)
+    } else {
+        0.0
+    };
+    format!("{value:.*}", decimals as usize)
 }
 
 /// Adds [`Warning::FewValues`] where it is due.

@@ -41,6 +41,15 @@ impl Format for Text {
         };
         let sections = Sections::of(report);
         let mut out = header::print(report, width);
+        if sections
+            .main
+            .iter()
+            .any(|table| table.clocks().contains(&Clock::Original))
+        {
+            // Never (a) without its label; inside the tables the original's layout has no room.
+            let text = "as the original tools compute them; (b) and (c) follow further down.";
+            out.push_str(&wrap("\n\nClock (a): ", 2, text, width));
+        }
         for table in &sections.main {
             out.push_str("\n\n");
             out.push_str(&table::print(table, width));
@@ -151,7 +160,6 @@ fn other_clocks(sections: &Sections<'_>, width: usize) -> String {
         out.push_str(&wrap("", 2, &heading, width));
         out.push_str(&table::body(table, width));
         out.push_str(&differences::ratios(table).print(width));
-        out.push_str(&differences::warnings(table, width));
     }
     out
 }
