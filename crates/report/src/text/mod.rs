@@ -47,8 +47,11 @@ impl Format for Text {
             .any(|table| table.clocks().contains(&Clock::Original))
         {
             // Never (a) without its label; inside the tables the original's layout has no room.
-            let text = "as the original tools compute them; (b) and (c) follow further down.";
-            out.push_str(&wrap("\n\nClock (a): ", 2, text, width));
+            let mut text = "as the original tools compute them".to_owned();
+            if !sections.other_clocks.is_empty() {
+                text.push_str("; the other clocks follow further down");
+            }
+            out.push_str(&wrap("\nClock (a): ", 2, &text, width));
         }
         for table in &sections.main {
             out.push_str("\n\n");
