@@ -102,6 +102,15 @@ fn tree_prints_one_document() {
         ("stat_compiled_tree", 1),
     ];
     assert_eq!(runs, expected);
+    for phase in document["phases"].as_array().unwrap() {
+        let threads = phase["threads"].as_array().unwrap();
+        let whole = phase["operations"] != 0;
+        assert_eq!(threads.len(), usize::from(whole), "{phase}");
+        assert!(!whole || threads[0]["bytes"] == phase["bytes"], "{phase}");
+        for clock in ["original", "fsync", "syncfs"] {
+            assert!(phase["bytes_per_s"].get(clock).is_some(), "{phase}");
+        }
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub enum Error {
     #[error("{0}")]
     Record(#[from] record::Error),
     /// The log could not be written in mid-run; everything mounted was undone first.
-    #[error("{source}; the run stopped because it could not be recorded: make room, then `fslab resume {}`", run.display())]
+    #[error("{source} (the run in {} stopped; all it had mounted is undone)", run.display())]
     Unrecorded {
         /// The run's folder.
         run: PathBuf,

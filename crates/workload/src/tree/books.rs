@@ -3,7 +3,7 @@
 use super::sequence::{Row, Step};
 use super::worker::Tally;
 use crate::clock::Cpu;
-use crate::{Clocks, Evidence, PhaseReport, RunReport};
+use crate::{Clocks, Evidence, PhaseReport, RunReport, ThreadReport};
 
 /// Bytes of the original's MB.
 const MIB: f64 = 1_048_576.0;
@@ -80,7 +80,8 @@ impl Books {
     /// The report of a row.
     pub(super) fn report(&self, row: Row) -> PhaseReport {
         let account = &self.accounts[row as usize];
-        let sum = |of: fn(&RunReport) -> f64| account.runs.iter().map(of).sum::<f64>();
+        // Not `sum()`, whose sum of nothing is -0.0.
+        let sum = |of: fn(&RunReport) -> f64| account.runs.iter().map(of).fold(0.0, |a, b| a + b);
         let (tally, total) = (account.tally, sum(|r| r.seconds));
         let inside = self.synced && row != Row::InitialCreate;
         let closed = if inside {
@@ -115,6 +116,17 @@ impl Books {
             .map(|(n, v)| ((*n).to_owned(), *v))
             .collect();
         rates(&mut report, tally, row, inside);
+        if !account.runs.is_empty() {
+            // compilebench is one process of one thread.
+            report.threads.push(ThreadReport {
+                thread: 0,
+                bytes: report.bytes,
+                bytes_transferred: report.bytes_transferred,
+                operations: report.operations,
+                seconds: total,
+                bytes_per_s: over(report.bytes as f64, total).unwrap_or(0.0),
+            });
+        }
         report
     }
 }

@@ -53,8 +53,10 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     let (books, mut warnings) = done?;
     removed?;
     let phases = Row::ALL.iter().map(|row| books.report(*row)).collect();
-    for row in Row::ALL.into_iter().filter(|row| books.is_empty(*row)) {
-        warnings.push(format!("{}: no runs in this sequence", row.phase()));
+    let empty = Row::ALL.into_iter().filter(|row| books.is_empty(*row));
+    let empty: Vec<&str> = empty.map(Row::phase).collect();
+    if !empty.is_empty() {
+        warnings.push(format!("no runs in this sequence: {}", empty.join(", ")));
     }
     Ok(Outcome {
         workload: "tree".into(),
@@ -261,10 +263,10 @@ impl<'a> Bench<'a> {
         let written = data.unpatched.bytes() * u64::from(self.options.initial);
         if let Some(memory) = memory_total().filter(|memory| written < 2 * memory) {
             self.warnings.push(format!(
-                "initial_create: {} MiB written without a sync are {:.2} of memory; (a) measures \
+                "initial_create: {} MiB written without a sync are {:.1} % of memory; (a) measures \
                  memory as much as the device, read (c)",
                 written >> 20,
-                written as f64 / memory as f64
+                100.0 * written as f64 / memory as f64
             ));
         }
     }

@@ -175,7 +175,7 @@ fn phases_carry_the_originals_figures_and_all_clocks() {
         }
     }
     let notes = outcome.warnings.join("\n");
-    assert!(notes.contains("delete_compiled_tree: no runs"), "{notes}");
+    assert!(notes.contains("no runs in this sequence: delete_compiled_tree"), "{notes}");
     assert!(
         notes.contains("generated from the published shapes"),
         "{notes}"
