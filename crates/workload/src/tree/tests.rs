@@ -175,7 +175,10 @@ fn phases_carry_the_originals_figures_and_all_clocks() {
         }
     }
     let notes = outcome.warnings.join("\n");
-    assert!(notes.contains("no runs in this sequence: delete_compiled_tree"), "{notes}");
+    assert!(
+        notes.contains("no runs in this sequence: delete_compiled_tree"),
+        "{notes}"
+    );
     assert!(
         notes.contains("generated from the published shapes"),
         "{notes}"
