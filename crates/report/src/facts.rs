@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::Run;
 use serde_json::Value;
-use study::WorkloadSpec;
 
 use crate::variants::{self, Served};
 
@@ -305,7 +304,8 @@ pub fn gib(bytes: f64) -> String {
     }
 }
 
-/// Largest data set of each workload against RAM: whether the page cache could have held it.
+/// What each workload keeps on disk at its peak, by the plan, against RAM: whether the page cache
+/// could have held it.
 fn working_set(run: &Run, items: &[Item]) -> Fact {
     let name = "working set";
     let ram = items
@@ -314,20 +314,9 @@ fn working_set(run: &Run, items: &[Item]) -> Fact {
         .and_then(|item| memory_bytes(&item.name, item.value.as_ref()?));
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for cell in &run.plan.cells {
-        let bytes = match &cell.workload {
-            WorkloadSpec::Throughput(spec) => Some(f64::from(spec.threads) * spec.size.0 as f64),
-            WorkloadSpec::Tree(_) => created(run, cell.id),
-        };
-        if let Some(bytes) = bytes {
-            let entry = largest.entry(&cell.workload_name).or_default();
-            *entry = entry.max(bytes);
-        }
-    }
-    if largest.is_empty() {
-        return Fact {
-            name,
-            answer: Answer::Absent("no workload recorded its bytes".to_owned()),
-        };
+        let bytes = study::footprint::of(&cell.workload).peak;
+        let entry = largest.entry(&cell.workload_name).or_default();
+        *entry = entry.max(bytes);
     }
     let parts: Vec<String> = largest
         .iter()
@@ -342,25 +331,8 @@ fn working_set(run: &Run, items: &[Item]) -> Fact {
         .collect();
     Fact {
         name,
-        answer: Answer::Known(
-            parts.join("; "),
-            Some("the plan and the phases' bytes".to_owned()),
-        ),
+        answer: Answer::Known(parts.join("; "), Some("the plan".to_owned())),
     }
-}
-
-/// Bytes that a tree cell's first phase wrote, from its samples or its phase detail.
-fn created(run: &Run, cell: u32) -> Option<f64> {
-    run.plan
-        .slots
-        .iter()
-        .filter(|s| s.cell == cell)
-        .filter_map(|s| run.trials.get(s.trial as usize))
-        .filter_map(|trial| {
-            let phase = trial.phases.iter().find(|p| p.name == "initial_create")?;
-            phase.detail.get("bytes")?.as_f64()
-        })
-        .reduce(f64::max)
 }
 
 #[cfg(test)]

@@ -121,10 +121,19 @@ impl Sources<'_> {
         let mut levels = layout.common.clone();
         levels.extend(row.levels.clone());
         levels.extend(column.levels.clone());
-        let cell = self.run.plan.cells.iter().find(|c| has(c, &levels));
-        let (Some(cell), Some(series)) = (cell, series) else {
+        let mut cells = self.run.plan.cells.iter().filter(|c| has(c, &levels));
+        let (Some(cell), Some(series)) = (cells.next(), series) else {
             return Figure::default();
         };
+        if cells.next().is_some() {
+            // Values of different cells are never pooled, and none may answer for another.
+            let place = [&layout.title, &row.name, &column.name].map(String::as_str);
+            notes.push(format!(
+                "{}: more than one cell; narrow it with --filter",
+                place.join(", ")
+            ));
+            return Figure::default();
+        }
         let points = self.points(cell, series, unit);
         let summary = self.summary(&points).unwrap_or_else(|error| {
             let place = [&layout.title, &row.name, &column.name].map(String::as_str);

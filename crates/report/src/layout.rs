@@ -132,7 +132,14 @@ pub fn of_table(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Layout> 
         .copied()
         .filter(|c| has(c, &table.filter) && c.levels.contains_key(&table.columns))
         .collect();
-    let open: Vec<String> = varying(plan, &cells)
+    // What varies in the plan, not among the filtered cells: a factor narrowed to one level still
+    // has to be named, or its other levels would answer for it.
+    let all: Vec<&Cell> = plan
+        .cells
+        .iter()
+        .filter(|c| has(c, &table.filter))
+        .collect();
+    let open: Vec<String> = varying(plan, &all)
         .into_iter()
         .filter(|factor| *factor != table.columns)
         .collect();

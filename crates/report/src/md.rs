@@ -134,9 +134,10 @@ fn mail(table: &Table) -> String {
 
 fn details(report: &Report<'_>, table: &Table) -> String {
     let mut out = format!(
-        "Medians with {:.0} % intervals; ratio to {} with its interval\n\n",
-        report.options.level * 100.0,
-        escape(table.base_name())
+        "Medians with intervals (coverage {}); ratio to {} with its {:.0} % interval\n\n",
+        table.coverage().unwrap_or_else(|| "not reached".into()),
+        escape(table.base_name()),
+        report.options.level * 100.0
     );
     out.push_str(&header_row(
         "Type",

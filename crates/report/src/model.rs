@@ -238,6 +238,21 @@ impl Table {
         self.figures().any(|f| f.published.is_some())
     }
 
+    /// What the medians' order-statistic intervals really cover: `94 %`, or `75 % to 94 %`.
+    pub fn coverage(&self) -> Option<String> {
+        let reached = || {
+            self.figures()
+                .filter_map(|f| f.summary.as_ref()?.median_interval.as_ref()?.achieved)
+        };
+        let (low, high) = (reached().reduce(f64::min)?, reached().reduce(f64::max)?);
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        Some(if percent(low) == percent(high) {
+            percent(low)
+        } else {
+            format!("{} to {}", percent(low), percent(high))
+        })
+    }
+
     /// Whether another table has the same rows and columns with the same samples in all places: two
     /// clocks that stop at the same moment.
     pub fn equals(&self, other: &Table) -> bool {

@@ -29,7 +29,9 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
             .flat_map(|table| of_table(plan, table, &cells))
             .collect()
     };
-    if layouts.is_empty() {
+    // A run in which nothing could be measured still has a report: its failures.
+    let asked = options.is_pivot() || options.table.is_some() || !options.filter.is_empty();
+    if layouts.is_empty() && asked {
         return Err(Error::Empty {
             why: "no cell is in a chosen table and passes --filter: loosen --filter or --table"
                 .to_owned(),
@@ -160,7 +162,7 @@ fn pivot(
         .filter(|(cell, s)| measured(run, cell, s))
         .map(|(cell, series)| Place { cell, series })
         .collect();
-    let rest = rest(plan, &cells, &rows, &columns);
+    let rest = rest(plan, &rows, &columns);
     let mut groups: Vec<(Levels, Vec<&Place<'_>>)> = Vec::new();
     for place in &places {
         let key = place.levels(&rest);
@@ -300,9 +302,11 @@ fn measured(run: &Run, cell: &Cell, series: &Series) -> bool {
         .is_empty()
 }
 
-/// Dimensions that vary and that neither rows nor columns span.
-fn rest(plan: &Plan, cells: &[&Cell], rows: &[String], columns: &[String]) -> Vec<String> {
-    varying(plan, cells)
+/// Dimensions that vary in the plan and that neither rows nor columns span. One that a filter
+/// narrowed to a level is among them: without its level a place would match other cells, too.
+fn rest(plan: &Plan, rows: &[String], columns: &[String]) -> Vec<String> {
+    let all: Vec<&Cell> = plan.cells.iter().collect();
+    varying(plan, &all)
         .into_iter()
         .chain(OF_SAMPLES.map(String::from))
         .filter(|d| !rows.contains(d) && !columns.contains(d))

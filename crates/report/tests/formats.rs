@@ -144,6 +144,47 @@ fn a_pivot_over_threads_and_filesystems() {
 }
 
 #[test]
+fn a_filtered_pivot_shows_the_cells_that_the_filter_left() {
+    let run = common::quick(5, None);
+    for (filter, columns) in [
+        ("threads=8", "filesystem"),
+        ("filesystem=ext4,xfs", "threads"),
+    ] {
+        let options = with(|o| {
+            o.format = FormatName::Json;
+            o.rows = names(&["phase"]);
+            o.columns = names(&[columns]);
+            o.metric = Some("children".into());
+            o.clock = Some(study::Clock::Original);
+            o.filter = Options::parse_filter(filter).unwrap();
+        });
+        let text = render(&run, None, &options).unwrap();
+        let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut seen = 0;
+        let tables = doc["tables"].as_array().unwrap();
+        for row in tables.iter().flat_map(|t| t["rows"].as_array().unwrap()) {
+            for figure in row["figures"].as_array().unwrap() {
+                let Some(cell) = figure["cell"].as_u64() else {
+                    continue;
+                };
+                let levels = &run.plan.cells[cell as usize].levels;
+                let (factor, allowed) = filter.split_once('=').unwrap();
+                assert!(
+                    allowed
+                        .split(',')
+                        .any(|level| levels.get(factor).is_some_and(|l| l == level)),
+                    "--filter {filter} shows {levels:?}"
+                );
+                let column = figure["column"].as_str().unwrap();
+                assert!(column.ends_with(&levels[columns]), "{column}: {levels:?}");
+                seen += 1;
+            }
+        }
+        assert!(seen >= 6, "--filter {filter} shows {seen} figures");
+    }
+}
+
+#[test]
 fn a_pivot_with_phases_as_rows_and_one_metric() {
     let run = record::example::run();
     let options = with(|o| {

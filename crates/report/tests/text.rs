@@ -218,7 +218,9 @@ fn clocks_that_stop_together_are_told_once() {
             }));
     }
     let out = text(&run, &Options::default());
-    assert!(out.contains("Compilebench, syncfs: the same numbers as Compilebench, fsync\n"));
+    assert!(
+        out.contains("Iozone, 1 Thread, syncfs: the same numbers as Iozone, 1 Thread, fsync\n")
+    );
     let out = text(&common::quick(5, None), &Options::default());
     assert!(!out.contains("the same numbers as"));
 }

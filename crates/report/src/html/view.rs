@@ -188,6 +188,7 @@ fn table(report: &Report<'_>, index: usize, table: &Table) -> Value {
         "subtitle": table.subtitle,
         "base": table.base_name(),
         "family": family(table),
+        "coverage": table.coverage(),
         "factor": factor.join(" "),
         "columns": columns,
         "published": table.has_published(),

@@ -90,6 +90,7 @@ pub(crate) fn few(report: &Report<'_>) -> String {
         .tables
         .iter()
         .flat_map(crate::model::Table::figures)
+        .filter(|f| few_values(f))
         .filter_map(|f| f.summary.as_ref()?.median_interval?.achieved)
         .reduce(f64::min);
     let mut text = format!("fewer than {ADVISED} blocks: take the number as a hint");

@@ -61,6 +61,14 @@ impl Format for Text {
                 out.push_str(&table::published(&document.document, table, width));
             }
         }
+        if let Some(published) = report
+            .published
+            .filter(|_| sections.main.iter().any(|table| table.has_published()))
+        {
+            let document = &published.document;
+            let text = format!("barriers: {}", document.barriers);
+            out.push_str(&wrap(&format!("\n{}, ", document.short()), 2, &text, width));
+        }
         if !sections.main.is_empty() {
             out.push_str("\n\n");
             out.push_str(&differences::print(report, &sections.main, width));

@@ -100,7 +100,8 @@ fn decimals_of(values: impl Iterator<Item = f64>) -> usize {
     match least {
         v if v >= 1.0 => 1,
         v if v >= 0.1 => 2,
-        _ => 3,
+        v if v >= 0.01 => 3,
+        _ => 4,
     }
 }
 
