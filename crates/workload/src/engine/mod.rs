@@ -176,7 +176,8 @@ pub trait Engine {
     fn capabilities(&self) -> Capabilities;
 
     /// Transfers the records of `job` from position `from` of its order on, until the end or
-    /// until a flag of `watch` is up. Nothing is in flight when it returns.
+    /// until a flag of `watch` is up. Nothing is in flight when it returns, unless the engine
+    /// itself failed; such an engine cannot be used again.
     fn run(
         &mut self,
         job: &Job<'_>,

@@ -18,9 +18,19 @@ use crate::clock::now_ns;
 /// for each request. The file is not: a registered file would outlive its `close`, which iozone's
 /// -c puts inside the clock. The ring is made for one submitting thread and completions that wait
 /// for it (`SINGLE_ISSUER`, `DEFER_TASKRUN`, Linux 6.1), and without these on older kernels.
+///
+/// The kernel writes into the buffer while requests are in flight, so this side keeps its address
+/// and makes a slice of one slot at a time, once that slot's request is complete. A ring's end does
+/// not wait for its requests (the kernel takes it down later): should one be dropped with requests
+/// in flight, after an error of the ring itself or a panic, the buffer is given up for good.
 pub struct Uring {
     ring: IoUring,
-    buffer: Buffer,
+    /// Never looked into while a request is in flight; after the ring, so dropped after it.
+    buffer: Option<Buffer>,
+    /// The buffer's first byte.
+    base: *mut u8,
+    /// Bytes of each slot.
+    record: usize,
     fixed: bool,
     slots: Vec<Slot>,
     free: Vec<u16>,
@@ -58,12 +68,15 @@ impl Uring {
                 iov_len: record,
             })
             .collect();
-        // SAFETY: the vectors lie inside `buffer`, which lives as long as the ring (both are
-        // fields of the engine, the ring is dropped first) and never moves its bytes.
+        // SAFETY: the vectors lie inside `buffer`, which never moves its bytes and is freed after
+        // the ring's descriptor is closed, and not at all when a request might still use it
+        // (`release`). The kernel pins the registered pages until it has taken the ring down.
         let fixed = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
         Ok(Uring {
             ring,
-            buffer,
+            buffer: Some(buffer),
+            base,
+            record,
             fixed,
             slots: vec![Slot::default(); depth as usize],
             free: (0..depth as u16).rev().collect(),
@@ -75,12 +88,30 @@ impl Uring {
         self.fixed
     }
 
+    /// Requests that the kernel may have and whose completions have not been reaped.
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Gives the buffer up: to the caller when nothing is in flight, else to nobody.
+    fn release(&mut self) -> Option<Buffer> {
+        let buffer = self.buffer.take();
+        if self.in_flight() > 0 {
+            std::mem::forget(buffer);
+            return None;
+        }
+        buffer
+    }
+
+    /// Where a slot's record begins; inside the buffer for every slot there is.
+    fn place(&self, slot: u16) -> *mut u8 {
+        self.base.wrapping_add(usize::from(slot) * self.record)
+    }
+
     /// The request for one record through one slot's buffer.
-    fn entry(&mut self, job: &Job<'_>, slot: u16, offset: u64) -> squeue::Entry {
+    fn entry(&self, job: &Job<'_>, slot: u16, offset: u64) -> squeue::Entry {
         let fd = types::Fd(job.file.as_raw_fd());
-        let start = usize::from(slot) * job.record;
-        let bytes = &mut self.buffer.as_mut_slice()[start..start + job.record];
-        let (at, len) = (bytes.as_mut_ptr(), job.record as u32);
+        let (at, len) = (self.place(slot), job.record as u32);
         let entry = match (job.direction, self.fixed) {
             (Direction::Read, true) => opcode::ReadFixed::new(fd, at, len, slot)
                 .offset(offset)
@@ -109,12 +140,14 @@ impl Uring {
                 record,
                 begin_ns: if timed { now_ns() } else { 0 },
             };
-            // SAFETY: the request's buffer belongs to this slot alone until its completion is
-            // reaped, and `run` reaps every completion before it returns.
+            // SAFETY: the slot's bytes are inside the buffer (`run` refuses larger records), and
+            // nobody touches them until its completion is reaped. If it never is, because the ring
+            // failed or something panicked, the slot stays out of `free`, and `release` leaks the
+            // buffer. The file's descriptor is open now; the kernel holds the file once submitted.
             let pushed = unsafe { self.ring.submission().push(&entry) };
             if pushed.is_err() {
                 // The queue has an entry for each slot, so it is never full here; if it were,
-                // this record would simply wait for its turn.
+                // this record would wait for its turn, or `run` fail if there is none to wait for.
                 self.free.push(slot);
                 return;
             }
@@ -131,26 +164,24 @@ impl Uring {
         latency: Option<&mut Latency>,
     ) -> Result<(), Failure> {
         let slot = done.user_data() as u16;
-        self.free.push(slot);
         let Slot { record, begin_ns } = self.slots[usize::from(slot)];
         if let Some(latency) = latency {
             latency.record(now_ns().saturating_sub(begin_ns));
         }
         let offset = record * job.record as u64;
-        let start = usize::from(slot) * job.record;
+        // SAFETY: this slot's request is complete, so the kernel is done with these bytes, and
+        // they were initialised when the buffer was made. Other slots' bytes are not in the slice.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.place(slot), job.record) };
+        self.free.push(slot);
         let moved = usize::try_from(done.result())
             .map_err(|_| io::Error::from_raw_os_error(-done.result()));
         match moved {
             Ok(n) if n == job.record => Ok(()),
             Ok(n) => {
                 run.short += 1;
-                let bytes = &mut self.buffer.as_mut_slice()[start..start + job.record];
                 finish_short(job.file, job.direction, bytes, n, offset)
             }
-            Err(e) if retryable(&e) => {
-                let bytes = &mut self.buffer.as_mut_slice()[start..start + job.record];
-                finish_short(job.file, job.direction, bytes, 0, offset)
-            }
+            Err(e) if retryable(&e) => finish_short(job.file, job.direction, bytes, 0, offset),
             Err(e) => Err(e),
         }
         .map_err(|source| Failure {
@@ -158,6 +189,22 @@ impl Uring {
             offset,
             source,
         })
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // What nothing uses goes back to its field, to be freed after the ring.
+        self.buffer = self.release();
+    }
+}
+
+/// A failure of the ring, not of a record.
+fn broken(source: io::Error) -> Failure {
+    Failure {
+        transferred: 0,
+        offset: 0,
+        source,
     }
 }
 
@@ -182,24 +229,34 @@ impl Engine for Uring {
             position: from,
             ..Run::default()
         };
+        if job.record > self.record {
+            return Err(broken(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the ring was made for smaller records",
+            )));
+        }
         let mut done = from;
         let mut failure: Option<Failure> = None;
         loop {
             if failure.is_none() {
                 self.fill(job, &mut run, watch | ABORT, latency.is_some());
             }
-            if self.free.len() == self.slots.len() {
+            if self.in_flight() == 0 {
+                if failure.is_none() && !run.stopped && run.position < job.order.records() {
+                    let full = "the submission queue is full although nothing is in flight";
+                    failure = Some(broken(io::Error::other(full)));
+                }
                 break;
             }
             if let Err(source) = self.ring.submit_and_wait(1)
                 && !retryable(&source)
                 && source.raw_os_error() != Some(libc::EBUSY)
             {
-                // Only a broken ring gets here; its requests cannot be waited for any more.
+                // Only a broken ring gets here; its requests cannot be waited for any more, so
+                // the buffer is not freed (`release`).
                 return Err(Failure {
                     transferred: (done - from) * job.record as u64,
-                    offset: 0,
-                    source,
+                    ..broken(source)
                 });
             }
             loop {
@@ -223,5 +280,75 @@ impl Engine for Uring {
                 ..failure
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::engine::{Counter, Flags, Order};
+
+    const RECORD: usize = 4096;
+
+    fn uring(depth: u32) -> Uring {
+        let buffer = Buffer::for_child(0, RECORD, RECORD * depth as usize, 4096);
+        Uring::new(depth, RECORD, buffer).unwrap()
+    }
+
+    /// Runs `check` with a job of 5 reads from a pipe.
+    fn with_job(check: impl FnOnce(&Job<'_>, std::io::PipeWriter)) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let (flags, done) = (Flags::default(), Counter::default());
+        let job = Job {
+            file: reader.as_fd(),
+            direction: Direction::Read,
+            record: RECORD,
+            order: Order::Sequential(5),
+            flags: &flags,
+            done: &done,
+        };
+        check(&job, writer);
+    }
+
+    #[test]
+    fn a_buffer_with_requests_in_flight_is_never_freed() {
+        with_job(|job, _writer| {
+            let mut uring = uring(3);
+            // As after an error of the ring: the pipe is empty, so the reads stay in flight.
+            uring.fill(job, &mut Run::default(), ABORT, false);
+            uring.ring.submit().unwrap();
+            assert_eq!(uring.in_flight(), 3);
+            assert!(uring.release().is_none());
+        });
+        assert!(uring(3).release().is_some());
+    }
+
+    #[test]
+    fn a_full_queue_with_nothing_in_flight_is_a_failure_not_an_end() {
+        with_job(|job, _writer| {
+            let mut uring = uring(1);
+            let nop = opcode::Nop::new().build();
+            // SAFETY: a request that does nothing has no buffer.
+            unsafe { uring.ring.submission().push(&nop) }.unwrap();
+            let failure = uring.run(job, 0, ABORT, None).unwrap_err();
+            assert!(
+                failure.source.to_string().contains("queue is full"),
+                "{failure:?}"
+            );
+        });
+    }
+
+    #[test]
+    fn records_larger_than_a_slot_are_refused() {
+        with_job(|job, _writer| {
+            let job = Job {
+                record: RECORD + 1,
+                ..*job
+            };
+            let failure = uring(2).run(&job, 0, ABORT, None).unwrap_err();
+            assert_eq!(failure.source.kind(), io::ErrorKind::InvalidInput);
+        });
     }
 }
