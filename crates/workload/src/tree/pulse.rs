@@ -81,15 +81,31 @@ impl<'a> Pulse<'a> {
         }
     }
 
-    /// Ends [`Pulse::tell`] of `teller`.
-    pub(super) fn stop(&self, teller: &std::thread::Thread) {
-        self.done.store(true, Relaxed);
-        teller.unpark();
+    /// Ends [`Pulse::tell`] of `teller` when dropped, hence also when the working thread panics:
+    /// a scope waits for its threads before it lets a panic through.
+    pub(super) fn until_dropped(&'a self, teller: &'a std::thread::Thread) -> Stopper<'a> {
+        Stopper {
+            pulse: self,
+            teller,
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, &'static str> {
         self.phase
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// See [`Pulse::until_dropped`].
+pub(super) struct Stopper<'a> {
+    pulse: &'a Pulse<'a>,
+    teller: &'a std::thread::Thread,
+}
+
+impl Drop for Stopper<'_> {
+    fn drop(&mut self) {
+        self.pulse.done.store(true, Relaxed);
+        self.teller.unpark();
     }
 }

@@ -40,10 +40,9 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     let pulse = Pulse::new(observer, steps.len() as u64);
     let done = std::thread::scope(|scope| {
         let teller = scope.spawn(|| pulse.tell());
-        let done = Bench::new(options, observer, &pulse, &steps)
-            .and_then(|mut bench| bench.everything(&mut data, &steps));
-        pulse.stop(teller.thread());
-        done
+        let _stopper = pulse.until_dropped(teller.thread());
+        Bench::new(options, observer, &pulse, &steps)
+            .and_then(|mut bench| bench.everything(&mut data, &steps))
     });
     let removed = if options.keep {
         Ok(())
@@ -149,8 +148,10 @@ struct Bench<'a> {
     /// Objects of UC that C does not name; they stay in a tree that was patched after its compile.
     stale: FileSet,
     stale_in: HashSet<String>,
-    /// Whether caches could be dropped so far.
+    /// Whether caches are dropped: nobody has forbidden it so far.
     drops: bool,
+    /// Whether a warning was given that a drop failed.
+    failed: bool,
     /// Whether a warning was given that nobody proves them cold.
     doubted: bool,
     /// The tree that the last operation left, unless it deleted it.
@@ -179,6 +180,7 @@ impl<'a> Bench<'a> {
             stale: FileSet::default(),
             stale_in: HashSet::new(),
             drops: options.sync,
+            failed: false,
             doubted: false,
             used: None,
         })
@@ -308,8 +310,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Drops caches before an operation and keeps what proves it. The first failure is the last
-    /// try, as in the original.
+    /// Drops caches before an operation and keeps what proves it. Who may not drop them is not
+    /// asked again, as in the original; any other failure is this operation's alone.
     fn cold(&mut self, step: &Step, data: &Dataset) -> Result<(), Error> {
         self.pulse.check()?;
         if !self.drops {
@@ -331,15 +333,39 @@ impl<'a> Bench<'a> {
                 }
                 self.books.prove(step.row, Evidence { detail, ..evidence });
             }
-            Err(error) => {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.drops = false;
                 self.warnings.push(format!(
                     "caches could not be dropped ({error}), so every operation may meet a warm \
                      cache; run as root"
                 ));
             }
+            Err(error) => self.not_cold(step, &error),
         }
         Ok(())
+    }
+
+    /// A drop that failed: evidence against the operation, and one warning for all of them.
+    fn not_cold(&mut self, step: &Step, error: &io::Error) {
+        let detail = format!(
+            "operation {}, {}: the caches could not be dropped: {error}",
+            step.number, step.tree
+        );
+        if !self.failed {
+            self.failed = true;
+            self.warnings.push(format!(
+                "not every operation met a cold cache, see the evidence of each phase; first: \
+                 {detail}"
+            ));
+        }
+        self.books.prove(
+            step.row,
+            Evidence {
+                name: "cold_cache".into(),
+                holds: Some(false),
+                detail,
+            },
+        );
     }
 
     /// Files of the tree that the operation will meet, spread over the set; before a create, which

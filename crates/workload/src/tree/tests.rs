@@ -160,6 +160,8 @@ fn phases_carry_the_originals_figures_and_all_clocks() {
         }
         assert_eq!(report.figures["runs"], report.operations as f64);
         assert!(report.figures["mean_seconds"] > 0.0 && report.files_per_s.is_some());
+        let files: u64 = report.runs.iter().map(|r| r.files).sum();
+        assert_eq!(report.figures["file_count"], files as f64);
         let rates: Vec<f64> = report
             .runs
             .iter()
@@ -239,11 +241,13 @@ struct Watcher {
     drops: AtomicU32,
     checks: AtomicU32,
     stop_after: Option<u32>,
-    refuse_drops: bool,
+    refuse_drops: Option<std::io::ErrorKind>,
+    panic_in: Option<&'static str>,
 }
 
 impl Observer for Watcher {
     fn phase_started(&self, name: &str) {
+        assert_ne!(self.panic_in, Some(name));
         self.events.lock().unwrap().push(format!("+{name}"));
     }
     fn phase_finished(&self, phase: &PhaseReport) {
@@ -257,8 +261,8 @@ impl Observer for Watcher {
     }
     fn drop_caches(&self, files: &[&Path]) -> std::io::Result<Evidence> {
         self.drops.fetch_add(1, Relaxed);
-        if self.refuse_drops {
-            return Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+        if let Some(kind) = self.refuse_drops {
+            return Err(std::io::Error::from(kind));
         }
         assert!(files.iter().all(|f| f.is_file()), "{files:?}");
         Ok(Evidence {
@@ -302,7 +306,7 @@ fn each_phase_begins_once_and_ends_once_and_every_operation_meets_cold_caches() 
 fn caches_that_cannot_be_dropped_are_tried_once_and_warned_of() {
     let dir = tempfile::tempdir().unwrap();
     let watcher = Watcher {
-        refuse_drops: true,
+        refuse_drops: Some(std::io::ErrorKind::PermissionDenied),
         ..Watcher::default()
     };
     let outcome = run(&small(dir.path()), &watcher).unwrap();
@@ -313,6 +317,43 @@ fn caches_that_cannot_be_dropped_are_tried_once_and_warned_of() {
             .iter()
             .any(|w| w.contains("caches could not be dropped"))
     );
+}
+
+#[test]
+fn a_drop_that_fails_is_evidence_against_its_operation_and_one_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let watcher = Watcher {
+        refuse_drops: Some(std::io::ErrorKind::ResourceBusy),
+        ..Watcher::default()
+    };
+    let outcome = run(&small(dir.path()), &watcher).unwrap();
+    assert_eq!(watcher.drops.load(Relaxed), 30);
+    let proofs = &phase(&outcome, Row::Compile).evidence;
+    assert_eq!(proofs.len(), 7);
+    assert!(proofs.iter().all(|p| p.holds == Some(false)), "{proofs:?}");
+    assert_eq!(
+        proofs[0].detail,
+        "operation 2, kernel-5: the caches could not be dropped: resource busy"
+    );
+    let warned = |w: &&String| w.contains("could not be dropped");
+    assert_eq!(outcome.warnings.iter().filter(warned).count(), 1);
+    assert!(!outcome.warnings.iter().any(|w| w.contains("root")));
+}
+
+#[test]
+fn a_panic_of_the_working_thread_comes_through() {
+    let (teller, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher {
+            panic_in: Some("create"),
+            ..Watcher::default()
+        };
+        let result = std::panic::catch_unwind(|| run(&small(dir.path()), &watcher).is_ok());
+        teller.send(result.is_err()).unwrap();
+    });
+    let panicked = told.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(panicked, Ok(true), "neither a result nor a panic");
 }
 
 #[test]
