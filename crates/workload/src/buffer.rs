@@ -25,12 +25,19 @@ impl Buffer {
         let align = align.max(CACHE_SIZE);
         // The vector is filled, hence every page of it is touched before any clock runs.
         let bytes = vec![PATTERN; len + shift + align];
+        debug_assert!(align > CACHE_SIZE || bytes.len() <= Buffer::footprint(child, record, len));
         let start = (bytes.as_ptr() as usize).next_multiple_of(align) - bytes.as_ptr() as usize;
         Buffer {
             bytes,
             start: start + shift,
             len,
         }
+    }
+
+    /// Bytes of memory that such a buffer takes at most: its place and its alignment (here as
+    /// everywhere at most 1 MiB) come on top of its own.
+    pub fn footprint(child: u32, record: usize, len: usize) -> usize {
+        len + iozone_offset(child, record) + CACHE_SIZE
     }
 
     /// The bytes.

@@ -45,7 +45,8 @@ pub struct PhaseReport {
     pub bytes_asked: u64,
     /// Bytes inside clock (a).
     pub bytes: u64,
-    /// Bytes transferred, inside the clock or not.
+    /// Bytes transferred, inside the clock or not; 0 with an engine that moves nothing (`null`),
+    /// whose other bytes are those it was asked for.
     pub bytes_transferred: u64,
     /// Operations inside clock (a): records, files or runs, as the workload documents.
     pub operations: u64,

@@ -150,11 +150,12 @@ mod tests {
     fn both_ways_count_the_pages_just_written() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(of_path(file.path()).unwrap(), Residency::default());
-        std::fs::write(file.path(), vec![1_u8; 40_960 + 1]).unwrap();
+        let bytes = 10 * rustix::param::page_size() + 1;
+        std::fs::write(file.path(), vec![1_u8; bytes]).unwrap();
         let file = std::fs::File::open(file.path()).unwrap();
         let seen = of(file.as_fd()).unwrap();
         assert_eq!((seen.resident, seen.pages, seen.state()), (11, 11, "warm"));
-        assert_eq!(mincore(file.as_fd(), 40_961).unwrap(), 11);
+        assert_eq!(mincore(file.as_fd(), bytes as u64).unwrap(), 11);
     }
 
     #[test]
@@ -174,9 +175,9 @@ mod tests {
     fn a_file_longer_than_a_window_is_counted_whole() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let file = file.as_file();
-        let size = (1_u64 << 30) + 4096;
+        let size = (1_u64 << 30) + rustix::param::page_size() as u64;
         file.set_len(size).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(file, &[1; 4096], size - 4096).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(file, &[1], size - 1).unwrap();
         assert_eq!(mincore(file.as_fd(), size).unwrap(), 1);
     }
 

@@ -87,12 +87,19 @@ pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> 
     })
 }
 
+/// Pages of the first file in the page cache: before a phase, and most seen during it.
+#[derive(Clone, Copy)]
+pub(super) struct First {
+    pub(super) before: u64,
+    pub(super) most: Option<u64>,
+}
+
 /// Whether O_DIRECT kept the files out of the page cache: no more pages after than before, and
-/// none seen in between (a fallback to buffered I/O may drop its pages again).
+/// of the first file none added in between (a fallback to buffered I/O may drop its pages again).
 pub(super) fn direct(
     options: &Options,
     before: &io::Result<Residency>,
-    most: Option<u64>,
+    first: First,
     after: &io::Result<Residency>,
 ) -> Option<Evidence> {
     if !options.direct || !options.engine.capabilities().direct {
@@ -100,13 +107,14 @@ pub(super) fn direct(
     }
     let (holds, detail) = match (before, after) {
         (Ok(before), Ok(after)) => (
-            Some(after.resident.max(most.unwrap_or(0)) <= before.resident),
+            Some(after.resident <= before.resident && first.most.unwrap_or(0) <= first.before),
             format!(
-                "pages resident: {} before, {} after, at most {} of the first file seen during \
-                 the phase",
+                "pages resident: {} before, {} after; of the first file {} before, at most {} \
+                 seen during the phase",
                 before.resident,
                 after.resident,
-                most.map_or("none".into(), |n| n.to_string())
+                first.before,
+                first.most.map_or("none".into(), |n| n.to_string())
             ),
         ),
         (Err(error), _) | (_, Err(error)) => {
@@ -136,18 +144,23 @@ mod tests {
     #[test]
     fn growth_of_the_cache_or_a_peak_in_between_denies_direct_io() {
         let mut options = Options::new("/nowhere");
-        assert!(direct(&options, &pages(0), None, &pages(0)).is_none());
+        let first = |before, most| First { before, most };
+        let none = first(0, None);
+        assert!(direct(&options, &pages(0), none, &pages(0)).is_none());
         options.direct = true;
-        let holds = |before, most, after| {
-            direct(&options, &pages(before), most, &pages(after))
+        let holds = |before, first, after| {
+            direct(&options, &pages(before), first, &pages(after))
                 .unwrap()
                 .holds
         };
-        assert_eq!(holds(0, Some(0), 0), Some(true));
-        assert_eq!(holds(5, None, 5), Some(true));
-        assert_eq!(holds(0, None, 1), Some(false));
-        assert_eq!(holds(0, Some(9), 0), Some(false));
-        let asked = direct(&options, &pages(0), None, &Err(io::ErrorKind::Other.into()));
+        assert_eq!(holds(0, first(0, Some(0)), 0), Some(true));
+        assert_eq!(holds(5, none, 5), Some(true));
+        assert_eq!(holds(0, none, 1), Some(false));
+        assert_eq!(holds(0, first(0, Some(9)), 0), Some(false));
+        // Pages that other files had before excuse none of the first one's.
+        assert_eq!(holds(90, first(30, Some(31)), 90), Some(false));
+        assert_eq!(holds(90, first(30, Some(30)), 90), Some(true));
+        let asked = direct(&options, &pages(0), none, &Err(io::ErrorKind::Other.into()));
         assert_eq!(asked.unwrap().holds, None);
     }
 

@@ -73,7 +73,7 @@ impl Files {
         } else {
             fs.f_bavail
         };
-        let free = blocks * fs.f_frsize + there;
+        let free = blocks.saturating_mul(fs.f_frsize).saturating_add(there);
         let needed = self.size * self.paths.len() as u64;
         // Some filesystems (a tmpfs without a limit, some network ones) say 0 blocks.
         if fs.f_blocks > 0 && needed > free {

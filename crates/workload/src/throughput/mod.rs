@@ -196,6 +196,8 @@ impl Session<'_> {
             gathered.push(evidence::cold(cold, test, &mut self.outcome.warnings));
         }
         let before = self.files.residency();
+        // Not there yet, or what `before` says of it as well.
+        let first = crate::residency::of_path(self.files.path(0)).unwrap_or_default();
         if reads {
             gathered.extend(evidence::cache_state(self.options, &before));
         }
@@ -217,7 +219,10 @@ impl Session<'_> {
         gathered.extend(evidence::direct(
             self.options,
             &before,
-            seen.most_resident,
+            evidence::First {
+                before: first.resident,
+                most: seen.most_resident,
+            },
             &after,
         ));
         report.evidence = gathered;

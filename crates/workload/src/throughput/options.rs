@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::buffer::Buffer;
 use crate::engine::{Direction, Kind};
 
 /// The six tests, in iozone's order.
@@ -202,7 +203,6 @@ impl Options {
             ));
         }
         within("queue_depth", u64::from(self.queue_depth), 1, depth)?;
-        self.validate_memory()?;
         if self.settle > Duration::from_secs(3600) {
             return Err(bad(
                 "settle",
@@ -210,23 +210,52 @@ impl Options {
                 "at most an hour",
             ));
         }
-        self.validate_tests()
+        self.validate_tests()?;
+        self.validate_memory(total_ram() / 2)
     }
 
-    fn validate_memory(&self) -> Result<(), Error> {
-        let buffers = u64::from(self.threads) * u64::from(self.queue_depth) * self.record;
-        let half = total_ram() / 2;
-        if self.engine.capabilities().transfers && buffers > half {
+    /// Bytes of all children's buffers, and of the order they share in random tests.
+    fn memory(&self) -> (u64, u64) {
+        let record = self.record as usize;
+        let len = record * self.queue_depth as usize;
+        let buffers = if self.engine.capabilities().transfers {
+            (0..self.threads)
+                .map(|child| Buffer::footprint(child, record, len) as u64)
+                .sum()
+        } else {
+            0
+        };
+        let random = self.tests.iter().any(|t| t.is_random());
+        let order = if random { 4 * self.records() } else { 0 };
+        (buffers, order)
+    }
+
+    /// `half` of the memory, bytes.
+    fn validate_memory(&self, half: u64) -> Result<(), Error> {
+        let (buffers, order) = self.memory();
+        if buffers + order <= half {
+            return Ok(());
+        }
+        if order > buffers {
             return Err(bad(
-                "queue_depth",
-                self.queue_depth,
+                "record",
+                self.record,
                 format!(
-                    "threads * queue_depth * record needs buffers of {buffers} bytes, more than \
-                     half of the memory; take less of one of them"
+                    "the random order of {} records needs {order} bytes, with buffers of \
+                     {buffers} more than half of the memory; take larger records",
+                    self.records()
                 ),
             ));
         }
-        Ok(())
+        Err(bad(
+            "queue_depth",
+            self.queue_depth,
+            format!(
+                "threads * queue_depth * record, aligned to 1 MiB each, needs buffers of \
+                 {buffers} bytes, with a random order of {order} more than half of the memory; \
+                 take less of one of them"
+            ),
+        ))
     }
 
     fn validate_tests(&self) -> Result<(), Error> {
@@ -272,7 +301,7 @@ fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(),
     Err(bad(option, value, format!("must be {least}..={most}")))
 }
 
-/// Bytes of memory of this machine, as `MemTotal` of /proc/meminfo says.
+/// Bytes of memory of this machine, as sysinfo(2) says (`totalram`: `MemTotal` of /proc/meminfo).
 pub(super) fn total_ram() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram as u64 * u64::from(info.mem_unit)
@@ -316,6 +345,30 @@ mod tests {
         });
         assert!(huge.contains("half of the memory"), "{huge}");
         assert!(message(|o| (o.size, o.record) = (1 << 52, 1024)).contains("2^32"));
+    }
+
+    #[test]
+    fn memory_is_the_buffers_with_their_alignment_and_the_random_order() {
+        const MIB: u64 = 1 << 20;
+        let mut options = Options::new("/nowhere");
+        (options.threads, options.size, options.record) = (3, 1 << 30, MIB);
+        assert_eq!(options.memory(), (6 * MIB, 4 * 1024));
+        (options.threads, options.record) = (2, MIB / 4);
+        // Each a record and its alignment; the second one record further in.
+        assert_eq!(options.memory(), (2 * MIB + 3 * MIB / 4, 4 * 4096));
+        options.validate_memory(3 * MIB).unwrap();
+        options.record = 1024;
+        let error = options.validate_memory(3 * MIB).unwrap_err().to_string();
+        assert!(
+            error.starts_with("record = 1024: the random order of 1048576 records needs 4194304"),
+            "{error}"
+        );
+        options.tests = vec![Test::Read];
+        options.validate_memory(3 * MIB).unwrap();
+        let error = options.validate_memory(2 * MIB).unwrap_err().to_string();
+        assert!(error.starts_with("queue_depth = 1: "), "{error}");
+        options.engine = Kind::Null;
+        assert_eq!(options.memory(), (0, 0));
     }
 
     #[test]

@@ -53,6 +53,17 @@ struct Shared {
     done: Vec<Counter>,
 }
 
+/// Lets the children go when the parent leaves early, because the observer panicked: the scope
+/// waits for them before it lets the panic through. In every other case all have been joined.
+struct Release<'a>(&'a Shared);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.flags.raise(ABORT);
+        self.0.gate.open();
+    }
+}
+
 impl Phase<'_> {
     /// Runs it. All children have been joined when this returns, in whatever way.
     pub(super) fn run(&self) -> Result<Seen, Error> {
@@ -64,6 +75,7 @@ impl Phase<'_> {
         };
         let cpu = Cpu::thread();
         std::thread::scope(|scope| {
+            let _release = Release(&shared);
             let mut refused = None;
             let mut children = Vec::new();
             for child in 0..threads {
@@ -236,13 +248,14 @@ pub(super) fn report(options: &Options, test: Test, seen: &Seen, sync_ns: u64) -
         syncfs: Some(seconds(seen.begin_ns, sync_ns)),
     };
     let rate = |clock: Option<f64>| clock.map(|s| transferred as f64 / effective_seconds(s));
+    let moves = options.engine.capabilities().transfers;
     let mut cpu = seen.cpu;
     seen.children.iter().for_each(|c| cpu += c.cpu);
     PhaseReport {
         name: test.name().into(),
         bytes_asked: options.file_bytes() * u64::from(options.threads),
         bytes: threads.iter().map(|t| t.bytes).sum(),
-        bytes_transferred: transferred,
+        bytes_transferred: if moves { transferred } else { 0 },
         operations: threads.iter().map(|t| t.operations).sum(),
         short_operations: seen.children.iter().map(|c| c.short).sum(),
         seconds: longest,

@@ -341,6 +341,7 @@ fn null_engine_touches_nothing() {
     let outcome = run(&options, &Silent).unwrap();
     assert_eq!(outcome.phases[0].operations, 2 * 65_536);
     assert_eq!(outcome.phases[1].bytes, 2 << 40);
+    assert_eq!(outcome.phases[1].bytes_transferred, 0);
     assert!(names(dir.path()).is_empty());
 }
 
@@ -464,6 +465,35 @@ fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
             if what == "child 1" && reason.contains("thrown before READY")),
         "{error}"
     );
+}
+
+/// Dies at the first look around, which a child that is long in coming makes one before BEGIN.
+struct Dying;
+
+impl Observer for Dying {
+    fn cancelled(&self) -> bool {
+        panic!("the observer dies")
+    }
+}
+
+#[test]
+fn an_observer_that_panics_hangs_nobody() {
+    let (teller, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), 2);
+        let maker = |child, buffer| {
+            if child == 1 {
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            Ok(Box::new(Sync::new(buffer)) as Box<dyn Engine>)
+        };
+        let run = || run_with(&options, &Dying, &maker).is_ok();
+        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
+        teller.send((died, names(dir.path()))).unwrap();
+    });
+    let seen = told.recv_timeout(Duration::from_secs(60));
+    assert_eq!(seen, Ok((true, Vec::new())), "(panicked, files left)");
 }
 
 struct Tmpfs(PathBuf);
