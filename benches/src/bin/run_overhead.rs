@@ -7,8 +7,9 @@
 //! is the process's peak (VmHWM), less the buffers that the workloads of the plan keep: iozone's
 //! one record for each child, compilebench's two.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -16,6 +17,7 @@ use benches::run::{Stop, verdict};
 use benches::table::{Row, Table};
 use clap::Parser;
 use record::Run;
+use rustix::process::{Pid, Signal, kill_process};
 use study::{Plan, WorkloadSpec};
 
 /// Most of the wall time that may be the lab's own, percent.
@@ -62,19 +64,15 @@ fn measure() -> Result<bool> {
     }
     let begun = Instant::now();
     let mut child = command
+        // A group of its own: a Ctrl-C comes here alone and is passed on once, for a second signal
+        // would end the run before it has cleaned up.
+        .process_group(0)
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| arguments.fslab.display().to_string())?;
-    let mut peak = 0;
-    let status = loop {
-        // The reports are written last, so the peak is looked for until the very end.
-        peak = peak.max(high_water(child.id()));
-        match child.try_wait()? {
-            Some(status) => break status,
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let (status, peak) = wait(&mut child, &stop)?;
     let wall = begun.elapsed().as_secs_f64();
     stop.check()?;
     ensure!(
@@ -89,6 +87,23 @@ fn measure() -> Result<bool> {
         run.trials.len()
     );
     Ok(table.all_met())
+}
+
+/// Waits for the run and returns its peak memory in bytes; asks it to stop when we are asked to.
+fn wait(child: &mut Child, stop: &Stop) -> Result<(ExitStatus, u64)> {
+    let (mut peak, mut told) = (0, false);
+    loop {
+        // The reports are written last, so the peak is looked for until the very end.
+        peak = peak.max(high_water(child.id()));
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, peak));
+        }
+        if stop.is_set() && !told {
+            told = true;
+            kill_process(Pid::from_child(child), Signal::TERM)?;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// VmHWM of a process, bytes; 0 once it is gone.

@@ -262,7 +262,7 @@ impl Bench {
             "--direct=0".into(),
             "--numjobs=1".into(),
             format!("--size={mib}m"),
-            "--cpus_allowed=1".into(),
+            format!("--cpus_allowed={}", processor()?),
         ];
         let mut table = Table::new(
             format!("4 KiB random reads of {mib} MiB in the page cache, one core, 1000/s"),
@@ -279,7 +279,7 @@ impl Bench {
                 let (ours, fio) = in_turn(
                     pair % 2 == 0,
                     || {
-                        let _pinned = Pinned::to(1)?;
+                        let _pinned = Pinned::to(processor()?)?;
                         self.steadily(dir, true, || {
                             let outcome = throughput::run(&options, &self.stop)?;
                             Ok(outcome.phases[0].figures["children"])
@@ -300,7 +300,7 @@ impl Bench {
             "null engine on one core, million operations a second",
             &["median", "least", "largest"],
         );
-        let _pinned = Pinned::to(1)?;
+        let _pinned = Pinned::to(processor()?)?;
         for (test, records) in [
             (Test::InitialWrite, 1_u64 << 28),
             (Test::RandomRead, 1 << 24),
@@ -416,6 +416,14 @@ fn fio(dir: &Path, more: &[String]) -> Result<f64> {
     }
     ensure!(sum > 0.0, "fio {}: it moved nothing", more.join(" "));
     Ok(sum)
+}
+
+/// The last processor that this program may use: the first takes most interrupts.
+fn processor() -> Result<usize> {
+    let allowed = rustix::thread::sched_getaffinity(None)?;
+    (0..rustix::thread::CpuSet::MAX_CPU)
+        .rfind(|&cpu| allowed.is_set(cpu))
+        .context("this program may use no processor")
 }
 
 /// This thread and those it starts run on one processor until this is dropped.
