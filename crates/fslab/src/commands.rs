@@ -66,7 +66,7 @@ pub(crate) fn target(args: &TargetArgs) -> Target {
             Target::Directory(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()))
         }
         (None, Some(device), Some(serial)) => Target::Device {
-            path: device.clone(),
+            path: std::path::absolute(device).unwrap_or_else(|_| device.clone()),
             serial: serial.clone(),
         },
         _ => Target::LoopImages,
@@ -79,17 +79,17 @@ pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<
     let code = match finished.ending {
         Ending::Whole => exit::OK,
         Ending::Invalid { failed, doubtful } => {
-            eprintln!(
+            out::say(&format!(
                 "fslab: {failed} trials without a result, {doubtful} with evidence that does not \
                  hold; they are marked in the report, and `fslab show {dir}` says why"
-            );
+            ));
             exit::INVALID
         }
         Ending::Interrupted { remaining } => {
-            eprintln!(
+            out::say(&format!(
                 "fslab: interrupted with {remaining} trials to go; everything mounted is undone \
                  and what was measured is kept: go on with `fslab resume {dir}`"
-            );
+            ));
             return Ok(exit::INTERRUPTED);
         }
     };
@@ -116,6 +116,6 @@ pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<
             )?)?;
         }
     }
-    eprintln!("report: {dir}/report.txt and {dir}/report.html");
+    out::say(&format!("report: {dir}/report.txt and {dir}/report.html"));
     Ok(code)
 }

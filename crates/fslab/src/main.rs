@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("fslab: {}", one_line(&error));
+            out::say(&format!("fslab: {}", one_line(&error)));
             ExitCode::from(commands::exit_code(&error))
         }
     }
@@ -56,7 +56,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         return match out::print(&text) {
             Ok(()) => ExitCode::from(exit::OK),
             Err(error) => {
-                eprintln!("fslab: {}", one_line(&error));
+                out::say(&format!("fslab: {}", one_line(&error)));
                 ExitCode::from(exit::CLOSED_PIPE)
             }
         };
@@ -68,10 +68,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"))
         .filter(|line| !line.is_empty())
         .collect();
-    eprintln!(
+    out::say(&format!(
         "fslab: {}; `fslab --help` and `fslab COMMAND --help` list what there is",
         said.join(" ").trim_start_matches("error: ")
-    );
+    ));
     ExitCode::from(exit::USAGE)
 }
 

@@ -15,6 +15,11 @@ impl fmt::Display for ClosedPipe {
 
 impl std::error::Error for ClosedPipe {}
 
+/// Says something to people. stderr may be gone (a hangup, a closed pipe); a run goes on without it.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Prints data, ending it with a newline when it has none.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();

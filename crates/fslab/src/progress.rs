@@ -70,7 +70,7 @@ impl Voice {
         let speak = move || {
             while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
                 match heard.lock() {
-                    Ok(line) if !line.is_empty() => eprintln!("{line}"),
+                    Ok(line) if !line.is_empty() => out::say(&line),
                     _ => {}
                 }
             }
@@ -101,7 +101,7 @@ impl Voice {
     fn say(&self, message: &str) {
         match self {
             Voice::Bar(bar) => bar.println(message),
-            Voice::Lines { .. } => eprintln!("{message}"),
+            Voice::Lines { .. } => out::say(message),
         }
     }
 }

@@ -356,3 +356,23 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
         String::from_utf8_lossy(&wipefs.stdout)
     );
 }
+
+#[test]
+fn a_run_goes_on_when_nobody_reads_its_messages() {
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    fs::create_dir(scratch.join("target")).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args(["--out", "out", "--dir", "target", "--blocks", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(std::os::fd::OwnedFd::from(writer)))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(finished(&Run::load(&scratch.join("out")).unwrap()), 2);
+}

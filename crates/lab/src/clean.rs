@@ -5,15 +5,28 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// Undoes, or with `dry_run` lists, what the runs at or below `dir` left behind. Each line names
-/// the thing. A run that is still going is an error when it is `dir` itself, and is left alone,
-/// with a line that says so, when it is one of many.
+/// What a clean did and what it could not do, a line each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Undone, or in a dry run to be undone.
+    pub undone: Vec<String>,
+    /// Runs that are still going: left alone, rightly.
+    pub running: Vec<String>,
+    /// What could not be undone.
+    pub failed: Vec<String>,
+}
+
+/// Undoes, or with `dry_run` lists, what the runs at or below `dir` left behind. A run that is
+/// still going, or that cannot be undone, is an error when it is `dir` itself; when it is one of
+/// many the others are cleaned all the same, and it is told of.
 ///
 /// # Errors
-/// When `dir` cannot be read, a run is still going, or something cannot be undone.
-pub fn clean(dir: &Path, dry_run: bool) -> Result<Vec<String>, Error> {
+/// When `dir` cannot be read, or as said above.
+pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
+    let mut cleaned = Cleaned::default();
     if is_run_folder(dir) {
-        return Ok(lines(&rig::clean(dir, dry_run)?));
+        cleaned.undone = lines(&rig::clean(dir, dry_run)?);
+        return Ok(cleaned);
     }
     let entries = fs::read_dir(dir).map_err(|error| {
         Error::Preflight(format!(
@@ -21,17 +34,17 @@ pub fn clean(dir: &Path, dry_run: bool) -> Result<Vec<String>, Error> {
             dir.display()
         ))
     })?;
-    let mut undone = Vec::new();
     for entry in entries
         .flatten()
         .filter(|entry| is_run_folder(&entry.path()))
     {
         match rig::clean(&entry.path(), dry_run) {
-            Ok(found) => undone.extend(lines(&found)),
-            Err(error) => undone.push(format!("left alone: {error}")),
+            Ok(found) => cleaned.undone.extend(lines(&found)),
+            Err(error @ rig::Error::StillRunning { .. }) => cleaned.running.push(error.to_string()),
+            Err(error) => cleaned.failed.push(error.to_string()),
         }
     }
-    Ok(undone)
+    Ok(cleaned)
 }
 
 fn lines(undone: &[rig::Undone]) -> Vec<String> {

@@ -109,7 +109,7 @@ fn figure_unit(name: &str) -> &'static str {
         "min_xfer" => "bytes",
         "total_over_total" => "mib_per_s",
         _ if name.ends_with("_mib_per_s") => "mib_per_s",
-        _ if name.ends_with("_seconds") => "s",
+        _ if name.ends_with("_seconds") || name.starts_with("latency_") => "s",
         _ => "count",
     }
 }

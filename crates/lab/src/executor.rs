@@ -5,7 +5,7 @@ use record::{Event, FailureKind, Ledger};
 use study::Trial;
 
 /// How a trial ended that did not end well. Everything it made is undone already.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Failure {
     /// What kind.
     pub kind: FailureKind,
@@ -13,6 +13,8 @@ pub struct Failure {
     pub message: String,
     /// Where the time went.
     pub ledger: Ledger,
+    /// Set when no further trial can run: the target was refused, or cannot serve.
+    pub fatal: Option<Box<rig::Error>>,
 }
 
 /// Takes the events of a trial. `false` means that they cannot be kept: stop.

@@ -30,7 +30,7 @@ pub mod target;
 mod telemetry;
 pub mod watch;
 
-pub use clean::clean;
+pub use clean::{Cleaned, clean};
 pub use error::{Class, Error};
 pub use executor::{Executor, Failure};
 pub use interrupt::Interrupt;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use probe::context::{ContextRecord, Subject};
 use record::{Event, Evidence, FailureKind, Ledger, Mounted, RunFolder};
-use rig::{Prepared, Rig};
+use rig::{Class, Prepared, Rig};
 use study::{FilesystemKind, Trial, WorkloadSpec};
 use workload::{Outcome, throughput, tree};
 
@@ -106,11 +106,11 @@ impl<'a> LocalExecutor<'a> {
         trial: &Trial,
         emit: &mut Emit<'_>,
         ledger: &mut Ledger,
-    ) -> Result<Event, (FailureKind, String)> {
+    ) -> Result<Event, Stopped> {
         self.watcher.step(trial, "making the filesystem");
         let prepared = self
             .prepare(trial)
-            .map_err(|error| self.rig_failure(&error))?;
+            .map_err(|error| self.rig_failure(error))?;
         let timings = prepared.timings();
         ledger.device = timings.device;
         ledger.mkfs = timings.mkfs;
@@ -139,7 +139,7 @@ impl<'a> LocalExecutor<'a> {
         let finished = prepared.finish();
         ledger.umount = begun.elapsed().as_secs_f64();
         let (outcome, seen) = loaded.map_err(|error| Self::workload_failure(&error))?;
-        finished.map_err(|error| (FailureKind::Trial, error.to_string()))?;
+        finished.map_err(|error| self.rig_failure(error))?;
 
         evidence.extend(seen);
         evidence.extend(outcome.phases.iter().flat_map(convert::phase_evidence));
@@ -182,18 +182,24 @@ impl<'a> LocalExecutor<'a> {
         }
     }
 
-    fn rig_failure(&self, error: &rig::Error) -> (FailureKind, String) {
-        let kind = if self.interrupt.is_raised() {
-            FailureKind::Interrupted
-        } else if error.class() == rig::Class::Cell {
-            FailureKind::Cell
-        } else {
-            FailureKind::Trial
+    fn rig_failure(&self, error: rig::Error) -> Stopped {
+        let message = error.to_string();
+        let (kind, fatal) = match error.class() {
+            _ if self.interrupt.is_raised() => (FailureKind::Interrupted, None),
+            Class::Interrupted => (FailureKind::Interrupted, None),
+            Class::Cell => (FailureKind::Cell, None),
+            Class::Trial => (FailureKind::Trial, None),
+            // Not this trial's fault: it runs again when the run is resumed.
+            Class::Safety | Class::Target => (FailureKind::Interrupted, Some(Box::new(error))),
         };
-        (kind, error.to_string())
+        Stopped {
+            kind,
+            message,
+            fatal,
+        }
     }
 
-    fn workload_failure(error: &workload::Error) -> (FailureKind, String) {
+    fn workload_failure(error: &workload::Error) -> Stopped {
         let kind = match error {
             workload::Error::Interrupted { .. } => FailureKind::Interrupted,
             workload::Error::BadOption { .. } | workload::Error::Unsupported { .. } => {
@@ -201,8 +207,19 @@ impl<'a> LocalExecutor<'a> {
             }
             _ => FailureKind::Trial,
         };
-        (kind, error.to_string())
+        Stopped {
+            kind,
+            message: error.to_string(),
+            fatal: None,
+        }
     }
+}
+
+/// Why an attempt ended early.
+struct Stopped {
+    kind: FailureKind,
+    message: String,
+    fatal: Option<Box<rig::Error>>,
 }
 
 impl Executor for LocalExecutor<'_> {
@@ -219,10 +236,15 @@ impl Executor for LocalExecutor<'_> {
                 emit(event);
                 Ok(())
             }
-            Err((kind, message)) => Err(Failure {
+            Err(Stopped {
+                kind,
+                message,
+                fatal,
+            }) => Err(Failure {
                 kind,
                 message,
                 ledger,
+                fatal,
             }),
         }
     }

@@ -160,6 +160,9 @@ fn bytes_on_device(
         holds: None,
         detail,
     };
+    if phase.bytes_transferred == 0 {
+        return unknown("the phase moved no bytes".into());
+    }
     let (Some((was, before)), Some((is, after))) = (before, after) else {
         return unknown("no block device of its own: its counters cannot be read".into());
     };

@@ -33,7 +33,7 @@ fn size(target: &Target) -> Result<Option<Bytes>, Error> {
                     path.display()
                 ))
             })?;
-            Ok(Some(Bytes(stat.f_bavail * stat.f_frsize)))
+            Ok(Some(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize))))
         }
         // A disk that cannot be read is the gate's to refuse, with every reason.
         Target::Device { path, .. } => Ok(path

@@ -86,7 +86,7 @@ fn room(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
         .ancestors()
         .find(|path| path.is_dir() && !path.as_os_str().is_empty());
     let host = host.unwrap_or(Path::new("."));
-    let free = rustix::fs::statvfs(host).map(|stat| stat.f_bavail * stat.f_frsize);
+    let free = rustix::fs::statvfs(host).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
     match free {
         Ok(free) if free < estimate.disk_bytes_peak => Err(Error::Preflight(format!(
             "{}: {} MiB free, and a trial of this plan needs up to {} MiB; \

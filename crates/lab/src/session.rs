@@ -123,7 +123,6 @@ pub fn resume(
             run,
         });
     }
-    rig::clean(dir, false)?;
     let (mut log, _) = Log::append_to(&folder.events())?;
     watcher.entry(&log.emit(Event::Resumed {
         tool: tool.to_owned(),
@@ -230,6 +229,9 @@ impl<'a> Session<'a> {
                     message: failure.message,
                     ledger: failure.ledger,
                 })?;
+                if let Some(error) = failure.fatal {
+                    return Err(Error::Rig(*error));
+                }
             }
         }
         Ok(None)
@@ -364,9 +366,20 @@ fn write_reports(run: &Run, dir: &Path) -> Result<(), Error> {
             format,
             ..report::Options::default()
         };
-        let text = report::render(run, Some(dir), &options)?;
-        let path = dir.join(name);
-        fs::write(&path, text).map_err(|source| Error::File { path, source })?;
+        write_whole(&dir.join(name), &report::render(run, Some(dir), &options)?)?;
     }
     Ok(())
+}
+
+/// Writes a file beside its place and renames it into it, so that nobody reads half a report.
+fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+    let beside = path.with_extension("part");
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| {
+        let _ = fs::remove_file(&beside);
+        Error::File {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }

@@ -48,7 +48,7 @@ impl FromStr for Target {
             return Ok(Target::Directory(path.into()));
         }
         text.strip_prefix("device serial=")
-            .and_then(|rest| rest.split_once(" /"))
+            .and_then(|rest| rest.rsplit_once(" /"))
             .map(|(serial, path)| Target::Device {
                 path: format!("/{path}").into(),
                 serial: serial.to_owned(),
@@ -68,7 +68,7 @@ mod tests {
             Target::Directory("/mnt/a b".into()),
             Target::Device {
                 path: "/dev/sdx".into(),
-                serial: "WD 12=3".into(),
+                serial: "WD /12=3".into(),
             },
         ] {
             assert_eq!(target.to_string().parse::<Target>().unwrap(), target);

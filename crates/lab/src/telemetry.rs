@@ -50,16 +50,17 @@ pub(crate) fn stop(sampler: Result<Sampler, String>) -> Evidence {
         Ok((stats, _)) => Evidence {
             phase: None,
             name,
-            holds: Some(true),
+            // Telemetry explains; it does not carry the numbers. What it lacks makes it unknown.
+            holds: (stats.missed == 0 && stats.gone.is_empty()).then_some(true),
             detail: format!(
-                "{} rows, {} missed, at most {:.1} ms late, {:.1} ms of CPU",
+                "{} rows, {} missed, {} counters gone, at most {:.1} ms late, {:.1} ms of CPU",
                 stats.rows,
                 stats.missed,
+                stats.gone.len(),
                 stats.max_late_ns as f64 / 1e6,
                 stats.own_cpu_ns as f64 / 1e6
             ),
         },
-        // Telemetry explains; it does not carry the numbers. So its absence is unknown, not false.
         Err(reason) => Evidence {
             phase: None,
             name,

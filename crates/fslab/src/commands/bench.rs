@@ -71,7 +71,9 @@ fn print(
     let holds = outcome.phases.iter().flat_map(|phase| &phase.evidence);
     let doubtful = holds.filter(|found| found.holds == Some(false)).count();
     if doubtful > 0 {
-        eprintln!("fslab: {doubtful} pieces of evidence do not hold; the numbers are not valid");
+        out::say(&format!(
+            "fslab: {doubtful} pieces of evidence do not hold; the numbers are not valid"
+        ));
         return Ok(exit::INVALID);
     }
     Ok(exit::OK)

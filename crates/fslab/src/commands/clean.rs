@@ -6,15 +6,25 @@ use crate::cli::CleanArgs;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &CleanArgs) -> anyhow::Result<u8> {
-    let undone = lab::clean(&args.dir, args.dry_run)?;
+    let cleaned = lab::clean(&args.dir, args.dry_run)?;
     let verb = if args.dry_run { "would undo" } else { "undone" };
     let mut text = String::new();
-    for thing in &undone {
+    for thing in &cleaned.undone {
         let _ = writeln!(text, "{verb}: {thing}");
     }
-    if undone.is_empty() {
+    if cleaned.undone.is_empty() {
         text.push_str("nothing to undo\n");
     }
     out::print(&text)?;
-    Ok(exit::OK)
+    for left in &cleaned.running {
+        out::say(&format!("left alone: {left}"));
+    }
+    for left in &cleaned.failed {
+        out::say(&format!("fslab: {left}"));
+    }
+    Ok(if cleaned.failed.is_empty() {
+        exit::OK
+    } else {
+        exit::TROUBLE
+    })
 }

@@ -35,6 +35,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
     let text = ::report::render(&run, Some(&args.run), &options)?;
     match args.output {
         Some(path) => {
+            // Not by renaming: the user may well have named /dev/stdout.
             std::fs::write(&path, text).map_err(|source| lab::Error::File { path, source })?;
         }
         None => out::print(&text)?,
