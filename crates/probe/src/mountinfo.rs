@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// The mount's ID (field 1), as statx(2) tells it with `STATX_MNT_ID`. Unique while the mount
+    /// is there; the kernel may give it away again afterwards.
+    pub id: u64,
     /// Major and minor number of `st_dev`; major 0 where the filesystem has no device of its own
     /// (btrfs, overlay).
     pub device: (u32, u32),
@@ -56,13 +59,15 @@ pub fn serving<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
 fn parse_line(line: &[u8]) -> Option<Mount> {
     // ID parent major:minor root point options [optional fields] - type source super-options
     let mut fields = line.split(|&b| b == b' ');
-    let device = fields.nth(2)?;
+    let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let device = fields.nth(1)?;
     let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
     let root = path(fields.next()?);
     let point = path(fields.next()?);
     let mount_options = options(fields.next()?);
     fields.by_ref().find(|field| *field == b"-")?;
     Some(Mount {
+        id,
         device: (major.parse().ok()?, minor.parse().ok()?),
         root,
         point,
@@ -121,6 +126,7 @@ mod tests {
         assert_eq!(
             mounts,
             vec![Mount {
+                id: 36,
                 device: (98, 1),
                 root: "/mnt1".into(),
                 point: "/mnt 2".into(),

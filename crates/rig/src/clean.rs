@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probe::mountinfo::{self, Mount};
+use probe::mountinfo::Mount;
 
 use crate::host::{Host, Loop};
 use crate::undo::{self, Journal, Step};
@@ -44,9 +44,9 @@ pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
     }
     let known = undo::peek(&run)?;
     if dry_run {
-        return Ok(Leftovers::find(&run, &known).list());
+        return Ok(Leftovers::find(&run, &known)?.list());
     }
-    if known.is_empty() && Leftovers::find(&run, &known).list().is_empty() {
+    if known.is_empty() && Leftovers::find(&run, &known)?.list().is_empty() {
         return Ok(Vec::new());
     }
     let journal = Journal::open(&run)?;
@@ -61,7 +61,7 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     // Mounts and loops may be nested in any way (a loop device on an image inside a mount), so
     // rounds go on for as long as they get something undone.
     loop {
-        let left = Leftovers::find(&run, &known);
+        let left = Leftovers::find(&run, &known)?;
         let before = undone.len();
         let mut failure = left.undo_mounts(&run, &mut undone);
         failure = left.undo_loops(&mut undone).or(failure);
@@ -72,8 +72,8 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
             break;
         }
     }
-    let left = Leftovers::find(&run, &known);
-    let failure = left.undo_files(&mut undone);
+    let left = Leftovers::find(&run, &known)?;
+    let failure = left.undo_files(&mut undone).or_else(|| left.strange());
     for (number, step) in known {
         let unfinished =
             failure.is_some() && !matches!(step, Step::Loop { .. } | Step::Mount { .. });
@@ -94,12 +94,13 @@ struct Leftovers {
     mounts: Vec<Mount>,
     loops: Vec<Loop>,
     images: BTreeSet<PathBuf>,
+    strange: BTreeSet<PathBuf>,
     points: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,
 }
 
 impl Leftovers {
-    fn find(run: &Path, known: &[(u64, Step)]) -> Leftovers {
+    fn find(run: &Path, known: &[(u64, Step)]) -> Result<Leftovers> {
         let host = Host::default();
         let mut images = BTreeSet::new();
         let mut points = BTreeSet::new();
@@ -116,25 +117,27 @@ impl Leftovers {
         let loops: Vec<Loop> = host
             .loops()
             .into_iter()
-            .filter(|lo| lo.backing.starts_with(run) || images.contains(&lo.backing))
+            .filter(|lo| lo.backing.starts_with(run))
             .collect();
-        let mounts = our_mounts(&host, run, &loops);
+        let mounts = our_mounts(&host, known, &loops)?;
         images.retain(|path| path.symlink_metadata().is_ok());
+        let (images, strange) = images.into_iter().partition(|path| lies_in(run, path));
         let folder = run.join(crate::rig::MOUNT_FOLDER);
         // Also those that no journal knows; only empty ones can be removed anyway.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         points.extend(entries.map(|entry| entry.path()));
         points.insert(folder);
-        points.retain(|path| path.symlink_metadata().is_ok());
+        points.retain(|path| lies_in(run, path) && path.symlink_metadata().is_ok());
         folders.retain(|path| path.symlink_metadata().is_ok());
-        Leftovers {
+        Ok(Leftovers {
             host,
             mounts,
             loops,
             images,
+            strange,
             points,
             folders,
-        }
+        })
     }
 
     fn list(&self) -> Vec<Undone> {
@@ -159,10 +162,19 @@ impl Leftovers {
         all.map(|(what, thing)| Undone { what, thing }).collect()
     }
 
+    /// Images that the journal names and that lie elsewhere: nobody vouches for those.
+    fn strange(&self) -> Option<Error> {
+        self.strange.first().map(|path| Error::NotUndone {
+            thing: path.display().to_string(),
+            why: "the journal says image, but it lies outside of the run's folder".into(),
+            next: "look at it and remove it by hand".into(),
+        })
+    }
+
     fn undo_mounts(&self, run: &Path, undone: &mut Vec<Undone>) -> Option<Error> {
         let mut failure = None;
         for mount in &self.mounts {
-            match reversal::unmount(&mount.point, run, Duration::from_secs(1)) {
+            match reversal::unmount(&mount.point, mount.id, run, Duration::from_secs(1)) {
                 Ok(()) => undone.push(Undone {
                     what: "mount",
                     thing: mount.point.clone(),
@@ -177,8 +189,13 @@ impl Leftovers {
         let mut failure = None;
         for lo in self.loops.iter().rev() {
             // A mounted loop device would only be marked for later; its mount has to go first.
-            if !our_mounts(&self.host, Path::new("/nowhere"), std::slice::from_ref(lo)).is_empty() {
-                continue;
+            match our_mounts(&self.host, &[], std::slice::from_ref(lo)) {
+                Ok(mounts) if mounts.is_empty() => {}
+                Ok(_) => continue,
+                Err(error) => {
+                    failure = failure.or(Some(error));
+                    continue;
+                }
             }
             match reversal::detach(&self.host, lo) {
                 Ok(()) => undone.push(Undone {
@@ -209,17 +226,33 @@ impl Leftovers {
     }
 }
 
-/// Mounts of the run in our namespace, the latest first: on its mount points or of its loop
-/// devices, wherever they are mounted.
-fn our_mounts(host: &Host, run: &Path, loops: &[Loop]) -> Vec<Mount> {
-    let folder = run.join(crate::rig::MOUNT_FOLDER);
-    let mut mounts = mountinfo::own().unwrap_or_default();
+/// Whether a path lies below the run's folder, links followed.
+fn lies_in(run: &Path, path: &Path) -> bool {
+    let above = path.parent().and_then(|folder| folder.canonicalize().ok());
+    above.is_some_and(|folder| folder.starts_with(run)) && path.file_name().is_some()
+}
+
+/// Mounts of the run in our namespace, the latest first: of its loop devices, wherever they are
+/// mounted, and those of the journal's mounts that show the journal's device. Another mount on one
+/// of our mount points is somebody else's.
+fn our_mounts(host: &Host, known: &[(u64, Step)], loops: &[Loop]) -> Result<Vec<Mount>> {
+    let mut mounts = reversal::mounts()?;
     mounts.reverse();
     mounts.retain(|mount| {
         let of_loop = loops
             .iter()
             .any(|lo| host.number_of(&lo.name) == Some(mount.device) || mount.source == lo.node());
-        of_loop || mount.point.starts_with(&folder)
+        of_loop
+            || known.iter().any(|(_, step)| {
+                matches!(step, Step::Mount { device, point }
+                    if *point == mount.point && same_device(host, device, &mount.source))
+            })
     });
-    mounts
+    Ok(mounts)
+}
+
+/// The same node, or two names of one device (`/dev/disk/by-id/...`).
+fn same_device(host: &Host, one: &Path, other: &Path) -> bool {
+    let name = host.number_of_node(one);
+    one == other || (name.is_some() && name == host.number_of_node(other))
 }

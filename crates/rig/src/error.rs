@@ -49,6 +49,18 @@ pub enum Error {
         /// As asked.
         kind: String,
     },
+    /// An option of mkfs or mount that names something else than the target.
+    #[error("{kind}: {program} {word:?}: {why}, and only the target may be written; remove it")]
+    Reaches {
+        /// Filesystem kind.
+        kind: String,
+        /// `mkfs` or `mount`.
+        program: &'static str,
+        /// The word.
+        word: String,
+        /// Why it reaches past the target.
+        why: String,
+    },
     /// A program is not installed.
     #[error("{program}: not found on PATH, /usr/sbin or /sbin; install it: apt install {package}")]
     MissingProgram {
@@ -89,8 +101,8 @@ pub enum Error {
         /// What the reader can do.
         next: String,
     },
-    /// The image would not fit.
-    #[error("{}: an image of {} does not fit: {} free and {} of it kept for the host; choose a smaller size or another --out folder",
+    /// The host's filesystem is full: not even a sparse image has room.
+    #[error("{}: no room for an image of {}: {} free, it takes at least {}; free some space or choose another --out folder",
         folder.display(), mib(*asked), mib(*free), mib(*margin))]
     ImageTooLarge {
         /// Where the image would lie.
@@ -99,7 +111,7 @@ pub enum Error {
         asked: u64,
         /// Bytes free to us there.
         free: u64,
-        /// Bytes never taken from the host.
+        /// Bytes that must be free.
         margin: u64,
     },
     /// The image is too small for its filesystem.
@@ -140,6 +152,14 @@ pub enum Error {
         /// Its process.
         pid: u32,
     },
+    /// The run's folder is a copy of another.
+    #[error("{}: a copy of the unfinished run {}, whose mounts, loop devices and images are not the copy's; clean the original (fslab clean {}), or remove {} from the copy", run.display(), original.display(), original.display(), crate::undo::FILE)]
+    Copied {
+        /// The copy.
+        run: PathBuf,
+        /// Where the journal was written.
+        original: PathBuf,
+    },
     /// Somebody asked to stop.
     #[error("stopped on request while {doing}; everything made so far is undone")]
     Interrupted {
@@ -156,13 +176,16 @@ impl Error {
             // Killed from outside (out of memory, an impatient hand): the options may be fine.
             Error::ProgramFailed { status, .. } if status.starts_with("killed") => Class::Trial,
             Error::UnknownKind { .. }
+            | Error::Reaches { .. }
             | Error::MissingProgram { .. }
             | Error::ProgramFailed { .. }
             | Error::NoDriver { .. }
             | Error::MountRefused { .. }
             | Error::ImageTooSmall { .. } => Class::Cell,
             Error::Io { .. } | Error::Busy { .. } | Error::NotUndone { .. } => Class::Trial,
-            Error::ImageTooLarge { .. } | Error::StillRunning { .. } => Class::Target,
+            Error::ImageTooLarge { .. } | Error::StillRunning { .. } | Error::Copied { .. } => {
+                Class::Target
+            }
             Error::Interrupted { .. } => Class::Interrupted,
         }
     }

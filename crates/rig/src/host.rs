@@ -4,8 +4,10 @@
 //! files in tests, because holders, partitions and device-mapper stacks cannot be made on every
 //! machine that tests run on, and the gate must be right about them on all.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,16 @@ impl Host {
         let text = fs::read(self.path(relative)).ok()?;
         let text = String::from_utf8_lossy(&text).trim().to_string();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The path or words in a small file as they are, less the newline at the end: a path may hold
+    /// spaces and bytes that are not UTF-8.
+    pub fn line(&self, relative: impl AsRef<Path>) -> Option<OsString> {
+        let mut bytes = fs::read(self.path(relative)).ok()?;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        (!bytes.is_empty()).then(|| OsString::from_vec(bytes))
     }
 
     /// Names in a folder, sorted; empty when there is none.
@@ -113,13 +125,14 @@ impl Host {
             .into_iter()
             .filter(|name| name.starts_with("loop"))
             .filter_map(|name| {
-                let shown = self.text(format!("sys/block/{name}/loop/backing_file"))?;
-                let (path, deleted) = match shown.strip_suffix(" (deleted)") {
+                let shown = self.line(format!("sys/block/{name}/loop/backing_file"))?;
+                let shown = shown.as_bytes();
+                let (path, deleted) = match shown.strip_suffix(b" (deleted)") {
                     Some(path) => (path, true),
-                    None => (shown.as_str(), false),
+                    None => (shown, false),
                 };
                 Some(Loop {
-                    backing: path.into(),
+                    backing: OsStr::from_bytes(path).into(),
                     deleted,
                     name,
                 })
@@ -225,13 +238,31 @@ pub(crate) fn make_folder(path: &Path) -> crate::Result<()> {
         .map_err(|error| crate::Error::io(path, "cannot make the folder", error))
 }
 
-/// Bytes free to this process on the filesystem of `folder`.
+/// Bytes free to everybody (what is kept for root is no room for experiments) on the filesystem of `folder`.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(folder)?;
-    let blocks = if is_root() {
-        stat.f_bfree
-    } else {
-        stat.f_bavail
-    };
-    Ok(blocks * stat.f_frsize)
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backing_file_is_read_byte_by_byte() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, shown, path, deleted) in [
+            ("loop0", &b"/a/ image \n"[..], &b"/a/ image "[..], false),
+            ("loop1", b"/a/\xFF\xFE.img\n", b"/a/\xFF\xFE.img", false),
+            ("loop2", b"/a/line\n\n", b"/a/line\n", false),
+            ("loop3", b"/a/gone  (deleted)\n", b"/a/gone ", true),
+        ] {
+            let folder = root.path().join("sys/block").join(name).join("loop");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("backing_file"), shown).unwrap();
+            let found = Host::below(root.path()).loops().pop().unwrap();
+            let backing: PathBuf = OsStr::from_bytes(path).into();
+            assert_eq!((found.backing, found.deleted), (backing, deleted));
+        }
+    }
 }

@@ -120,9 +120,7 @@ impl Facts {
         path: &Path,
         accept: impl Fn(&mountinfo::Mount) -> bool,
     ) -> Result<()> {
-        let mounts = mountinfo::own().map_err(|error| {
-            Error::io(Path::new("/proc/self/mountinfo"), "cannot read it", error)
-        })?;
+        let mounts = reversal::mounts()?;
         let mount = mountinfo::serving(&mounts, path).filter(|mount| accept(mount));
         let mount = mount.ok_or_else(|| {
             Error::io(
@@ -149,19 +147,23 @@ pub(crate) struct Mounted {
     pub(crate) point: PathBuf,
     pub(crate) point_step: Option<u64>,
     pub(crate) mount_step: Option<u64>,
+    /// The mount's ID; none before it is mounted.
+    pub(crate) id: Option<u64>,
 }
 
 impl Mounted {
     fn undo(&mut self, patience: Duration) -> Result<()> {
         if let Some(step) = self.mount_step {
-            reversal::unmount(&self.point, self.journal.run(), patience)?;
+            if let Some(id) = self.id {
+                reversal::unmount(&self.point, id, self.journal.run(), patience)?;
+            }
             self.mount_step = None;
-            self.journal.undone(step)?;
+            self.journal.note_undone(step);
         }
         if let Some(step) = self.point_step {
             reversal::remove_mount_point(&self.point)?;
             self.point_step = None;
-            self.journal.undone(step)?;
+            self.journal.note_undone(step);
         }
         Ok(())
     }
@@ -271,7 +273,10 @@ impl Prepared {
                 }
             }
             if let Err(error) = mounted.undo(reversal::PATIENCE) {
-                self.device.abandon();
+                if mounted.mount_step.is_some() {
+                    self.device.abandon();
+                }
+                // Without a mount above, dropping `self` releases the device.
                 return Err(error);
             }
         }
@@ -280,7 +285,7 @@ impl Prepared {
         self.device.release()?;
         self.timings.device += begun.elapsed().as_secs_f64();
         if let Some((journal, step)) = self.formatted.take() {
-            journal.undone(step)?;
+            journal.note_undone(step);
         }
         Ok(self.timings)
     }
@@ -293,7 +298,9 @@ impl Drop for Prepared {
         {
             tracing::warn!("{error}");
             // A device below a living mount stays for `clean`, which undoes both in order.
-            self.device.abandon();
+            if mounted.mount_step.is_some() {
+                self.device.abandon();
+            }
             mounted.mount_step = None;
             mounted.point_step = None;
         }

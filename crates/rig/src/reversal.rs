@@ -3,11 +3,15 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use probe::mountinfo;
+use probe::mountinfo::{self, Mount};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, StatxFlags, fstat, openat, statat, statx, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
@@ -19,13 +23,67 @@ use crate::{Error, Result};
 /// at new filesystems for a moment.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Unmounts `point`; not mounted is success.
-pub(crate) fn unmount(point: &Path, run: &Path, patience: Duration) -> Result<()> {
+/// Every mount of our namespace. Unreadable is an error: it must not count as nothing mounted.
+pub(crate) fn mounts() -> Result<Vec<Mount>> {
+    mountinfo::own()
+        .map_err(|error| Error::io(Path::new("/proc/self/mountinfo"), "cannot read it", error))
+}
+
+/// ID of the mount that `folder` lies on (statx(2), `STATX_MNT_ID`, Linux 5.8), as in mountinfo.
+pub(crate) fn mount_id(folder: impl AsFd) -> rustix::io::Result<u64> {
+    let answer = statx(
+        folder,
+        "",
+        AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT,
+        StatxFlags::MNT_ID,
+    )?;
+    if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+        return Err(Errno::NOSYS);
+    }
+    Ok(answer.stx_mnt_id)
+}
+
+fn id_at(point: &Path) -> rustix::io::Result<u64> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    mount_id(openat(CWD, point, flags, Mode::empty())?)
+}
+
+/// Unmounts the mount `id` from `point`; not mounted (any more) is success. What somebody else
+/// mounted over it stays: umount(2) goes by path and would take that.
+pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> Result<()> {
     let begun = Instant::now();
+    let listed = || Ok(mounts()?.iter().any(|mount| mount.id == id));
+    let stays = |why: String| Error::NotUndone {
+        thing: point.display().to_string(),
+        why,
+        next: format!(
+            "umount what lies over it (findmnt {}), then: fslab clean {}",
+            point.display(),
+            run.display()
+        ),
+    };
     loop {
+        if !listed()? {
+            return Ok(());
+        }
+        match id_at(point) {
+            Ok(top) if top == id => {}
+            Ok(top) => {
+                return Err(stays(format!(
+                    "the path leads to mount {top}, ours is mount {id} below it"
+                )));
+            }
+            Err(error) => return Err(Error::io(point, "cannot see what is mounted there", error)),
+        }
         match sys_unmount(point, UnmountFlags::NOFOLLOW) {
-            // EINVAL: not a mount point (any more).
-            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
+            // EINVAL: not a mount point (any more). The kernel's list has the last word.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {
+                return if listed()? {
+                    Err(stays(format!("mount {id} is still listed after umount")))
+                } else {
+                    Ok(())
+                };
+            }
             Err(Errno::BUSY) if begun.elapsed() < patience => {
                 thread::sleep(Duration::from_millis(50));
             }
@@ -104,8 +162,7 @@ pub(crate) fn remove_work_folder(path: &Path) -> Result<()> {
     let ours = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("fslab-"));
-    let inside = mountinfo::own()
-        .unwrap_or_default()
+    let inside = mounts()?
         .into_iter()
         .find(|mount| mount.point.starts_with(path));
     let refuse = |why: String| {
@@ -121,8 +178,46 @@ pub(crate) fn remove_work_folder(path: &Path) -> Result<()> {
     if !ours {
         return refuse("its name does not begin with fslab-".into());
     }
-    gone_is_fine(fs::remove_dir_all(path))
+    gone_is_fine(remove_tree(path))
         .map_err(|error| Error::io(path, "cannot remove the working folder", error))
+}
+
+/// Removes a folder with all that is in it, without ever crossing into another filesystem or mount,
+/// and by descriptors, so that a path swapped meanwhile leads nowhere else.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    let root = open_folder(CWD, path)?;
+    let home = (fstat(&root)?.st_dev, mount_id(&root)?);
+    empty(&root, home)?;
+    fs::remove_dir(path)
+}
+
+fn open_folder(above: impl AsFd, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(above, name, flags, Mode::empty())
+}
+
+fn empty(folder: &OwnedFd, home: (u64, u64)) -> io::Result<()> {
+    let mut entries = Dir::read_from(folder)?;
+    while let Some(entry) = entries.read() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            unlinkat(folder, name, AtFlags::empty())?;
+            continue;
+        }
+        let below = open_folder(folder, name)?;
+        if (fstat(&below)?.st_dev, mount_id(&below)?) != home {
+            let why = format!("{} in it is another filesystem", name.to_string_lossy());
+            return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
+        }
+        empty(&below, home)?;
+        unlinkat(folder, name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
 }
 
 fn gone_is_fine(answer: io::Result<()>) -> io::Result<()> {
@@ -189,4 +284,66 @@ fn users_of_loop(host: &Host, lo: &Loop) -> String {
         return place.clone();
     }
     holders_of(&lo.node())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn tmpfs_on(point: &Path) {
+        fs::create_dir(point).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "tmpfs"]).arg(point);
+        assert!(mount.status().unwrap().success());
+    }
+
+    #[test]
+    fn statx_and_mountinfo_agree_on_the_root_mount() {
+        let mounts = mounts().unwrap();
+        let root = mountinfo::serving(&mounts, Path::new("/")).unwrap();
+        assert_eq!(id_at(Path::new("/")).unwrap(), root.id);
+    }
+
+    #[test]
+    fn a_mount_that_is_gone_takes_no_other_with_it_needs_root() {
+        if !crate::host::is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let point = folder.path().join("point");
+        tmpfs_on(&point);
+        let id = id_at(&point).unwrap();
+        let none = Duration::ZERO;
+        unmount(&point, u64::MAX, folder.path(), none).unwrap();
+        assert_eq!(id_at(&point).unwrap(), id, "still mounted");
+        unmount(&point, id, folder.path(), none).unwrap();
+        assert_ne!(id_at(&point).unwrap(), id);
+        unmount(&point, id, folder.path(), none).unwrap();
+    }
+
+    #[test]
+    fn removing_a_tree_stops_at_another_filesystem_needs_root() {
+        if !crate::host::is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path().join("fslab-1-1");
+        fs::create_dir_all(tree.join("a/b")).unwrap();
+        fs::write(tree.join("a/b/file"), "").unwrap();
+        std::os::unix::fs::symlink("/", tree.join("a/link")).unwrap();
+        let point = tree.join("mounted");
+        tmpfs_on(&point);
+        fs::write(point.join("theirs"), "data").unwrap();
+        let crossing = remove_tree(&tree).unwrap_err();
+        assert_eq!(crossing.kind(), io::ErrorKind::CrossesDevices);
+        assert!(remove_work_folder(&tree).is_err());
+        assert_eq!(fs::read_to_string(point.join("theirs")).unwrap(), "data");
+        sys_unmount(&point, UnmountFlags::NOFOLLOW).unwrap();
+        remove_work_folder(&tree).unwrap();
+        assert!(!tree.exists());
+        remove_work_folder(&tree).unwrap();
+    }
 }

@@ -31,7 +31,8 @@ pub(crate) const MOUNT_FOLDER: &str = "mnt";
 pub enum Target {
     /// A fresh sparse image for each trial, in `folder`.
     LoopImages {
-        /// Where images lie; made when missing.
+        /// Where images lie; made when missing. Below the run's folder, or [`crate::clean()`] leaves
+        /// them alone.
         folder: PathBuf,
     },
     /// A fresh folder for each trial below an existing directory. No filesystem is made.
@@ -175,6 +176,7 @@ impl Rig {
             return self.prepare_directory(&path);
         }
         let filesystem = filesystem::of_kind(&request.kind)?;
+        filesystem::options::check(&request.kind, &request.mkfs, &request.mount)?;
         // Asked before any clock runs, and once: a missing program also ends it here, unmade.
         let mkfs_version = self.version(filesystem)?;
         let mut timings = Timings::default();
@@ -193,6 +195,7 @@ impl Rig {
         timings.device = begun.elapsed().as_secs_f64();
         stop(cancelled, "preparing the device")?;
 
+        device.still_the_same()?;
         let begun = Instant::now();
         let mkfs = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
@@ -226,6 +229,7 @@ impl Rig {
             timings,
             formatted: formatted.map(|step| (self.journal.clone(), step)),
         };
+        prepared.device.still_the_same()?;
         self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
         Ok(prepared)
     }
@@ -408,6 +412,7 @@ impl Mounted {
                 path: point.clone(),
             })?),
             mount_step: None,
+            id: None,
             point: point.clone(),
         };
         host::make_folder(&point)?;
@@ -416,7 +421,8 @@ impl Mounted {
             point: point.clone(),
         })?;
         mounted.mount_step = Some(step);
-        filesystem::mount::mount(filesystem.kind(), node, &point, options)?;
+        let id = filesystem::mount::mount(filesystem.kind(), node, &point, options)?;
+        mounted.id = Some(id);
         Ok(mounted)
     }
 }
@@ -462,8 +468,10 @@ impl Drop for Rig {
     fn drop(&mut self) {
         // The folder of mount points is ours and empty once every trial is over.
         let folder = self.journal.run().join(MOUNT_FOLDER);
-        let mounts = mountinfo::own().unwrap_or_default();
-        if !mounts.iter().any(|mount| mount.point.starts_with(&folder)) {
+        let free = |mounts: Vec<mountinfo::Mount>| {
+            !mounts.iter().any(|mount| mount.point.starts_with(&folder))
+        };
+        if mountinfo::own().is_ok_and(free) {
             let _ = reversal::remove_mount_point(&folder);
         }
     }

@@ -8,9 +8,14 @@
 //! One line of JSON for each step, appended with one write; a second line says that it is undone.
 //! An exclusive flock(2) on the file is the sign of life of the run: the kernel drops it with the
 //! process, which no pid file can promise.
+//!
+//! Paths are absolute, so a journal means something else once its folder was copied. Each process
+//! therefore writes down where the journal lies, by path, device and inode: a copy is refused, and
+//! in a folder that was moved only what lies below it counts.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +35,9 @@ pub enum Step {
     Opened {
         /// Its id.
         pid: u32,
+        /// Where the journal lay then; none in journals of old versions.
+        #[serde(default)]
+        place: Option<Place>,
     },
     /// A sparse image file.
     Image {
@@ -69,6 +77,77 @@ pub enum Step {
     },
 }
 
+/// Where a journal lies. The folder's path alone does not tell a run from its copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The run's folder, canonical.
+    run: PathBuf,
+    /// Its device (`st_dev`).
+    dev: u64,
+    /// Its inode number.
+    ino: u64,
+}
+
+impl Place {
+    fn of(run: &Path) -> Result<Place> {
+        let meta = std::fs::metadata(run)
+            .map_err(|error| Error::io(run, "cannot look at the run's folder", error))?;
+        Ok(Place {
+            run: run.into(),
+            dev: meta.dev(),
+            ino: meta.ino(),
+        })
+    }
+
+    /// A step of a journal that lay at `then`, as it is to be understood here; `None` when it
+    /// counts no longer. A copy is refused: the original's things are not the copy's to undo.
+    fn adopt(&self, then: Option<&Place>, step: &Step) -> Result<Option<Step>> {
+        let old = match then {
+            Some(then) if then == self => return Ok(Some(step.clone())),
+            None => &self.run,
+            // Device numbers may change over a reboot.
+            Some(then) if then.ino == self.ino && then.run == self.run => &self.run,
+            Some(then) if (then.dev, then.ino) == (self.dev, self.ino) && is_missing(&then.run) => {
+                &then.run
+            }
+            Some(then) => {
+                return Err(Error::Copied {
+                    run: self.run.clone(),
+                    original: then.run.clone(),
+                });
+            }
+        };
+        Ok(step.moved(old, &self.run))
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+impl Step {
+    /// The step after its run's folder was moved: only what lies below the folder counts.
+    fn moved(&self, old: &Path, new: &Path) -> Option<Step> {
+        let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
+        match self {
+            Step::Opened { .. } => None,
+            Step::Formatted { .. } => Some(self.clone()),
+            Step::Image { path } => to(path).map(|path| Step::Image { path }),
+            Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
+            Step::Folder { path } => to(path).map(|path| Step::Folder { path }),
+            Step::Loop { device, image } => to(image).map(|image| Step::Loop {
+                device: device.clone(),
+                image,
+            }),
+            Step::Mount { device, point } => to(point).map(|point| Step::Mount {
+                device: device.clone(),
+                point,
+            }),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -104,6 +183,7 @@ impl Journal {
             .canonicalize()
             .map_err(|error| Error::io(run, "cannot use it as the run's folder", error))?;
         let path = run.join(FILE);
+        let place = Place::of(&run)?;
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -128,14 +208,14 @@ impl Journal {
             state: Mutex::new(State {
                 file,
                 next,
-                open: still_open(&lines),
+                open: still_open(&lines, &place)?,
             }),
         };
-        journal.begin(&path)?;
+        journal.begin(&path, place)?;
         Ok(Arc::new(journal))
     }
 
-    fn begin(&self, path: &Path) -> Result<()> {
+    fn begin(&self, path: &Path, place: Place) -> Result<()> {
         // A torn last line must not swallow the next: end it.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let length = state.file.metadata().map_or(0, |meta| meta.len());
@@ -149,6 +229,7 @@ impl Journal {
         drop(state);
         let number = self.will_make(Step::Opened {
             pid: std::process::id(),
+            place: Some(place),
         })?;
         // Nothing to undo: it is there only so that others can name the owner.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +261,14 @@ impl Journal {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.open.retain(|(n, _)| *n != number);
         self.append(&mut state, &Line::Undone { undone: number })
+    }
+
+    /// The same where it must not stop what is being undone: on a full disk the line is missing, and
+    /// `clean` finds the thing gone.
+    pub(crate) fn note_undone(&self, number: u64) {
+        if let Err(error) = self.undone(number) {
+            tracing::warn!("{error}");
+        }
     }
 
     /// Steps not undone, in the order they were made.
@@ -222,11 +311,11 @@ fn lock(file: &File, operation: FlockOperation) -> rustix::io::Result<()> {
     answer
 }
 
-/// Steps that the journal in `run` holds and nobody undid, without locking it.
+/// Steps that the journal in `run` (canonical) holds and nobody undid, without locking it.
 pub(crate) fn peek(run: &Path) -> Result<Vec<(u64, Step)>> {
     let path = run.join(FILE);
     match File::open(&path) {
-        Ok(file) => Ok(still_open(&read_lines(&file, &path)?)),
+        Ok(file) => still_open(&read_lines(&file, &path)?, &Place::of(run)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(Error::io(&path, "cannot read the undo journal", error)),
     }
@@ -261,25 +350,37 @@ fn read_lines(file: &File, path: &Path) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-fn still_open(lines: &[Line]) -> Vec<(u64, Step)> {
-    let mut open: Vec<(u64, Step)> = Vec::new();
+fn still_open(lines: &[Line], here: &Place) -> Result<Vec<(u64, Step)>> {
+    let mut open: Vec<(u64, Option<&Place>, &Step)> = Vec::new();
+    let mut place = None;
     for line in lines {
         match line {
             Line::Made {
-                step: Step::Opened { .. },
+                step: Step::Opened { place: then, .. },
                 ..
-            } => {}
-            Line::Made { number, step } => open.push((*number, step.clone())),
-            Line::Undone { undone } => open.retain(|(number, _)| number != undone),
+            } => place = then.as_ref(),
+            Line::Made { number, step } => open.push((*number, place, step)),
+            Line::Undone { undone } => open.retain(|(number, ..)| number != undone),
         }
     }
-    open
+    let mut adopted = Vec::new();
+    for (number, then, step) in open {
+        if let Some(step) = here.adopt(then, step)? {
+            adopted.push((number, step));
+        } else {
+            tracing::warn!(
+                "{}: left alone, since the run's folder was moved: {step:?}",
+                here.run.display()
+            );
+        }
+    }
+    Ok(adopted)
 }
 
 fn owner(lines: &[Line]) -> u32 {
     let opened = lines.iter().rev().find_map(|line| match line {
         Line::Made {
-            step: Step::Opened { pid },
+            step: Step::Opened { pid, .. },
             ..
         } => Some(*pid),
         _ => None,
@@ -320,6 +421,19 @@ mod tests {
         assert_eq!(left, vec![image("b")]);
         journal.will_make(image("c")).unwrap();
         assert_eq!(peek(folder.path()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_written_stops_no_undoing() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let number = journal.will_make(image("a")).unwrap();
+        // As on a full disk.
+        journal.state.lock().unwrap().file = File::create("/dev/full").unwrap();
+        assert!(journal.will_make(image("b")).is_err());
+        journal.note_undone(number);
+        assert_eq!(journal.left(), Vec::new());
+        assert_eq!(peek(folder.path()).unwrap().len(), 1, "the line is missing");
     }
 
     #[test]

@@ -111,14 +111,13 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
     // As after a kill -9: nothing is undone, the lock is gone with its file.
     std::mem::forget(prepared);
     let copy = tempfile::tempdir().unwrap();
-    std::fs::copy(
-        run.path().join("undo.jsonl"),
-        copy.path().join("undo.jsonl"),
-    )
-    .unwrap();
+    let lines = std::fs::read_to_string(run.path().join("undo.jsonl")).unwrap();
+    let formatted = lines.lines().find(|line| line.contains("formatted"));
+    let formatted = format!("{}\n", formatted.unwrap());
+    std::fs::write(copy.path().join("undo.jsonl"), formatted).unwrap();
     unmount_below(run.path());
 
-    // The copied journal names no mount of its own folder, so only the disk's state counts.
+    // This journal names nothing but the disk, so only the disk's state counts.
     let mut again = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap();
     again
         .prepare(&request("ext4"), &|| false)
@@ -152,4 +151,27 @@ fn unmount_below(run: &Path) {
             );
         }
     }
+}
+
+#[test]
+fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
+    use std::os::unix::fs::FileExt;
+    let Some(_alone) = root() else { return };
+    let disk = Disk::new();
+    let run = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+    let node = File::options()
+        .read(true)
+        .write(true)
+        .open(&disk.node)
+        .unwrap();
+    node.write_all_at(&[7; 512], 8192).unwrap();
+    node.sync_all().unwrap();
+    let error = rig.prepare(&request("ext4"), &|| true).unwrap_err();
+    assert_eq!(error.class(), Class::Interrupted, "{error}");
+    let mut read = [1; 512];
+    node.read_exact_at(&mut read, 8192).unwrap();
+    assert_eq!(read, [0; 512], "released, so wiped");
+    drop(rig);
+    rig::gate::examine(&disk.node, Some("loop:whole.img")).unwrap();
 }

@@ -226,15 +226,124 @@ fn a_working_folder_is_removed_but_only_one_of_ours() {
         fs::create_dir(folder).unwrap();
         fs::write(folder.join("file"), "").unwrap();
     }
-    let line = |number: u32, path: &Path| {
-        format!("{{\"number\":{number},\"made\":\"folder\",\"path\":{path:?}}}\n")
+    let journalled = |run: &Path, path: &Path| {
+        let journal = rig::undo::Journal::open(run).unwrap();
+        let path = path.into();
+        journal.will_make(rig::undo::Step::Folder { path }).unwrap();
     };
-    let journal = run.path().join("undo.jsonl");
-    fs::write(&journal, line(0, &ours)).unwrap();
+    journalled(run.path(), &ours);
     assert_eq!(rig::clean(run.path(), false).unwrap().len(), 1);
     assert_eq!(files(place.path()), vec!["data", "data/file"]);
-    fs::write(&journal, line(0, &theirs)).unwrap();
+    journalled(run.path(), &theirs);
     let error = rig::clean(run.path(), false).unwrap_err().to_string();
     assert!(error.contains("does not begin with fslab-"), "{error}");
     assert_eq!(files(place.path()), vec!["data", "data/file"]);
+}
+
+fn mount_tmpfs(point: &Path) {
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "tmpfs"]).arg(point);
+    assert!(mount.status().unwrap().success());
+}
+
+fn umount(point: &Path) {
+    let status = Command::new("umount").arg(point).status();
+    assert!(status.unwrap().success());
+}
+
+/// A run below a folder, killed with an ext4 mounted.
+fn killed_below(folder: &Path) -> PathBuf {
+    let run = folder.join("run");
+    fs::create_dir(&run).unwrap();
+    let mut child = start(&run, "ext4");
+    wait_until_prepared(&mut child);
+    kill(child);
+    run
+}
+
+#[test]
+fn a_copied_run_is_refused_and_the_original_untouched_needs_root() {
+    let Some(_alone) = root() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = killed_below(folder.path());
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(run.join("undo.jsonl"), copy.join("undo.jsonl")).unwrap();
+    let before = (traces(&run), files(&run));
+    for dry in [true, false] {
+        let error = rig::clean(&copy, dry).unwrap_err();
+        assert!(matches!(error, Error::Copied { .. }), "{error:?}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+    let target = Target::LoopImages {
+        folder: copy.join("images"),
+    };
+    assert!(matches!(
+        Rig::open(target, &copy),
+        Err(Error::Copied { .. })
+    ));
+    assert_eq!((traces(&run), files(&run)), before);
+    rig::clean(&run, false).unwrap();
+    assert_clean(&run);
+}
+
+#[test]
+fn a_moved_run_is_undone_where_it_lies_now_needs_root() {
+    let Some(_alone) = root() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = killed_below(folder.path());
+    let moved = folder.path().join("moved");
+    fs::rename(&run, &moved).unwrap();
+    // Something new at the old path: no telling who is who.
+    fs::create_dir(&run).unwrap();
+    let refused = rig::clean(&moved, false);
+    assert!(matches!(refused, Err(Error::Copied { .. })), "{refused:?}");
+    fs::remove_dir(&run).unwrap();
+    assert_eq!(rig::clean(&moved, false).unwrap().len(), 5);
+    assert_clean(&moved);
+}
+
+#[test]
+fn an_image_outside_of_the_run_is_left_and_told() {
+    let (run, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let precious = other.path().join("precious.img");
+    fs::write(&precious, "data").unwrap();
+    // Also by a link below the run's own folder.
+    std::os::unix::fs::symlink(other.path(), run.path().join("images")).unwrap();
+    for path in [precious.clone(), run.path().join("images/precious.img")] {
+        let journal = rig::undo::Journal::open(run.path()).unwrap();
+        journal.will_make(rig::undo::Step::Image { path }).unwrap();
+    }
+    let error = rig::clean(run.path(), false).unwrap_err().to_string();
+    assert!(error.contains("outside of the run's folder"), "{error}");
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "data");
+}
+
+#[test]
+fn a_filesystem_of_others_over_ours_stays_needs_root() {
+    let Some(_alone) = root() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = killed_below(folder.path());
+    let point = run.join("mnt/1");
+    mount_tmpfs(&point);
+    fs::write(point.join("theirs"), "data").unwrap();
+    let error = rig::clean(&run, false).unwrap_err();
+    assert!(matches!(error, Error::NotUndone { .. }), "{error:?}");
+    assert_eq!(fs::read_to_string(point.join("theirs")).unwrap(), "data");
+    umount(&point);
+    rig::clean(&run, false).unwrap();
+    assert_clean(&run);
+}
+
+#[test]
+fn a_mount_that_its_path_no_longer_reaches_is_an_error_not_a_loop_needs_root() {
+    let Some(_alone) = root() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = killed_below(folder.path());
+    mount_tmpfs(&run.join("mnt"));
+    let error = rig::clean(&run, false).unwrap_err().to_string();
+    assert!(error.contains("mnt/1"), "{error}");
+    umount(&run.join("mnt"));
+    rig::clean(&run, false).unwrap();
+    assert_clean(&run);
 }

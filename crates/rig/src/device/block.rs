@@ -1,7 +1,7 @@
 //! A real disk, whole, that passed the gate.
 //!
 //! The first write happens while the disk is held open exclusively and after it was examined once
-//! more. After a trial the signatures of our own filesystem are wiped, so that the gate, which
+//! more; the hold ends before mkfs, which claims the disk for itself. After a trial the signatures of our own filesystem are wiped, so that the gate, which
 //! refuses whatever carries one, approves the same disk for the next trial and the next run.
 
 use std::fs::File;
@@ -50,11 +50,14 @@ impl Disk {
             taken: true,
             warnings: Vec::new(),
         };
+        let mut written = Ok(());
         if discard {
-            disk.discard(&file, cancelled)?;
+            written = disk.discard(&file, cancelled);
         }
-        disk.wipe(&file)?;
-        Ok(disk)
+        let written = written.and_then(|()| disk.wipe(&file));
+        // Before `disk` is dropped on an error: its release opens the disk exclusively again.
+        drop(file);
+        written.map(|()| disk)
     }
 
     fn discard(&mut self, file: &File, cancelled: &dyn Fn() -> bool) -> Result<()> {
@@ -135,6 +138,10 @@ impl Device for Disk {
 
     fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    fn still_the_same(&self) -> Result<()> {
+        self.gate.still_the_same(&self.approved)
     }
 
     fn release(&mut self) -> Result<()> {

@@ -91,7 +91,7 @@ impl Device for WorkFolder {
         if let Some(step) = self.step {
             reversal::remove_work_folder(&self.folder)?;
             self.step = None;
-            self.journal.undone(step)?;
+            self.journal.note_undone(step);
         }
         Ok(())
     }

@@ -78,15 +78,25 @@ impl LoopImage {
         Ok(made)
     }
 
-    fn make_file(&self) -> Result<File> {
-        let failed = |error| Error::io(&self.image, "cannot make the image", error);
-        let file = OpenOptions::new()
+    fn make_file(&mut self) -> Result<File> {
+        let image = self.image.clone();
+        let failed = |error| Error::io(&image, "cannot make the image", error);
+        let opened = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(&self.image)
-            .map_err(failed)?;
+            .open(&image);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                // Nothing was made: a file of that name is not ours, nobody may remove it for us.
+                if let Some(step) = self.image_step.take() {
+                    self.journal.note_undone(step);
+                }
+                return Err(failed(error));
+            }
+        };
         file.set_len(self.size).map_err(failed)?;
         Ok(file)
     }
@@ -171,17 +181,22 @@ impl LoopImage {
 
     /// The kernel must show our image behind the device before anything is written to it.
     fn verify(&self) -> Result<()> {
-        let shown = self.attribute("backing_file").unwrap_or_default();
+        let shown = self
+            .host
+            .line(format!("sys/block/{}/loop/backing_file", self.name))
+            .unwrap_or_default();
+        let shown = Path::new(&shown);
         let file = File::open(&self.node)
             .map_err(|error| Error::io(&self.node, "cannot open the loop device", error))?;
         let size = block::size(&file).unwrap_or(0);
-        if Path::new(&shown) == self.image && size == self.size / 512 * 512 {
+        if shown == self.image && size == self.size / 512 * 512 {
             return Ok(());
         }
         Err(Error::NotUndone {
             thing: self.node.display().to_string(),
             why: format!(
-                "it shows {shown:?} with {size} bytes instead of {} with {}",
+                "it shows \"{}\" with {size} bytes instead of {} with {}",
+                shown.display(),
                 self.image.display(),
                 self.size
             ),
@@ -198,7 +213,7 @@ impl LoopImage {
             };
             reversal::detach(&self.host, &lo)?;
             self.loop_step = None;
-            self.journal.undone(step)?;
+            self.journal.note_undone(step);
         }
         Ok(())
     }
@@ -260,7 +275,7 @@ impl Device for LoopImage {
         if let Some(step) = self.image_step {
             reversal::remove_image(&self.image)?;
             self.image_step = None;
-            self.journal.undone(step)?;
+            self.journal.note_undone(step);
         }
         Ok(())
     }
@@ -284,19 +299,55 @@ fn serving_kind(path: &Path) -> Option<String> {
     Some(mountinfo::serving(&mounts, path)?.kind.clone())
 }
 
-/// An image may grow to its whole size; the host keeps 64 MiB or 2 % of it, whichever is more,
-/// because a host filesystem that fills up under a loop device turns into I/O errors above.
+/// The least a host filesystem must have free: one that fills up under a loop device turns into I/O
+/// errors above.
+const MARGIN: u64 = 64 << 20;
+
+/// An image is sparse and takes what is written to it, so its size says nothing about the room it
+/// needs: whoever knows the workload compares that with the free space. Here only a host that is
+/// full already is refused.
 fn room_for(folder: &Path, asked: u64) -> Result<()> {
     let free = host::free_bytes(folder)
         .map_err(|error| Error::io(folder, "cannot see how much space is free", error))?;
-    let margin = (64 << 20).max(asked / 50);
-    if asked.saturating_add(margin) > free {
+    enough(folder, asked, free)
+}
+
+fn enough(folder: &Path, asked: u64, free: u64) -> Result<()> {
+    if free < MARGIN {
         return Err(Error::ImageTooLarge {
             folder: folder.into(),
             asked,
             free,
-            margin,
+            margin: MARGIN,
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparse_image_may_be_larger_than_the_free_space_but_not_on_a_full_host() {
+        let folder = Path::new("/x");
+        enough(folder, 1 << 40, MARGIN).unwrap();
+        let error = enough(folder, 1 << 30, MARGIN - 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/x: no room for an image of 1024 MiB: 63 MiB free, it takes at least 64 MiB; free some space or choose another --out folder"
+        );
+    }
+
+    #[test]
+    fn an_image_that_was_there_before_is_left_alone() {
+        let run = tempfile::tempdir().unwrap();
+        let journal = Journal::open(run.path()).unwrap();
+        let image = run.path().join("there.img");
+        std::fs::write(&image, "data").unwrap();
+        let error = LoopImage::create(run.path(), "there.img", 1 << 20, &journal).unwrap_err();
+        assert!(error.to_string().contains("there.img"), "{error}");
+        assert_eq!(std::fs::read_to_string(&image).unwrap(), "data");
+        assert_eq!(journal.left(), Vec::new());
+    }
 }

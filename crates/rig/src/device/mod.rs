@@ -48,6 +48,11 @@ pub trait Device: Send + Sync {
     /// What a reader must know: no direct I/O, no discard.
     fn warnings(&self) -> &[String];
 
+    /// Whether the node still leads to the device that was taken, asked around mkfs and mount.
+    fn still_the_same(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Undoes everything that was made, once.
     fn release(&mut self) -> Result<()>;
 

@@ -7,6 +7,7 @@
 pub mod btrfs;
 pub mod ext;
 pub(crate) mod mount;
+pub mod options;
 pub mod xfs;
 
 use std::fs::File;

@@ -17,10 +17,10 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount,
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, reversal};
 
-/// Mounts `node` on `point`. Each of `options` may be a comma-separated list as in fstab(5).
-pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -> Result<()> {
+/// Mounts `node` on `point` and returns the mount's ID. Each of `options` may be a comma-separated list as in fstab(5).
+pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -> Result<u64> {
     let (options, attributes) = sort(options);
     let mut kernel_log = KernelLog::from_now();
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC).map_err(|error| match error {
@@ -56,6 +56,9 @@ pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -
     fsconfig_create(&context).map_err(|error| refused(&whole, error, &mut kernel_log))?;
     let mounted = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
         .map_err(|error| refused(&whole, error, &mut kernel_log))?;
+    // Asked before it is attached: a mount whose ID is unknown could not be undone safely.
+    let id = reversal::mount_id(&mounted)
+        .map_err(|error| Error::io(point, "cannot tell the new mount's ID", error))?;
     move_mount(
         &mounted,
         "",
@@ -63,7 +66,8 @@ pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -
         point,
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
     )
-    .map_err(|error| Error::io(point, "cannot mount there", error))
+    .map_err(|error| Error::io(point, "cannot mount there", error))?;
+    Ok(id)
 }
 
 /// Divides options into those of the filesystem and those of the mount.

@@ -5,6 +5,11 @@
 //! that one look tells all that has to be done. It examines twice: when the run is planned, and
 //! again just before the first write, then holding the disk open exclusively, so that nobody can
 //! mount it in between and a disk that was swapped for another (`diskseq`) is noticed.
+//!
+//! The exclusive hold covers discarding and wiping, no more: mkfs and mount claim the disk
+//! themselves, which they could not while it is held here. So between the wipe and mkfs, and between
+//! mkfs and the mount, another program could take the disk. Its number and sequence are compared
+//! again right before mkfs and after the mount; a disk swapped in the moment after is not noticed.
 
 mod partition_table;
 mod refusal;
@@ -132,6 +137,22 @@ impl Gate {
             return Ok(file);
         };
         Err(refuse(vec![Reason::Changed { what: what.into() }]))
+    }
+
+    /// Whether the node still leads to the approved disk, by device number and `diskseq`: the cheap
+    /// look for the steps that cannot be done while the disk is held open exclusively.
+    pub fn still_the_same(&self, approved: &Approved) -> Result<()> {
+        let refuse = |reason| Err(Error::Refused(refusals(&approved.device, vec![reason])));
+        let sequence = self
+            .host
+            .text(format!("sys/block/{}/diskseq", approved.name));
+        let what = match self.identify(&approved.device) {
+            Err(reason) => return refuse(reason),
+            Ok((_, number)) if number != approved.number => "its device number",
+            Ok(_) if sequence != approved.sequence => "another disk has its place",
+            Ok(_) => return Ok(()),
+        };
+        refuse(Reason::Changed { what: what.into() })
     }
 
     fn look(

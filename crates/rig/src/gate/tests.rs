@@ -36,6 +36,15 @@ fn a_clean_zeroed_loop_device_is_approved_and_taken_needs_root() {
     assert_eq!(approved.serial, "loop:disk.img");
     let held = Gate::default().reopen(&approved, false).unwrap();
     assert_eq!(disk.reasons(), vec![Reason::InUse], "it is held by us now");
+    let gate = Gate::default();
+    gate.still_the_same(&approved).unwrap();
+    let mut other = approved.clone();
+    other.sequence = Some("1".into());
+    let swapped = gate.still_the_same(&other).unwrap_err();
+    assert!(swapped.to_string().contains("another disk"), "{swapped}");
+    other.number.1 += 1;
+    let moved = gate.still_the_same(&other).unwrap_err();
+    assert!(moved.to_string().contains("device number"), "{moved}");
     drop(held);
     assert_eq!(disk.reasons(), Vec::new());
 }
