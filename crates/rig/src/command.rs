@@ -6,6 +6,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -73,7 +74,9 @@ pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Outpu
         .map_err(|error| Error::io(Path::new(program), "cannot start it", error))?;
     let stdout = collect(child.stdout.take());
     let stderr = collect(child.stderr.take());
-    let waited = wait(&mut child, cancelled);
+    let waited = wait(&mut child, cancelled, |pid| {
+        pidfd_open(pid, PidfdFlags::empty())
+    });
     let output = Output {
         stdout: stdout.join().unwrap_or_default(),
         stderr: stderr.join().unwrap_or_default(),
@@ -124,23 +127,40 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
 }
 
 /// Waits for the child through a pidfd, so that its end is seen at once. `None`: it was killed
-/// because somebody asked to stop.
-fn wait(child: &mut Child, cancelled: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+/// because somebody asked to stop. On an error it is killed as well: a mkfs that nobody waits for
+/// would go on writing to a device that is given away.
+fn wait(
+    child: &mut Child,
+    cancelled: &dyn Fn() -> bool,
+    open: impl Fn(Pid) -> rustix::io::Result<OwnedFd>,
+) -> io::Result<Option<ExitStatus>> {
     let pid = Pid::from_child(child);
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let ended = open(pid)
+        .map_err(io::Error::from)
+        .and_then(|pidfd| until_end(child, &pidfd, cancelled));
+    if !matches!(ended, Ok(Some(_))) {
+        end_group(child, pid)?;
+    }
+    ended
+}
+
+fn until_end(
+    child: &mut Child,
+    pidfd: &OwnedFd,
+    cancelled: &dyn Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
     let slice = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
     };
     loop {
-        let mut ready = [PollFd::new(&pidfd, PollFlags::IN)];
+        let mut ready = [PollFd::new(pidfd, PollFlags::IN)];
         match poll(&mut ready, Some(&slice)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return child.wait().map(Some),
             Err(error) => return Err(error.into()),
         }
         if cancelled() {
-            end_group(child, pid)?;
             return Ok(None);
         }
     }
@@ -248,6 +268,23 @@ mod tests {
             stat.map_or(true, |stat| stat.contains(") Z "))
         });
         assert!(gone, "the grandchild {sleeper} still lives");
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_waited_for_is_ended_and_reaped() {
+        let mut child = Command::new(locate("sleep").unwrap())
+            .arg("60")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let entry = PathBuf::from(format!("/proc/{}", child.id()));
+        let error = wait(&mut child, &|| false, |_| Err(rustix::io::Errno::MFILE));
+        let error = error.unwrap_err();
+        assert_eq!(
+            error.raw_os_error(),
+            Some(rustix::io::Errno::MFILE.raw_os_error())
+        );
+        assert!(!entry.exists(), "neither running nor a zombie");
     }
 
     #[test]

@@ -16,15 +16,23 @@ use crate::device::directory::WorkFolder;
 use crate::device::loop_image::LoopImage;
 use crate::device::{self, Device};
 use crate::filesystem::{self, Filesystem};
-use crate::gate::{Approved, Gate, Reason, Refusal};
+use crate::gate::{self, Approved, Gate, Reason, Refusal};
 use crate::host::{self, Host};
 use crate::lazy_init::Settled;
 use crate::prepared::{Facts, Mounted, Prepared, Timings};
+use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
 
 /// Folder of mount points in the run's folder.
 pub(crate) const MOUNT_FOLDER: &str = "mnt";
+
+/// The kinds whose superblocks can be told apart, and how the gate names their signatures.
+const SIGNED: [(&str, &str); 3] = [
+    ("ext4", "an ext2/3/4 filesystem"),
+    ("xfs", "an XFS filesystem"),
+    ("btrfs", "a btrfs filesystem"),
+];
 
 /// Where trials run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,20 +142,30 @@ impl Rig {
         Ok(())
     }
 
+    /// Whether the disk carries a filesystem that the journal knows, and no trace of anything else.
     fn formatted_here(&self, device: &Path, given: Option<&str>) -> bool {
         let Ok(file) = fs::File::open(device) else {
             return false;
         };
-        let found: Vec<String> = ["ext4", "xfs", "btrfs"]
-            .iter()
-            .filter_map(|kind| filesystem::of_kind(kind).ok()?.superblock(&file).ok())
-            .filter_map(|facts| facts.get("uuid").cloned())
-            .collect();
-        self.journal.left().iter().any(|(_, step)| match step {
-            Step::Formatted { serial, uuid } => {
-                Some(serial.as_str()) == given && found.contains(uuid)
-            }
-            _ => false,
+        let found = block::size(&file)
+            .map_err(std::io::Error::from)
+            .and_then(|size| gate::probe_signatures(&file, size));
+        let Ok(found) = found else {
+            return false;
+        };
+        let noted = |uuid: &str| {
+            self.journal.left().iter().any(|(_, step)| {
+                matches!(step, Step::Formatted { serial, uuid: ours }
+                    if Some(serial.as_str()) == given && ours == uuid)
+            })
+        };
+        SIGNED.iter().any(|(kind, signature)| {
+            let uuid = filesystem::of_kind(kind)
+                .ok()
+                .and_then(|filesystem| filesystem.superblock(&file).ok())
+                .and_then(|mut facts| facts.remove("uuid"));
+            uuid.is_some_and(|uuid| noted(&uuid))
+                && found.iter().all(|trace| trace.kind == *signature)
         })
     }
 

@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -117,6 +118,22 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
     std::fs::write(copy.path().join("undo.jsonl"), formatted).unwrap();
     unmount_below(run.path());
 
+    // Our filesystem with a trace of another kind beside it is no longer only ours.
+    let node = File::options().write(true).open(&disk.node).unwrap();
+    let btrfs = (b"_BHRfS_M", 0x1_0040);
+    let mut before = [0; 8];
+    File::open(&disk.node)
+        .unwrap()
+        .read_exact_at(&mut before, btrfs.1)
+        .unwrap();
+    node.write_all_at(btrfs.0, btrfs.1).unwrap();
+    node.sync_all().unwrap();
+    let error = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap_err();
+    assert_eq!(error.class(), Class::Safety, "{error}");
+    node.write_all_at(&before, btrfs.1).unwrap();
+    node.sync_all().unwrap();
+    drop(node);
+
     // This journal names nothing but the disk, so only the disk's state counts.
     let mut again = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap();
     again
@@ -155,7 +172,6 @@ fn unmount_below(run: &Path) {
 
 #[test]
 fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
-    use std::os::unix::fs::FileExt;
     let Some(_alone) = root() else { return };
     let disk = Disk::new();
     let run = tempfile::tempdir().unwrap();

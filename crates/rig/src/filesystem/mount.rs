@@ -79,15 +79,24 @@ fn sort(options: &[String]) -> (Vec<String>, MountAttrFlags) {
         match option {
             // What is so anyway, or speaks to mount(8) alone.
             "" | "defaults" | "rw" | "auto" | "noauto" | "nofail" | "_netdev" | "suid" | "dev"
-            | "exec" | "atime" | "diratime" => {}
+            | "exec" => {}
             "ro" => {
                 attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
                 own.push(option.to_string());
             }
-            "noatime" => attributes |= MountAttrFlags::MOUNT_ATTR_NOATIME,
+            // One of three, not bits: the last wins, as in mount(8). `atime` is the kernel's
+            // default, which is relatime.
+            "noatime" | "relatime" | "strictatime" | "atime" => {
+                attributes -= MountAttrFlags::MOUNT_ATTR_NOATIME;
+                attributes -= MountAttrFlags::MOUNT_ATTR_STRICTATIME;
+                attributes |= match option {
+                    "noatime" => MountAttrFlags::MOUNT_ATTR_NOATIME,
+                    "strictatime" => MountAttrFlags::MOUNT_ATTR_STRICTATIME,
+                    _ => MountAttrFlags::MOUNT_ATTR_RELATIME,
+                };
+            }
             "nodiratime" => attributes |= MountAttrFlags::MOUNT_ATTR_NODIRATIME,
-            "relatime" => attributes |= MountAttrFlags::MOUNT_ATTR_RELATIME,
-            "strictatime" => attributes |= MountAttrFlags::MOUNT_ATTR_STRICTATIME,
+            "diratime" => attributes -= MountAttrFlags::MOUNT_ATTR_NODIRATIME,
             "nosuid" => attributes |= MountAttrFlags::MOUNT_ATTR_NOSUID,
             "nodev" => attributes |= MountAttrFlags::MOUNT_ATTR_NODEV,
             "noexec" => attributes |= MountAttrFlags::MOUNT_ATTR_NOEXEC,
@@ -167,5 +176,23 @@ mod tests {
         assert_eq!(own, vec!["data=writeback", "ro"]);
         let expected = MountAttrFlags::MOUNT_ATTR_NOATIME | MountAttrFlags::MOUNT_ATTR_RDONLY;
         assert_eq!(attributes, expected);
+    }
+
+    #[test]
+    fn of_several_atime_options_the_last_wins() {
+        let (noatime, strict, nodir) = (
+            MountAttrFlags::MOUNT_ATTR_NOATIME,
+            MountAttrFlags::MOUNT_ATTR_STRICTATIME,
+            MountAttrFlags::MOUNT_ATTR_NODIRATIME,
+        );
+        for (options, expected) in [
+            ("noatime,strictatime", strict),
+            ("strictatime,noatime", noatime),
+            ("noatime,relatime", MountAttrFlags::MOUNT_ATTR_RELATIME),
+            ("strictatime,atime,nodiratime", nodir),
+            ("nodiratime,noatime,diratime", noatime),
+        ] {
+            assert_eq!(sort(&[options.into()]).1, expected, "{options}");
+        }
     }
 }
