@@ -146,9 +146,8 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// The folder to look in
-    #[arg(default_value = "fslab-runs")]
-    pub(crate) dir: PathBuf,
+    /// The folder to look in [default: fslab-runs]
+    pub(crate) dir: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,
@@ -225,9 +224,8 @@ pub(crate) enum ReportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// A run's folder, or a folder of runs
-    #[arg(default_value = "fslab-runs")]
-    pub(crate) dir: PathBuf,
+    /// A run's folder, or a folder of runs [default: fslab-runs]
+    pub(crate) dir: Option<PathBuf>,
     /// Say what would be undone
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -10,6 +10,8 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
 
+use std::path::PathBuf;
+
 use lab::{Class, Ending, Finished, Target};
 use study::{Order, Overrides};
 
@@ -71,6 +73,12 @@ pub(crate) fn target(args: &TargetArgs) -> Target {
         },
         _ => Target::LoopImages,
     }
+}
+
+/// The folder of runs that was named; else the usual one, or none where nobody has run anything.
+pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
+    let usual = PathBuf::from(record::folder::RUNS);
+    named.cloned().or_else(|| usual.is_dir().then_some(usual))
 }
 
 /// Prints a finished run's report in the form asked for and says how it ended.

@@ -66,6 +66,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"))
+        .filter(|line| !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
     out::say(&format!(
@@ -82,5 +83,5 @@ fn one_line(error: &anyhow::Error) -> String {
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
-        .join(" ")
+        .join("; ")
 }

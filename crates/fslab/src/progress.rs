@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use record::{Entry, Event};
+use record::{Entry, Event, FailureKind};
 use study::Trial;
 use workload::Progress;
 
@@ -48,6 +48,8 @@ struct State {
     /// When the workload, and the whole run, began: for what is left.
     workload: Instant,
     began: Instant,
+    /// When the last trial ended.
+    finished: Instant,
 }
 
 impl Voice {
@@ -135,6 +137,7 @@ impl Terminal {
                 seen: (0, now),
                 workload: now,
                 began: now,
+                finished: now,
             }),
         }
     }
@@ -149,6 +152,14 @@ impl Terminal {
         self.voice.set(line);
     }
 
+    /// One more trial is over.
+    fn count(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        if let Ok(mut state) = self.state.lock() {
+            state.finished = Instant::now();
+        }
+    }
+
     /// `[12/90] ` with the whole run's ETA once a trial is done.
     fn position(&self, state: &State) -> String {
         let done = self.done.load(Ordering::Relaxed);
@@ -156,8 +167,10 @@ impl Terminal {
             return String::new();
         }
         let eta = (done > 0 && done < self.trials).then(|| {
-            let each = state.began.elapsed().as_secs_f64() / done as f64;
-            format!(", {} left", seconds(each * (self.trials - done) as f64))
+            // A trial's mean time, without what this one has used of its own.
+            let each = state.finished.duration_since(state.began).as_secs_f64() / done as f64;
+            let left = each * (self.trials - done) as f64 - state.finished.elapsed().as_secs_f64();
+            format!(", {} left", seconds(left.max(0.0)))
         });
         format!(
             "[{}/{}{}] ",
@@ -177,11 +190,14 @@ impl lab::Watcher for Terminal {
             let _ = out::print(&line);
         }
         match &entry.event {
-            Event::TrialFinished { .. } => {
-                self.done.fetch_add(1, Ordering::Relaxed);
-            }
+            Event::TrialFinished { .. } => self.count(),
+            // Not an error: what is said of it is said at the end.
+            Event::TrialFailed {
+                kind: FailureKind::Interrupted,
+                ..
+            } => {}
             Event::TrialFailed { trial, message, .. } => {
-                self.done.fetch_add(1, Ordering::Relaxed);
+                self.count();
                 self.voice
                     .say(&format!("trial {} failed: {message}", trial + 1));
             }

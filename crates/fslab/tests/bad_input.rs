@@ -358,3 +358,75 @@ impl Drop for Mounted {
         let _ = Command::new("losetup").args(["-d", &self.node]).status();
     }
 }
+
+#[test]
+fn an_mkfs_option_that_names_another_device_is_refused_before_anything_is_made() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("precious.img"), "keep me").unwrap();
+    for (kind, words) in [
+        ("btrfs", r#"["/dev/nosuch"]"#),
+        ("btrfs", r#"["-f", "precious.img"]"#),
+        ("xfs", r#"["-l", "logdev=/dev/nosuch,size=64m"]"#),
+        ("ext4", r#"["-J", "device=LABEL=x"]"#),
+    ] {
+        let extra = format!("\n[filesystem.odd]\nkind = \"{kind}\"\nmkfs = {words}\n");
+        let study = scratch.tiny_study(&["odd"], &extra);
+        for command in ["run", "plan"] {
+            let output = run_in(scratch.path(), &[command, &study.to_string_lossy()]);
+            assert_code(&output, 2);
+            let line = error_line(&output);
+            assert!(line.contains("only the target may be written"), "{line}");
+        }
+    }
+    assert_eq!(
+        fs::read_to_string(scratch.join("precious.img")).unwrap(),
+        "keep me"
+    );
+    assert!(!scratch.join("fslab-runs").exists());
+}
+
+#[test]
+fn a_report_is_not_written_over_the_run() {
+    let scratch = Scratch::new();
+    let dir = common::example_run(&scratch);
+    let log = fs::read(dir.join("events.jsonl")).unwrap();
+    std::os::unix::fs::symlink("example/events.jsonl", scratch.join("link")).unwrap();
+    for target in [
+        "example/events.jsonl",
+        "example/index.sqlite",
+        "link",
+        "no-such-folder/x",
+    ] {
+        let output = run_in(scratch.path(), &["report", "example", "-o", target]);
+        assert_code(&output, 2);
+        assert!(
+            error_line(&output).contains("another -o"),
+            "{}",
+            error_line(&output)
+        );
+    }
+    assert_eq!(fs::read(dir.join("events.jsonl")).unwrap(), log);
+    let output = run_in(
+        scratch.path(),
+        &["report", "example", "-o", "example/report.txt"],
+    );
+    assert_code(&output, 0);
+}
+
+#[test]
+fn a_plan_for_a_disk_asks_the_gate() {
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    let study = study.to_string_lossy();
+    let words = [
+        "plan",
+        &study,
+        "--device",
+        "/dev/no-such-disk",
+        "--destroy",
+        "x",
+    ];
+    let output = run_in(scratch.path(), &words);
+    assert_code(&output, 5);
+    assert!(output.stdout.is_empty());
+}

@@ -85,16 +85,20 @@ fn parameters(outcome: &Outcome) -> String {
     let Some(map) = outcome.parameters.as_object() else {
         return String::new();
     };
-    let words = map
+    // Nested tables (the data sets' sizes) are for --format json.
+    let pairs = map
         .iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| {
-            let value = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            format!("{key}={value}")
-        });
-    wrap(words, 78)
+        .filter(|(_, value)| !value.is_null() && !value.is_object());
+    let pairs = pairs.map(|(key, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{key}={value}")
+    });
+    let words: Vec<String> = pairs
+        .flat_map(|pair| pair.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    wrap(words.into_iter(), 78)
 }
 
 fn wrap(words: impl Iterator<Item = String>, width: usize) -> String {

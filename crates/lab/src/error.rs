@@ -40,6 +40,14 @@ pub enum Error {
     /// Devices, mkfs, mount.
     #[error("{0}")]
     Rig(#[from] rig::Error),
+    /// No further trial can run; all that was mounted is undone.
+    #[error("{source}; the run stopped, what was measured is kept: then go on with `fslab resume {}`", run.display())]
+    Stopped {
+        /// The run's folder.
+        run: PathBuf,
+        /// Why.
+        source: Box<rig::Error>,
+    },
     /// A workload run alone.
     #[error("{0}")]
     Workload(#[from] workload::Error),
@@ -71,7 +79,8 @@ impl Error {
             | Error::Record(_)
             | Error::File { .. } => Class::Trouble,
             Error::Report(_) | Error::Study(_) | Error::Preflight(_) => Class::Usage,
-            Error::Unrecorded { .. } => Class::Incomplete,
+            Error::Stopped { source, .. } if source.class() == rig::Class::Safety => Class::Refused,
+            Error::Unrecorded { .. } | Error::Stopped { .. } => Class::Incomplete,
             Error::Rig(error) => match error.class() {
                 rig::Class::Safety => Class::Refused,
                 rig::Class::Interrupted => Class::Interrupted,
@@ -105,5 +114,6 @@ fn is_usage(error: &record::Error) -> bool {
             | E::CannotCreate { .. }
             | E::NotARun { .. }
             | E::NothingRecorded { .. }
+            | E::Locked { .. }
     ) || matches!(error, E::Io { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
 }

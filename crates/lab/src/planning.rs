@@ -5,6 +5,7 @@ use std::fs;
 use study::{Bytes, Overrides, Plan, Study};
 
 use crate::error::Error;
+use crate::local::kind_name;
 use crate::target::Target;
 
 /// Expands a study for a target. Touches nothing.
@@ -17,6 +18,17 @@ pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Pla
         ..overrides.clone()
     };
     let plan = study::plan(study, &overrides)?;
+    if !matches!(target, Target::Directory(_)) {
+        // The rig asks again; here nothing has been touched yet.
+        for (name, variant) in plan
+            .cells
+            .iter()
+            .map(|cell| (cell.label(), &cell.filesystem))
+        {
+            rig::filesystem::options::check(kind_name(variant.kind), &variant.mkfs, &variant.mount)
+                .map_err(|error| Error::Preflight(format!("{name}: {error}")))?;
+        }
+    }
     Ok(match target {
         Target::Directory(_) => plan.in_directory(),
         Target::LoopImages | Target::Device { .. } => plan,

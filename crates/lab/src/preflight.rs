@@ -45,9 +45,41 @@ pub fn directory(path: &Path) -> Result<(), Error> {
     )))
 }
 
+/// Refuses a file that a run is made of: a report written over the log would be the end of it.
+///
+/// # Errors
+/// When `path` lies in a run's folder and is not a report there.
+pub fn output(path: &Path) -> Result<(), Error> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_run = |folder: &Path| folder.join(record::folder::EVENTS).is_file();
+    let inside = is_run(folder) && !name.starts_with("report");
+    // Telemetry and images lie one folder deeper; links are followed by the kernel, so by us.
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let deeper = resolved.ancestors().skip(1).take(2).any(is_run)
+        && !resolved
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .starts_with("report");
+    if inside || deeper {
+        return Err(Error::Preflight(format!(
+            "{}: it belongs to a run; choose another -o (report.* is allowed there)",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Puts a disk through the safety gate before even the run's folder is made. The rig does it
 /// again, holding the disk, before it writes.
-fn gate(target: &Target) -> Result<(), Error> {
+///
+/// # Errors
+/// Every reason of the gate.
+pub fn gate(target: &Target) -> Result<(), Error> {
     match target {
         Target::Device { path, serial } => rig::gate::examine(path, Some(serial))
             .map(|_| ())
@@ -66,10 +98,15 @@ fn programs(plan: &Plan) -> Result<(), Error> {
                 .filter(|(_, variant)| variant.kind != kind)
                 .map(|(name, _)| name.as_str())
                 .collect();
-            Error::Preflight(format!(
-                "{missing}; or leave it out with --filter filesystem={}",
-                with.join(",")
-            ))
+            let hint = if with.is_empty() {
+                String::new()
+            } else {
+                format!(
+                    "; or leave it out with --filter filesystem={}",
+                    with.join(",")
+                )
+            };
+            Error::Preflight(format!("{missing}{hint}"))
         })?;
     }
     Ok(())

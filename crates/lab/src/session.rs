@@ -230,7 +230,8 @@ impl<'a> Session<'a> {
                     ledger: failure.ledger,
                 })?;
                 if let Some(error) = failure.fatal {
-                    return Err(Error::Rig(*error));
+                    let run = self.folder.dir().to_owned();
+                    return Err(Error::Stopped { run, source: error });
                 }
             }
         }

@@ -200,15 +200,15 @@ fn ledger(out: &mut String, run: &Run) {
         return;
     }
     out.push_str("\nWhere the time went (all trials that ended)\n");
-    // Device and waiting are parts of the lab's own.
+    // The device is a part of the lab's own.
     for (label, seconds) in [
         ("mkfs", sum.mkfs),
         ("mount", sum.mount),
+        ("lazy init", sum.wait),
         ("workload", sum.workload),
         ("umount", sum.umount),
         ("fslab's own", sum.own()),
         ("  device", sum.device),
-        ("  waiting", sum.wait),
         ("total", sum.total),
     ] {
         let share = 100.0 * seconds / sum.total;

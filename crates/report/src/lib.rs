@@ -217,5 +217,12 @@ pub fn render(run: &Run, dir: Option<&Path>, options: &Options) -> Result<String
         FormatName::Csv => &Csv,
         FormatName::Md => &Md,
     };
-    format.render(&report)
+    let text = format.render(&report)?;
+    // A log may come from anyone; what reaches a terminal or a mail has no control characters.
+    Ok(match options.format {
+        FormatName::Text | FormatName::Md => {
+            text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+        }
+        FormatName::Html | FormatName::Json | FormatName::Csv => text,
+    })
 }

@@ -167,7 +167,7 @@ fn direct_io_that_was_not_honoured_is_told_first() {
     assert!(
         doubts.contains(
             "! direct_io_honoured in initial_write, rewrite: evidence does not hold (1 of 90 trials): \
-             O_DIRECT was asked for and the page cache was used all the same"
+             O_DIRECT was asked for and the data went through the page cache all the same"
         ),
         "{doubts}"
     );

@@ -33,6 +33,28 @@ pub const PHASES: [&str; 17] = [
     "stat_compiled_tree",
 ];
 
+/// Metrics that workloads give (docs/metrics.md).
+pub const METRICS: [&str; 18] = [
+    "throughput",
+    "seconds",
+    "files",
+    "children",
+    "parent",
+    "min",
+    "max",
+    "avg",
+    "min_xfer",
+    "runs",
+    "file_count",
+    "mean_mib_per_s",
+    "median_mib_per_s",
+    "total_over_total",
+    "mean_seconds",
+    "median_seconds",
+    "mean_user_seconds",
+    "mean_system_seconds",
+];
+
 /// Units that tables print: the first two are both 2^20 bytes a second.
 pub const UNITS: [&str; 4] = ["MB/s", "MB_s", "secs", "files/s"];
 

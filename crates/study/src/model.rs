@@ -276,6 +276,7 @@ pub struct RowSpec {
     )]
     pub phase: String,
     /// Metric of that phase: see docs/metrics.md (`children`, `throughput`, `seconds`).
+    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
     pub metric: String,
     /// What is inside the clock: `original` (a), `fsync` (b) or `syncfs` (c).
     #[serde(default)]

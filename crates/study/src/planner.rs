@@ -119,9 +119,9 @@ impl Study {
             Some(overlay) => tree.merge(overlay),
             None if profile == BASE => {}
             None => {
-                let known: Vec<&str> = self.profiles().collect();
+                let known: Vec<&str> = self.profiles().chain([BASE]).collect();
                 let message = format!(
-                    "the study {} has no such profile ({}{}, {BASE})",
+                    "the study {} has no such profile ({}{})",
                     self.name(),
                     hint(profile, known.iter().copied()),
                     known.join(", ")

@@ -172,7 +172,7 @@ fn the_tables_are_those_of_the_message() {
 fn every_level_of_every_table_has_cells_in_every_profile() {
     for profile in ["quick", "standard", "paper", "base"] {
         let plan = planned(profile, &[], &[]);
-        assert_eq!(plan.tables.len(), 10, "{profile}");
+        assert_eq!(plan.tables.len(), 9, "{profile}");
         for table in &plan.tables {
             let columns: BTreeSet<&str> = plan
                 .cells

@@ -68,11 +68,19 @@ fn print(
         BenchFormat::Json => out::print(&serde_json::to_string_pretty(outcome)?)?,
         BenchFormat::Original => out::print(&original(outcome))?,
     }
-    let holds = outcome.phases.iter().flat_map(|phase| &phase.evidence);
-    let doubtful = holds.filter(|found| found.holds == Some(false)).count();
-    if doubtful > 0 {
+    let doubt = outcome.phases.iter().find_map(|phase| {
+        let found = phase
+            .evidence
+            .iter()
+            .find(|found| found.holds == Some(false))?;
+        Some(format!(
+            "{}: {} does not hold: {}",
+            phase.name, found.name, found.detail
+        ))
+    });
+    if let Some(doubt) = doubt {
         out::say(&format!(
-            "fslab: {doubtful} pieces of evidence do not hold; the numbers are not valid"
+            "fslab: {doubt}; do not take the numbers for what was asked"
         ));
         return Ok(exit::INVALID);
     }

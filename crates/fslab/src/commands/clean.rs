@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::cli::CleanArgs;
+use crate::commands::runs;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &CleanArgs) -> anyhow::Result<u8> {
-    let cleaned = lab::clean(&args.dir, args.dry_run)?;
+    let cleaned = match runs(args.dir.as_ref()) {
+        Some(dir) => lab::clean(&dir, args.dry_run)?,
+        None => lab::Cleaned::default(),
+    };
     let verb = if args.dry_run { "would undo" } else { "undone" };
     let mut text = String::new();
     for thing in &cleaned.undone {

@@ -10,6 +10,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
     let study = study::Study::load(&args.study.study)?;
     let target = target(&args.target);
     let plan = lab::plan(&study, &overrides(&args.study), &target)?;
+    lab::preflight::gate(&target)?;
     let destroyed = match target {
         Target::LoopImages => "nothing: loop images are made in the run's own folder".to_owned(),
         Target::Directory(dir) => format!(

@@ -35,8 +35,11 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
     let text = ::report::render(&run, Some(&args.run), &options)?;
     match args.output {
         Some(path) => {
+            lab::preflight::output(&path)?;
             // Not by renaming: the user may well have named /dev/stdout.
-            std::fs::write(&path, text).map_err(|source| lab::Error::File { path, source })?;
+            std::fs::write(&path, text).map_err(|error| {
+                lab::Error::Preflight(format!("{}: {error}; choose another -o", path.display()))
+            })?;
         }
         None => out::print(&text)?,
     }

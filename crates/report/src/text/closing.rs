@@ -24,11 +24,13 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
         let shares: Vec<String> = [
             ("mkfs", spent.mkfs),
             ("mount", spent.mount),
+            ("waiting for lazy initialisation", spent.wait),
             ("workload", spent.workload),
             ("umount", spent.umount),
             ("fslab's own", spent.own()),
         ]
         .iter()
+        .filter(|(name, seconds)| *seconds > 0.0 || !name.starts_with("waiting"))
         .map(|(name, seconds)| format!("{name} {:.1} %", 100.0 * seconds / spent.total))
         .collect();
         lines.push(format!(

@@ -126,8 +126,8 @@ fn told<'a>(groups: &'a [Group<'a>]) -> Vec<ToldOnce<'a>> {
 pub(crate) fn meaning(name: &str) -> Option<&'static str> {
     match name {
         "direct_io_honoured" => Some(
-            "O_DIRECT was asked for and the page cache was used all the same: these numbers \
-             measure memory as much as the device",
+            "O_DIRECT was asked for and the data went through the page cache all the same (btrfs \
+             does so with checksummed files since Linux 6.14; mount option nodatasum avoids it)",
         ),
         "cold_cache" => Some("memory served part of what should have come from the device"),
         "bytes_on_device" => Some("the device did not see the bytes that the numbers claim"),
