@@ -172,6 +172,8 @@ pub struct Journal {
 struct State {
     file: File,
     next: u64,
+    /// The last write failed, perhaps half-way: the next line begins on a line of its own.
+    torn: bool,
     open: Vec<(u64, Step)>,
 }
 
@@ -208,6 +210,7 @@ impl Journal {
             state: Mutex::new(State {
                 file,
                 next,
+                torn: false,
                 open: still_open(&lines, &place)?,
             }),
         };
@@ -282,7 +285,13 @@ impl Journal {
         let failed = |error: io::Error| Error::io(&path, "cannot write the undo journal", error);
         let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        state.file.write_all(text.as_bytes()).map_err(failed)
+        if state.torn {
+            text.insert(0, '\n');
+        }
+        state.torn = true;
+        state.file.write_all(text.as_bytes()).map_err(failed)?;
+        state.torn = false;
+        Ok(())
     }
 }
 
@@ -434,6 +443,15 @@ mod tests {
         journal.note_undone(number);
         assert_eq!(journal.left(), Vec::new());
         assert_eq!(peek(folder.path()).unwrap().len(), 1, "the line is missing");
+
+        // There is room again, after half a line: the next one must not be lost with it.
+        let path = folder.path().join(FILE);
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"{\"undo").unwrap();
+        journal.state.lock().unwrap().file = file;
+        journal.will_make(image("c")).unwrap();
+        journal.will_make(image("d")).unwrap();
+        assert_eq!(peek(folder.path()).unwrap().len(), 3);
     }
 
     #[test]

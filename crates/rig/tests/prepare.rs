@@ -552,3 +552,38 @@ fn a_sparse_image_may_be_larger_than_its_host_but_a_full_host_is_refused_needs_r
         assert!(status.unwrap().success());
     }
 }
+
+#[test]
+fn a_journal_on_a_full_disk_keeps_no_trial_from_being_undone_needs_root() {
+    use std::io::Write;
+    let Some(_alone) = root() else { return };
+    let (small, images) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    assert!(mount.arg(small.path()).status().unwrap().success());
+    let run = small.path().join("run");
+    fs::create_dir(&run).unwrap();
+    let folder = images.path().to_path_buf();
+    let mut rig = Rig::open(Target::LoopImages { folder }, &run).unwrap();
+    let prepared = rig.prepare(&request("ext2"), &|| false).unwrap();
+    // The journal's last page is filled as well, so that not one more line fits.
+    let path = run.join("undo.jsonl");
+    let mut journal = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let page = rustix::param::page_size();
+    let rest = page - usize::try_from(journal.metadata().unwrap().len()).unwrap() % page;
+    journal.write_all(&vec![b'\n'; rest]).unwrap();
+    let full = fs::write(run.join("filler"), vec![0; 2 << 20]).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    assert!(journal.write_all(b"\n").is_err());
+    prepared.finish().unwrap();
+    drop((rig, journal));
+    assert_eq!(files(images.path()), Vec::<String>::new());
+    assert_eq!(traces(images.path()), Vec::<String>::new());
+    // The missing lines are harmless: what they name is gone.
+    fs::remove_file(run.join("filler")).unwrap();
+    rig::clean(&run, false).unwrap();
+    let status = std::process::Command::new("umount")
+        .arg(small.path())
+        .status();
+    assert!(status.unwrap().success());
+}
