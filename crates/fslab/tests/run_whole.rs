@@ -336,7 +336,21 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
     let scratch = Scratch::new();
     let study = scratch.tiny_study(&["ext4", "xfs"], "");
     let disk = Disk::new(&scratch);
-    let target = ["--device", &disk.0, "--destroy", "loop:disk.img"];
+    let readahead = || {
+        let out = Command::new("blockdev")
+            .args(["--getra", &disk.0])
+            .output()
+            .unwrap();
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    };
+    let before = readahead();
+    assert_ne!(before, "64");
+    let set = ["--set", "device.readahead=64"];
+    let target = [
+        &["--device", &disk.0, "--destroy", "loop:disk.img"][..],
+        &set,
+    ]
+    .concat();
     let mut child = spawn_run(&scratch, &study, &target);
     wait_for(&scratch.join("out/events.jsonl"), "phase_finished", 8);
     child.kill().unwrap();
@@ -344,10 +358,12 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
     assert_code(&run_in(scratch.path(), &["clean", "out"]), 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(&disk.0), "{mounts}");
+    assert_eq!(readahead(), before, "a kill leaves no readahead behind");
 
     let output = run_in(scratch.path(), &["resume", "out"]);
     assert_code(&output, 0);
     assert_eq!(finished(&Run::load(&scratch.join("out")).unwrap()), 8);
+    assert_eq!(readahead(), before);
     // Somebody else's data would now be refused; ours is gone.
     let wipefs = Command::new("wipefs").arg(&disk.0).output().unwrap();
     assert!(

@@ -74,6 +74,7 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     }
     let left = Leftovers::find(&run, &known)?;
     let failure = left.undo_files(&mut undone).or_else(|| left.strange());
+    let failure = failure.or_else(|| undo_readahead(&known, &mut undone));
     for (number, step) in known {
         let unfinished =
             failure.is_some() && !matches!(step, Step::Loop { .. } | Step::Mount { .. });
@@ -86,6 +87,32 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
         Some(error) => Err(error),
         None => Ok(undone),
     }
+}
+
+/// Gives disks their readahead back. A loop device that was ours is gone, and its number may be
+/// somebody else's by now.
+fn undo_readahead(known: &[(u64, Step)], undone: &mut Vec<Undone>) -> Option<Error> {
+    let was_ours = |node: &Path| {
+        known
+            .iter()
+            .any(|(_, step)| matches!(step, Step::Loop { device, .. } if device == node))
+    };
+    for (_, step) in known {
+        let Step::Readahead { device, sectors } = step else {
+            continue;
+        };
+        if was_ours(device) {
+            continue;
+        }
+        if let Err(error) = crate::device::set_readahead(device, *sectors) {
+            return Some(error);
+        }
+        undone.push(Undone {
+            what: "readahead",
+            thing: device.clone(),
+        });
+    }
+    None
 }
 
 /// What is left of a run, by the journal and the kernel.
@@ -111,7 +138,10 @@ impl Leftovers {
                 Step::MountPoint { path } => points.insert(path.clone()),
                 Step::Folder { path } => folders.insert(path.clone()),
                 Step::Loop { image, .. } => images.insert(image.clone()),
-                Step::Opened { .. } | Step::Mount { .. } | Step::Formatted { .. } => false,
+                Step::Opened { .. }
+                | Step::Mount { .. }
+                | Step::Readahead { .. }
+                | Step::Formatted { .. } => false,
             };
         }
         let loops: Vec<Loop> = host

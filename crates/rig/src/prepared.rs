@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use workload::Evidence;
 
 use crate::cache::{self, ColdProof};
-use crate::device::Device;
+use crate::device::{Device, Readahead};
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
 use crate::undo::Journal;
@@ -182,6 +182,8 @@ impl Drop for Mounted {
 pub struct Prepared {
     pub(crate) work: PathBuf,
     pub(crate) mounted: Option<Mounted>,
+    /// Given back when this is dropped, while the device is still ours.
+    pub(crate) readahead: Option<Readahead>,
     pub(crate) device: Box<dyn Device>,
     pub(crate) facts: Facts,
     pub(crate) warnings: Vec<String>,
@@ -282,6 +284,7 @@ impl Prepared {
         }
         self.timings.umount = begun.elapsed().as_secs_f64();
         let begun = Instant::now();
+        drop(self.readahead.take());
         self.device.release()?;
         self.timings.device += begun.elapsed().as_secs_f64();
         if let Some((journal, step)) = self.formatted.take() {

@@ -202,8 +202,10 @@ impl Rig {
         let device = self.device(request, filesystem, cancelled)?;
         let node = device.node().map(Path::to_path_buf).unwrap_or_default();
         let mut warnings = device.warnings().to_vec();
+        let mut readahead = None;
         if let Some(sectors) = request.readahead_sectors {
-            let seen = device::set_readahead(&node, sectors.into())?;
+            let (changed, seen) = device::Readahead::change(&node, sectors.into(), &self.journal)?;
+            readahead = Some(changed);
             if seen != u64::from(sectors) {
                 warnings.push(format!(
                     "readahead: asked for {sectors} sectors, the kernel set {seen}"
@@ -235,6 +237,7 @@ impl Rig {
         let mut prepared = Prepared {
             work: mounted.point.clone(),
             mounted: Some(mounted),
+            readahead,
             device,
             facts: Facts {
                 asked_type: request.kind.clone(),
@@ -401,6 +404,7 @@ impl Rig {
         Ok(Prepared {
             work,
             mounted: None,
+            readahead: None,
             device: Box::new(folder),
             facts,
             warnings,

@@ -68,6 +68,13 @@ pub enum Step {
         /// Its path.
         path: PathBuf,
     },
+    /// Readahead of a device changed.
+    Readahead {
+        /// The device.
+        device: PathBuf,
+        /// What it was, in sectors of 512 bytes.
+        sectors: u64,
+    },
     /// A filesystem on a real disk.
     Formatted {
         /// The disk's serial.
@@ -132,7 +139,7 @@ impl Step {
         let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
         match self {
             Step::Opened { .. } => None,
-            Step::Formatted { .. } => Some(self.clone()),
+            Step::Formatted { .. } | Step::Readahead { .. } => Some(self.clone()),
             Step::Image { path } => to(path).map(|path| Step::Image { path }),
             Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
             Step::Folder { path } => to(path).map(|path| Step::Folder { path }),

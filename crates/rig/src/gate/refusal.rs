@@ -149,6 +149,12 @@ impl fmt::Display for Reason {
                 f,
                 "the node is there but the kernel has no such disk; list them with lsblk"
             ),
+            Reason::Unreadable { why } if rustix::process::geteuid().is_root() => {
+                write!(
+                    f,
+                    "it cannot be examined ({why}); choose a disk that this system lets you open"
+                )
+            }
             Reason::Unreadable { why } => {
                 write!(f, "it cannot be examined ({why}); run as root")
             }
