@@ -30,7 +30,7 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
             ("fslab's own", spent.own()),
         ]
         .iter()
-        .filter(|(name, seconds)| *seconds > 0.0 || !name.starts_with("waiting"))
+        .filter(|(name, seconds)| *seconds > 0.0005 * spent.total || !name.starts_with("waiting"))
         .map(|(name, seconds)| format!("{name} {:.1} %", 100.0 * seconds / spent.total))
         .collect();
         lines.push(format!(
