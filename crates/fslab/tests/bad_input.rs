@@ -17,6 +17,18 @@ fn run_tiny(scratch: &Scratch, study: &Path, more: &[&str]) -> std::process::Out
     run_in(scratch.path(), &args)
 }
 
+/// Runs the study in a mount namespace of its own, which `script` prepares before `exec "$@"`.
+fn run_unshared(scratch: &Scratch, script: &str, study: &Path, out: &str) -> std::process::Output {
+    Command::new("unshare")
+        .args(["-m", "sh", "-c", script, "sh"])
+        .args([env!("CARGO_BIN_EXE_fslab"), "run"])
+        .arg(study)
+        .args(["--out", out])
+        .current_dir(scratch.path())
+        .output()
+        .unwrap()
+}
+
 #[test]
 fn an_unknown_key_is_named_with_file_line_and_path() {
     let scratch = Scratch::new();
@@ -85,21 +97,7 @@ fn a_read_only_output_folder_is_named_needs_root() {
     let out = scratch.join("frozen");
     fs::create_dir(&out).unwrap();
     let script = r#"mount -t tmpfs -o ro none frozen && exec "$@""#;
-    let output = Command::new("unshare")
-        .args([
-            "-m",
-            "sh",
-            "-c",
-            script,
-            "sh",
-            env!("CARGO_BIN_EXE_fslab"),
-            "run",
-        ])
-        .arg(&study)
-        .args(["--out", "frozen/run"])
-        .current_dir(scratch.path())
-        .output()
-        .unwrap();
+    let output = run_unshared(&scratch, script, &study, "frozen/run");
     assert_code(&output, 2);
     let line = error_line(&output);
     assert!(
@@ -118,21 +116,7 @@ fn a_missing_mkfs_names_its_package_needs_root() {
     let study = scratch.tiny_study(&["ext4", "xfs"], "");
     // In a mount namespace of its own, mkfs.xfs is /dev/null: not a program.
     let script = r#"for p in /usr/sbin/mkfs.xfs /sbin/mkfs.xfs; do mount --bind /dev/null $p; done; exec "$@""#;
-    let output = Command::new("unshare")
-        .args([
-            "-m",
-            "sh",
-            "-c",
-            script,
-            "sh",
-            env!("CARGO_BIN_EXE_fslab"),
-            "run",
-        ])
-        .arg(&study)
-        .args(["--out", "out"])
-        .current_dir(scratch.path())
-        .output()
-        .unwrap();
+    let output = run_unshared(&scratch, script, &study, "out");
     assert_code(&output, 2);
     let line = error_line(&output);
     assert!(

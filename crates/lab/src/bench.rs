@@ -37,6 +37,22 @@ impl Observer for BenchObserver<'_> {
     }
 }
 
+impl<'a> BenchObserver<'a> {
+    /// Refuses a directory that is not there before anything runs in it.
+    fn new(
+        dir: &'a Path,
+        watcher: &'a dyn Watcher,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, Error> {
+        preflight::directory(dir)?;
+        Ok(BenchObserver {
+            dir,
+            watcher,
+            interrupt,
+        })
+    }
+}
+
 /// Runs `throughput`.
 ///
 /// # Errors
@@ -46,12 +62,7 @@ pub fn throughput(
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Error> {
-    preflight::directory(&options.dir)?;
-    let observer = BenchObserver {
-        dir: &options.dir,
-        watcher,
-        interrupt,
-    };
+    let observer = BenchObserver::new(&options.dir, watcher, interrupt)?;
     Ok(throughput::run(options, &observer)?)
 }
 
@@ -64,11 +75,6 @@ pub fn tree(
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Error> {
-    preflight::directory(&options.dir)?;
-    let observer = BenchObserver {
-        dir: &options.dir,
-        watcher,
-        interrupt,
-    };
+    let observer = BenchObserver::new(&options.dir, watcher, interrupt)?;
     Ok(tree::run(options, &observer)?)
 }
