@@ -28,15 +28,6 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<out::ClosedPipe>().is_some() {
         return exit::CLOSED_PIPE;
     }
-    if error.downcast_ref::<study::Error>().is_some() {
-        return exit::USAGE;
-    }
-    if let Some(error) = error.downcast_ref::<::report::Error>() {
-        return match error {
-            ::report::Error::Template { .. } | ::report::Error::Json(_) => exit::TROUBLE,
-            _ => exit::USAGE,
-        };
-    }
     match error.downcast_ref::<lab::Error>().map(lab::Error::class) {
         Some(Class::Usage) => exit::USAGE,
         Some(Class::Refused) => exit::REFUSED,
@@ -101,28 +92,18 @@ pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<
             return Ok(exit::INTERRUPTED);
         }
     };
-    let options = |format| ::report::Options {
-        format,
-        ..::report::Options::default()
+    let format = match format {
+        LiveFormat::Jsonl => None,
+        LiveFormat::Text => Some(::report::FormatName::Text),
+        LiveFormat::Json => Some(::report::FormatName::Json),
     };
-    match format {
-        LiveFormat::Jsonl => {}
-        LiveFormat::Text => {
-            let text = options(::report::FormatName::Text);
-            out::print(&::report::render(
-                &finished.run,
-                Some(&finished.dir),
-                &text,
-            )?)?;
-        }
-        LiveFormat::Json => {
-            let json = options(::report::FormatName::Json);
-            out::print(&::report::render(
-                &finished.run,
-                Some(&finished.dir),
-                &json,
-            )?)?;
-        }
+    if let Some(format) = format {
+        let options = ::report::Options {
+            format,
+            ..::report::Options::default()
+        };
+        let text = ::report::render(&finished.run, Some(&finished.dir), &options);
+        out::print(&text.map_err(lab::Error::from)?)?;
     }
     out::say(&format!("report: {dir}/report.txt and {dir}/report.html"));
     Ok(code)

@@ -7,7 +7,7 @@ use crate::commands::{overrides, target};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
-    let study = study::Study::load(&args.study.study)?;
+    let study = study::Study::load(&args.study.study).map_err(lab::Error::from)?;
     let target = target(&args.target);
     let plan = lab::plan(&study, &overrides(&args.study), &target)?;
     lab::preflight::gate(&target)?;

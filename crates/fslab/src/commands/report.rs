@@ -9,7 +9,8 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
         .filter
         .iter()
         .map(|text| ::report::Options::parse_filter(text))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, _>>()
+        .map_err(lab::Error::from)?;
     let options = ::report::Options {
         format: match args.format {
             ReportFormat::Text => ::report::FormatName::Text,
@@ -32,7 +33,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
         base: args.base,
         ..::report::Options::default()
     };
-    let text = ::report::render(&run, Some(&args.run), &options)?;
+    let text = ::report::render(&run, Some(&args.run), &options).map_err(lab::Error::from)?;
     match args.output {
         Some(path) => {
             lab::preflight::output(&path)?;

@@ -7,7 +7,7 @@ use crate::commands::{finish, overrides, target, tool};
 use crate::progress::Terminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
-    let study = study::Study::load(&args.study.study)?;
+    let study = study::Study::load(&args.study.study).map_err(lab::Error::from)?;
     let target = target(&args.target);
     let plan = lab::plan(&study, &overrides(&args.study), &target)?;
     let out = args

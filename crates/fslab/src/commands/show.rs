@@ -12,7 +12,9 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
                 format: ::report::FormatName::Json,
                 ..::report::Options::default()
             };
-            out::print(&::report::render(&run, Some(&args.run), &options)?)?;
+            out::print(
+                &::report::render(&run, Some(&args.run), &options).map_err(lab::Error::from)?,
+            )?;
         }
     }
     Ok(exit::OK)
