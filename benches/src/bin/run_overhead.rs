@@ -159,13 +159,18 @@ fn table(run: &Run, wall: f64, peak: f64) -> Table {
     table
 }
 
-/// Bytes that the largest workload keeps as buffers: one record a child, or one buffer.
+/// Bytes that the largest workload keeps as buffers: a child's record on its huge page, or one
+/// buffer for reading and one for writing.
 fn buffers(plan: &Plan) -> u64 {
     plan.cells
         .iter()
         .map(|cell| match &cell.workload {
-            WorkloadSpec::Throughput(spec) => u64::from(spec.threads) * spec.record.get(),
+            WorkloadSpec::Throughput(spec) => {
+                u64::from(spec.threads) * spec.record.get().next_multiple_of(2 << 20)
+            }
             WorkloadSpec::Tree(spec) => 2 * spec.buffer.get(),
+            // Their buffers are a few requests; the journal study has none of them.
+            WorkloadSpec::Stream(_) | WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => 0,
         })
         .max()
         .unwrap_or(0)

@@ -29,7 +29,7 @@ pub fn throughput_options(spec: &ThroughputSpec, dir: &Path) -> throughput::Opti
 const fn engine_kind(name: EngineName) -> engine::Kind {
     match name {
         EngineName::Sync => engine::Kind::Sync,
-        EngineName::IoUring => engine::Kind::IoUring,
+        EngineName::Aio | EngineName::IoUring => engine::Kind::IoUring,
         EngineName::Null => engine::Kind::Null,
     }
 }

@@ -261,6 +261,13 @@ pub(crate) fn run_workload(
             throughput::run(&convert::throughput_options(spec, dir), observer)
         }
         WorkloadSpec::Tree(spec) => tree::run(&convert::tree_options(spec, dir), observer),
+        WorkloadSpec::Stream(_) | WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => {
+            Err(workload::Error::Unsupported {
+                what: spec.kind(),
+                path: dir.to_owned(),
+                reason: "this build has no such workload".into(),
+            })
+        }
     }
 }
 

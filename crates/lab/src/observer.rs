@@ -111,6 +111,9 @@ impl Observer for TrialObserver<'_> {
             begin_ns,
             end_ns,
             detail: serde_json::to_value(phase).unwrap_or_default(),
+            usage: None,
+            memory: None,
+            middle: None,
         };
         let kept = self.emit.lock().is_ok_and(|mut emit| emit(event));
         if !kept {

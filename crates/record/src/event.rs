@@ -109,6 +109,104 @@ impl Ledger {
     }
 }
 
+/// What the processes of a phase used, as wait4(2) and GNU time tell it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Whose: `fslab` for a workload that runs inside the lab, else the program (`e2fsck`).
+    pub of: String,
+    /// Wall seconds.
+    pub elapsed: f64,
+    /// CPU seconds in user mode.
+    pub user: f64,
+    /// CPU seconds in the kernel.
+    pub system: f64,
+    /// Largest resident memory, KiB (of the whole life of the process).
+    pub max_rss: u64,
+    /// Blocks of 512 bytes read from and written to devices (ru_inblock, ru_oublock).
+    pub inputs: u64,
+    /// See `inputs`.
+    pub outputs: u64,
+    /// Page faults that read from a device.
+    pub major_faults: u64,
+    /// Page faults that did not.
+    pub minor_faults: u64,
+    /// Context switches: waits, and preemptions.
+    pub voluntary_switches: u64,
+    /// See `voluntary_switches`.
+    pub involuntary_switches: u64,
+}
+
+/// What memory management did during a phase: the answer to "was it memory?". Pages of 4 KiB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryPressure {
+    /// pswpin, pswpout of /proc/vmstat.
+    pub swapped_in: u64,
+    /// See `swapped_in`.
+    pub swapped_out: u64,
+    /// pgscan_kswapd and pgscan_direct.
+    pub scanned_kswapd: u64,
+    /// See `scanned_kswapd`.
+    pub scanned_direct: u64,
+    /// pgsteal_kswapd + pgsteal_direct.
+    pub reclaimed: u64,
+    /// Sum of allocstall_*.
+    pub allocation_stalls: u64,
+    /// MemTotal, bytes.
+    pub memory_total: u64,
+    /// The limit that the trial ran under, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Largest charge of the limited group, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<u64>,
+    /// How often the group met its limit in the phase (v1 memory.failcnt, v2 memory.events max).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_met: Option<u64>,
+}
+
+/// iostat's and top's rows over the middle of a phase, as those programs print them, then and now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Middle {
+    /// Seconds between the two readings.
+    pub seconds: f64,
+    /// `iostat -x` of sysstat 8/9, every level of the device's stack, lowest first.
+    pub iostat_classic: Vec<String>,
+    /// `iostat -x` of sysstat 12.
+    pub iostat_modern: Vec<String>,
+    /// top of procps 3.2, tasks with %CPU > 0.
+    pub top_classic: Vec<String>,
+    /// top of procps 4.
+    pub top_modern: Vec<String>,
+}
+
+/// What the disk itself can do: hdparm -t's sequential reads and 4 KiB random reads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// The device read (`/dev/vda`, or a loop image made for this).
+    pub device: String,
+    /// What it stands for (`the disk under the images`, `a loop image held to 70m`).
+    pub about: String,
+    /// The limit in force, as written in the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// Bytes a second of each sequential pass, 2 MiB at a time through the page cache, after
+    /// BLKFLSBUF (hdparm -t); seconds asked of each pass beside.
+    pub sequential: Vec<f64>,
+    /// The same with O_DIRECT (hdparm -t --direct).
+    pub sequential_direct: Vec<f64>,
+    /// Seconds asked of each pass.
+    pub pass_seconds: f64,
+    /// 4 KiB random reads a second, O_DIRECT, one at a time.
+    pub random_reads_per_s: f64,
+    /// Their latency: median, 99th percentile and largest, microseconds.
+    pub random_read_us: [f64; 3],
+    /// hdparm's own line for the median pass (` Timing buffered disk reads: 210 MB in  3.01 ...`).
+    pub line: String,
+    /// What could not be measured, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
 /// How a trial failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -180,6 +278,20 @@ pub enum Event {
         end_ns: u64,
         /// The workload's full report of the phase, as JSON.
         detail: serde_json::Value,
+        /// What it used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// What memory management did meanwhile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<MemoryPressure>,
+        /// iostat and top in its middle.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        middle: Option<Middle>,
+    },
+    /// What the disk itself can do, measured before the first trial.
+    Reference {
+        /// See [`Reference`].
+        reference: Reference,
     },
     /// The trial is whole. Only now do its samples count.
     TrialFinished {

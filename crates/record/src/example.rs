@@ -135,6 +135,9 @@ fn trial(log: &mut Script, plan: &Plan, slot: Slot) {
             begin_ns,
             end_ns,
             detail,
+            usage: None,
+            memory: None,
+            middle: None,
         };
         log.push(seconds, event);
         samples.extend(of_phase);

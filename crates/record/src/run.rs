@@ -6,7 +6,10 @@ use std::path::Path;
 use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
-use crate::event::{Entry, Event, Evidence, FailureKind, Ledger, Mounted, Sample};
+use crate::event::{
+    Entry, Event, Evidence, FailureKind, Ledger, MemoryPressure, Middle, Mounted, Reference, Sample,
+    Usage,
+};
 use crate::folder::{EVENTS, RunFolder};
 use crate::log::Reader;
 
@@ -33,6 +36,12 @@ pub struct Phase {
     pub end_ns: u64,
     /// The workload's full report.
     pub detail: serde_json::Value,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// What memory management did meanwhile.
+    pub memory: Option<MemoryPressure>,
+    /// iostat and top in its middle.
+    pub middle: Option<Middle>,
 }
 
 /// Everything known of one trial.
@@ -96,6 +105,8 @@ pub struct Run {
     pub contexts: BTreeMap<String, serde_json::Value>,
     /// By [`Slot::trial`], one for each slot of the plan.
     pub trials: Vec<TrialRecord>,
+    /// What the disks themselves can do.
+    pub references: Vec<Reference>,
     /// Notes.
     pub notes: Vec<String>,
     /// Set when the run is whole.
@@ -164,6 +175,7 @@ impl Run {
             trials: vec![TrialRecord::default(); plan.slots.len()],
             plan: (**plan).clone(),
             contexts: BTreeMap::new(),
+            references: Vec::new(),
             notes: Vec::new(),
             closing: None,
         })
@@ -179,6 +191,7 @@ impl Run {
             Event::Context { when, context } => {
                 self.contexts.insert(when.clone(), context.clone());
             }
+            Event::Reference { reference } => self.references.push(reference.clone()),
             Event::Note { message } => self.notes.push(message.clone()),
             Event::RunFinished {
                 finished,
@@ -220,12 +233,18 @@ impl Run {
                 begin_ns,
                 end_ns,
                 detail,
+                usage,
+                memory,
+                middle,
             } => {
                 let phase = Phase {
                     name: phase.clone(),
                     begin_ns: *begin_ns,
                     end_ns: *end_ns,
                     detail: detail.clone(),
+                    usage: usage.clone(),
+                    memory: memory.clone(),
+                    middle: middle.clone(),
                 };
                 self.with(*trial, |t| t.phases.push(phase));
             }

@@ -419,6 +419,8 @@ impl Expander<'_> {
                 device,
                 workload_name: workload.name.clone(),
                 workload: spec,
+                memory: None,
+                check: None,
             },
             places,
             entry: at.clone(),

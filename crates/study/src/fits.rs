@@ -87,6 +87,31 @@ fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
             format!("{} at scale {}", counted(spec.initial, "tree"), spec.scale),
             "a smaller scale",
         ),
+        WorkloadSpec::Stream(spec) => (
+            "count",
+            format!("{} requests of {}", spec.count, spec.block),
+            "a smaller count",
+        ),
+        WorkloadSpec::Fill(spec) => (
+            "files",
+            format!(
+                "{} x {} files of {}",
+                counted(spec.processes, "process"),
+                spec.files,
+                spec.size
+            ),
+            "fewer files",
+        ),
+        WorkloadSpec::Age(spec) => (
+            "files",
+            format!(
+                "{} of {} files of {}",
+                counted(spec.rounds, "round"),
+                spec.files,
+                spec.size
+            ),
+            "fewer files",
+        ),
     };
     Some(Misfit {
         at: placed.place(parameter).clone(),

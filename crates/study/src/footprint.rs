@@ -5,7 +5,9 @@
 //! deletions, and compiled trees less cleaned ones, are random walks whose reach grows with the
 //! root of the number of steps; that gives the peak.
 
-use crate::model::{Plan, ThroughputSpec, TreeSpec, WorkloadSpec};
+use crate::model::{
+    AgeSpec, FillSpec, Plan, StreamSpec, StreamTest, ThroughputSpec, TreeSpec, WorkloadSpec,
+};
 use crate::units::Bytes;
 
 /// Bytes, files and operations of one trial.
@@ -72,6 +74,72 @@ pub fn of(workload: &WorkloadSpec) -> Footprint {
     match workload {
         WorkloadSpec::Throughput(spec) => throughput(spec),
         WorkloadSpec::Tree(spec) => tree(spec),
+        WorkloadSpec::Stream(spec) => stream(spec),
+        WorkloadSpec::Fill(spec) => fill(spec),
+        WorkloadSpec::Age(spec) => age(spec),
+    }
+}
+
+fn stream(spec: &StreamSpec) -> Footprint {
+    let all = spec.block.get() as f64 * spec.count as f64;
+    let part = |wanted: bool| if wanted { all } else { 0.0 };
+    Footprint {
+        peak: all,
+        written: part(spec.test != StreamTest::Read),
+        written_randomly: 0.0,
+        read: part(spec.test != StreamTest::Write),
+        read_randomly: 0.0,
+        files: 1.0,
+        syncs: 2.0,
+        rest: 0.0,
+    }
+}
+
+/// Files of `size` bytes on disk: whole blocks, and an inode each.
+fn small_files(files: f64, size: Bytes) -> f64 {
+    const BLOCK: u64 = 4096;
+    const INODE: f64 = 512.0;
+    files * (size.get().next_multiple_of(BLOCK) as f64 + INODE)
+}
+
+fn fill(spec: &FillSpec) -> Footprint {
+    let each = spec.files as f64 * f64::from(spec.processes);
+    let files = each * f64::from(spec.iterations);
+    let kept = if spec.keep || spec.iterations > 1 {
+        files
+    } else {
+        each
+    };
+    Footprint {
+        // -F ends where the disk does.
+        peak: if spec.until_full {
+            0.0
+        } else {
+            small_files(kept, spec.size)
+        },
+        written: files * spec.size.get() as f64,
+        written_randomly: 0.0,
+        read: 0.0,
+        read_randomly: 0.0,
+        files,
+        syncs: if spec.sync_method == 0 { 1.0 } else { files },
+        rest: 0.0,
+    }
+}
+
+fn age(spec: &AgeSpec) -> Footprint {
+    let rounds = f64::from(spec.rounds);
+    let added = rounds * spec.files as f64 * f64::from(spec.processes);
+    let again = f64::from(spec.step) * rounds * (rounds + 1.0) / 2.0 * spec.per_directory as f64;
+    Footprint {
+        peak: small_files(added, spec.size),
+        written: (added + again) * spec.size.get() as f64,
+        written_randomly: 0.0,
+        read: 0.0,
+        read_randomly: 0.0,
+        files: added + again,
+        syncs: 3.0 * rounds,
+        rest: 0.0,
     }
 }
 

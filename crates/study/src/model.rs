@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limit::Limit;
 use crate::units::Bytes;
 
 /// The on-disk filesystem family to make.
@@ -54,6 +55,8 @@ pub enum EngineName {
     /// `read`/`write`, `pread`/`pwrite`.
     #[default]
     Sync,
+    /// Linux AIO (`io_submit`) at a queue depth.
+    Aio,
     /// `io_uring` at a queue depth.
     IoUring,
     /// Nothing is transferred: the cost of the generator itself.
@@ -156,6 +159,281 @@ impl Default for TreeSpec {
     }
 }
 
+/// What the written blocks hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Zero bytes, as `/dev/zero` gives dd.
+    #[default]
+    Zero,
+    /// One repeated pattern.
+    Pattern,
+    /// Bytes that neither compress nor repeat.
+    Random,
+}
+
+/// Which phases `stream` runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamTest {
+    /// Write, make cold, read (aiod -W, remount, aiod -R).
+    #[default]
+    WriteRead,
+    /// Write alone (aiod -W, dd of=).
+    Write,
+    /// Read a file that is there (aiod -R, dd if=).
+    Read,
+}
+
+/// What a writer flushes inside its clock, before it closes (dd's conv=).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Flush {
+    /// Nothing.
+    #[default]
+    None,
+    /// fsync (conv=fsync).
+    Fsync,
+    /// fdatasync (conv=fdatasync).
+    Fdatasync,
+}
+
+/// Whether each write waits for the device (dd's oflag=).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteThrough {
+    /// No.
+    #[default]
+    None,
+    /// O_DSYNC (oflag=dsync): the data.
+    Dsync,
+    /// O_SYNC (oflag=sync): data and metadata.
+    Sync,
+}
+
+/// How the cache is emptied between write and read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Between {
+    /// A real unmount and mount; in a directory, where that cannot be done, `drop`, and it is said.
+    #[default]
+    Remount,
+    /// sync, drop the caches, prove it.
+    Drop,
+    /// Nothing: the read finds what the write left.
+    Warm,
+}
+
+/// Parameters of `stream` (aiod and dd). Letters in brackets are aiod's, words dd's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StreamSpec {
+    /// Bytes of a request (-b, bs=).
+    #[schemars(title = "request size", extend("minimum" = 512, "maximum" = 1 << 30))]
+    pub block: Bytes,
+    /// Requests (-w, count=).
+    #[schemars(title = "number of requests", range(min = 1))]
+    pub count: u64,
+    /// O_DIRECT (aiod's default; off is -B).
+    pub direct: bool,
+    /// The I/O engine (`sync` is -S).
+    #[schemars(title = "I/O engine")]
+    pub engine: EngineName,
+    /// Requests in flight, 1..=4096; more than 1 needs `aio` or `io_uring`.
+    #[schemars(title = "queue depth", range(min = 1, max = 4096))]
+    pub queue_depth: u32,
+    /// What is written.
+    #[schemars(title = "content")]
+    pub content: Content,
+    /// Write a block number and a checksum into each block and check them when reading.
+    pub verify: bool,
+    /// Which phases run.
+    #[schemars(title = "test")]
+    pub test: StreamTest,
+    /// What is flushed inside the writer's clock (conv=).
+    #[schemars(title = "flush")]
+    pub flush: Flush,
+    /// Whether each write waits for the device (oflag=).
+    #[schemars(title = "write-through")]
+    pub write_through: WriteThrough,
+    /// Write into the file as it is, without truncating it (conv=notrunc).
+    pub reuse: bool,
+    /// How the cache is emptied between write and read.
+    #[schemars(title = "way to a cold cache")]
+    pub between: Between,
+}
+
+impl Default for StreamSpec {
+    fn default() -> Self {
+        StreamSpec {
+            block: Bytes(4 * Bytes::MIB),
+            count: 256,
+            direct: false,
+            engine: EngineName::Sync,
+            queue_depth: 1,
+            content: Content::Zero,
+            verify: false,
+            test: StreamTest::WriteRead,
+            flush: Flush::None,
+            write_through: WriteThrough::None,
+            reuse: false,
+            between: Between::Remount,
+        }
+    }
+}
+
+/// Parameters of `fill` (fs_mark). Letters in brackets are fs_mark's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FillSpec {
+    /// Files of each process and iteration (-n).
+    #[schemars(title = "number of files", range(min = 1))]
+    pub files: u64,
+    /// Processes (-t), 1..=1024.
+    #[schemars(title = "process count", range(min = 1, max = 1024))]
+    pub processes: u32,
+    /// Bytes of a file (-s).
+    #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
+    pub size: Bytes,
+    /// Instead of `size`: the share of the device that all files' bytes fill together, so that
+    /// files times size stays constant on a device of one size, 0 < share < 1.
+    #[schemars(title = "share", extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub fill_share: Option<f64>,
+    /// Bytes of one write (-w).
+    #[schemars(title = "write size", extend("minimum" = 1, "maximum" = 64 << 20))]
+    pub write_size: Bytes,
+    /// Base directories (-d, repeated), 1..=64; process j uses j modulo this.
+    #[schemars(title = "number of base directories", range(min = 1, max = 64))]
+    pub bases: u32,
+    /// Subdirectories of each base (-D): 0 for none, else at least 2.
+    #[schemars(title = "number of subdirectories")]
+    pub directories: u32,
+    /// Files of a process in a subdirectory before it moves on (-N); 0: 180 s in each.
+    #[schemars(title = "files per subdirectory")]
+    pub per_directory: u64,
+    /// Sync method (-S), 0..=6.
+    #[schemars(title = "sync method", range(min = 0, max = 6))]
+    pub sync_method: u8,
+    /// Iterations (-L).
+    #[schemars(title = "number of iterations", range(min = 1))]
+    pub iterations: u32,
+    /// Go on until the filesystem is full, which then is the end and no error (-F).
+    pub until_full: bool,
+    /// Keep the files (-k); else each iteration unlinks its own, outside the rate.
+    pub keep: bool,
+    /// Characters of a file's name (-p), 1..=128.
+    #[schemars(title = "name length", range(min = 1, max = 128))]
+    pub name_length: u32,
+    /// Random characters at the end of a name (-r), at most `name_length`.
+    #[schemars(title = "random characters", range(min = 1, max = 128))]
+    pub random_length: u32,
+}
+
+impl Default for FillSpec {
+    fn default() -> Self {
+        FillSpec {
+            files: 1000,
+            processes: 1,
+            size: Bytes(51_200),
+            fill_share: None,
+            write_size: Bytes(16 * Bytes::KIB),
+            bases: 1,
+            directories: 0,
+            per_directory: 0,
+            sync_method: 1,
+            iterations: 1,
+            until_full: false,
+            keep: false,
+            name_length: 40,
+            random_length: 24,
+        }
+    }
+}
+
+/// Parameters of `age`: the five-round procedure of Layton and Newman (2012). In round k of
+/// `rounds`: add `files` files by each process; remove `step` x k directories chosen at random,
+/// with their files; add as many directories of `per_directory` files, each inside a directory
+/// chosen at random. Paper: 5 rounds, 3 x 7,000,000 files, 7,000 directories, step 700.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgeSpec {
+    /// Rounds, 1..=100.
+    #[schemars(title = "number of rounds", range(min = 1, max = 100))]
+    pub rounds: u32,
+    /// Files that each process adds in a round.
+    #[schemars(title = "number of files", range(min = 1))]
+    pub files: u64,
+    /// Processes, 1..=1024.
+    #[schemars(title = "process count", range(min = 1, max = 1024))]
+    pub processes: u32,
+    /// Directories that the files of a round are dealt to (of each process, or shared).
+    #[schemars(title = "number of directories", range(min = 2))]
+    pub directories: u32,
+    /// Files of a process in a directory.
+    #[schemars(title = "files per directory", range(min = 1))]
+    pub per_directory: u64,
+    /// Directories removed, and added again inside others, in round k: `step` x k.
+    #[schemars(title = "number of directories")]
+    pub step: u32,
+    /// Processes share the directories (one -d); else each has its own base (one -d each).
+    pub shared: bool,
+    /// Bytes of a file.
+    #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
+    pub size: Bytes,
+    /// Bytes of one write.
+    #[schemars(title = "write size", extend("minimum" = 1, "maximum" = 64 << 20))]
+    pub write_size: Bytes,
+}
+
+impl Default for AgeSpec {
+    fn default() -> Self {
+        AgeSpec {
+            rounds: 5,
+            files: 7_000_000,
+            processes: 3,
+            directories: 7000,
+            per_directory: 1000,
+            step: 700,
+            shared: true,
+            size: Bytes(400_000),
+            write_size: Bytes(16 * Bytes::KIB),
+        }
+    }
+}
+
+/// The check that follows a workload: the filesystem is unmounted and its own checker timed,
+/// read-only (`e2fsck -fn -tt`, `xfs_repair -n -v`, `btrfs check --readonly`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckSpec {
+    /// Seconds after which the checker and everything it started is killed, and the trial failed.
+    #[schemars(title = "number of seconds", range(min = 0.001, max = 10_000_000.0))]
+    pub timeout_seconds: f64,
+    /// Drop caches before it, and prove it.
+    pub cold: bool,
+    /// More arguments for e2fsck, before the device.
+    #[schemars(title = "list of words")]
+    pub e2fsck: Vec<String>,
+    /// More arguments for xfs_repair.
+    #[schemars(title = "list of words")]
+    pub xfs_repair: Vec<String>,
+    /// More arguments for btrfs check.
+    #[schemars(title = "list of words")]
+    pub btrfs: Vec<String>,
+}
+
+impl Default for CheckSpec {
+    fn default() -> Self {
+        CheckSpec {
+            timeout_seconds: 86_400.0,
+            cold: true,
+            e2fsck: Vec::new(),
+            xfs_repair: Vec::new(),
+            btrfs: Vec::new(),
+        }
+    }
+}
+
 /// A workload with all its parameters settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -164,6 +442,12 @@ pub enum WorkloadSpec {
     Throughput(ThroughputSpec),
     /// compilebench.
     Tree(TreeSpec),
+    /// aiod and dd: one file, streamed.
+    Stream(StreamSpec),
+    /// fs_mark: many files.
+    Fill(FillSpec),
+    /// Files added and removed in rounds until the filesystem is aged.
+    Age(AgeSpec),
 }
 
 impl WorkloadSpec {
@@ -172,6 +456,9 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Throughput(_) => "throughput",
             WorkloadSpec::Tree(_) => "tree",
+            WorkloadSpec::Stream(_) => "stream",
+            WorkloadSpec::Fill(_) => "fill",
+            WorkloadSpec::Age(_) => "age",
         }
     }
 }
@@ -191,6 +478,10 @@ pub struct DeviceSpec {
     pub readahead: Option<u32>,
     /// Discard the whole device before mkfs, so that each trial sees a fresh disk.
     pub discard: bool,
+    /// Bytes and operations a second that the device is held to, so that a fast machine can stand
+    /// in for a slow disk; none: as fast as it is.
+    #[schemars(title = "limit")]
+    pub limit: Option<Limit>,
 }
 
 impl Default for DeviceSpec {
@@ -199,6 +490,7 @@ impl Default for DeviceSpec {
             size: Bytes(2 * Bytes::GIB),
             readahead: None,
             discard: true,
+            limit: None,
         }
     }
 }
@@ -229,6 +521,12 @@ pub struct Cell {
     pub workload_name: String,
     /// The workload, factors applied.
     pub workload: WorkloadSpec,
+    /// Memory that the trial, its page cache and its checker may use; none: all there is.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// The check after the workload; none: no check.
+    #[serde(default)]
+    pub check: Option<CheckSpec>,
 }
 
 impl Cell {
@@ -316,6 +614,98 @@ pub struct TableSpec {
     pub published_table: Option<String>,
 }
 
+/// A table whose rows are factor levels and whose columns are figures: Dokos's streaming table, the
+/// fill-and-check matrix of 2012.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridSpec {
+    /// First line.
+    pub title: String,
+    /// Levels that a cell must have to be in this grid.
+    #[serde(default, rename = "where")]
+    pub filter: BTreeMap<String, String>,
+    /// The factor each of whose levels heads a grid of its own (`filesystem`); none: one grid.
+    #[serde(default)]
+    pub heading: Option<String>,
+    /// Factors whose levels, in their order, are the rows, one label column each.
+    pub rows: Vec<GridLabel>,
+    /// The figures.
+    pub columns: Vec<GridColumn>,
+    /// Print, as footnotes, iostat's and top's rows in the middle of the phase of each figure.
+    #[serde(default)]
+    pub footnotes: bool,
+    /// The document whose published grid is printed beside (`dokos2008`), with its `table` name.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+/// A label column of a grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridLabel {
+    /// The factor (`files`), or `kernel` for the release of the running kernel.
+    pub factor: String,
+    /// Head of the column (`Number of Files`).
+    pub label: String,
+}
+
+/// A figure column of a grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridColumn {
+    /// Head of the column (`Read (RA=4K)`).
+    pub label: String,
+    /// Phase.
+    #[schemars(title = "phase", extend("enum" = crate::file::PHASES))]
+    pub phase: String,
+    /// Metric of that phase.
+    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
+    pub metric: String,
+    /// What is inside the clock.
+    #[serde(default)]
+    #[schemars(title = "clock")]
+    pub clock: Clock,
+    /// Unit as printed.
+    #[schemars(title = "unit", extend("enum" = crate::file::UNITS))]
+    pub unit: String,
+    /// Levels that a cell must have besides the grid's (`readahead = "4096"`).
+    #[serde(default, rename = "where")]
+    pub filter: BTreeMap<String, String>,
+    /// Name of this column in the published records, when they have it.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+/// How a figure grows with a factor whose levels are numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrowthSpec {
+    /// First line.
+    pub title: String,
+    /// What grows: `count` of the phase `fill` or `age`, files really counted; or a factor.
+    pub x: String,
+    /// Unit of x, in the plural (`files`).
+    pub x_unit: String,
+    /// Phase of the figure (`check`).
+    #[schemars(title = "phase", extend("enum" = crate::file::PHASES))]
+    pub phase: String,
+    /// Its metric (`seconds`).
+    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
+    pub metric: String,
+    /// What is inside the clock.
+    #[serde(default)]
+    #[schemars(title = "clock")]
+    pub clock: Clock,
+    /// Factors each combination of whose levels gets a law of its own (`filesystem`, `memory`).
+    pub by: Vec<String>,
+    /// Levels that a cell must have.
+    #[serde(default, rename = "where")]
+    pub filter: BTreeMap<String, String>,
+    /// Values of x to project to.
+    #[serde(default)]
+    pub projections: Vec<f64>,
+}
+
 /// What is inside the clock of a rate.
 #[derive(
     Clone,
@@ -384,6 +774,16 @@ pub struct Plan {
     pub slots: Vec<Slot>,
     /// Tables of the report.
     pub tables: Vec<TableSpec>,
+    /// Grids of the report.
+    #[serde(default)]
+    pub grids: Vec<GridSpec>,
+    /// Growth laws of the report.
+    #[serde(default)]
+    pub growth: Vec<GrowthSpec>,
+    /// Seconds of each sequential read of the raw-device reference before the run (hdparm -t: 3);
+    /// 0: no reference.
+    #[serde(default)]
+    pub reference_seconds: f64,
 }
 
 impl Plan {

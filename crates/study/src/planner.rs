@@ -213,6 +213,9 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
             .into_iter()
             .filter(|table| cells.iter().any(|cell| table.holds(cell)))
             .collect(),
+        grids: Vec::new(),
+        growth: Vec::new(),
+        reference_seconds: 0.0,
         cells,
     }
 }

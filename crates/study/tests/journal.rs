@@ -31,7 +31,7 @@ fn level<'a>(plan: &'a Plan, factor: &str) -> &'a [String] {
 fn sizes(plan: &Plan) -> BTreeSet<u64> {
     let size = |cell: &study::Cell| match &cell.workload {
         WorkloadSpec::Throughput(spec) => Some(spec.size.get()),
-        WorkloadSpec::Tree(_) => None,
+        _ => None,
     };
     plan.cells.iter().filter_map(size).collect()
 }
@@ -62,6 +62,7 @@ fn paper_is_the_original_to_the_letter() {
                 };
                 assert_eq!(*spec, original, "{about}");
             }
+            other => panic!("{about}: the journal study has no {}", other.kind()),
         }
         assert!(
             cell.filesystem.mount.is_empty(),

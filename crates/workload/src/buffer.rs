@@ -1,18 +1,41 @@
-//! A child's transfer buffer, placed as iozone places it.
+//! A child's transfer buffer, placed as iozone places it, on pages of a known size.
+//!
+//! Where a buffer lies in physical memory decides how an O_DIRECT request looks to the device: a
+//! record on 64 scattered pages is a request of 64 segments, the same record inside one huge page is
+//! a request of one. Which of the two a program gets is an accident of the allocator and of what ran
+//! before, and on a virtual disk it moved 256 KiB reads by more than half
+//! (docs/decisions/0006-transfer-buffers.md). So a buffer asks for huge pages before it touches a
+//! byte; what it gets is the same in every trial.
+#![allow(
+    unsafe_code,
+    reason = "mmap, madvise and munmap of the buffer's own memory"
+)]
+
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The processor cache iozone assumes (1 MiB): its buffers are aligned to it.
 pub const CACHE_SIZE: usize = 1 << 20;
+
+/// A huge page of x86-64 and of most arm64 kernels. Elsewhere the advice is without effect.
+const HUGE: usize = 2 << 20;
 
 /// Bytes at a chosen alignment that never move.
 ///
 /// iozone gives each child one buffer of 16 MiB, aligned to the assumed cache size; with a record
 /// below 1 MiB child `i` uses the part at `(i mod (1 MiB / record)) * record`, so that the
-/// children's records do not all compete for the same cache sets. The bytes never change.
+/// children's records do not all compete for the same cache sets.
 pub struct Buffer {
-    bytes: Vec<u8>,
+    mapping: NonNull<u8>,
+    mapped: usize,
     start: usize,
     len: usize,
 }
+
+// SAFETY: the mapping belongs to this value alone; nothing else holds its address.
+unsafe impl Send for Buffer {}
 
 /// What the buffers hold: not zeros, which a compressing or thin device would not store.
 pub const PATTERN: u8 = 0xa5;
@@ -20,29 +43,61 @@ pub const PATTERN: u8 = 0xa5;
 impl Buffer {
     /// `len` bytes of [`PATTERN`] for `child`, whose records have `record` bytes. The address is
     /// a multiple of `align`, a power of two.
-    pub fn for_child(child: u32, record: usize, len: usize, align: usize) -> Buffer {
+    ///
+    /// # Errors
+    /// The kernel has no memory for it.
+    pub fn for_child(child: u32, record: usize, len: usize, align: usize) -> io::Result<Buffer> {
         let shift = iozone_offset(child, record) & !(align - 1);
-        let align = align.max(CACHE_SIZE);
-        // The vector is filled, hence every page of it is touched before any clock runs.
-        let bytes = vec![PATTERN; len + shift + align];
-        debug_assert!(align > CACHE_SIZE || bytes.len() <= Buffer::footprint(child, record, len));
-        let start = (bytes.as_ptr() as usize).next_multiple_of(align) - bytes.as_ptr() as usize;
-        Buffer {
-            bytes,
-            start: start + shift,
+        let align = align.max(HUGE);
+        let mapped = (shift + len).next_multiple_of(HUGE).max(HUGE) + align;
+        // SAFETY: a new private mapping at an address of the kernel's choice; nothing is replaced.
+        let address = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )?
+        };
+        let Some(mapping) = NonNull::new(address.cast::<u8>()) else {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        };
+        let aligned = mapping.as_ptr().align_offset(align);
+        let mut buffer = Buffer {
+            mapping,
+            mapped,
+            start: aligned + shift,
             len,
-        }
+        };
+        // A kernel without huge pages refuses; small pages are what it would have had anyway.
+        // SAFETY: the range lies inside the mapping just made; the advice changes no contents.
+        let _ = unsafe {
+            let first = mapping.as_ptr().add(aligned);
+            madvise(first.cast(), mapped - align, Advice::LinuxHugepage)
+        };
+        // Every page of it is touched before any clock runs.
+        buffer.as_mut_slice().fill(PATTERN);
+        Ok(buffer)
     }
 
-    /// Bytes of memory that such a buffer takes at most: its place and its alignment (here as
-    /// everywhere at most 1 MiB) come on top of its own.
+    /// Bytes of memory that such a buffer takes at most: its place and the rest of its last huge
+    /// page come on top of its own.
     pub fn footprint(child: u32, record: usize, len: usize) -> usize {
-        len + iozone_offset(child, record) + CACHE_SIZE
+        (len + iozone_offset(child, record)).next_multiple_of(HUGE)
     }
 
     /// The bytes.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.len]
+        // SAFETY: `start + len` lies inside the mapping, which lives as long as `self`, and
+        // `&mut self` makes this the only view of it.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.as_ptr().add(self.start), self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own and no view of it outlives the value.
+        let _ = unsafe { munmap(self.mapping.as_ptr().cast(), self.mapped) };
     }
 }
 
@@ -75,7 +130,7 @@ mod tests {
             child in 0_u32..1024, record in 1024_usize..200_000, depth in 1_usize..4, bits in 9_u32..14
         ) {
             let align = 1 << bits;
-            let mut buffer = Buffer::for_child(child, record, record * depth, align);
+            let mut buffer = Buffer::for_child(child, record, record * depth, align).unwrap();
             let slice = buffer.as_mut_slice();
             proptest::prop_assert_eq!(slice.as_ptr() as usize % align, 0);
             proptest::prop_assert_eq!(slice.len(), record * depth);

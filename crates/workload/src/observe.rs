@@ -38,6 +38,15 @@ pub trait Observer: Sync {
             detail: "nobody here can drop caches".into(),
         })
     }
+    /// Really unmounts and mounts the filesystem under the workload, which has no file open; the
+    /// evidence (`cold_cache`) says what was done. The default cannot: [`io::ErrorKind::Unsupported`],
+    /// and the workload drops caches instead and says so.
+    fn remount(&self) -> io::Result<Evidence> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "nobody here can unmount the filesystem",
+        ))
+    }
     /// True when the run should stop: the workload returns `Error::Interrupted` soon.
     fn cancelled(&self) -> bool {
         false

@@ -65,6 +65,9 @@ pub fn plan() -> Plan {
         cells,
         slots: slots(),
         tables: tables(),
+        grids: Vec::new(),
+        growth: Vec::new(),
+        reference_seconds: 0.0,
     }
 }
 
@@ -93,6 +96,8 @@ fn cell(id: u32, filesystem: &str, workload: &str, variant: &FilesystemVariant) 
         device: DeviceSpec::default(),
         workload_name: workload.into(),
         workload: spec,
+        memory: None,
+        check: None,
     }
 }
 

@@ -90,6 +90,7 @@ impl<'c> Filler<'c> {
                 begin_ns,
                 end_ns,
                 detail,
+                ..
             } if *trial < self.trials => {
                 let sql = "insert into phase select ?1, count(*), ?2, ?3, ?4, ?5
                            from phase where trial = ?1";

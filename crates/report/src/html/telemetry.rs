@@ -432,6 +432,9 @@ mod tests {
             begin_ns: 1_000_500_000_000,
             end_ns: 1_001_000_000_000,
             detail: Value::Null,
+            usage: None,
+            memory: None,
+            middle: None,
         }];
         let value = view(&table(21), &phases, "x").unwrap();
         assert_eq!(value["phases"][0], json!(["read", 0.5, 1.0]));

@@ -223,6 +223,9 @@ fn trial(run: &mut Run, index: usize, dir: Option<&Path>) {
             begin_ns: begin + 200_000_000 + i * step,
             end_ns: begin + 200_000_000 + (i + 1) * step - 60_000_000,
             detail: json!({ "bytes": 33_554_432 }),
+            usage: None,
+            memory: None,
+            middle: None,
         })
         .collect();
     record.evidence = evidence(slot, &cell.workload_name);

@@ -17,7 +17,7 @@ fn wait_until(mut holds: impl FnMut() -> bool) {
 }
 
 fn engine(kind: Kind, depth: u32) -> Box<dyn Engine> {
-    let buffer = Buffer::for_child(0, RECORD, RECORD * depth as usize, 4096);
+    let buffer = Buffer::for_child(0, RECORD, RECORD * depth as usize, 4096).unwrap();
     make(kind, depth, RECORD, buffer).unwrap()
 }
 

@@ -293,7 +293,7 @@ mod tests {
     const RECORD: usize = 4096;
 
     fn uring(depth: u32) -> Uring {
-        let buffer = Buffer::for_child(0, RECORD, RECORD * depth as usize, 4096);
+        let buffer = Buffer::for_child(0, RECORD, RECORD * depth as usize, 4096).unwrap();
         Uring::new(depth, RECORD, buffer).unwrap()
     }
 

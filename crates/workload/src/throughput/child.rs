@@ -87,7 +87,12 @@ fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
         Buffer::for_child(task.child, record, len, task.alignment)
     } else {
         Buffer::for_child(0, 1024, 0, 1)
-    };
+    }
+    .map_err(|source| Error::Unsupported {
+        what: "a transfer buffer",
+        path: task.options.dir.clone(),
+        reason: format!("{source}; take fewer threads, a smaller record or a smaller queue depth"),
+    })?;
     let engine = (task.maker)(task.child, buffer).map_err(|source| Error::Unsupported {
         what: task.options.engine.name(),
         path: task.options.dir.clone(),
