@@ -17,6 +17,9 @@ use crate::diskstats::Counters;
 /// Header of [`Classic::row`].
 pub const CLASSIC_HEADER: &str = "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util";
 
+/// Header of [`Modern::row`].
+pub const MODERN_HEADER: &str = "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util";
+
 /// The columns of sysstat 8 and 9 (`iostat -x`, iostat.c `write_ext_stat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Classic {
@@ -325,6 +328,7 @@ mod tests {
             "sda              56.04     0.00  449.05    0.00 129304.30     0.00   287.95     1.51    3.37   2.00  89.59"
         );
         assert_eq!(CLASSIC_HEADER.len(), Classic::default().row("x").len());
+        assert_eq!(MODERN_HEADER.len(), Modern::default().row("x").len());
     }
 
     #[test]

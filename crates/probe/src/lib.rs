@@ -31,6 +31,7 @@ pub mod mountinfo;
 pub mod psi;
 mod roots;
 pub mod sampler;
+pub mod snapshot;
 pub mod superblock;
 pub mod task_io;
 pub mod tasks;
