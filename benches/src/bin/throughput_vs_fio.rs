@@ -15,9 +15,11 @@
 //! measurement during which someone dropped the caches is done again); no per-record scrambling of fio's
 //! buffers; neither side preallocates.
 //!
+//! What is not made equal: our buffers ask for huge pages, fio's lie where its allocator puts them, as
+//! Debian ships it (docs/decisions/0006-transfer-buffers.md).
+//!
 //! Rejected: an image for each side. Where the machine's disk is itself an image on a shared host,
-//! reads of one image come from the host's memory and those of the other from its disk, and the two
-//! differ by a factor of up to 1.7 for whole runs (docs/decisions/0006-same-blocks.md).
+//! reads of one image can come from the host's memory and those of the other from its disk.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -189,7 +191,8 @@ impl Bench {
         let mut table = Table::new(
             format!(
                 "{fs}, {how}: {threads} x {size} MiB in 256 KiB records, {pairs} pairs of 2 + 2 runs, MiB/s\n\
-                 (fio rounds run times up to 1 ms; its shortest here was {:.0} ms)",
+                 (fio rounds run times up to 1 ms; its shortest here was {:.0} ms; our buffers lie on\n\
+                 huge pages, fio's as they come)",
                 shortest * 1e3
             ),
             &["ours", "fio", "ratio", "of pairs"],
