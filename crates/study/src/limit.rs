@@ -154,7 +154,15 @@ mod tests {
 
     #[test]
     fn what_is_no_limit_says_why() {
-        for text in ["", "0", "read=0", "fast", "read:70m", "speed=1m", "read_iops=1k"] {
+        for text in [
+            "",
+            "0",
+            "read=0",
+            "fast",
+            "read:70m",
+            "speed=1m",
+            "read_iops=1k",
+        ] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }
     }

@@ -6,10 +6,9 @@ use crate::model::{EngineName, FillSpec, StreamSpec, ThroughputSpec, WorkloadSpe
 pub(crate) fn broken(workload: &WorkloadSpec) -> Option<(&'static str, String)> {
     match workload {
         WorkloadSpec::Throughput(spec) => throughput(spec),
-        WorkloadSpec::Tree(_) => None,
+        WorkloadSpec::Tree(_) | WorkloadSpec::Age(_) => None,
         WorkloadSpec::Stream(spec) => stream(spec),
         WorkloadSpec::Fill(spec) => fill(spec),
-        WorkloadSpec::Age(_) => None,
     }
 }
 
@@ -18,7 +17,7 @@ const SECTOR: u64 = 512;
 
 fn stream(spec: &StreamSpec) -> Option<(&'static str, String)> {
     let block = spec.block;
-    if spec.direct && block.get() % SECTOR != 0 {
+    if spec.direct && !block.get().is_multiple_of(SECTOR) {
         let message =
             format!("{block} is not a multiple of {SECTOR}, which direct = true needs (as in 4k)");
         return Some(("block", message));
