@@ -289,6 +289,10 @@ pub struct FillSpec {
     /// Files of each process and iteration (-n).
     #[schemars(title = "number of files", range(min = 1))]
     pub files: u64,
+    /// Instead of `files`: the files of all processes and iterations together; `files` is then
+    /// settled as this divided by both, which must come out even.
+    #[schemars(title = "number of files", range(min = 1))]
+    pub total_files: Option<u64>,
     /// Processes (-t), 1..=1024.
     #[schemars(title = "process count", range(min = 1, max = 1024))]
     pub processes: u32,
@@ -296,7 +300,8 @@ pub struct FillSpec {
     #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
     /// Instead of `size`: the share of the device that all files' bytes fill together, so that
-    /// files times size stays constant on a device of one size, 0 < share < 1.
+    /// files times size stays constant on a device of one size, 0 < share < 1; `size` is then
+    /// settled from the device.
     #[schemars(title = "share", extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub fill_share: Option<f64>,
     /// Bytes of one write (-w).
@@ -305,7 +310,8 @@ pub struct FillSpec {
     /// Base directories (-d, repeated), 1..=64; process j uses j modulo this.
     #[schemars(title = "number of base directories", range(min = 1, max = 64))]
     pub bases: u32,
-    /// Subdirectories of each base (-D): 0 for none, else at least 2.
+    /// Subdirectories of each base (-D): 0 for none, else at least 2. 0 with `per_directory` is
+    /// settled as many as hold a process's files (`files` / `per_directory`, at least 2).
     #[schemars(title = "number of subdirectories")]
     pub directories: u32,
     /// Files of a process in a subdirectory before it moves on (-N); 0: 180 s in each.
@@ -333,6 +339,7 @@ impl Default for FillSpec {
     fn default() -> Self {
         FillSpec {
             files: 1000,
+            total_files: None,
             processes: 1,
             size: Bytes(51_200),
             fill_share: None,
@@ -784,6 +791,10 @@ pub struct Plan {
     /// 0: no reference.
     #[serde(default)]
     pub reference_seconds: f64,
+    /// What a reader of the plan must know, a sentence each: cells that were excluded, and why;
+    /// what the target cannot vary.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Plan {

@@ -216,6 +216,7 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         grids: Vec::new(),
         growth: Vec::new(),
         reference_seconds: 0.0,
+        notes: Vec::new(),
         cells,
     }
 }

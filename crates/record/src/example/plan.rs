@@ -68,6 +68,7 @@ pub fn plan() -> Plan {
         grids: Vec::new(),
         growth: Vec::new(),
         reference_seconds: 0.0,
+        notes: Vec::new(),
     }
 }
 
