@@ -1,6 +1,6 @@
-//! The normal and Student's t distributions, from statrs, behind the four calls that are needed.
+//! The normal, Student's t and F distributions, from statrs, behind the calls that are needed.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// P(Z <= z) of the standard normal distribution.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
@@ -32,6 +32,11 @@ pub(crate) fn t_two_sided(t: f64, df: f64) -> f64 {
 /// positive.
 pub(crate) fn t_quantile_two_sided(level: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| d.inverse_cdf(f64::midpoint(1.0, level)))
+}
+
+/// P(F >= f) of the F distribution; NaN where a number of degrees of freedom is not positive.
+pub(crate) fn f_above(f: f64, above: f64, below: f64) -> f64 {
+    FisherSnedecor::new(above, below).map_or(f64::NAN, |d| d.sf(f))
 }
 
 #[cfg(test)]
@@ -67,5 +72,14 @@ mod tests {
         close(t_quantile_two_sided(0.95, 250.0), 1.9694983934204002);
         assert_eq!(t_two_sided(0.0, 3.0), 1.0);
         assert!(t_two_sided(1.0, 0.0).is_nan());
+    }
+
+    /// scipy 1.17.1: `f.sf(x, dfn, dfd)`.
+    #[test]
+    fn f_as_in_scipy() {
+        close(f_above(3.7, 2.0, 8.0), 0.07282442506183177);
+        close(f_above(0.4, 3.0, 16.0), 0.7548851245448258);
+        close(f_above(41.5, 2.0, 12.0), 4.062055422025151e-06);
+        assert!(f_above(1.0, 0.0, 3.0).is_nan());
     }
 }

@@ -40,6 +40,16 @@ pub enum Error {
         /// What there is.
         have: usize,
     },
+    /// A law of growth was asked of too few different sizes.
+    #[error(
+        "{have} size(s) where a law of growth needs {need} different ones (5 % apart or more): add levels to the factor that sets the size"
+    )]
+    FewSizes {
+        /// The least that a law needs.
+        need: usize,
+        /// Different sizes there are.
+        have: usize,
+    },
     /// Paired samples must hold one value for each block on both sides.
     #[error(
         "{base} values against {other} in a paired comparison: keep the blocks that both sides finished"
@@ -181,6 +191,7 @@ mod tests {
                 need: 2,
                 have: 1,
             },
+            Error::FewSizes { need: 4, have: 3 },
             Error::UnequalLengths { base: 5, other: 4 },
             Error::Level(2.0),
             Error::Band(-1.0),

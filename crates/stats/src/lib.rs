@@ -7,6 +7,8 @@
 //! covers a median with more than 93.75 %, so [`Interval`] has both the level asked for and the one
 //! reached.
 //!
+//! How a figure grows with a size, and what that projects, is [`growth`].
+//!
 //! Nothing is thrown away. An outlier is named and kept ([`outlier`]), a NaN is an [`Error`].
 //!
 //! Which test decides was measured (`examples/simulate.rs`, 4000 pairs of equal populations each,
@@ -49,6 +51,7 @@ pub mod compare;
 mod dist;
 mod error;
 pub mod groups;
+pub mod growth;
 mod interval;
 pub mod log_ratio;
 mod method;

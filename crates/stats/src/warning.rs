@@ -77,6 +77,13 @@ pub enum Warning {
         /// The rank test's p.
         check_p: f64,
     },
+    /// The sizes lie off a law of growth by more than the runs of one size vary.
+    LackOfFit {
+        /// p of the F test of lack of fit.
+        p: f64,
+    },
+    /// One run at each size of a law of growth: noise and misses cannot be told apart.
+    NoRepetition,
 }
 
 impl fmt::Display for Warning {
@@ -133,6 +140,14 @@ impl fmt::Display for Warning {
                     "p {p:.4} is not supported by the {check} test (p {check_p:.4})"
                 )
             }
+            Self::LackOfFit { p } => write!(
+                f,
+                "the law misses the sizes by more than runs of one size vary (p {p:.3}): another law holds"
+            ),
+            Self::NoRepetition => write!(
+                f,
+                "one run at each size: noise cannot be told from a bend; run more blocks"
+            ),
         }
     }
 }
@@ -190,6 +205,8 @@ mod tests {
                 check: Method::MannWhitney,
                 check_p: 0.2,
             },
+            Warning::LackOfFit { p: 0.012 },
+            Warning::NoRepetition,
         ];
         for warning in all {
             let text = warning.to_string();
