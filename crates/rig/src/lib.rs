@@ -23,6 +23,7 @@ mod command;
 pub mod device;
 mod error;
 pub mod filesystem;
+pub mod fsck;
 pub mod gate;
 pub mod host;
 pub mod lazy_init;

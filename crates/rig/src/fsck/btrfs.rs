@@ -1,0 +1,95 @@
+//! btrfs check: `btrfs check --readonly DEVICE`.
+//!
+//! ```text
+//! [1/7] checking root items
+//! ...
+//! found 147456 bytes used, no error found
+//! ```
+//!
+//! Headings go to stderr when a pass begins; without --progress nothing follows them. The passes
+//! are 7, or 8 since 6.12. No times are printed, so there is nothing to hold our clock against.
+
+use super::checker::{Checker, Heard, Said};
+use super::report::Verdict;
+
+/// The checker of btrfs.
+pub(super) struct BtrfsCheck;
+
+impl Checker for BtrfsCheck {
+    fn program(&self) -> &'static str {
+        "btrfs"
+    }
+
+    fn package(&self) -> &'static str {
+        "btrfs-progs"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "--version"
+    }
+
+    fn arguments(&self) -> &'static [&'static str] {
+        &["check", "--readonly"]
+    }
+
+    fn passes(&self) -> u8 {
+        7
+    }
+
+    fn read(&self, line: &str) -> Option<Said> {
+        read(line)
+    }
+
+    fn tolerance(&self, _seconds: f64) -> Option<f64> {
+        None
+    }
+
+    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
+        judge(code, heard)
+    }
+}
+
+fn read(line: &str) -> Option<Said> {
+    let line = line.trim_end();
+    if let Some(rest) = line.strip_prefix('[') {
+        let (numbers, title) = rest.split_once(']')?;
+        let (pass, all) = numbers.split_once('/')?;
+        let (pass, all): (u8, u8) = (pass.parse().ok()?, all.parse().ok()?);
+        let title = title.trim().to_string();
+        return (1..=all)
+            .contains(&pass)
+            .then_some(Said::Begins { pass, title });
+    }
+    if line.starts_with("found ") && line.contains(" bytes used") {
+        return Some(Said::Ends);
+    }
+    let gives_up = [
+        "ERROR: cannot open file system",
+        "ERROR: cannot open device",
+    ];
+    gives_up
+        .iter()
+        .any(|words| line.starts_with(words))
+        .then_some(Said::GivesUp)
+}
+
+/// btrfs-check(8) knows 0 and not 0; whether it could begin is told by its words.
+fn judge(code: i32, heard: Heard) -> (Verdict, String) {
+    let (verdict, words) = match code {
+        0 => (Verdict::Clean, "no error found"),
+        1 if heard.passes => (Verdict::Errors, "errors found"),
+        1 if heard.gave_up => (
+            Verdict::Operational,
+            "it cannot open the filesystem: no btrfs, a device it cannot read, or roots too damaged",
+        ),
+        1 => (
+            Verdict::Operational,
+            "it did not begin: wrong arguments, or a mounted device",
+        ),
+        _ => (
+            Verdict::Operational,
+            "not a code that btrfs check documents",
+        ),
+    };
+    (verdict, format!("exit code {code}: {words}"))
+}

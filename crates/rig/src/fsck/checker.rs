@@ -1,0 +1,113 @@
+//! What differs between checkers: the command line, the words they print, their exit codes.
+//!
+//! A checker is a pure description. It reads one printed line at a time without memory of the
+//! lines before, so that each format is a table of lines and garbage can do no more than be
+//! ignored; what the lines add up to is the ledger's business.
+
+use crate::{Error, Result};
+
+use super::report::{Inventory, Verdict};
+use super::{btrfs, e2fsck, xfs_repair};
+
+/// A program that checks one family of filesystems, read-only.
+pub(super) trait Checker: Sync {
+    /// Its name.
+    fn program(&self) -> &'static str;
+
+    /// Debian's package of it.
+    fn package(&self) -> &'static str;
+
+    /// The option that prints its version.
+    fn version_option(&self) -> &'static str;
+
+    /// Its arguments before the device, always given.
+    fn arguments(&self) -> &'static [&'static str];
+
+    /// How many passes it has, for progress.
+    fn passes(&self) -> u8;
+
+    /// What one line says; `None`: nothing that is counted here.
+    fn read(&self, line: &str) -> Option<Said>;
+
+    /// How far its printed seconds may be from the clock that timed `seconds`; `None`: it prints
+    /// none.
+    fn tolerance(&self, seconds: f64) -> Option<f64>;
+
+    /// What an exit code means, given what was printed.
+    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String);
+}
+
+/// What a line of a checker says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Said {
+    /// A pass begins, and the one before is over.
+    Begins {
+        /// Its number.
+        pass: u8,
+        /// What it does.
+        title: String,
+    },
+    /// A part of a pass begins: e2fsck's 1B to 1E and 3A.
+    PartBegins {
+        /// The pass that it is part of.
+        pass: u8,
+        /// `1B`.
+        label: String,
+        /// What it does.
+        title: String,
+    },
+    /// Whatever pass is open is over.
+    Ends,
+    /// The program's own times.
+    Took {
+        /// Of what.
+        of: Of,
+        /// Wall seconds.
+        real: f64,
+    },
+    /// The program's own count of what it read, MiB rounded up.
+    Read {
+        /// Of what.
+        of: Of,
+        /// MiB.
+        mib: u64,
+    },
+    /// What it counted.
+    Counted(Inventory),
+    /// It gives up, in its own words.
+    GivesUp,
+    /// It caught this signal and dies.
+    Dies(i32),
+}
+
+/// What a printed figure belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// The whole check.
+    Whole,
+    /// A pass.
+    Pass(u8),
+    /// A part of a pass, by its label in capitals.
+    Part(String),
+}
+
+/// What matters of the output for the meaning of an exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// At least one pass began.
+    pub(super) passes: bool,
+    /// It said that it gives up.
+    pub(super) gave_up: bool,
+    /// It said that it dies of a signal.
+    pub(super) signal: Option<i32>,
+}
+
+/// The checker of a kind of filesystem.
+pub(super) fn of_kind(kind: &str) -> Result<&'static dyn Checker> {
+    match kind {
+        "ext2" | "ext3" | "ext4" => Ok(&e2fsck::E2fsck),
+        "xfs" => Ok(&xfs_repair::XfsRepair),
+        "btrfs" => Ok(&btrfs::BtrfsCheck),
+        _ => Err(Error::UnknownKind { kind: kind.into() }),
+    }
+}

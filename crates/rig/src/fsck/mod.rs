@@ -1,0 +1,95 @@
+//! External checkers as workloads: e2fsck, xfs_repair and btrfs check, run read-only, timed by
+//! pass, and held to what they say of themselves.
+//!
+//! The question "how long does a check take?" is asked of the programs that people run, so they
+//! are run as they are, with the one option each that makes them talk about their passes. What is
+//! known of a pass comes from outside: its heading arrives on a terminal ([`terminal`]), and at
+//! that moment the clock, the checker's CPU time and memory and its device's counters are read
+//! ([`meter`]). What the program prints about the same pass is parsed by pure functions ([`e2fsck`],
+//! [`xfs_repair`], [`btrfs`]) and becomes evidence: two clocks that disagree make a number invalid.
+//! Rejected: believing the printed times alone (xfs_repair has whole seconds, btrfs none, and none
+//! counts requests), and tracing the checker, which slows what is measured.
+//!
+//! A checker that finds errors is not a failure of the lab but a [`Verdict`]; so is one that
+//! crashes or never ends. Its output is kept in each case. An error is only what keeps a
+//! checker from running: no such program, no right to start it, or somebody's wish to stop.
+//!
+//! The observer is asked whether to stop and told of progress. It is not told of phases, because a
+//! pass is only known to be over when its successor runs: they are all in the [`Report`].
+
+mod btrfs;
+mod checker;
+mod e2fsck;
+mod ledger;
+mod meter;
+mod output;
+mod process;
+mod report;
+mod run;
+mod spent;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod xfs_repair;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use workload::Observer;
+
+use crate::Result;
+
+use checker::Checker;
+use run::Environment;
+
+pub use report::{Exit, Inventory, Report, Span, Usage, Verdict};
+
+/// A check to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `ext2`, `ext3`, `ext4`, `xfs` or `btrfs`.
+    pub kind: String,
+    /// The unmounted device.
+    pub device: PathBuf,
+    /// Its kernel name (`loop3`), by which /proc/diskstats knows it; none: device figures are left
+    /// out.
+    pub block_name: Option<String>,
+    /// More arguments, before the device.
+    pub extra: Vec<String>,
+    /// From its start to SIGTERM for the whole group; SIGKILL follows two seconds later.
+    pub timeout: Duration,
+}
+
+/// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair` or `btrfs`. `None`: no
+/// such kind.
+pub fn program(kind: &str) -> Option<&'static str> {
+    checker::of_kind(kind).ok().map(Checker::program)
+}
+
+/// Whether that program is here, without running it.
+///
+/// # Errors
+/// [`crate::Error::UnknownKind`], [`crate::Error::MissingProgram`].
+pub fn program_present(kind: &str) -> Result<()> {
+    run::locate(checker::of_kind(kind)?, &Environment::host()).map(|_| ())
+}
+
+/// The command line, beginning with the program's name; empty for an unknown kind.
+pub fn argv(request: &Request) -> Vec<String> {
+    checker::of_kind(&request.kind).map_or_else(
+        |_| Vec::new(),
+        |checker| run::command_line(checker, checker.program().into(), request),
+    )
+}
+
+/// Checks a device, read-only. The device must not be mounted; caches are the caller's business.
+///
+/// # Errors
+/// [`crate::Error::UnknownKind`]; [`crate::Error::MissingProgram`], which names Debian's package;
+/// [`crate::Error::Interrupted`] when the observer asked to stop; [`crate::Error::Io`] when the
+/// program cannot be started; [`crate::Error::NotUndone`] when it does not end although it was
+/// killed, because its device does not answer. Otherwise no process is left.
+pub fn run(request: &Request, observer: &dyn Observer) -> Result<Report> {
+    run::run_in(request, observer, &Environment::host())
+}

@@ -1,0 +1,280 @@
+//! One check from the program's path to the report.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use workload::clock::{now_ns, seconds};
+use workload::{Evidence, Observer};
+
+use crate::{Error, Result, command};
+
+use super::Request;
+use super::checker::{self, Checker};
+use super::ledger::{Account, Ledger};
+use super::meter::{Cpu, Meter, Reading};
+use super::output::{self, Output};
+use super::process::{self, Ended, Process};
+use super::report::{Exit, Report, Verdict};
+use super::terminal;
+use super::watch::{Cut, Seen, Watch};
+
+/// What tests put in place of the host.
+pub(super) struct Environment<'a> {
+    /// Finds a program.
+    pub(super) locate: &'a dyn Fn(&str) -> Option<PathBuf>,
+    /// From SIGTERM to SIGKILL.
+    pub(super) grace: Duration,
+}
+
+impl Environment<'_> {
+    /// This host.
+    pub(super) fn host() -> Environment<'static> {
+        Environment {
+            locate: &command::locate,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The path of a checker's program.
+pub(super) fn locate(checker: &dyn Checker, environment: &Environment<'_>) -> Result<PathBuf> {
+    (environment.locate)(checker.program()).ok_or_else(|| Error::MissingProgram {
+        program: checker.program().into(),
+        package: checker.package().into(),
+    })
+}
+
+/// The command line, with `program` as its first word.
+pub(super) fn command_line(
+    checker: &dyn Checker,
+    program: String,
+    request: &Request,
+) -> Vec<String> {
+    let mut argv = vec![program];
+    argv.extend(checker.arguments().iter().map(ToString::to_string));
+    argv.extend(request.extra.iter().cloned());
+    argv.push(request.device.display().to_string());
+    argv
+}
+
+/// See [`super::run`].
+pub(super) fn run_in(
+    request: &Request,
+    observer: &dyn Observer,
+    environment: &Environment<'_>,
+) -> Result<Report> {
+    let checker = checker::of_kind(&request.kind)?;
+    let program = locate(checker, environment)?;
+    let argv = command_line(checker, program.display().to_string(), request);
+    let version = version(checker, &program, observer);
+    let went = carry_out(checker, &argv, request, observer, environment.grace)?;
+    if went.cut == Some(Cut::Cancelled) {
+        return Err(Error::Interrupted {
+            doing: format!("running {}", checker.program()),
+        });
+    }
+    let (verdict, explanation) = judge(checker, &went, request.timeout);
+    let mut phases = went.account.phases();
+    if let Some(whole) = phases.first_mut() {
+        whole.evidence.extend(went.evidence);
+    }
+    Ok(Report {
+        argv,
+        version,
+        phases,
+        spans: went.account.spans(),
+        exit: went.ended.exit,
+        verdict,
+        explanation,
+        output: went.output,
+        usage: went.ended.usage,
+        inventory: went.account.inventory(),
+    })
+}
+
+/// The first line that the program prints of itself, before any clock runs: that also brings the
+/// program itself into memory, so that a cold check is cold of its filesystem only.
+fn version(checker: &dyn Checker, program: &Path, observer: &dyn Observer) -> String {
+    let argv = [
+        program.display().to_string(),
+        checker.version_option().into(),
+    ];
+    let begun = Instant::now();
+    let stop = || observer.cancelled() || begun.elapsed() > Duration::from_secs(5);
+    let lines = command::run(&argv, &stop).map(|out| out.stdout + &out.stderr);
+    lines
+        .ok()
+        .and_then(|text| {
+            text.lines()
+                .map(str::trim)
+                .find(|l| !l.is_empty())
+                .map(str::to_owned)
+        })
+        .unwrap_or_default()
+}
+
+/// How a check went.
+struct Went {
+    account: Account,
+    ended: Ended,
+    cut: Option<Cut>,
+    output: String,
+    evidence: Vec<Evidence>,
+}
+
+fn carry_out(
+    checker: &'static dyn Checker,
+    argv: &[String],
+    request: &Request,
+    observer: &dyn Observer,
+    grace: Duration,
+) -> Result<Went> {
+    let program = Path::new(&argv[0]);
+    let failed = |what: &'static str| move |error: io::Error| Error::io(program, what, error);
+    let terminal = terminal::open().map_err(failed("no terminal for it"))?;
+    let mut meter = Meter::new(request.block_name.clone());
+    let mut output = Output::new(output::HALF);
+    let mut begin = meter.read(0);
+    // After our own reading and before the fork, as time(1) does it.
+    begin.at_ns = now_ns();
+    let mut ledger = Ledger::new(checker, begin.clone());
+    let process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
+    meter.follow(process.pid());
+    let mut watch = Watch {
+        checker,
+        process: &process,
+        meter: &mut meter,
+        ledger: &mut ledger,
+        output: &mut output,
+        observer,
+        timeout: request.timeout,
+        grace,
+    };
+    let seen = watch
+        .until_end(&terminal.ours)
+        .map_err(failed("cannot wait for it"))?;
+    let disk = watch.meter.disk();
+    end_group(&process, program)?;
+    drain(&mut watch, &terminal.ours, seen).map_err(failed("cannot read what it printed"))?;
+    let mut ended = process.reap().map_err(failed("cannot wait for it"))?;
+    let own_peak = ended.own_peak;
+    let mut end = settle(&mut ended, &meter, begin.at_ns, seen);
+    end.disk = disk;
+    Ok(Went {
+        account: ledger.end(end),
+        evidence: evidence(&ended, own_peak, terminal.only_a_pipe),
+        ended,
+        cut: seen.cut,
+        output: output.into_text(),
+    })
+}
+
+/// Ends whatever the leader, which has ended, left of its group and session.
+fn end_group(process: &Process, program: &Path) -> Result<()> {
+    process.signal(Signal::KILL);
+    let left = process.end_children(Duration::from_secs(10));
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(Error::NotUndone {
+        thing: program.display().to_string(),
+        why: format!("its processes {left:?} do not end although killed"),
+        next: "see the kernel log (dmesg): their device does not answer".into(),
+    })
+}
+
+/// Reads what is still under way. Nobody of the session is left to print more; a process that made
+/// a session of its own could, so there is an end to it.
+fn drain(watch: &mut Watch<'_>, ours: &OwnedFd, seen: Seen) -> io::Result<()> {
+    let begun = Instant::now();
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    while begun.elapsed() < Duration::from_secs(5) {
+        let mut fds = [PollFd::new(ours, PollFlags::IN)];
+        let ready = poll(&mut fds, Some(&now)).or_else(|error| match error {
+            rustix::io::Errno::INTR => Ok(1),
+            other => Err(other),
+        })?;
+        if ready == 0 || !watch.listen(ours, seen.end_ns)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The last reading: CPU time from wait4, memory from wherever it is the checker's own.
+fn settle(ended: &mut Ended, meter: &Meter, begin_ns: u64, seen: Seen) -> Reading {
+    let usage = &mut ended.usage;
+    let sampled = meter.peak_rss() / 1024;
+    if ended.own_peak {
+        usage.max_rss = usage.max_rss.max(sampled);
+    } else if sampled > 0 {
+        usage.max_rss = sampled;
+    }
+    usage.elapsed = seconds(begin_ns, seen.end_ns);
+    Reading {
+        at_ns: seen.end_ns,
+        cpu: Cpu {
+            total: usage.user + usage.system,
+            user: usage.user,
+            system: usage.system,
+        },
+        peak_rss: usage.max_rss.saturating_mul(1024),
+        disk: None,
+    }
+}
+
+fn evidence(ended: &Ended, own_peak: bool, only_a_pipe: Option<String>) -> Vec<Evidence> {
+    let kib = ended.usage.max_rss;
+    let mut all = vec![Evidence {
+        name: "peak_memory".into(),
+        holds: own_peak.then_some(true),
+        detail: match own_peak {
+            true => format!("{kib} KiB by wait4"),
+            false => format!(
+                "{kib} KiB by VmHWM, looked at every 50 ms: at least that; wait4 tells of the process that forked"
+            ),
+        },
+    }];
+    all.extend(only_a_pipe.map(|why| Evidence {
+        name: "boundaries_exact".into(),
+        holds: None,
+        detail: format!("{why}; lines came when the program's buffer was full"),
+    }));
+    all
+}
+
+fn judge(checker: &dyn Checker, went: &Went, timeout: Duration) -> (Verdict, String) {
+    let (verdict, words) = match went.ended.exit {
+        Exit::Code(code) => checker.judge(code, went.account.heard()),
+        Exit::Signal(signal) => (Verdict::Crashed(signal), killed(signal)),
+    };
+    if went.cut == Some(Cut::TimedOut) {
+        let limit = timeout.as_secs_f64();
+        let words = format!("ended after its time limit of {limit} s ({words})");
+        return (Verdict::TimedOut, words);
+    }
+    (verdict, words)
+}
+
+fn killed(signal: i32) -> String {
+    let name = match signal {
+        2 => " (SIGINT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL: perhaps for want of memory, see dmesg)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        31 => " (SIGSYS)",
+        _ => "",
+    };
+    format!("killed by signal {signal}{name}")
+}

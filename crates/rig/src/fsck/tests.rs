@@ -1,0 +1,1 @@
+//! Fakes and recorded outputs.
