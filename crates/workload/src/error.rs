@@ -32,6 +32,37 @@ pub enum Error {
         /// Bytes it should have written.
         asked: u64,
     },
+    /// The filesystem filled up in the middle of a workload of many files.
+    #[error(
+        "{phase}: no space left for {} after {files} whole files; what was measured is kept; take \
+         fewer or smaller files or a larger target, or fill it until it is full (until_full)",
+        path.display()
+    )]
+    Full {
+        /// The phase, in snake case.
+        phase: String,
+        /// The file for which there was no space; nothing is left of it.
+        path: PathBuf,
+        /// Files that are whole.
+        files: u64,
+        /// What was measured until then.
+        partial: Box<crate::Outcome>,
+    },
+    /// What was read is not what was written.
+    #[error(
+        "{phase}: {} is damaged at byte {offset}: {found}; the file stays as it is, look at the \
+         kernel log (dmesg) and test the device", path.display()
+    )]
+    Damaged {
+        /// The phase, in snake case.
+        phase: String,
+        /// The file.
+        path: PathBuf,
+        /// The first wrong byte, or where a wrong block begins.
+        offset: u64,
+        /// What is there, and what should be.
+        found: String,
+    },
     /// Someone asked the run to stop.
     #[error("interrupted during {phase}; run it again, nothing of this phase was kept")]
     Interrupted {
@@ -90,7 +121,7 @@ impl Error {
     /// Whether this is a full filesystem (or quota), in any of its forms.
     pub fn is_no_space(&self) -> bool {
         match self {
-            Error::NoSpace { .. } => true,
+            Error::NoSpace { .. } | Error::Full { .. } => true,
             Error::Io { source, .. } => is_no_space(source),
             _ => false,
         }

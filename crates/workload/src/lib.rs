@@ -18,11 +18,13 @@
 //!   [`Observer`], asks it to drop caches, and stops soon after it says so. It never prints.
 //! * It leaves no file behind, whatever happens, unless told to.
 
+pub mod age;
 pub mod buffer;
 pub mod clock;
 pub mod direct;
 pub mod engine;
 pub mod error;
+pub mod fill;
 pub mod observe;
 pub mod phase;
 pub mod residency;

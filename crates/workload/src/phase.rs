@@ -96,6 +96,9 @@ pub struct RunReport {
     pub user_seconds: f64,
     /// See `user_seconds`.
     pub system_seconds: f64,
+    /// Figures of its own, named as those of a phase (fill: `files_per_s`, `app_overhead`, ...).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, f64>,
 }
 
 /// What shows that a number is valid.

@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 /// iozone's children poll a flag with `select`; these sleep until they are woken, which on a
 /// machine with fewer processors than children disturbs the first to start much less.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -26,7 +26,7 @@ impl Gate {
     }
 
     /// Parent: waits until `children` are READY (or gone), at most `patience`.
-    pub(super) fn all_ready(&self, children: u32, patience: Duration) -> bool {
+    pub(crate) fn all_ready(&self, children: u32, patience: Duration) -> bool {
         let state = self.lock();
         let (state, _) = self
             .changed
@@ -37,7 +37,7 @@ impl Gate {
 
     /// Parent: BEGIN. Returns the parent's start time, taken when the flag is set and no child
     /// can have seen it yet, so that no child's time is longer than the parent's.
-    pub(super) fn open(&self) -> u64 {
+    pub(crate) fn open(&self) -> u64 {
         let mut state = self.lock();
         state.open = true;
         let begin = now_ns();
@@ -47,7 +47,7 @@ impl Gate {
     }
 
     /// Parent: waits until `children` have exited, at most `patience`.
-    pub(super) fn all_gone(&self, children: u32, patience: Duration) -> bool {
+    pub(crate) fn all_gone(&self, children: u32, patience: Duration) -> bool {
         let state = self.lock();
         let (state, _) = self
             .changed
@@ -57,7 +57,7 @@ impl Gate {
     }
 
     /// Child: the ticket that says READY and, in the end, gone, even if the child dies.
-    pub(super) fn ticket(&self) -> Ticket<'_> {
+    pub(crate) fn ticket(&self) -> Ticket<'_> {
         Ticket {
             gate: self,
             ready: false,
@@ -66,14 +66,14 @@ impl Gate {
 }
 
 /// A child's place at the gate.
-pub(super) struct Ticket<'a> {
+pub(crate) struct Ticket<'a> {
     gate: &'a Gate,
     ready: bool,
 }
 
 impl Ticket<'_> {
     /// Says READY and waits for BEGIN.
-    pub(super) fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         let mut state = self.gate.lock();
         state.ready += 1;
         self.ready = true;

@@ -24,7 +24,7 @@
 mod child;
 mod evidence;
 mod files;
-mod gate;
+pub(crate) mod gate;
 mod numbers;
 mod options;
 mod parent;

@@ -48,6 +48,7 @@ impl Books {
             seconds: taken,
             user_seconds: cpu.user,
             system_seconds: cpu.system,
+            ..RunReport::default()
         });
         let sum = &mut account.tally;
         sum.counted += tally.counted;

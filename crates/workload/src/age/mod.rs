@@ -1,0 +1,3 @@
+//! `age`.
+pub(crate) mod options;
+pub use options::Options;

@@ -1,0 +1,251 @@
+//! All processes of one iteration: started together, watched, taken in.
+
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use super::calls::Calls;
+use super::child::{self, Ended, How, Stopped, Task};
+use super::place::Walk;
+use crate::clock::Cpu;
+use crate::engine::{ABORT, Counter, Flags};
+use crate::throughput::gate::Gate;
+use crate::{Error, Observer, Progress};
+
+/// How often the parent looks around: for an interrupt, and to show progress.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Files of the whole workload, for progress: done before this iteration, and all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steps {
+    pub(crate) done: u64,
+    pub(crate) all: u64,
+}
+
+/// The processes of an iteration.
+pub(crate) struct Crew<'a> {
+    pub(crate) how: &'a How,
+    pub(crate) tasks: &'a [Task<'a>],
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) steps: Steps,
+}
+
+/// What they did.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// When they were let go.
+    pub(crate) begin_ns: u64,
+    /// One for each task; `None` of one that died.
+    pub(crate) children: Vec<Option<Ended>>,
+    /// Whole files of each, whatever became of it.
+    pub(crate) files: Vec<u64>,
+    /// The parent's CPU time.
+    pub(crate) cpu: Cpu,
+    /// Why they stopped early, if they did.
+    pub(crate) stopped: Option<Stopped>,
+    /// Whether the observer asked to stop.
+    pub(crate) cancelled: bool,
+}
+
+impl Seen {
+    /// Where a task's files are, as far as it is known.
+    pub(crate) fn walk<'s>(&'s self, child: usize, task: &'s Task<'_>) -> &'s Walk {
+        match self.children.get(child) {
+            Some(Some(ended)) => &ended.walk,
+            _ => &task.walk,
+        }
+    }
+
+    /// The error that ends the run here, unless it is a full filesystem.
+    pub(crate) fn take_failure(&mut self, phase: &str) -> Result<(), Error> {
+        match self.stopped.take() {
+            Some(Stopped::Failed(error)) => Err(error),
+            _ if self.cancelled => Err(Error::Interrupted {
+                phase: phase.into(),
+            }),
+            full => {
+                self.stopped = full;
+                Ok(())
+            }
+        }
+    }
+}
+
+struct Shared {
+    gate: Gate,
+    flags: Flags,
+    done: Vec<Counter>,
+}
+
+/// Lets the processes go when the parent leaves early, because the observer panicked: the scope
+/// waits for them before it lets the panic through. In every other case all have been joined.
+struct Release<'a>(&'a Shared);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.flags.raise(ABORT);
+        self.0.gate.open();
+    }
+}
+
+impl Crew<'_> {
+    /// Makes the files. All processes have been joined when this returns, in whatever way.
+    pub(crate) fn create(&self) -> Seen {
+        let shared = Shared {
+            gate: Gate::default(),
+            flags: Flags::default(),
+            done: self.tasks.iter().map(|_| Counter::default()).collect(),
+        };
+        let cpu = Cpu::thread();
+        std::thread::scope(|scope| {
+            let _release = Release(&shared);
+            let mut refused = None;
+            let mut handles = Vec::new();
+            for number in 0..self.tasks.len() {
+                match self.start(scope, &shared, number) {
+                    Ok(handle) => handles.push(handle),
+                    Err(source) => {
+                        shared.flags.raise(ABORT);
+                        let base = self.tasks[number].base;
+                        refused = Some(Error::io("start a thread for", base)(source));
+                        break;
+                    }
+                }
+            }
+            let (begin_ns, cancelled) = self.watch(&shared, handles.len() as u32);
+            let mut seen = self.join(handles);
+            if let Some(error) = refused {
+                seen.stopped = Some(Stopped::Failed(error));
+            }
+            Seen {
+                begin_ns,
+                files: shared.done.iter().map(Counter::get).collect(),
+                cpu: Cpu::thread() - cpu,
+                cancelled,
+                ..seen
+            }
+        })
+    }
+
+    fn start<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        shared: &'scope Shared,
+        number: usize,
+    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
+    where
+        'env: 'scope,
+    {
+        let ticket = shared.gate.ticket();
+        let (task, done) = (&self.tasks[number], &shared.done[number]);
+        Builder::new()
+            .name(format!("{}-{number}", self.how.phase))
+            .spawn_scoped(scope, move || {
+                child::live(self.how, task, &shared.flags, done, ticket)
+            })
+    }
+
+    /// From READY to the last exit: the time of release, and whether someone asked to stop.
+    fn watch(&self, shared: &Shared, children: u32) -> (u64, bool) {
+        let mut cancelled = false;
+        while !cancelled && !shared.gate.all_ready(children, TICK) {
+            cancelled = self.cancel_if_asked(shared);
+        }
+        let begin_ns = shared.gate.open();
+        while !shared.gate.all_gone(children, TICK) {
+            cancelled = cancelled || self.cancel_if_asked(shared);
+            self.show(shared);
+        }
+        (begin_ns, cancelled)
+    }
+
+    fn cancel_if_asked(&self, shared: &Shared) -> bool {
+        let asked = self.observer.cancelled();
+        if asked {
+            shared.flags.raise(ABORT);
+        }
+        asked
+    }
+
+    fn show(&self, shared: &Shared) {
+        let files: u64 = shared.done.iter().map(Counter::get).sum();
+        let asked: u64 = self.tasks.iter().map(|task| task.files).sum();
+        self.observer.progress(&Progress {
+            phase: self.how.phase.into(),
+            bytes: files * self.how.size,
+            bytes_total: asked.saturating_mul(self.how.size),
+            steps: self.steps.done + files,
+            steps_total: self.steps.all,
+        });
+    }
+
+    /// Takes in the processes. A failure outranks a full filesystem.
+    fn join(&self, handles: Vec<ScopedJoinHandle<'_, Result<Ended, Error>>>) -> Seen {
+        let mut children = Vec::new();
+        let (mut failure, mut full) = (None, None);
+        for (number, handle) in handles.into_iter().enumerate() {
+            let mut ended = match handle.join() {
+                Ok(Ok(ended)) => ended,
+                Ok(Err(error)) => {
+                    failure = failure.or(Some(error));
+                    children.push(None);
+                    continue;
+                }
+                Err(panic) => {
+                    failure = failure.or(Some(self.defect(number, panic.as_ref())));
+                    children.push(None);
+                    continue;
+                }
+            };
+            match ended.stopped.take() {
+                Some(Stopped::Failed(error)) => failure = failure.or(Some(error)),
+                other => full = full.or(other),
+            }
+            children.push(Some(ended));
+        }
+        Seen {
+            begin_ns: 0,
+            children,
+            files: Vec::new(),
+            cpu: Cpu::default(),
+            stopped: failure.map(Stopped::Failed).or(full),
+            cancelled: false,
+        }
+    }
+
+    fn defect(&self, number: usize, panic: &(dyn std::any::Any + Send)) -> Error {
+        let words = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Error::Defect {
+            phase: self.how.phase.into(),
+            what: format!("process {number}"),
+            reason: words.unwrap_or("no message").to_owned(),
+        }
+    }
+
+    /// Removes what [`Crew::create`] made, each process its own files, and says what it took. With
+    /// `clean_up` also a file that a dead process may have left half made.
+    pub(crate) fn unlink(&self, seen: &Seen, clean_up: bool) -> Result<Calls, Error> {
+        let removed: Vec<Result<Calls, Error>> = std::thread::scope(|scope| {
+            let begin = |(number, task)| {
+                let files = seen.files.get(number).copied().unwrap_or_default();
+                let walk = seen.walk(number, task);
+                let more = u64::from(clean_up);
+                scope.spawn(move || child::unlink(task, walk, files + more, clean_up))
+            };
+            let handles: Vec<_> = self.tasks.iter().enumerate().map(begin).collect();
+            let join = |(number, handle): (usize, ScopedJoinHandle<'_, _>)| {
+                handle
+                    .join()
+                    .unwrap_or_else(|panic| Err(self.defect(number, panic.as_ref())))
+            };
+            handles.into_iter().enumerate().map(join).collect()
+        });
+        let mut calls = Calls::default();
+        for process in removed {
+            calls.merge(&process?);
+        }
+        Ok(calls)
+    }
+}
