@@ -1,0 +1,65 @@
+//! What can be wrong with a trace.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A trace that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file that cannot be opened or read.
+    #[error("{}: {source}; name the trace by its base, as blkparse -i does (sda for sda.blktrace.0, sda.blktrace.1 ...)", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No file of a trace.
+    #[error(
+        "{base}: there is no {base}.blktrace.0 nor any other {base}.blktrace.N; name the trace by its base, as blkparse -i does"
+    )]
+    Missing {
+        /// The base as given.
+        base: String,
+    },
+    /// Files without one record.
+    #[error(
+        "{base}: its files are empty; nothing was traced, or the tracer was killed before it wrote"
+    )]
+    Empty {
+        /// The base as given.
+        base: String,
+    },
+    /// Bytes that are no record.
+    #[error("{}: byte {offset} begins no record ({what}); the file is damaged there, or no trace", path.display())]
+    NoRecord {
+        /// The file.
+        path: PathBuf,
+        /// Where, bytes from its begin.
+        offset: u64,
+        /// What stands there.
+        what: String,
+    },
+    /// A record of a machine of the other byte order.
+    #[error("{}: it was traced on a machine of the other byte order; analyse it there", path.display())]
+    OtherEndian {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another layout.
+    #[error("{}: its records have version {version}, and only version 7 is read; trace it with a kernel before 6.19, or blktrace's version 1 interface", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version.
+        version: u8,
+    },
+    /// A file that ends inside a record.
+    #[error("{}: it ends inside the record at byte {offset}; the tracer was killed or the disk was full (what stands before can be read with the part cut off)", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+    },
+}

@@ -1,0 +1,15 @@
+//! Block traces: the files that blktrace writes, read and explained.
+//!
+//! A trace is a file for each CPU (`sda.blktrace.0`, `.1` ...), each a plain sequence of records
+//! ([`record`]). [`Trace`] opens them by their base and merges them in time in constant memory,
+//! whatever their size.
+
+mod error;
+mod file;
+mod merge;
+pub mod record;
+mod trace;
+
+pub use error::Error;
+pub use record::{Action, Category, Head};
+pub use trace::{Event, Trace};

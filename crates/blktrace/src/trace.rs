@@ -1,0 +1,162 @@
+//! A trace as its base names it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::file::CpuFile;
+pub use crate::file::Event;
+use crate::merge::Merge;
+
+/// Events of all files that are in memory at once, at most (each file has at least 256).
+const EVENTS: usize = 64 * 1024;
+
+/// The files of a trace, opened and merged.
+pub struct Trace {
+    merge: Merge,
+    files: Vec<TraceFile>,
+}
+
+/// A file of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Where.
+    pub path: PathBuf,
+    /// The CPU in its name.
+    pub cpu: u32,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl Trace {
+    /// Opens a trace by its base: `sda` or `runs/sda` for `sda.blktrace.0` and its sisters; the name
+    /// of one of them does as well.
+    ///
+    /// # Errors
+    /// No such file, files that cannot be read, and files that are all empty.
+    pub fn open(base: &Path) -> Result<Trace, Error> {
+        let files = find(base)?;
+        if files.iter().all(|file| file.bytes == 0) {
+            return Err(Error::Empty {
+                base: base.display().to_string(),
+            });
+        }
+        let window = (EVENTS / files.len()).clamp(256, 4096);
+        let opened = files.iter().map(|file| CpuFile::open(&file.path, window));
+        Ok(Trace {
+            merge: Merge::new(opened.collect::<Result<_, _>>()?),
+            files,
+        })
+    }
+
+    /// Its files, by CPU.
+    pub fn files(&self) -> &[TraceFile] {
+        &self.files
+    }
+
+    /// The next event in time, with the number of its file; none at the end.
+    ///
+    /// # Errors
+    /// What stands at this place of a file is no record.
+    #[allow(clippy::should_implement_trait, reason = "it lends the event")]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<(usize, &Event)>, Error> {
+        self.merge.next()
+    }
+}
+
+/// The files of a base, by CPU.
+fn find(base: &Path) -> Result<Vec<TraceFile>, Error> {
+    let missing = || Error::Missing {
+        base: base.display().to_string(),
+    };
+    let name = base
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(missing)?;
+    let stem = match name.rsplit_once(".blktrace.") {
+        Some((stem, cpu)) if cpu.parse::<u32>().is_ok() => stem,
+        _ => name,
+    };
+    let folder = match base.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let fail = |source| Error::Io {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let cpu = entry.file_name().to_str().and_then(|name| {
+            let rest = name.strip_prefix(stem)?.strip_prefix(".blktrace.")?;
+            rest.parse().ok()
+        });
+        if let Some(cpu) = cpu {
+            files.push(TraceFile {
+                path: entry.path(),
+                cpu,
+                bytes: entry.metadata().map_err(fail)?.len(),
+            });
+        }
+    }
+    files.sort_by_key(|file| file.cpu);
+    if files.is_empty() {
+        return Err(missing());
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Head;
+
+    fn write(folder: &Path, cpu: u32, times: &[u64]) {
+        let bytes: Vec<u8> = times
+            .iter()
+            .flat_map(|&time| {
+                Head {
+                    time,
+                    cpu,
+                    ..Head::default()
+                }
+                .to_bytes()
+            })
+            .collect();
+        fs::write(folder.join(format!("sda.blktrace.{cpu}")), bytes).unwrap();
+    }
+
+    #[test]
+    fn files_of_all_cpus_are_merged_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), 0, &[1, 4, 5, 9]);
+        write(folder.path(), 1, &[2, 3, 6]);
+        write(folder.path(), 12, &[]);
+        fs::write(folder.path().join("sda2.blktrace.0"), "another").unwrap();
+        for base in ["sda", "sda.blktrace.1"] {
+            let mut trace = Trace::open(&folder.path().join(base)).unwrap();
+            assert_eq!(
+                trace.files().iter().map(|f| f.cpu).collect::<Vec<_>>(),
+                [0, 1, 12]
+            );
+            let mut seen = Vec::new();
+            while let Some((file, event)) = trace.next().unwrap() {
+                seen.push((event.head.time, file));
+            }
+            let expected = [(1, 0), (2, 1), (3, 1), (4, 0), (5, 0), (6, 1), (9, 0)];
+            assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_trace_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| Trace::open(&folder.path().join(name)).map(|_| ());
+        assert!(matches!(open("sda"), Err(Error::Missing { .. })));
+        assert!(matches!(open("none/sda"), Err(Error::Io { .. })));
+        write(folder.path(), 0, &[]);
+        assert!(matches!(open("sda"), Err(Error::Empty { .. })));
+    }
+}
