@@ -12,6 +12,7 @@
 //! No clock is read unless latencies are asked for; then it is read once a record, because the
 //! end of one record is the begin of the next.
 
+mod aio;
 mod control;
 mod latency;
 mod null;
@@ -23,6 +24,7 @@ use std::os::fd::BorrowedFd;
 
 use serde::{Deserialize, Serialize};
 
+pub use aio::Aio;
 pub use control::{ABORT, Counter, Flags, STONEWALL};
 pub use latency::Latency;
 pub use null::Null;
@@ -38,6 +40,8 @@ pub enum Kind {
     /// `read`/`write` at the file position, `pread`/`pwrite` for random records.
     #[default]
     Sync,
+    /// Linux AIO (`io_submit`) at a queue depth.
+    Aio,
     /// `io_uring` at a queue depth.
     IoUring,
     /// Nothing is transferred: the cost of the generator itself.
@@ -54,7 +58,7 @@ impl Kind {
                 max_queue_depth: 1,
                 vectored: false,
             },
-            Kind::IoUring => Capabilities {
+            Kind::Aio | Kind::IoUring => Capabilities {
                 transfers: true,
                 direct: true,
                 max_queue_depth: 4096,
@@ -73,8 +77,21 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Sync => "sync",
+            Kind::Aio => "aio",
             Kind::IoUring => "io_uring",
             Kind::Null => "null",
+        }
+    }
+
+    /// What to look at when the kernel refuses to make one.
+    pub const fn when_refused(self) -> &'static str {
+        match self {
+            Kind::Aio => "see fs.aio-nr and fs.aio-max-nr, or take engine sync",
+            Kind::IoUring => {
+                "see kernel.io_uring_disabled and the limit of locked memory (ulimit -l), \
+                 or take engine sync"
+            }
+            Kind::Sync | Kind::Null => "this is a defect of fslab, please report it",
         }
     }
 }
@@ -129,6 +146,20 @@ impl Order<'_> {
     }
 }
 
+/// What a workload does with a record's bytes beside moving them. Called in the thread of the
+/// engine, inside the phase's clock: it should be cheap.
+pub trait Payload: std::marker::Sync {
+    /// Puts into `bytes` what record number `record` is to hold. They hold what the last record in
+    /// this buffer has left.
+    fn fill(&self, record: u64, bytes: &mut [u8]);
+
+    /// Looks at what was read.
+    ///
+    /// # Errors
+    /// What is wrong with it: the phase ends with this as the record's failure.
+    fn check(&self, record: u64, bytes: &[u8]) -> io::Result<()>;
+}
+
 /// What one child has to do in one phase.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
@@ -144,6 +175,27 @@ pub struct Job<'a> {
     pub flags: &'a Flags,
     /// Where to show how many records are done.
     pub done: &'a Counter,
+    /// Who fills and checks the records; nobody: the buffers go out as they are.
+    pub payload: Option<&'a dyn Payload>,
+}
+
+impl Job<'_> {
+    /// Before a record is written.
+    #[inline]
+    fn fill(&self, record: u64, bytes: &mut [u8]) {
+        if let (Some(payload), Direction::Write) = (self.payload, self.direction) {
+            payload.fill(record, bytes);
+        }
+    }
+
+    /// After a record was read whole.
+    #[inline]
+    fn check(&self, record: u64, bytes: &[u8]) -> io::Result<()> {
+        match (self.payload, self.direction) {
+            (Some(payload), Direction::Read) => payload.check(record, bytes),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How far a call of [`Engine::run`] came.
@@ -196,6 +248,7 @@ pub fn make(
 ) -> io::Result<Box<dyn Engine>> {
     Ok(match kind {
         Kind::Sync => Box::new(Sync::new(buffer)),
+        Kind::Aio => Box::new(Aio::new(queue_depth, record, buffer)?),
         Kind::IoUring => Box::new(Uring::new(queue_depth, record, buffer)?),
         Kind::Null => Box::new(Null),
     })

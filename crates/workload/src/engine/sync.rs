@@ -94,19 +94,20 @@ fn turn(
             run.stopped = true;
             break;
         }
-        let offset = job.order.at(run.position) * job.record as u64;
+        let record = job.order.at(run.position);
+        let offset = record * job.record as u64;
+        job.fill(record, buffer);
         let moved = call(buffer, offset);
         if moved != Ok(job.record) {
             if moved == Err(Errno::INTR) {
                 continue;
             }
-            mend(job, buffer, moved, offset).map_err(|source| Failure {
-                transferred: (run.position - from) * job.record as u64,
-                offset,
-                source,
-            })?;
+            mend(job, buffer, moved, offset)
+                .map_err(|e| failed(job, run.position - from, offset, e))?;
             run.short += 1;
         }
+        job.check(record, buffer)
+            .map_err(|e| failed(job, run.position - from, offset, e))?;
         run.position += 1;
         run.counted += u64::from(!job.flags.up(watch));
         job.done.show(run.position);
@@ -115,7 +116,17 @@ fn turn(
     Ok(run)
 }
 
-/// Turns an error into a failure and continues a short transfer, after which the file position,
+/// The failure of the record at `offset`, after so many whole ones.
+#[cold]
+fn failed(job: &Job<'_>, whole: u64, offset: u64, source: io::Error) -> Failure {
+    Failure {
+        transferred: whole * job.record as u64,
+        offset,
+        source,
+    }
+}
+
+/// Reports an error, and continues a short transfer, after which the file position,
 /// if it matters, is behind the record again.
 #[cold]
 fn mend(

@@ -44,13 +44,20 @@ impl Bench {
             order,
             flags: &self.flags,
             done: &self.done,
+            payload: None,
         }
     }
 }
 
 #[test]
 fn every_engine_writes_and_reads_every_record_once() {
-    for (kind, depth) in [(Kind::Sync, 1), (Kind::IoUring, 1), (Kind::IoUring, 7)] {
+    for (kind, depth) in [
+        (Kind::Sync, 1),
+        (Kind::Aio, 1),
+        (Kind::Aio, 7),
+        (Kind::IoUring, 1),
+        (Kind::IoUring, 7),
+    ] {
         let bench = Bench::new();
         let whole = Run {
             counted: 50,
@@ -78,7 +85,7 @@ fn every_engine_writes_and_reads_every_record_once() {
 
 #[test]
 fn a_record_in_flight_when_the_flag_rises_does_not_count() {
-    for (kind, depth) in [(Kind::Sync, 1), (Kind::IoUring, 1)] {
+    for (kind, depth) in [(Kind::Sync, 1), (Kind::Aio, 1), (Kind::IoUring, 1)] {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let (flags, done) = (Flags::default(), Counter::default());
         let run = std::thread::scope(|scope| {
@@ -90,6 +97,7 @@ fn a_record_in_flight_when_the_flag_rises_does_not_count() {
                     order: Order::Sequential(100),
                     flags: &flags,
                     done: &done,
+                    payload: None,
                 };
                 engine(kind, depth).run(&job, 0, STONEWALL, None).unwrap()
             });
@@ -113,7 +121,7 @@ fn a_record_in_flight_when_the_flag_rises_does_not_count() {
 
 #[test]
 fn a_flag_that_is_not_watched_stops_nothing_and_a_raised_one_lets_nothing_begin() {
-    for kind in [Kind::Sync, Kind::IoUring, Kind::Null] {
+    for kind in [Kind::Sync, Kind::Aio, Kind::IoUring, Kind::Null] {
         let bench = Bench::new();
         bench.flags.raise(STONEWALL);
         let job = bench.job(Direction::Write, Order::Sequential(5));
@@ -136,7 +144,7 @@ fn a_flag_that_is_not_watched_stops_nothing_and_a_raised_one_lets_nothing_begin(
 
 #[test]
 fn reading_beyond_the_end_fails_and_says_where() {
-    for (kind, depth) in [(Kind::Sync, 1), (Kind::IoUring, 4)] {
+    for (kind, depth) in [(Kind::Sync, 1), (Kind::Aio, 4), (Kind::IoUring, 4)] {
         let bench = Bench::new();
         bench.file.set_len(2 * RECORD as u64 + 100).unwrap();
         let job = bench.job(Direction::Read, Order::Sequential(9));
@@ -158,6 +166,7 @@ fn a_short_read_is_continued_and_counted() {
         order: Order::Sequential(1),
         flags: &flags,
         done: &done,
+        payload: None,
     };
     // A pipe cannot be read at an offset, so continuing it must fail: proof that it was tried.
     writer.write_all(&[1; 100]).unwrap();
@@ -182,7 +191,7 @@ fn a_short_read_is_continued_and_counted() {
 
 #[test]
 fn capabilities_say_what_each_can_do() {
-    for kind in [Kind::Sync, Kind::IoUring, Kind::Null] {
+    for kind in [Kind::Sync, Kind::Aio, Kind::IoUring, Kind::Null] {
         assert_eq!(engine(kind, 1).capabilities(), kind.capabilities());
     }
     assert!(Kind::Sync.capabilities().direct && !Kind::Null.capabilities().transfers);
@@ -190,4 +199,65 @@ fn capabilities_say_what_each_can_do() {
         serde_json::to_string(&Kind::IoUring).unwrap(),
         "\"io_uring\""
     );
+}
+
+/// Puts its number into each record and looks for it; finds fault with record `wrong`.
+struct Numbered {
+    wrong: Option<u64>,
+}
+
+impl Payload for Numbered {
+    fn fill(&self, record: u64, bytes: &mut [u8]) {
+        bytes.fill(record as u8);
+    }
+
+    fn check(&self, record: u64, bytes: &[u8]) -> io::Result<()> {
+        let good = bytes.iter().all(|b| *b == record as u8) && self.wrong != Some(record);
+        if good {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("not {record}"),
+        ))
+    }
+}
+
+#[test]
+fn every_engine_fills_what_it_writes_and_checks_what_it_reads() {
+    for (kind, depth) in [
+        (Kind::Sync, 1),
+        (Kind::Aio, 1),
+        (Kind::Aio, 7),
+        (Kind::IoUring, 1),
+        (Kind::IoUring, 7),
+    ] {
+        let bench = Bench::new();
+        let order = crate::throughput::permutation(50);
+        for (direction, wrong, fails) in [
+            (Direction::Write, Some(30), false),
+            (Direction::Read, None, false),
+            (Direction::Read, Some(30), true),
+        ] {
+            for order in [Order::Sequential(50), Order::Random(&order)] {
+                rustix::fs::seek(&bench.file, rustix::fs::SeekFrom::Start(0)).unwrap();
+                let payload = Numbered { wrong };
+                let mut job = bench.job(direction, order);
+                job.payload = Some(&payload);
+                match engine(kind, depth).run(&job, 0, ABORT, None) {
+                    Ok(run) => assert_eq!((run.position, fails), (50, false)),
+                    Err(failure) => {
+                        assert!(fails, "{kind:?} {depth} {failure:?}");
+                        assert_eq!(failure.offset, 30 * RECORD as u64);
+                        assert_eq!(failure.source.to_string(), "not 30");
+                    }
+                }
+            }
+        }
+        let mut content = vec![0; 50 * RECORD];
+        std::os::unix::fs::FileExt::read_exact_at(&bench.file, &mut content, 0).unwrap();
+        for (record, bytes) in content.chunks(RECORD).enumerate() {
+            assert!(bytes.iter().all(|b| usize::from(*b) == record), "{kind:?}");
+        }
+    }
 }

@@ -135,6 +135,12 @@ impl Uring {
             }
             let Some(slot) = self.free.pop() else { return };
             let record = job.order.at(run.position);
+            if job.payload.is_some() {
+                // SAFETY: a free slot's bytes: the kernel has no request for them, they were
+                // initialised when the buffer was made, and no other slot's are in the slice.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(self.place(slot), job.record) };
+                job.fill(record, bytes);
+            }
             let entry = self.entry(job, slot, record * job.record as u64);
             self.slots[usize::from(slot)] = Slot {
                 record,
@@ -184,6 +190,7 @@ impl Uring {
             Err(e) if retryable(&e) => finish_short(job.file, job.direction, bytes, 0, offset),
             Err(e) => Err(e),
         }
+        .and_then(|()| job.check(record, bytes))
         .map_err(|source| Failure {
             transferred: 0,
             offset,
@@ -308,6 +315,7 @@ mod tests {
             order: Order::Sequential(5),
             flags: &flags,
             done: &done,
+            payload: None,
         };
         check(&job, writer);
     }

@@ -43,6 +43,7 @@ impl Task<'_> {
             },
             flags: self.flags,
             done: self.done,
+            payload: None,
         }
     }
 }
@@ -96,10 +97,7 @@ fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
     let engine = (task.maker)(task.child, buffer).map_err(|source| Error::Unsupported {
         what: task.options.engine.name(),
         path: task.options.dir.clone(),
-        reason: format!(
-            "{source}; see kernel.io_uring_disabled and the limit of locked memory (ulimit -l), \
-             or take engine sync"
-        ),
+        reason: format!("{source}; {}", task.options.engine.when_refused()),
     })?;
     Ok((file, engine))
 }

@@ -32,6 +32,7 @@ mod permutation;
 mod text;
 
 pub use options::{FileState, Options, Test};
+pub(crate) use options::{bad, total_ram, within};
 pub use permutation::permutation;
 pub use text::iozone_text;
 

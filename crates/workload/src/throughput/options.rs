@@ -197,7 +197,7 @@ impl Options {
                 "queue_depth",
                 self.queue_depth,
                 format!(
-                    "engine {} has one request in flight; take 1, or engine io_uring",
+                    "engine {} has one request in flight; take 1, or engine aio or io_uring",
                     self.engine.name()
                 ),
             ));
@@ -251,7 +251,7 @@ impl Options {
             "queue_depth",
             self.queue_depth,
             format!(
-                "threads * queue_depth * record, aligned to 1 MiB each, needs buffers of \
+                "threads * queue_depth * record, in huge pages of 2 MiB, needs buffers of \
                  {buffers} bytes, with a random order of {order} more than half of the memory; \
                  take less of one of them"
             ),
@@ -286,7 +286,7 @@ impl Options {
 }
 
 /// An error about one option.
-pub(super) fn bad(option: &'static str, value: impl Display, reason: impl Into<String>) -> Error {
+pub(crate) fn bad(option: &'static str, value: impl Display, reason: impl Into<String>) -> Error {
     Error::BadOption {
         option,
         value: value.to_string(),
@@ -294,7 +294,8 @@ pub(super) fn bad(option: &'static str, value: impl Display, reason: impl Into<S
     }
 }
 
-fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
+/// Refuses an option outside its range.
+pub(crate) fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
@@ -302,7 +303,7 @@ fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(),
 }
 
 /// Bytes of memory of this machine, as sysinfo(2) says (`totalram`: `MemTotal` of /proc/meminfo).
-pub(super) fn total_ram() -> u64 {
+pub(crate) fn total_ram() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram as u64 * u64::from(info.mem_unit)
 }
@@ -354,18 +355,18 @@ mod tests {
         (options.threads, options.size, options.record) = (3, 1 << 30, MIB);
         assert_eq!(options.memory(), (6 * MIB, 4 * 1024));
         (options.threads, options.record) = (2, MIB / 4);
-        // Each a record and its alignment; the second one record further in.
-        assert_eq!(options.memory(), (2 * MIB + 3 * MIB / 4, 4 * 4096));
-        options.validate_memory(3 * MIB).unwrap();
-        options.record = 1024;
-        let error = options.validate_memory(3 * MIB).unwrap_err().to_string();
+        // Each a huge page; the second one record further in.
+        assert_eq!(options.memory(), (4 * MIB, 4 * 4096));
+        options.validate_memory(5 * MIB).unwrap();
+        (options.threads, options.record) = (1, 1024);
+        let error = options.validate_memory(5 * MIB).unwrap_err().to_string();
         assert!(
             error.starts_with("record = 1024: the random order of 1048576 records needs 4194304"),
             "{error}"
         );
         options.tests = vec![Test::Read];
-        options.validate_memory(3 * MIB).unwrap();
-        let error = options.validate_memory(2 * MIB).unwrap_err().to_string();
+        options.validate_memory(2 * MIB).unwrap();
+        let error = options.validate_memory(MIB).unwrap_err().to_string();
         assert!(error.starts_with("queue_depth = 1: "), "{error}");
         options.engine = Kind::Null;
         assert_eq!(options.memory(), (0, 0));

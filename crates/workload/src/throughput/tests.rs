@@ -311,7 +311,7 @@ fn direct_records_must_fit_the_alignment() {
 #[test]
 fn direct_runs_of_both_engines_are_honoured_and_stay_out_of_the_cache() {
     let dir = tempfile::tempdir().unwrap();
-    for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::IoUring, 8)] {
+    for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 8), (Kind::IoUring, 8)] {
         let mut options = options(dir.path(), 2);
         (options.direct, options.engine, options.queue_depth) = (true, engine, queue_depth);
         let outcome = run(&options, &Silent).unwrap();
@@ -452,8 +452,17 @@ fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
     // Child 0 is an engine that cannot be made, so it fails before READY.
     let dir = tempfile::tempdir().unwrap();
     let maker = |_, _| Err(io::Error::from_raw_os_error(libc::EPERM));
-    let error = run_with(&options(dir.path(), 2), &Silent, &maker).unwrap_err();
-    assert!(error.to_string().contains("take engine sync"), "{error}");
+    for (engine, hint) in [
+        (Kind::IoUring, "kernel.io_uring_disabled"),
+        (Kind::Aio, "fs.aio-max-nr"),
+    ] {
+        let options = Options {
+            engine,
+            ..options(dir.path(), 2)
+        };
+        let error = run_with(&options, &Silent, &maker).unwrap_err().to_string();
+        assert!(error.contains(hint) && error.contains("take engine sync"), "{error}");
+    }
 
     let maker = |child, _| {
         assert_ne!(child, 1, "thrown before READY");
@@ -532,7 +541,7 @@ fn a_disk_that_fills_up_in_mid_phase_is_named_and_cleaned_needs_root() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mounted = Tmpfs::mount(dir.path(), "size=1m");
-    for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::IoUring, 4)] {
+    for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 4), (Kind::IoUring, 4)] {
         let mut options = options(dir.path(), 2);
         (options.size, options.engine, options.queue_depth) = (256 * K, engine, queue_depth);
         let neighbour = Neighbour(dir.path().join("neighbour"));
