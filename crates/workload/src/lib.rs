@@ -28,6 +28,7 @@ pub mod fill;
 pub mod observe;
 pub mod phase;
 pub mod residency;
+pub mod stream;
 pub mod syncfs;
 pub mod throughput;
 pub mod tree;

@@ -1,0 +1,170 @@
+//! What shows that the numbers mean what they say, and what warns that they may not.
+
+use std::io;
+
+use super::options::{Between, Options};
+use super::phase::Seen;
+use crate::Evidence;
+use crate::residency::Residency;
+use crate::throughput::total_ram;
+
+/// What a reader must know before the first phase has run.
+pub(super) fn warnings(options: &Options) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let ratio = options.bytes() as f64 / total_ram() as f64;
+    let transfers = options.engine.capabilities().transfers;
+    if options.test.reads() && !options.direct && transfers && ratio < 2.0 {
+        warnings.push(format!(
+            "a buffered read of {} bytes, {ratio:.2} of the memory (less than 2): {}",
+            options.bytes(),
+            if options.between == Between::Warm {
+                "it comes from the page cache, not from the device"
+            } else {
+                "it begins cold, but a smaller file stays closer to the device's own cache"
+            }
+        ));
+    }
+    if options.reuse && options.test.writes() {
+        warnings.push("the write goes into the file as it is: it may allocate nothing".into());
+    }
+    if !transfers {
+        warnings.push("engine null moves no data: rates show the generator alone".into());
+    }
+    warnings
+}
+
+/// What the observer said of an unmount or of dropping the caches.
+pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> Evidence {
+    let evidence = answer.unwrap_or_else(|error| Evidence {
+        name: "cold_cache".into(),
+        holds: Some(false),
+        detail: format!("the caches could not be dropped: {error}"),
+    });
+    if evidence.holds != Some(true) {
+        warnings.push(format!(
+            "read: a cold cache was asked for, but {}",
+            evidence.detail
+        ));
+    }
+    evidence
+}
+
+/// The page cache as the read found it. A statement of what was, unless it should have been cold.
+pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> Evidence {
+    let (holds, detail) = match before {
+        Ok(seen) => (
+            Some(options.between == Between::Warm || seen.resident == 0),
+            format!(
+                "{}: {} of {} pages resident, {} dirty",
+                seen.state(),
+                seen.resident,
+                seen.pages,
+                seen.dirty
+            ),
+        ),
+        Err(error) => (None, format!("the page cache could not be asked: {error}")),
+    };
+    Evidence {
+        name: "cache_state".into(),
+        holds,
+        detail,
+    }
+}
+
+/// Whether O_DIRECT kept the file out of the page cache: no more pages during the phase and after
+/// it than before (a fallback to buffered I/O may drop its pages again, hence the looks between).
+pub(super) fn direct(options: &Options, seen: &Seen) -> Option<Evidence> {
+    if !options.direct || !options.engine.capabilities().direct {
+        return None;
+    }
+    let (holds, detail) = match (&seen.before, &seen.after) {
+        (Ok(before), Ok(after)) => (
+            Some(after.resident.max(seen.most_resident.unwrap_or(0)) <= before.resident),
+            format!(
+                "pages resident: {} before, {} after, at most {} seen during the phase",
+                before.resident,
+                after.resident,
+                seen.most_resident
+                    .map_or("none".into(), |most| most.to_string())
+            ),
+        ),
+        (Err(error), _) | (_, Err(error)) => {
+            (None, format!("the page cache could not be asked: {error}"))
+        }
+    };
+    Some(Evidence {
+        name: "direct_io_honoured".into(),
+        holds,
+        detail,
+    })
+}
+
+/// What a verified read has shown.
+pub(super) fn verified(bytes: u64, run: u64) -> Evidence {
+    Evidence {
+        name: "content_verified".into(),
+        holds: Some(true),
+        detail: format!(
+            "{} blocks of {} bytes in their places with their checksums, written by run {run:016x}",
+            bytes / super::options::UNIT,
+            super::options::UNIT
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(resident: u64) -> Residency {
+        Residency {
+            resident,
+            dirty: 0,
+            pages: 100,
+        }
+    }
+
+    fn seen(before: u64, most: Option<u64>, after: u64) -> Seen {
+        Seen {
+            before: Ok(pages(before)),
+            after: Ok(pages(after)),
+            most_resident: most,
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn growth_of_the_cache_or_a_peak_in_between_denies_direct_io() {
+        let mut options = Options::new("/nowhere");
+        assert!(direct(&options, &seen(0, None, 0)).is_none());
+        options.direct = true;
+        let holds = |b, m, a| direct(&options, &seen(b, m, a)).unwrap().holds;
+        assert_eq!(holds(0, Some(0), 0), Some(true));
+        assert_eq!(holds(5, None, 5), Some(true));
+        assert_eq!(holds(0, None, 1), Some(false));
+        assert_eq!(holds(0, Some(9), 0), Some(false));
+        let mut unknown = seen(0, None, 0);
+        unknown.after = Err(io::ErrorKind::Other.into());
+        assert_eq!(direct(&options, &unknown).unwrap().holds, None);
+    }
+
+    #[test]
+    fn a_cold_read_that_is_warm_does_not_hold() {
+        let mut options = Options::new("/nowhere");
+        let state = cache_state(&options, &Ok(pages(100)));
+        assert_eq!(state.holds, Some(false));
+        assert_eq!(state.detail, "warm: 100 of 100 pages resident, 0 dirty");
+        assert_eq!(cache_state(&options, &Ok(pages(0))).holds, Some(true));
+        options.between = Between::Warm;
+        assert_eq!(cache_state(&options, &Ok(pages(100))).holds, Some(true));
+        let mut warnings = Vec::new();
+        let said = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
+        assert_eq!(said.holds, Some(false));
+        assert_eq!(
+            warnings,
+            [
+                "read: a cold cache was asked for, but the caches could not be dropped: permission denied"
+            ]
+        );
+    }
+}
