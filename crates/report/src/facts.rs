@@ -102,6 +102,14 @@ const ASKED: [(&str, &[&str]); 7] = [
     ("CPU frequency", &["cpu.frequency.policies"]),
 ];
 
+/// The release of the kernel in a context record.
+pub fn release(context: &Value) -> Option<String> {
+    match answer(&items(context), ASKED[0].1) {
+        Answer::Known(release, _) => Some(release),
+        Answer::Absent(_) => None,
+    }
+}
+
 /// The head of a report about the machine.
 pub fn machine(run: &Run) -> Vec<Fact> {
     let items = run.contexts.get("start").map(items).unwrap_or_default();
@@ -120,7 +128,79 @@ pub fn machine(run: &Run) -> Vec<Fact> {
     facts.insert(at, working_set(run, &items));
     facts.insert(at + 1, barriers(run));
     facts.insert(at + 3, device(run));
+    facts.extend(held(run));
     facts
+}
+
+/// What the cells were held to: a slow disk or a small memory that this machine stood in for. Empty
+/// where nothing was.
+fn held(run: &Run) -> Vec<Fact> {
+    let limits = run.plan.cells.iter().map(|cell| {
+        let limit = cell.device.limit.filter(|l| *l != study::Limit::default());
+        limit.map(|limit| in_words(&limit))
+    });
+    let memory = run.plan.cells.iter().map(|cell| {
+        let bytes = cell.memory?.get() as f64;
+        Some(format!(
+            "{} for the trial, its page cache and its checker",
+            gib(bytes)
+        ))
+    });
+    let told = [
+        (
+            "limit",
+            told(limits),
+            " (the device is slowed down to stand for a slower disk)",
+        ),
+        ("memory limit", told(memory), ""),
+    ];
+    told.into_iter()
+        .filter_map(|(name, text, why)| {
+            let known = Answer::Known(text? + why, Some("the plan".to_owned()));
+            Some(Fact {
+                name,
+                answer: known,
+            })
+        })
+        .collect()
+}
+
+/// `70 MiB/s read in 3 of 9 cells; none in 6`: each value once, none when there are no others.
+fn told(values: impl Iterator<Item = Option<String>>) -> Option<String> {
+    let mut counts: Vec<(Option<String>, usize)> = Vec::new();
+    let mut all = 0;
+    for value in values {
+        all += 1;
+        match counts.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    counts
+        .iter()
+        .any(|(value, _)| value.is_some())
+        .then_some(())?;
+    let written = |(value, count): &(Option<String>, usize)| {
+        let value = value.as_deref().unwrap_or("none");
+        if *count == all {
+            value.to_owned()
+        } else {
+            format!("{value} in {count} of {all} cells")
+        }
+    };
+    Some(counts.iter().map(written).collect::<Vec<_>>().join("; "))
+}
+
+/// `70 MiB/s read and written`.
+fn in_words(limit: &study::Limit) -> String {
+    let rate = |bytes: study::Bytes| format!("{}/s", gib(bytes.get() as f64));
+    let parts = [
+        limit.read.map(|bytes| format!("{} read", rate(bytes))),
+        limit.write.map(|bytes| format!("{} written", rate(bytes))),
+        limit.read_iops.map(|n| format!("{n} reads/s")),
+        limit.write_iops.map(|n| format!("{n} writes/s")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The values that the measured devices gave for one fact, each once.

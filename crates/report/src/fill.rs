@@ -84,6 +84,16 @@ impl Sources<'_> {
         let Some(series) = series else {
             return String::new();
         };
+        self.shown_unit(series, &format!("{}, {}", layout.title, row.name), notes)
+    }
+
+    /// The unit that a series' samples can be shown in: its own, else the usual one for the stored.
+    pub(crate) fn shown_unit(
+        &self,
+        series: &Series,
+        place: &str,
+        notes: &mut Vec<String>,
+    ) -> String {
         let stored = self
             .run
             .trials
@@ -96,9 +106,7 @@ impl Sources<'_> {
         match (&series.unit, stored) {
             (Some(unit), Some(stored)) if units::factor(stored, unit).is_none() => {
                 notes.push(format!(
-                    "{}, {}: samples are in {stored}, which is not printed as {unit}; shown as {}",
-                    layout.title,
-                    row.name,
+                    "{place}: samples are in {stored}, which is not printed as {unit}; shown as {}",
                     units::usual(stored)
                 ));
                 units::usual(stored).to_owned()
@@ -146,7 +154,7 @@ impl Sources<'_> {
                 .and_then(|(document, (name, table))| {
                     let record = document.find(table, series.published.as_deref()?, name)?;
                     Some(PublishedFigure {
-                        value: record.value,
+                        value: record.value?,
                         stddev: record.stddev,
                         n: record.n_runs,
                         ratio: None,
@@ -164,7 +172,7 @@ impl Sources<'_> {
     }
 
     /// None without samples; an error for samples that cannot be summarised.
-    fn summary(&self, points: &[Point]) -> Result<Option<stats::Summary>, stats::Error> {
+    pub(crate) fn summary(&self, points: &[Point]) -> Result<Option<stats::Summary>, stats::Error> {
         if points.is_empty() {
             return Ok(None);
         }
@@ -173,7 +181,7 @@ impl Sources<'_> {
     }
 
     /// The samples of one cell and series from finished trials, in block order.
-    fn points(&self, cell: &Cell, series: &Series, unit: &str) -> Vec<Point> {
+    pub(crate) fn points(&self, cell: &Cell, series: &Series, unit: &str) -> Vec<Point> {
         let mut slots: Vec<_> = self
             .run
             .plan

@@ -1,5 +1,7 @@
 //! One JSON document: the run, its tables with summaries and comparisons, and every sample.
 
+mod grid;
+
 use serde_json::{Map, Value, json};
 use study::{Clock, Plan};
 
@@ -7,7 +9,8 @@ use crate::error::Result;
 use crate::facts::{Answer, Fact};
 use crate::model::{Figure, Row, Table, clock_meaning, clock_name};
 use crate::samples::{Line, lines};
-use crate::{Format, Report, units};
+use crate::usage::gnu_time;
+use crate::{Format, Report, reference, units};
 
 /// Layout version of the document.
 pub(crate) const FORMAT: u32 = 1;
@@ -49,6 +52,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
             "seconds": run.closing.map(|c| c.seconds),
             "peak_rss": run.closing.map(|c| c.peak_rss),
             "notes": run.notes,
+            "plan_notes": plan.notes,
         },
         "study": study(plan),
         "repeats": report.published.map(|p| json!({
@@ -61,6 +65,8 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),
         "contexts": run.contexts,
         "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
+        "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
+        "references": references(report)?,
         "level": report.options.level,
         "trials": trials(report)?,
         "doubts": report.trust.doubts.iter().map(|d| json!({
@@ -173,13 +179,44 @@ fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
                 "started_at": trial.started_at,
                 "telemetry": trial.telemetry,
                 "mounted": serde_json::to_value(&trial.mounted)?,
-                "phases": trial.phases.iter().map(|p| json!({"name": p.name, "begin_ns": p.begin_ns, "end_ns": p.end_ns})).collect::<Vec<_>>(),
+                "phases": trial.phases.iter().map(phase).collect::<Result<Vec<_>>>()?,
                 "evidence": serde_json::to_value(&trial.evidence)?,
                 "warnings": trial.warnings,
                 "ledger": serde_json::to_value(trial.ledger)?,
             }))
         })
         .collect()
+}
+
+/// A phase with what it used, in GNU time's words too, and what memory management did.
+fn phase(phase: &record::Phase) -> Result<Value> {
+    Ok(json!({
+        "name": phase.name,
+        "begin_ns": phase.begin_ns,
+        "end_ns": phase.end_ns,
+        "usage": serde_json::to_value(&phase.usage)?,
+        "gnu_time": phase.usage.as_ref().map(gnu_time),
+        "memory": serde_json::to_value(&phase.memory)?,
+    }))
+}
+
+/// Every raw-device reference as recorded, with the spread of its passes in MB/s.
+fn references(report: &Report<'_>) -> Result<Value> {
+    let spread = |passes: &[f64]| {
+        reference::spread(passes)
+            .map(|s| json!({"n": s.n, "min": s.min, "median": s.median, "max": s.max}))
+    };
+    let one = |r: &record::Reference| {
+        let mut value = serde_json::to_value(r)?;
+        value["sequential_mb_s"] = json!(spread(&r.sequential));
+        value["sequential_direct_mb_s"] = json!(spread(&r.sequential_direct));
+        Ok(value)
+    };
+    let all = report.run.references.iter().map(one);
+    Ok(json!({
+        "devices": all.collect::<Result<Vec<_>>>()?,
+        "exceeded": reference::exceeded(report),
+    }))
 }
 
 fn sample(line: &Line<'_>) -> Value {

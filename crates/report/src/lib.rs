@@ -30,6 +30,7 @@ mod error;
 pub mod facts;
 mod fill;
 pub mod general;
+pub mod grid;
 mod html;
 mod json;
 pub mod layout;
@@ -39,10 +40,12 @@ mod numbers;
 mod options;
 mod pivot;
 pub mod published;
+mod reference;
 mod samples;
 mod text;
 pub mod trust;
 mod units;
+pub mod usage;
 pub mod variants;
 
 use std::collections::BTreeSet;
@@ -60,7 +63,8 @@ pub use options::{FormatName, Options};
 pub use text::{Text, mail_tables};
 
 use facts::Fact;
-use model::Table;
+use grid::Grid;
+use model::{Figure, Table};
 use published::Published;
 use trust::Trust;
 use variants::Variant;
@@ -86,6 +90,8 @@ pub struct Report<'a> {
     pub variants: Vec<Variant>,
     /// The tables.
     pub tables: Vec<Table>,
+    /// The grids.
+    pub grids: Vec<Grid>,
     /// What speaks against the numbers.
     pub trust: Trust,
     /// What went wrong while the report was made.
@@ -119,6 +125,7 @@ impl<'a> Report<'a> {
             tables.push(sources.table(layout, base.unwrap_or(0), &mut notes));
         }
         check_base(options, &tables)?;
+        let grids = grid::grids(&sources, options, &mut notes)?;
         compare::tables(&run.plan, options, &mut tables, &mut notes);
         notes.dedup();
         Ok(Report {
@@ -128,6 +135,7 @@ impl<'a> Report<'a> {
             machine: facts::machine(run),
             variants: variants::of(run),
             tables,
+            grids,
             trust,
             notes,
             published,
@@ -144,6 +152,13 @@ impl<'a> Report<'a> {
             .iter()
             .filter(move |slot| cells.contains(&slot.cell))
             .filter_map(|slot| Some((slot, run.trials.get(slot.trial as usize)?)))
+    }
+
+    /// Every figure of its tables and grids.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let of_grids = self.grids.iter().flat_map(Grid::figures);
+        let of_tables = self.tables.iter().flat_map(Table::figures);
+        of_tables.chain(of_grids)
     }
 
     /// Names of all factors, in the study's order.
@@ -187,7 +202,15 @@ fn check_base(options: &Options, tables: &[Table]) -> Result<()> {
 fn cells(run: &Run, options: &Options, layouts: &[layout::Layout]) -> Result<BTreeSet<u32>> {
     let filtered = pivot::filtered(&run.plan, &options.filter)?;
     let in_tables = |cell: &&&study::Cell| {
-        options.table.is_none() || layouts.iter().any(|l| layout::has(cell, &l.common))
+        let in_table = layouts.iter().any(|l| layout::has(cell, &l.common));
+        let in_grid = |name: &String| {
+            let mut named = run.plan.grids.iter().filter(|g| grid::is_named(g, name));
+            named.any(|g| layout::has(cell, &g.filter))
+        };
+        options
+            .table
+            .as_ref()
+            .is_none_or(|name| in_table || in_grid(name))
     };
     Ok(filtered.iter().filter(in_tables).map(|c| c.id).collect())
 }

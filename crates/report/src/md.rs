@@ -1,5 +1,7 @@
 //! GitHub tables: the mail tables and their extensions for an issue or a README.
 
+mod grid;
+
 use study::Clock;
 
 use crate::error::Result;
@@ -18,6 +20,10 @@ pub struct Md;
 impl Format for Md {
     fn render(&self, report: &Report<'_>) -> Result<String> {
         let mut out = head(report);
+        out.push_str(&grid::references(report));
+        for grid in &report.grids {
+            out.push_str(&grid::print(grid));
+        }
         for table in &report.tables {
             out.push_str(&mail(table));
             out.push_str(&details(report, table));
@@ -264,7 +270,8 @@ fn doubts(report: &Report<'_>) -> String {
     for general in &report.trust.general {
         out.push_str(&format!("- {}\n", escape(&general.sentence())));
     }
-    for note in report.notes.iter().chain(&time_lines(report)) {
+    let notes = report.run.plan.notes.iter().chain(&report.notes);
+    for note in notes.chain(&time_lines(report)) {
         out.push_str(&format!("- {}\n", escape(note)));
     }
     out.push_str("\nMarks: ");

@@ -9,6 +9,7 @@ use record::Run;
 use study::{Cell, Plan, TableSpec};
 
 use crate::error::{Error, Result};
+use crate::grid;
 use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
 use crate::model::clock_name;
 use crate::options::Options;
@@ -21,7 +22,9 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
     let plan = &run.plan;
     let cells = filtered(plan, &options.filter)?;
     let tables = chosen(plan, options.table.as_deref())?;
-    let layouts = if options.is_pivot() || plan.tables.is_empty() {
+    // A study of grids or growth laws alone has said what it wants to show.
+    let silent = plan.tables.is_empty() && plan.grids.is_empty() && plan.growth.is_empty();
+    let layouts = if options.is_pivot() || silent {
         pivot(run, options, &cells, &tables)?
     } else {
         tables
@@ -31,7 +34,8 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
     };
     // A run in which nothing could be measured still has a report: its failures.
     let asked = options.is_pivot() || options.table.is_some() || !options.filter.is_empty();
-    if layouts.is_empty() && asked {
+    let has_grids = !options.is_pivot() && !plan.grids.is_empty();
+    if layouts.is_empty() && asked && !has_grids {
         return Err(Error::Empty {
             why: "no cell is in a chosen table and passes --filter: loosen --filter or --table"
                 .to_owned(),
@@ -104,12 +108,15 @@ fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> 
             t.title.to_lowercase().contains(&wanted) || t.subtitle.to_lowercase().contains(&wanted)
         })
         .collect();
-    if found.is_empty() {
+    let a_grid = plan.grids.iter().any(|spec| grid::is_named(spec, name));
+    if found.is_empty() && !a_grid {
+        let tables = plan.tables.iter().map(|t| &t.title);
+        let titles = tables.chain(plan.grids.iter().map(|g| &g.title));
         return Err(Error::Unknown {
             option: "--table",
             name: name.to_owned(),
             what: "table",
-            allowed: join(plan.tables.iter().map(|t| format!("{:?}", t.title))),
+            allowed: join(titles.map(|title| format!("{title:?}"))),
         });
     }
     Ok(found)

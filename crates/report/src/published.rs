@@ -3,6 +3,7 @@
 //! They are shown beside a run's own to compare shapes, not speeds: the hardware differs, so the
 //! figure that matters is the ratio of ratios to a common column.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -12,8 +13,43 @@ use serde::Deserialize;
 pub struct Published {
     /// Where the numbers stand.
     pub document: Document,
+    /// The tables among them whose rows are kernels or sizes, to be printed as they were.
+    #[serde(default)]
+    pub grids: Vec<PublishedGrid>,
     /// One entry per printed number.
     pub records: Vec<Record>,
+}
+
+/// A table of a document with the order of its columns, which single numbers do not tell.
+#[derive(Debug, Deserialize)]
+pub struct PublishedGrid {
+    /// [`Record::table`].
+    pub table: String,
+    /// Heads of the label columns; the panel's heading stands in place of an empty one.
+    pub labels: Vec<String>,
+    /// Its parts.
+    pub panels: Vec<PublishedPanel>,
+    /// Tables of the same document that are lists and follow below it.
+    #[serde(default)]
+    pub also: Vec<String>,
+}
+
+/// A part of a published grid.
+#[derive(Debug, Deserialize)]
+pub struct PublishedPanel {
+    /// [`Record::heading`] of its numbers.
+    pub heading: Option<String>,
+    /// Columns in order.
+    pub columns: Vec<PublishedColumn>,
+}
+
+/// A column of a published grid.
+#[derive(Debug, Deserialize)]
+pub struct PublishedColumn {
+    /// [`Record::column`].
+    pub name: String,
+    /// Its head as printed.
+    pub label: String,
 }
 
 /// A citation.
@@ -39,6 +75,12 @@ pub struct Document {
     pub barriers: String,
     /// What the stddev is of.
     pub stddev: String,
+    /// What is certain of the table's layout, and what is not.
+    #[serde(default)]
+    pub layout: String,
+    /// Its footnotes by mark.
+    #[serde(default)]
+    pub footnotes: BTreeMap<String, String>,
 }
 
 /// One printed number.
@@ -50,14 +92,32 @@ pub struct Record {
     pub row: String,
     /// Column (`ext4-stock`).
     pub column: String,
-    /// As printed.
-    pub value: f64,
+    /// As printed; none where the number is lost, which [`Record::kind`] then says.
+    pub value: Option<f64>,
     /// As printed.
     pub stddev: Option<f64>,
     /// Runs behind it.
     pub n_runs: Option<u32>,
     /// As printed, with an explanation in parentheses where the label misleads.
     pub unit: String,
+    /// `published`, or why there is no value.
+    #[serde(default)]
+    pub kind: String,
+    /// Its filesystem, where the source says.
+    #[serde(default)]
+    pub fs: Option<String>,
+    /// Heading of its part of a grid.
+    #[serde(default)]
+    pub heading: Option<String>,
+    /// Labels of its row of a grid.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Mark of its footnote.
+    #[serde(default)]
+    pub mark: Option<String>,
+    /// What the source says of the number elsewhere.
+    #[serde(default)]
+    pub footnote: Option<String>,
 }
 
 impl Document {
@@ -84,14 +144,48 @@ impl Published {
             .iter()
             .find(|r| r.table == table && r.row == row && r.column == column)
     }
+
+    /// The rows of a panel, in the document's order: labels, and for each column its records.
+    pub fn lines<'a>(&'a self, grid: &PublishedGrid, panel: &PublishedPanel) -> Vec<GridLine<'a>> {
+        let mut lines: Vec<GridLine<'a>> = Vec::new();
+        let of_panel = |r: &&Record| r.table == grid.table && r.heading == panel.heading;
+        for record in self.records.iter().filter(of_panel) {
+            let Some(column) = panel.columns.iter().position(|c| c.name == record.column) else {
+                continue;
+            };
+            let known = lines
+                .iter()
+                .position(|(labels, _)| *labels == record.labels);
+            let at = known.unwrap_or(lines.len());
+            if known.is_none() {
+                lines.push((&record.labels, vec![Vec::new(); panel.columns.len()]));
+            }
+            lines[at].1[column].push(record);
+        }
+        lines
+    }
+
+    /// The records of the lists below a grid.
+    pub fn also<'a>(&'a self, grid: &'a PublishedGrid) -> impl Iterator<Item = &'a Record> {
+        let records = self.records.iter();
+        records.filter(|r| grid.also.contains(&r.table))
+    }
 }
 
+/// A row of a published grid: its labels, and the records of each column's place. Several records in
+/// one place are several runs, none is a place that was not run.
+pub type GridLine<'a> = (&'a [String], Vec<Vec<&'a Record>>);
+
 static DOCUMENTS: LazyLock<Vec<Published>> = LazyLock::new(|| {
-    [include_str!("../../../published/wohlgemuth2009.json")]
-        .iter()
-        // A text that does not parse is left out here and caught by the test below.
-        .filter_map(|text| serde_json::from_str(text).ok())
-        .collect()
+    [
+        include_str!("../../../published/dokos2008.json"),
+        include_str!("../../../published/wohlgemuth2009.json"),
+        include_str!("../../../published/layton2012.json"),
+    ]
+    .iter()
+    // A text that does not parse is left out here and caught by the tests below.
+    .filter_map(|text| serde_json::from_str(text).ok())
+    .collect()
 });
 
 /// The document of that name ([`study::Plan::repeats`]).
@@ -99,9 +193,20 @@ pub fn document(name: &str) -> Option<&'static Published> {
     DOCUMENTS.iter().find(|p| p.document.doc == name)
 }
 
+/// The grid that a study names: a document (`dokos2008`), whose first grid is meant, or a document
+/// and the title of its table (`layton2012: FSCK Results (matrix)`).
+pub fn grid(name: &str) -> Option<(&'static Published, &'static PublishedGrid)> {
+    let (doc, table) = match name.split_once(':') {
+        Some((doc, table)) => (doc, Some(table.trim())),
+        None => (name, None),
+    };
+    let document = document(doc.trim())?;
+    let asked = |grid: &&PublishedGrid| table.is_none_or(|table| grid.table == table);
+    Some((document, document.grids.iter().find(asked)?))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
 
@@ -132,8 +237,45 @@ mod tests {
         let clean = published
             .find("Compilebench ext4-nojournal", "clean", "ext4-nojournal")
             .expect("printed");
-        assert_eq!((clean.value, clean.stddev), (592.4, Some(39.4)));
+        assert_eq!((clean.value, clean.stddev), (Some(592.4), Some(39.4)));
         assert!(published.find("Compilebench xfs", "clean", "xfs").is_none());
         assert!(document("nobody1999").is_none());
+    }
+
+    #[test]
+    fn dokos_has_his_nine_numbers_in_their_places() {
+        let (published, grid) = grid("dokos2008").expect("embedded");
+        let of_panel = |at: usize| {
+            let lines = published.lines(grid, &grid.panels[at]);
+            let written = lines.iter().map(|(labels, places)| {
+                let places = places.iter().map(|records| {
+                    let values = records.iter().filter_map(|r| r.value);
+                    values.map(|v| v.to_string()).collect::<Vec<_>>().join("/")
+                });
+                format!("{} {}", labels[0], places.collect::<Vec<_>>().join("|"))
+            });
+            written.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of_panel(0),
+            ["2.6.26-rc3 122|||144|", "2.6.26-rc5 117|509|570||295/281"]
+        );
+        assert_eq!(of_panel(1), ["2.6.26-rc3 131|155"]);
+    }
+
+    #[test]
+    fn the_lost_cells_of_layton_are_said_to_be_missing() {
+        let (published, grid) = super::grid("layton2012: FSCK Results (matrix)").expect("embedded");
+        let lines = published.lines(grid, &grid.panels[0]);
+        let places: Vec<&&Record> = lines.iter().flat_map(|(_, p)| p).flatten().collect();
+        assert_eq!((lines.len(), places.len()), (6, 12));
+        let known: Vec<Option<f64>> = places.iter().map(|r| r.value).collect();
+        assert_eq!(known.iter().flatten().collect::<Vec<_>>(), [&1629.0]);
+        for place in places.iter().filter(|p| p.value.is_none()) {
+            assert_eq!(place.kind, "missing in the stored copy");
+        }
+        let also: Vec<&str> = published.also(grid).map(|r| r.row.as_str()).collect();
+        assert!(also.contains(&"415,000,000 file case"), "{also:?}");
+        assert!(super::grid("layton2012: no such table").is_none());
     }
 }

@@ -15,11 +15,14 @@ pub(crate) const LEGEND: &str = "MB/s and MB_s are 2^20 bytes a second here, and
 pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {
     match (stored, printed) {
         ("bytes_per_s", "MB/s" | "MB_s" | "MiB/s") | ("bytes", "MB" | "MiB") => Some(1.0 / MIB),
-        ("bytes_per_s", "KB/s" | "KiB/s" | "kB/s") => Some(1.0 / 1024.0),
-        ("s", "secs" | "sec" | "s" | "seconds") | ("files_per_s", "files/s" | "files_per_s") => {
-            Some(1.0)
-        }
+        ("bytes_per_s", "KB/s" | "KiB/s" | "kB/s") | ("bytes", "KiB") => Some(1.0 / 1024.0),
+        ("s", "secs" | "sec" | "s" | "seconds")
+        | ("files_per_s", "files/s" | "files_per_s")
+        | ("percent", "%") => Some(1.0),
+        ("bytes", "GiB") => Some(1.0 / MIB / 1024.0),
         ("s", "ms") => Some(1000.0),
+        ("s", "us") => Some(1e6),
+        ("ratio", "%") => Some(100.0),
         (a, b) if a == b => Some(1.0),
         _ => None,
     }
@@ -32,6 +35,7 @@ pub(crate) fn usual(stored: &str) -> &str {
         "s" => "secs",
         "files_per_s" => "files/s",
         "bytes" => "MiB",
+        "percent" => "%",
         other => other,
     }
 }
@@ -39,7 +43,7 @@ pub(crate) fn usual(stored: &str) -> &str {
 /// Whether more is better: true for rates, false for times; `None` when it is neither.
 pub(crate) fn higher_is_better(printed: &str) -> Option<bool> {
     match printed {
-        "secs" | "sec" | "s" | "seconds" | "ms" => Some(false),
+        "secs" | "sec" | "s" | "seconds" | "ms" | "us" => Some(false),
         unit if unit.ends_with("/s") || unit.ends_with("_s") => Some(true),
         _ => None,
     }
@@ -56,6 +60,9 @@ mod tests {
         assert_eq!(factor("s", "secs"), Some(1.0));
         assert_eq!(factor("count", "MB/s"), None);
         assert_eq!(factor("count", "count"), Some(1.0));
+        assert_eq!(factor("bytes", "GiB"), Some(1.0 / 1_073_741_824.0));
+        assert_eq!(factor("s", "us"), Some(1e6));
+        assert_eq!(factor("percent", "%"), Some(1.0));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! escaped: by minijinja in the template, by [`plot::escape`] in drawings, and by the script, which
 //! sets text only as text. A content security policy forbids every request.
 
+mod grid;
 mod plot;
 mod telemetry;
 mod view;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use study::Clock;
 
-use super::{inert_json, plot, telemetry};
+use super::{grid, inert_json, plot, telemetry};
 use crate::Report;
 use crate::error::Result;
 use crate::facts::{Answer, items};
@@ -49,6 +49,8 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
         .map(|(index, t)| table(report, index, t))
         .collect();
     put("tables", json!(tables));
+    put("grids", grid::grids(report));
+    put("references", grid::references(report));
     put("tally", tally(report));
     let doubts: Vec<Value> = report
         .trust
@@ -72,7 +74,9 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
 /// Lines of the evidence section that mark no number.
 fn notes(report: &Report<'_>) -> Vec<String> {
     let general = report.trust.general.iter().map(General::sentence);
-    let notes = report.run.notes.iter().chain(&report.notes).cloned();
+    let run = report.run;
+    let notes = run.plan.notes.iter().chain(&run.notes);
+    let notes = notes.chain(&report.notes).cloned();
     general.chain(notes).chain(time_lines(report)).collect()
 }
 
@@ -381,6 +385,7 @@ fn order_rows(report: &Report<'_>) -> Value {
                 "total": seconds(trial.ledger.total),
                 "summary": summary,
                 "evidence": evidence,
+                "times": grid::times(trial),
             })
         })
         .collect();

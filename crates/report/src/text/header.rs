@@ -52,7 +52,7 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     if let Some(text) = in_doubt(report) {
         line("IN DOUBT", &text);
     }
-    for note in &run.notes {
+    for note in plan.notes.iter().chain(&run.notes) {
         line("note", note);
     }
     out.push('\n');

@@ -6,6 +6,7 @@ use study::Clock;
 
 use super::wrap;
 use crate::Report;
+use crate::grid::Grid;
 use crate::model::{Mark, Table, clock_meaning};
 use crate::units;
 
@@ -16,7 +17,9 @@ pub(super) const ADVISED: usize = 5;
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     let mut out = String::from("Legend\n");
     let mut line = |first: &str, text: &str| out.push_str(&wrap(first, 5, text, width));
-    let clocks: BTreeSet<Clock> = report.tables.iter().flat_map(Table::clocks).collect();
+    let of_grids = report.grids.iter().flat_map(Grid::clocks);
+    let of_tables = report.tables.iter().flat_map(Table::clocks);
+    let clocks: BTreeSet<Clock> = of_tables.chain(of_grids).collect();
     for clock in clocks {
         line(
             &format!("{}  ", clock.mark()),
@@ -39,20 +42,11 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
             ),
         );
     }
-    if report
-        .tables
-        .iter()
-        .flat_map(Table::figures)
-        .any(few_values)
-    {
+    if report.figures().any(few_values) {
         line("n<5  ", &few(report));
     }
-    let marks: BTreeSet<Mark> = report
-        .tables
-        .iter()
-        .flat_map(Table::figures)
-        .flat_map(|f| f.marks.iter().copied())
-        .collect();
+    let marks = report.figures().flat_map(|f| f.marks.iter().copied());
+    let marks: BTreeSet<Mark> = marks.collect();
     for mark in marks {
         line(
             &format!("{}    ", mark.sign()),
@@ -87,9 +81,7 @@ pub(crate) fn method(report: &Report<'_>) -> &'static str {
 /// What few blocks do to an interval, with the coverage that was reached.
 pub(crate) fn few(report: &Report<'_>) -> String {
     let reached = report
-        .tables
-        .iter()
-        .flat_map(crate::model::Table::figures)
+        .figures()
         .filter(|f| few_values(f))
         .filter_map(|f| f.summary.as_ref()?.median_interval?.achieved)
         .reduce(f64::min);

@@ -5,13 +5,21 @@
 //! number in doubt, each followed by the published one; then which differences count; then the
 //! other clocks; then what speaks against it all. Rejected: everything about one table below that
 //! table. It was complete, and the answer was spread over six hundred lines.
+//!
+//! Grids come before the tables: a study that has them repeats them. What no reader of the answer
+//! needs but one who doubts it does (GNU time's lines, today's layout of iostat) stands behind the
+//! legend. Only such lines, in the formats of other programs, may be wider than the report.
 
+mod appendix;
 mod closing;
 mod differences;
 mod doubts;
+mod grid;
 mod header;
 mod legend;
 mod matrix;
+mod reference;
+mod sheet;
 mod table;
 mod wrap;
 
@@ -24,6 +32,7 @@ use crate::{Format, Report};
 pub(crate) use closing::lines as time_lines;
 pub(crate) use differences::{family, few_blocks, table_warnings};
 pub(crate) use doubts::meaning;
+pub(crate) use grid::{census, published_notes, published_value};
 pub(crate) use header::{begun, order, trials};
 pub(crate) use legend::{few, method};
 pub(crate) use table::decimals;
@@ -41,6 +50,11 @@ impl Format for Text {
         };
         let sections = Sections::of(report);
         let mut out = header::print(report, width);
+        out.push_str(&reference::print(report, width));
+        for grid in &report.grids {
+            out.push_str("\n\n");
+            out.push_str(&grid::print(grid, width));
+        }
         if sections
             .main
             .iter()
@@ -85,6 +99,7 @@ impl Format for Text {
         out.push_str(&closing::print(report, width));
         out.push('\n');
         out.push_str(&legend::print(report, width));
+        out.push_str(&appendix::print(report, width));
         Ok(out)
     }
 }

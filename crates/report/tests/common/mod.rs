@@ -1,6 +1,9 @@
 //! Runs to report on: the published one, and one like a quick run of the built-in study.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod grids;
+pub(crate) mod growth;
+
 use std::path::Path;
 
 use record::telemetry::Writer;
@@ -88,7 +91,8 @@ pub(crate) fn wohlgemuth() -> Run {
                     .find(&name, row.published.as_ref().expect("published"), column)
                     .unwrap_or_else(|| panic!("{name} {row:?}"));
                 let away = record.stddev.expect("printed") / 2f64.sqrt();
-                let value = record.value + if slot.block == 0 { away } else { -away };
+                let mean = record.value.expect("printed");
+                let value = mean + if slot.block == 0 { away } else { -away };
                 let (value, unit) = match row.unit.as_str() {
                     "secs" => (value, "s"),
                     _ => (value * MIB, "bytes_per_s"),

@@ -1,0 +1,286 @@
+//! From a study's grid to one with numbers.
+
+use std::collections::BTreeSet;
+
+use record::Run;
+use study::{Cell, GridSpec, Plan};
+
+use super::{Grid, Head, Label, Line, Panel, Place, beside, footnote, is_named, label};
+use crate::error::Result;
+use crate::facts;
+use crate::fill::Sources;
+use crate::layout::{Levels, Series, combinations, has, varying};
+use crate::model::Figure;
+use crate::options::Options;
+use crate::pivot;
+use crate::published;
+
+/// The label column that is no factor: the release of the kernel that ran.
+const KERNEL: &str = "kernel";
+
+/// The grids that the options leave. A pivot asks for something else and has none.
+pub(crate) fn grids(
+    sources: &Sources<'_>,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Grid>> {
+    let plan = &sources.run.plan;
+    if options.is_pivot() {
+        return Ok(Vec::new());
+    }
+    let cells = pivot::filtered(plan, &options.filter)?;
+    let asked = |spec: &&GridSpec| options.table.as_ref().is_none_or(|n| is_named(spec, n));
+    let filled = plan.grids.iter().filter(asked).map(|spec| {
+        let cells: Vec<&Cell> = cells
+            .iter()
+            .copied()
+            .filter(|cell| has(cell, &spec.filter))
+            .collect();
+        grid(sources, spec, &cells, notes)
+    });
+    Ok(filled.filter(|grid| !grid.panels.is_empty()).collect())
+}
+
+fn grid(sources: &Sources<'_>, spec: &GridSpec, cells: &[&Cell], notes: &mut Vec<String>) -> Grid {
+    let plan = &sources.run.plan;
+    let open = open(plan, spec);
+    let mut splits: Vec<&str> = spec.heading.iter().map(String::as_str).collect();
+    splits.extend(open.iter().map(String::as_str));
+    let heads = heads(sources, spec, notes);
+    // A cell that no column shows makes no panel.
+    let shown: Vec<&Cell> = cells
+        .iter()
+        .copied()
+        .filter(|cell| heads.iter().any(|head| has(cell, &head.levels)))
+        .collect();
+    let mut panels = Vec::new();
+    for levels in combinations(plan, &shown, &splits) {
+        let here: Vec<&Cell> = shown.iter().copied().filter(|c| has(c, &levels)).collect();
+        let heading = spec.heading.as_ref();
+        let in_heading = |factor: &String| Some(factor) == heading;
+        let panel = Panel {
+            heading: heading.and_then(|factor| levels.get(factor).cloned()),
+            open: levels
+                .iter()
+                .filter(|(factor, _)| !in_heading(factor))
+                .map(|(factor, level)| (factor.clone(), level.clone()))
+                .collect(),
+            levels,
+            labels: Vec::new(),
+            columns: heads.clone(),
+            lines: Vec::new(),
+        };
+        panels.push(lines(sources, spec, panel, &here, notes));
+    }
+    let footnotes = if spec.footnotes {
+        footnotes(sources.run, &mut panels)
+    } else {
+        Vec::new()
+    };
+    for panel in &mut panels {
+        without_empty(panel);
+    }
+    Grid {
+        title: spec.title.clone(),
+        beside: beside::of(sources, &panels),
+        panels,
+        footnotes,
+        published: spec.published.as_deref().and_then(published::grid),
+    }
+}
+
+/// Factors that neither rows nor heading nor every column fix, and of which a column would show more
+/// than one level.
+fn open(plan: &Plan, spec: &GridSpec) -> Vec<String> {
+    let rows: BTreeSet<&String> = spec.rows.iter().map(|r| &r.factor).collect();
+    let mut found = BTreeSet::new();
+    for column in &spec.columns {
+        let cells: Vec<&Cell> = plan
+            .cells
+            .iter()
+            .filter(|c| has(c, &spec.filter) && has(c, &column.filter))
+            .collect();
+        found.extend(varying(plan, &cells));
+    }
+    let mut names: Vec<String> = plan.factors.iter().map(|(name, _)| name.clone()).collect();
+    names.extend(
+        found
+            .iter()
+            .filter(|f| !names.contains(f))
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
+    names.retain(|f| found.contains(f) && !rows.contains(f) && Some(f) != spec.heading.as_ref());
+    names
+}
+
+fn heads(sources: &Sources<'_>, spec: &GridSpec, notes: &mut Vec<String>) -> Vec<Head> {
+    let head = |column: &study::GridColumn| {
+        let series = series(
+            &column.phase,
+            &column.metric,
+            column.clock,
+            Some(&column.unit),
+        );
+        let place = format!("{}, {}", spec.title, column.label);
+        Head {
+            label: column.label.clone(),
+            phase: column.phase.clone(),
+            metric: column.metric.clone(),
+            clock: column.clock,
+            unit: sources.shown_unit(&series, &place, notes),
+            levels: column.filter.clone(),
+        }
+    };
+    spec.columns.iter().map(head).collect()
+}
+
+fn series(phase: &str, metric: &str, clock: study::Clock, unit: Option<&String>) -> Series {
+    Series {
+        phase: phase.to_owned(),
+        metric: metric.to_owned(),
+        clock,
+        unit: unit.cloned(),
+        published: None,
+    }
+}
+
+/// The rows of a panel, labelled and filled.
+fn lines(
+    sources: &Sources<'_>,
+    spec: &GridSpec,
+    mut panel: Panel,
+    cells: &[&Cell],
+    notes: &mut Vec<String>,
+) -> Panel {
+    let plan = &sources.run.plan;
+    let factors: Vec<&str> = spec.rows.iter().map(|r| r.factor.as_str()).collect();
+    let rows = combinations(plan, cells, &factors);
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    for row in &spec.rows {
+        let level = |levels: &Levels| match levels.get(&row.factor) {
+            Some(level) => level.clone(),
+            None if row.factor == KERNEL => kernel(sources.run),
+            None => String::new(),
+        };
+        let levels: Vec<String> = rows.iter().map(level).collect();
+        let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+        let (head, written) = label::natural(&row.label, &row.factor, &levels);
+        columns.push(written);
+        panel.labels.push(Label {
+            factor: row.factor.clone(),
+            head,
+        });
+    }
+    for (at, levels) in rows.into_iter().enumerate() {
+        let labels: Vec<String> = columns.iter().map(|labels| labels[at].clone()).collect();
+        let places = panel
+            .columns
+            .iter()
+            .map(|head| place(sources, spec, &panel, &levels, head, notes))
+            .collect();
+        panel.lines.push(Line {
+            labels,
+            levels,
+            places,
+        });
+    }
+    panel
+}
+
+fn kernel(run: &Run) -> String {
+    let release = run.contexts.get("start").and_then(facts::release);
+    release.unwrap_or_else(|| "kernel not recorded".to_owned())
+}
+
+/// Fills one place. Levels of grid, panel, row and column that contradict each other have no cell.
+fn place(
+    sources: &Sources<'_>,
+    spec: &GridSpec,
+    panel: &Panel,
+    row: &Levels,
+    head: &Head,
+    notes: &mut Vec<String>,
+) -> Place {
+    let of_place = |cell: &&Cell| {
+        [&spec.filter, &panel.levels, row, &head.levels]
+            .iter()
+            .all(|levels| has(cell, levels))
+    };
+    let mut cells = sources.run.plan.cells.iter().filter(of_place);
+    let Some(cell) = cells.next() else {
+        return Place::default();
+    };
+    if cells.next().is_some() {
+        notes.push(format!(
+            "{}, {}: more than one cell; fix the other factors in the column's where",
+            spec.title, head.label
+        ));
+        return Place::default();
+    }
+    let series = series(&head.phase, &head.metric, head.clock, None);
+    let points = sources.points(cell, &series, &head.unit);
+    let summary = sources.summary(&points).unwrap_or_else(|error| {
+        notes.push(format!("{}, {}: {error}", spec.title, head.label));
+        None
+    });
+    Place {
+        figure: Figure {
+            cell: Some(cell.id),
+            marks: sources.trust.marks(cell.id, Some(&head.phase)),
+            points,
+            summary,
+            versus: None,
+            published: None,
+        },
+        footnote: None,
+    }
+}
+
+/// Numbers the footnotes in reading order; places with the same phase of the same cell share one.
+fn footnotes(run: &Run, panels: &mut [Panel]) -> Vec<super::Footnote> {
+    let mut found: Vec<super::Footnote> = Vec::new();
+    for panel in panels {
+        let name = panel.name();
+        for line in &mut panel.lines {
+            let labels = [name.clone(), line.labels.join(" ")];
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let of_line = labels.join(" ").trim().to_owned();
+            for (place, head) in line.places.iter_mut().zip(&panel.columns) {
+                let same = |f: &super::Footnote| {
+                    Some(f.cell) == place.figure.cell && f.phase == head.phase
+                };
+                if let Some(at) = found.iter().position(same) {
+                    place.footnote = Some(at + 1);
+                    continue;
+                }
+                let name = format!("{of_line}, {}", head.label);
+                if let Some(new) = footnote::of(run, &place.figure, &head.phase, &name) {
+                    found.push(new);
+                    place.footnote = Some(found.len());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Drops the columns of a panel that none of its places has a cell for: in 2008 ext3's table had two
+/// columns and ext4's five.
+fn without_empty(panel: &mut Panel) {
+    let keep: Vec<bool> = (0..panel.columns.len())
+        .map(|at| {
+            let mut places = panel.lines.iter().map(|line| &line.places[at]);
+            places.any(|place| place.figure.cell.is_some())
+        })
+        .collect();
+    let mut at = 0..;
+    panel
+        .columns
+        .retain(|_| at.next().is_none_or(|i: usize| keep[i]));
+    for line in &mut panel.lines {
+        let mut at = 0..;
+        line.places
+            .retain(|_| at.next().is_none_or(|i: usize| keep[i]));
+    }
+}

@@ -1,0 +1,139 @@
+//! Levels as a reader says them: a device of `2g` is 2 under a head that says GiB, and 51000000 files
+//! are 51 under a head that says Millions, as in the table of 2012.
+
+use study::Bytes;
+
+/// A step from one unit to the next larger, by name.
+type Unit = (&'static str, f64);
+
+const BYTES: [Unit; 5] = [
+    ("TiB", 1_099_511_627_776.0),
+    ("GiB", 1_073_741_824.0),
+    ("MiB", 1_048_576.0),
+    ("KiB", 1024.0),
+    ("bytes", 1.0),
+];
+const COUNTS: [Unit; 3] = [("Millions", 1e6), ("Thousands", 1e3), ("", 1.0)];
+
+/// Factors whose levels count files.
+const FILES: [&str; 2] = ["files", "total_files"];
+
+/// The head of a label column and its levels, both in the unit that suits all levels.
+///
+/// Levels of bytes are those with a suffix (`512m`); levels of counts are whole numbers of the factor
+/// `files` or `total_files`, or of one whose label already names a unit, as in `(in Millions)`. Others stay as they
+/// are, and so does a level that is no number (`none`).
+pub(super) fn natural(label: &str, factor: &str, levels: &[&str]) -> (String, Vec<String>) {
+    let as_they_are = || levels.iter().map(|l| (*l).to_owned()).collect();
+    let numbers: Vec<Option<f64>> = levels.iter().map(|level| bytes(level)).collect();
+    if !FILES.contains(&factor) && numbers.iter().any(Option::is_some) {
+        return scaled(label, levels, &numbers, &BYTES);
+    }
+    let numbers: Vec<Option<f64>> = levels.iter().map(|level| count(level)).collect();
+    let counted = FILES.contains(&factor) || label.contains("(in ");
+    if counted && numbers.iter().any(Option::is_some) {
+        return scaled(label, levels, &numbers, &COUNTS);
+    }
+    (label.to_owned(), as_they_are())
+}
+
+/// Bytes of a level with a suffix.
+fn bytes(level: &str) -> Option<f64> {
+    let has_suffix = level.ends_with(|c: char| c.is_ascii_alphabetic());
+    let value = level.parse::<Bytes>().ok().filter(|_| has_suffix)?;
+    Some(value.get() as f64)
+}
+
+fn count(level: &str) -> Option<f64> {
+    level.parse::<u64>().ok().map(|n| n as f64)
+}
+
+fn scaled(
+    label: &str,
+    levels: &[&str],
+    numbers: &[Option<f64>],
+    units: &[Unit],
+) -> (String, Vec<String>) {
+    let fits = |(_, size): &&Unit| {
+        let mut present = numbers.iter().flatten();
+        present.all(|n| *n == 0.0 || (n / size >= 0.1 && is_short(n / size)))
+    };
+    let (name, size) = units.iter().find(fits).copied().unwrap_or(("", 1.0));
+    let written = |(level, number): (&&str, &Option<f64>)| match number {
+        Some(number) => (number / size).to_string(),
+        None => (*level).to_owned(),
+    };
+    let written = levels.iter().zip(numbers).map(written).collect();
+    (head(label, name), written)
+}
+
+/// Whether two decimals are enough.
+fn is_short(value: f64) -> bool {
+    let hundredths = value * 100.0;
+    (hundredths - hundredths.round()).abs() < 1e-9 * hundredths.max(1.0)
+}
+
+/// The label with the unit in place of the one it names, or behind it.
+fn head(label: &str, unit: &str) -> String {
+    let words = if unit.is_empty() {
+        String::new()
+    } else {
+        format!("(in {unit})")
+    };
+    let text = match label.find("(in ").map(|at| (at, label[at..].find(')'))) {
+        Some((at, Some(end))) => format!("{}{words}{}", &label[..at], &label[at + end + 1..]),
+        _ => format!("{label} {words}"),
+    };
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(label: &str, factor: &str, levels: &[&str]) -> (String, String) {
+        let (head, levels) = natural(label, factor, levels);
+        (head, levels.join(" "))
+    }
+
+    #[test]
+    fn sizes_say_their_unit_in_the_head() {
+        let label = "File System Size (in TB)";
+        let written = |levels: &[&str]| of(label, "device_size", levels);
+        let expect =
+            |unit: &str, levels: &str| (format!("File System Size (in {unit})"), levels.to_owned());
+        assert_eq!(written(&["2g", "4g"]), expect("GiB", "2 4"));
+        assert_eq!(written(&["512m", "2g"]), expect("GiB", "0.5 2"));
+        assert_eq!(written(&["100m", "2g"]), expect("MiB", "100 2048"));
+        assert_eq!(written(&["38t", "72t"]), expect("TiB", "38 72"));
+        assert_eq!(
+            of("Memory", "memory", &["none", "512m"]),
+            ("Memory (in GiB)".to_owned(), "none 0.5".to_owned())
+        );
+    }
+
+    #[test]
+    fn counts_of_files_are_thousands_or_millions() {
+        let label = "Number of Files (in Millions)";
+        assert_eq!(
+            of(label, "files", &["105000000", "51000000", "10200000"]),
+            (label.to_owned(), "105 51 10.2".to_owned())
+        );
+        assert_eq!(
+            of(label, "files", &["2000", "20000"]),
+            (
+                "Number of Files (in Thousands)".to_owned(),
+                "2 20".to_owned()
+            )
+        );
+        assert_eq!(
+            of(label, "files", &["50", "1234"]),
+            ("Number of Files".to_owned(), "50 1234".to_owned())
+        );
+        // A readahead in sectors is no count of things and keeps its level.
+        assert_eq!(
+            of("Readahead", "readahead", &["256", "65536"]),
+            ("Readahead".to_owned(), "256 65536".to_owned())
+        );
+    }
+}

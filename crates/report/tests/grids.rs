@@ -1,0 +1,223 @@
+//! Grids, footnotes, GNU time's lines and the raw device in every format.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod common;
+
+use common::grids::{fsck_scale, streaming};
+use report::{FormatName, Options, render};
+
+fn text(run: &record::Run) -> String {
+    render(run, None, &Options::default()).unwrap()
+}
+
+fn json(run: &record::Run) -> serde_json::Value {
+    let options = Options {
+        format: FormatName::Json,
+        ..Options::default()
+    };
+    serde_json::from_str(&render(run, None, &options).unwrap()).unwrap()
+}
+
+/// Lines in the formats of other programs are the only ones that may be wider.
+fn assert_fits(text: &str) {
+    let foreign = |line: &str| {
+        [
+            "loop0 ", "vda ", "Device", "Cpu(s)", "Mem:", "Swap:", "top -",
+        ]
+        .iter()
+        .any(|p| line.starts_with(p))
+            || line.contains("CPU (0avgtext+0avgdata")
+    };
+    for line in text.lines().filter(|line| !foreign(line)) {
+        assert!(line.chars().count() <= 78, "{line}");
+        assert_eq!(line.trim_end(), line, "trailing space");
+    }
+}
+
+#[test]
+fn a_streaming_run() {
+    let out = text(&streaming(5));
+    assert_fits(&out);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_run_of_the_matrix() {
+    let out = text(&fsck_scale(3));
+    assert_fits(&out);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn markdown_of_both() {
+    let options = Options {
+        format: FormatName::Md,
+        ..Options::default()
+    };
+    let both = [streaming(1), fsck_scale(2)].map(|run| render(&run, None, &options).unwrap());
+    insta::assert_snapshot!(both.join("\n=====\n\n"));
+}
+
+#[test]
+fn json_holds_every_place_footnote_and_usage() {
+    let seen = json(&streaming(5));
+    let grid = &seen["grids"][0];
+    let ext4 = &grid["panels"][0];
+    assert_eq!(ext4["heading"], "ext4");
+    assert_eq!(ext4["rows"][0]["labels"][0], "6.18.5");
+    let place = &ext4["rows"][0]["figures"][2];
+    assert_eq!(place["marks"][0], "fails");
+    assert_eq!(place["values"].as_array().unwrap().len(), 5);
+    let number = place["footnote"].as_u64().unwrap() as usize;
+    let footnote = &grid["footnotes"][number - 1];
+    assert_eq!(footnote["phase"], "read");
+    assert!(
+        footnote["middle"]["iostat_modern"][1]
+            .as_str()
+            .unwrap()
+            .starts_with("loop0")
+    );
+    // The trial of the footnote holds the median.
+    let values: Vec<f64> = place["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["value"].as_f64().unwrap())
+        .collect();
+    let of_trial = |p: &&serde_json::Value| p["trial"] == footnote["trial"];
+    let shown = place["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(of_trial)
+        .unwrap();
+    let shown = shown["value"].as_f64().unwrap();
+    assert_eq!(values.iter().filter(|v| **v < shown).count(), 2);
+    let phase = &seen["trials"][0]["phases"][0];
+    assert!(
+        phase["gnu_time"][1]
+            .as_str()
+            .unwrap()
+            .starts_with("2097152inputs+16outputs")
+    );
+    assert_eq!(phase["usage"]["voluntary_switches"], 812);
+    let device = &seen["references"]["devices"][0];
+    assert_eq!(device["sequential_mb_s"]["median"], 525.0);
+    let lost =
+        &json(&fsck_scale(1))["grids"][0]["published"]["panels"][0]["rows"][1]["places"][0][0];
+    assert_eq!(
+        (&lost["value"], lost["kind"].as_str()),
+        (&serde_json::Value::Null, Some("missing in the stored copy"))
+    );
+}
+
+#[test]
+fn csv_lists_the_samples_of_grids() {
+    let options = Options {
+        format: FormatName::Csv,
+        ..Options::default()
+    };
+    let out = render(&fsck_scale(3), None, &options).unwrap();
+    let header = out.lines().next().unwrap();
+    assert!(
+        header.contains(",device_size,") && header.contains(",total_files,"),
+        "{header}"
+    );
+    assert_eq!(
+        out.lines()
+            .filter(|l| l.contains(",check,peak_rss,"))
+            .count(),
+        36
+    );
+}
+
+#[test]
+fn a_grid_is_chosen_by_title_and_narrowed_by_a_filter() {
+    let run = streaming(2);
+    let with = |table: Option<&str>, filter: &[(&str, &str)]| {
+        let options = Options {
+            table: table.map(str::to_owned),
+            filter: filter
+                .iter()
+                .map(|(f, l)| ((*f).to_owned(), (*l).to_owned()))
+                .collect(),
+            ..Options::default()
+        };
+        render(&run, None, &options)
+    };
+    let all = with(Some("throughput RESULTS"), &[]).unwrap();
+    assert!(
+        all.contains("\next4    Read") && all.contains("\nxfs     Read"),
+        "{all}"
+    );
+    let error = with(Some("no such"), &[]).unwrap_err().to_string();
+    assert!(error.contains("Throughput results (in MB/s):"), "{error}");
+    let one = with(None, &[("filesystem", "xfs")]).unwrap();
+    assert!(
+        one.contains("\nxfs     Read") && !one.contains("\next4    Read"),
+        "{one}"
+    );
+    // Two runs stand below each other, as in 2008.
+    let row = one.lines().position(|l| l.starts_with("6.18.5")).unwrap();
+    let below = one.lines().nth(row + 1).unwrap();
+    assert_eq!(below.split_whitespace().count(), 4, "{below}");
+}
+
+#[test]
+fn a_factor_that_columns_leave_open_splits_the_grid_and_is_never_pooled() {
+    let mut run = streaming(1);
+    for column in &mut run.plan.grids[0].columns {
+        column.filter.remove("readahead");
+    }
+    let seen = json(&run);
+    let panels = seen["grids"][0]["panels"].as_array().unwrap();
+    // ext4 and xfs with three readaheads each, ext3 with one.
+    assert_eq!(panels.len(), 7);
+    for panel in panels {
+        for figure in panel["rows"][0]["figures"].as_array().unwrap() {
+            assert!(figure["values"].as_array().unwrap().len() <= 1, "{figure}");
+        }
+    }
+    assert!(text(&run).contains("ext4, readahead=4096\n"));
+}
+
+#[test]
+fn every_block_of_a_narrow_grid_repeats_its_labels() {
+    let options = Options {
+        width: 44,
+        ..Options::default()
+    };
+    let out = render(&streaming(5), None, &options).unwrap();
+    let grid = out.split("Throughput results").nth(2).unwrap();
+    let grid = grid.split("Dokos 2008, other").next().unwrap();
+    assert!(grid.lines().all(|l| l.chars().count() <= 44), "{grid}");
+    assert!(grid.matches("\n6.18.5").count() > 3, "{grid}");
+    for mark in 1..=11 {
+        assert_eq!(
+            grid.matches(&format!(" [{mark}]")).count(),
+            1,
+            "{mark} in {grid}"
+        );
+    }
+}
+
+#[test]
+fn a_run_without_any_of_it_says_nothing_of_it() {
+    let mut run = streaming(1);
+    run.references.clear();
+    for phase in run.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        (phase.usage, phase.middle) = (None, None);
+    }
+    run.contexts.clear();
+    let out = text(&run);
+    for absent in ["raw device", "GNU time", "Footnotes of this run", " [11]"] {
+        assert!(!out.contains(absent), "{absent}");
+    }
+    assert!(out.contains("kernel not recorded"), "{out}");
+    // Nothing was measured: the grid says so.
+    for trial in &mut run.trials {
+        trial.samples.clear();
+    }
+    assert!(text(&run).contains("No finished trial has measured it."));
+}
