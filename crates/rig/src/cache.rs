@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::fs::{Advice, fadvise, syncfs};
 use workload::residency;
 
+use crate::syscall::block;
 use crate::{Error, Result, host};
 
 /// Rounds of sync and drop before pages that stay are reported.
@@ -74,6 +75,47 @@ pub fn drop_and_prove(mount_point: &Path, files: &[&Path], extra: &[&Path]) -> R
         }
     }
     proof.ok_or_else(|| Error::io(mount_point, "no round was made", io::ErrorKind::Other))
+}
+
+/// Drops what is cached of an unmounted device and of the image below it (fsync, BLKFLSBUF, then
+/// everything), and proves it. Before Linux 6.5 only mincore(2) counts, which cannot be asked about
+/// a device: `holds` is `None` then, unless an image below tells that it does not hold.
+pub fn drop_device(node: &Path, backing: Option<&Path>) -> Result<ColdProof> {
+    let open = |path| {
+        File::open(path).map_err(|error| Error::io(path, "cannot open it to drop caches", error))
+    };
+    let device = open(node)?;
+    let mut files = vec![(node, open(node)?)];
+    if let Some(image) = backing {
+        files.push((image, open(image)?));
+    }
+    let size =
+        block::size(&device).map_err(|error| Error::io(node, "cannot see its size", error))?;
+    let mut proof = None;
+    for round in 0..ROUNDS {
+        if round > 0 {
+            thread::sleep(Duration::from_millis(50));
+        }
+        device
+            .sync_all()
+            .map_err(|error| Error::io(node, "cannot sync it", error))?;
+        block::flush_buffers(&device)
+            .map_err(|error| Error::io(node, "cannot flush its buffers (BLKFLSBUF)", error))?;
+        let dropping = format!("BLKFLSBUF, {}", drop_once(&files)?);
+        let mut found = count(&files, &dropping)?;
+        // A device node has no length of its own.
+        found.pages += size.div_ceil(rustix::param::page_size() as u64);
+        let countable = residency::counted(device.as_fd()).is_ok_and(|(_, by)| by == "cachestat");
+        if !countable && found.holds == Some(true) {
+            found.holds = None;
+        }
+        let done = found.resident_pages == 0;
+        proof = Some(found);
+        if done {
+            break;
+        }
+    }
+    proof.ok_or_else(|| Error::io(node, "no round was made", io::ErrorKind::Other))
 }
 
 fn drop_once(open: &[(&Path, File)]) -> Result<&'static str> {

@@ -4,6 +4,8 @@
 //! filesystem agrees (a loop device is ours when its backing file is, whatever number it has), and
 //! it asks the kernel for what the journal does not know. It touches nothing of a run that lives.
 
+mod bounds;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use crate::{Error, Result, reversal};
 /// One thing undone, or to be undone in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// `mount`, `loop device`, `image`, `mount point`, `working folder`.
+    /// `device limit`, `mount`, `loop device`, `image`, `mount point`, `working folder`, `readahead`,
+    /// `control group`.
     pub what: &'static str,
     /// Which.
     pub thing: PathBuf,
@@ -44,7 +47,10 @@ pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
     }
     let known = undo::peek(&run)?;
     if dry_run {
-        return Ok(Leftovers::find(&run, &known)?.list());
+        let mut left = bounds::limits(&run, &known);
+        left.extend(Leftovers::find(&run, &known)?.list());
+        left.extend(bounds::groups(&known));
+        return Ok(left);
     }
     if known.is_empty() && Leftovers::find(&run, &known)?.list().is_empty() {
         return Ok(Vec::new());
@@ -58,6 +64,8 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     let known = journal.left();
     let run = journal.run().to_path_buf();
     let mut undone = Vec::new();
+    // First of all: a sync at a trickle would take long, and the device's number is still ours.
+    let limit = bounds::undo_limits(&run, &known, &mut undone);
     // Mounts and loops may be nested in any way (a loop device on an image inside a mount), so
     // rounds go on for as long as they get something undone.
     loop {
@@ -75,6 +83,8 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     let left = Leftovers::find(&run, &known)?;
     let failure = left.undo_files(&mut undone).or_else(|| left.strange());
     let failure = failure.or_else(|| undo_readahead(&known, &mut undone));
+    let failure = limit.or(failure);
+    let failure = failure.or_else(|| bounds::undo_groups(&known, &mut undone));
     for (number, step) in known {
         let unfinished =
             failure.is_some() && !matches!(step, Step::Loop { .. } | Step::Mount { .. });
@@ -104,7 +114,7 @@ fn undo_readahead(known: &[(u64, Step)], undone: &mut Vec<Undone>) -> Option<Err
         if was_ours(device) {
             continue;
         }
-        if let Err(error) = crate::device::set_readahead(device, *sectors) {
+        if let Err(error) = crate::device::readahead::set(device, *sectors) {
             return Some(error);
         }
         undone.push(Undone {
@@ -141,6 +151,8 @@ impl Leftovers {
                 Step::Opened { .. }
                 | Step::Mount { .. }
                 | Step::Readahead { .. }
+                | Step::Limit { .. }
+                | Step::Group { .. }
                 | Step::Formatted { .. } => false,
             };
         }
@@ -152,7 +164,7 @@ impl Leftovers {
         let mounts = our_mounts(&host, known, &loops)?;
         images.retain(|path| path.symlink_metadata().is_ok());
         let (images, strange) = images.into_iter().partition(|path| lies_in(run, path));
-        let folder = run.join(crate::rig::MOUNT_FOLDER);
+        let folder = run.join(crate::mounted::MOUNT_FOLDER);
         // Also those that no journal knows; only empty ones can be removed anyway.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         points.extend(entries.map(|entry| entry.path()));

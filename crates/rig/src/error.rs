@@ -124,6 +124,18 @@ pub enum Error {
         /// Smallest size in bytes.
         needed: u64,
     },
+    /// What a trial asks of the host beyond a filesystem, and this host has not: a limit, readahead.
+    #[error("{thing}: {what}: {why}; {next}")]
+    Cannot {
+        /// Device, control group, or what was asked.
+        thing: String,
+        /// What was tried.
+        what: String,
+        /// Why it cannot be.
+        why: String,
+        /// What the reader can do.
+        next: String,
+    },
     /// A mount point is still in use.
     #[error("{}: still in use by {holders}; end them, then: fslab clean {}", point.display(), run.display())]
     Busy {
@@ -181,7 +193,8 @@ impl Error {
             | Error::ProgramFailed { .. }
             | Error::NoDriver { .. }
             | Error::MountRefused { .. }
-            | Error::ImageTooSmall { .. } => Class::Cell,
+            | Error::ImageTooSmall { .. }
+            | Error::Cannot { .. } => Class::Cell,
             Error::Io { .. } | Error::Busy { .. } | Error::NotUndone { .. } => Class::Trial,
             Error::ImageTooLarge { .. } | Error::StillRunning { .. } | Error::Copied { .. } => {
                 Class::Target

@@ -11,13 +11,16 @@
 //! - **The gate says every reason.** A real disk is taken only when no use and no signature is
 //!   found and it is named by its serial ([`gate`]), twice, the second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
-//! - **Read back, not assumed.** What was asked (direct I/O, readahead, mount options, the driver)
-//!   is compared with what sysfs, mountinfo and the superblock's own bytes say ([`probe::superblock`]).
+//! - **Read back, not assumed.** What was asked (direct I/O, readahead, limits, mount options, the
+//!   driver) is compared with what sysfs, the control groups, mountinfo and the superblock's own
+//!   bytes say ([`probe::superblock`]). What cannot be set as asked ends the cell.
 //!
 //! Filesystems are made by the distribution's mkfs and mounted by the kernel's mount API, whose
 //! log names the option that was refused. The rig knows kinds; variants are the study's data.
 
+mod bounds;
 pub mod cache;
+mod cgroup;
 mod clean;
 mod command;
 pub mod device;
@@ -27,6 +30,9 @@ pub mod fsck;
 pub mod gate;
 pub mod host;
 pub mod lazy_init;
+pub mod limits;
+mod memory;
+mod mounted;
 mod prepared;
 mod reversal;
 mod rig;
@@ -35,5 +41,6 @@ pub mod undo;
 
 pub use clean::{Undone, clean};
 pub use error::{Class, Error, Result};
+pub use memory::GroupReading;
 pub use prepared::{Facts, Prepared, Timings};
 pub use rig::{Request, Rig, Target};

@@ -1,8 +1,8 @@
 //! A filesystem ready for one trial, and the facts of it as it really is.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use probe::mountinfo;
@@ -11,10 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use workload::Evidence;
 
+use crate::bounds::Bounds;
 use crate::cache::{self, ColdProof};
-use crate::device::{Device, Readahead};
+use crate::device::Device;
+use crate::device::readahead::{OfFilesystem, Readahead};
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
+use crate::memory::GroupReading;
+use crate::mounted::Mounted;
 use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 
@@ -120,77 +124,55 @@ impl Facts {
         path: &Path,
         accept: impl Fn(&mountinfo::Mount) -> bool,
     ) -> Result<()> {
-        let mounts = reversal::mounts()?;
-        let mount = mountinfo::serving(&mounts, path).filter(|mount| accept(mount));
-        let mount = mount.ok_or_else(|| {
-            Error::io(
-                path,
-                "mountinfo does not show it",
-                std::io::ErrorKind::NotFound,
-            )
-        })?;
-        self.mounted_type.clone_from(&mount.kind);
-        self.options.clone_from(&mount.mount_options);
-        for option in &mount.super_options {
-            if !self.options.contains(option) {
-                self.options.push(option.clone());
-            }
-        }
+        (self.mounted_type, self.options) = shown(path, accept)?;
         Ok(())
     }
 }
 
-/// A mount of ours and its mount point.
-#[derive(Debug)]
-pub(crate) struct Mounted {
-    pub(crate) journal: Arc<Journal>,
-    pub(crate) point: PathBuf,
-    pub(crate) point_step: Option<u64>,
-    pub(crate) mount_step: Option<u64>,
-    /// The mount's ID; none before it is mounted.
-    pub(crate) id: Option<u64>,
-}
-
-impl Mounted {
-    fn undo(&mut self, patience: Duration) -> Result<()> {
-        if let Some(step) = self.mount_step {
-            if let Some(id) = self.id {
-                reversal::unmount(&self.point, id, self.journal.run(), patience)?;
-            }
-            self.mount_step = None;
-            self.journal.note_undone(step);
-        }
-        if let Some(step) = self.point_step {
-            reversal::remove_mount_point(&self.point)?;
-            self.point_step = None;
-            self.journal.note_undone(step);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if let Err(error) = self.undo(Duration::from_secs(1)) {
-            tracing::warn!("{error}");
+/// Type and effective options, the mount's and the superblock's, of the mount that serves `path`.
+fn shown(path: &Path, accept: impl Fn(&mountinfo::Mount) -> bool) -> Result<(String, Vec<String>)> {
+    let mounts = reversal::mounts()?;
+    let mount = mountinfo::serving(&mounts, path).filter(|mount| accept(mount));
+    let mount = mount.ok_or_else(|| {
+        Error::io(
+            path,
+            "mountinfo does not show it",
+            std::io::ErrorKind::NotFound,
+        )
+    })?;
+    let mut options = mount.mount_options.clone();
+    for option in &mount.super_options {
+        if !options.contains(option) {
+            options.push(option.clone());
         }
     }
+    Ok((mount.kind.clone(), options))
 }
 
 /// A filesystem (or a folder) ready for one trial. Dropping it undoes everything, quietly;
 /// [`Prepared::finish`] does so and tells what went wrong and how long it took.
 pub struct Prepared {
     pub(crate) work: PathBuf,
-    pub(crate) mounted: Option<Mounted>,
+    pub(crate) state: Mutex<State>,
+    /// Lifted after the umount and before the device goes: a limit must not hit its next user.
+    pub(crate) bounds: Bounds,
     /// Given back when this is dropped, while the device is still ours.
     pub(crate) readahead: Option<Readahead>,
+    /// Readahead of the filesystem's own, set anew after each mount.
+    pub(crate) own_readahead: Option<OfFilesystem>,
     pub(crate) device: Box<dyn Device>,
     pub(crate) facts: Facts,
     pub(crate) warnings: Vec<String>,
     pub(crate) evidence: Vec<Evidence>,
-    pub(crate) timings: Timings,
     /// The journal's line on a formatted disk.
     pub(crate) formatted: Option<(Arc<Journal>, u64)>,
+}
+
+/// What changes during a trial.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) mounted: Option<Mounted>,
+    pub(crate) timings: Timings,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -247,11 +229,25 @@ impl Prepared {
 
     /// Seconds so far.
     pub fn timings(&self) -> Timings {
-        self.timings
+        self.state().timings
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The control group that limits the trial's memory, read now; none when memory is not limited
+    /// (or the group's files cannot be read).
+    pub fn memory_group(&self) -> Option<GroupReading> {
+        self.bounds.reading()
     }
 
     /// Makes the caches cold and proves it for `files` and for the image below, if there is one.
+    /// After [`Prepared::unmount`] it is [`Prepared::drop_device_caches`].
     pub fn drop_caches(&self, files: &[&Path]) -> Result<ColdProof> {
+        if self.state().mounted.as_ref().is_some_and(|m| !m.is_up()) {
+            return self.drop_device_caches();
+        }
         let below: Vec<&Path> = self.device.backing_file().into_iter().collect();
         // An image alone proves nothing about the workload's files.
         let mut proof = cache::drop_and_prove(&self.work, files, &below)?;
@@ -261,51 +257,145 @@ impl Prepared {
         Ok(proof)
     }
 
+    /// Drops what the page cache holds of the unmounted device and of the image below it, and proves
+    /// it by counting what is left. Its time is in no [`Timings`]: the caller asks for it when it
+    /// likes, and times it itself.
+    ///
+    /// # Errors
+    /// A directory has no device of its own. A proof that does not hold is no error.
+    pub fn drop_device_caches(&self) -> Result<ColdProof> {
+        let node = self.device.node().ok_or_else(|| Error::Cannot {
+            thing: self.work.display().to_string(),
+            what: "cannot drop a device's caches".into(),
+            why: "a directory has no device of its own".into(),
+            next: "use a loop image or a disk (no --dir)".into(),
+        })?;
+        cache::drop_device(node, self.device.backing_file())
+    }
+
+    /// Unmounts the filesystem and mounts it again: same device, place and options. Nothing of it is
+    /// cached then but what mounting itself reads, and the proof says so. The device's caches are
+    /// dropped and counted in between. `None`: not possible here, a directory is not ours to unmount.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] with the holders when somebody uses it for longer than a few seconds (it is
+    /// mounted still); [`Error::Cannot`] when its effective options are not the first mount's.
+    pub fn remount(&self) -> Result<Option<ColdProof>> {
+        let mut state = self.state();
+        let State { mounted, timings } = &mut *state;
+        let Some(mounted) = mounted else {
+            return Ok(None);
+        };
+        if !mounted.is_up() {
+            return Err(mounted.not_mounted());
+        }
+        let begun = Instant::now();
+        mounted.down(reversal::PATIENCE)?;
+        timings.umount += begun.elapsed().as_secs_f64();
+        // Whatever this says, the filesystem is wanted back.
+        let proof = self.drop_device_caches();
+        self.device.still_the_same()?;
+        let begun = Instant::now();
+        mounted.again()?;
+        timings.mount += begun.elapsed().as_secs_f64();
+        self.same_options()?;
+        if let Some(own) = &self.own_readahead {
+            own.set()?;
+        }
+        if let Some(readahead) = &self.readahead {
+            readahead.verify()?;
+        }
+        let mut proof = proof?;
+        proof.method = format!(
+            "umount, {}; then mounted again with the same effective options",
+            proof.method
+        );
+        Ok(Some(proof))
+    }
+
+    fn same_options(&self) -> Result<()> {
+        let (_, now) = shown(&self.work, |mount| mount.point == self.work)?;
+        let lacks = |one: &[String], other: &[String]| {
+            let missing = one.iter().filter(|option| !other.contains(option));
+            missing.cloned().collect::<Vec<_>>().join(",")
+        };
+        let (gone, new) = (
+            lacks(&self.facts.options, &now),
+            lacks(&now, &self.facts.options),
+        );
+        if gone.is_empty() && new.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Cannot {
+            thing: self.work.display().to_string(),
+            what: "cannot mount it again as it was".into(),
+            why: format!("effective options lost: \"{gone}\", new: \"{new}\""),
+            next: "name these options in the study's mount list, or do not remount".into(),
+        })
+    }
+
+    /// Syncs and unmounts. The device stays, for a checker; [`Prepared::finish`] does the rest. Called
+    /// again, and in a directory, it does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] with the holders; it is mounted still.
+    pub fn unmount(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let mut state = self.state();
+        if let Some(mounted) = state.mounted.as_mut().filter(|mounted| mounted.is_up()) {
+            mounted.down(reversal::PATIENCE)?;
+            state.timings.umount += begun.elapsed().as_secs_f64();
+        }
+        Ok(())
+    }
+
     /// Sync, umount, detach, remove. Returns all timings, the umount's included.
     ///
     /// # Errors
     /// The first thing that could not be undone; `clean` can try again later.
     pub fn finish(mut self) -> Result<Timings> {
+        self.unmount_for_good(reversal::PATIENCE)?;
         let begun = Instant::now();
-        if let Some(mounted) = &mut self.mounted {
-            if let Ok(folder) = fs::File::open(&mounted.point) {
-                // A sync that fails (a full or broken image) must not stop the umount.
-                if let Err(error) = rustix::fs::syncfs(&folder) {
-                    tracing::warn!("{}: sync before umount: {error}", mounted.point.display());
-                }
-            }
-            if let Err(error) = mounted.undo(reversal::PATIENCE) {
-                if mounted.mount_step.is_some() {
-                    self.device.abandon();
-                }
-                // Without a mount above, dropping `self` releases the device.
-                return Err(error);
-            }
-        }
-        self.timings.umount = begun.elapsed().as_secs_f64();
-        let begun = Instant::now();
+        let lifted = self.bounds.lift();
         drop(self.readahead.take());
         self.device.release()?;
-        self.timings.device += begun.elapsed().as_secs_f64();
         if let Some((journal, step)) = self.formatted.take() {
             journal.note_undone(step);
         }
-        Ok(self.timings)
+        let mut timings = self.timings();
+        timings.device += begun.elapsed().as_secs_f64();
+        lifted.map(|()| timings)
+    }
+
+    /// Unmounts and removes the mount point. A device below a mount that would not go stays for
+    /// `clean`, which undoes both in order; without a mount above, dropping `self` releases it.
+    fn unmount_for_good(&mut self, patience: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let Prepared { state, device, .. } = self;
+        let state = state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(mounted) = &mut state.mounted else {
+            return Ok(());
+        };
+        let answer = mounted.undo(patience);
+        if answer.is_err() {
+            if mounted.is_stuck() {
+                device.abandon();
+            }
+            mounted.abandon();
+        } else {
+            state.timings.umount += begun.elapsed().as_secs_f64();
+        }
+        answer
     }
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        if let Some(mounted) = &mut self.mounted
-            && let Err(error) = mounted.undo(Duration::from_secs(1))
-        {
+        if let Err(error) = self.unmount_for_good(Duration::from_secs(1)) {
             tracing::warn!("{error}");
-            // A device below a living mount stays for `clean`, which undoes both in order.
-            if mounted.mount_step.is_some() {
-                self.device.abandon();
-            }
-            mounted.mount_step = None;
-            mounted.point_step = None;
+        }
+        if let Err(error) = self.bounds.lift() {
+            tracing::warn!("{error}");
         }
     }
 }

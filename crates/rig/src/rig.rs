@@ -1,38 +1,33 @@
 //! The rig of one run: a target, and what is made on it trial by trial.
 
+mod approval;
+mod directory;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use probe::mountinfo;
 
 use workload::Evidence;
 
+use crate::bounds::Asked;
 use crate::clean::{self, Undone};
+use crate::device::Device;
 use crate::device::block::Disk;
-use crate::device::directory::WorkFolder;
 use crate::device::loop_image::LoopImage;
-use crate::device::{self, Device};
+use crate::device::readahead::{OfFilesystem, Readahead};
 use crate::filesystem::{self, Filesystem};
-use crate::gate::{self, Approved, Gate, Reason, Refusal};
+use crate::gate::{Approved, Gate};
 use crate::host::{self, Host};
 use crate::lazy_init::Settled;
-use crate::prepared::{Facts, Mounted, Prepared, Timings};
-use crate::syscall::block;
+use crate::limits::{self, Limits};
+use crate::mounted::{MOUNT_FOLDER, Mounted};
+use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
-
-/// Folder of mount points in the run's folder.
-pub(crate) const MOUNT_FOLDER: &str = "mnt";
-
-/// The kinds whose superblocks can be told apart, and how the gate names their signatures.
-const SIGNED: [(&str, &str); 3] = [
-    ("ext4", "an ext2/3/4 filesystem"),
-    ("xfs", "an XFS filesystem"),
-    ("btrfs", "a btrfs filesystem"),
-];
 
 /// Where trials run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +67,10 @@ pub struct Request {
     pub mkfs: Vec<String>,
     /// Mount options.
     pub mount: Vec<String>,
+    /// What the device is held to; none is not limited.
+    pub limit: Option<Limits>,
+    /// Bytes of memory for the lab and its programs from the mount on; none is not limited.
+    pub memory: Option<u64>,
 }
 
 /// A rig, open for the trials of one run.
@@ -126,52 +125,17 @@ impl Rig {
         }
     }
 
-    /// Puts the disk through the gate. A run that was killed left its own filesystem on it; that
-    /// one, known by the UUID in the journal, does not count as somebody's data.
-    fn approve(&mut self, device: &Path, serial: Option<&str>) -> Result<()> {
-        let gate = Gate::default().protecting(self.journal.run());
-        let approved = match gate.examine(device, serial) {
-            Ok(approved) => approved,
-            Err(refusals) if only_content(&refusals) && self.formatted_here(device, serial) => {
-                self.disk_is_ours = true;
-                gate.examine_own(device, serial).map_err(Error::Refused)?
-            }
-            Err(refusals) => return Err(Error::Refused(refusals)),
-        };
-        self.disk = Some((gate, approved));
-        Ok(())
-    }
-
-    /// Whether the disk carries a filesystem that the journal knows, and no trace of anything else.
-    fn formatted_here(&self, device: &Path, given: Option<&str>) -> bool {
-        let Ok(file) = fs::File::open(device) else {
-            return false;
-        };
-        let found = block::size(&file)
-            .map_err(std::io::Error::from)
-            .and_then(|size| gate::probe_signatures(&file, size));
-        let Ok(found) = found else {
-            return false;
-        };
-        let noted = |uuid: &str| {
-            self.journal.left().iter().any(|(_, step)| {
-                matches!(step, Step::Formatted { serial, uuid: ours }
-                    if Some(serial.as_str()) == given && ours == uuid)
-            })
-        };
-        SIGNED.iter().any(|(kind, signature)| {
-            let uuid = filesystem::of_kind(kind)
-                .ok()
-                .and_then(|filesystem| filesystem.superblock(&file).ok())
-                .and_then(|mut facts| facts.remove("uuid"));
-            uuid.is_some_and(|uuid| noted(&uuid))
-                && found.iter().all(|trace| trace.kind == *signature)
-        })
-    }
-
     /// What an earlier, killed process of this run had left, now undone.
     pub fn leftovers(&self) -> &[Undone] {
         &self.leftovers
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
     }
 
     /// The target in words, for the record.
@@ -191,10 +155,11 @@ impl Rig {
     /// says so, everything made so far is undone before this returns.
     pub fn prepare(&mut self, request: &Request, cancelled: &dyn Fn() -> bool) -> Result<Prepared> {
         if let Target::Directory { path } = self.target.clone() {
-            return self.prepare_directory(&path);
+            return self.prepare_directory(&path, request);
         }
         let filesystem = filesystem::of_kind(&request.kind)?;
         filesystem::options::check(&request.kind, &request.mkfs, &request.mount)?;
+        let asked = Asked::check(request.limit, request.memory)?;
         // Asked before any clock runs, and once: a missing program also ends it here, unmade.
         let mkfs_version = self.version(filesystem)?;
         let mut timings = Timings::default();
@@ -202,16 +167,16 @@ impl Rig {
         let device = self.device(request, filesystem, cancelled)?;
         let node = device.node().map(Path::to_path_buf).unwrap_or_default();
         let mut warnings = device.warnings().to_vec();
-        let mut readahead = None;
-        if let Some(sectors) = request.readahead_sectors {
-            let (changed, seen) = device::Readahead::change(&node, sectors.into(), &self.journal)?;
-            readahead = Some(changed);
-            if seen != u64::from(sectors) {
-                warnings.push(format!(
-                    "readahead: asked for {sectors} sectors, the kernel set {seen}"
-                ));
-            }
-        }
+        warnings.extend(limits::in_force(&self.host, &node).map(|found| {
+            format!(
+                "somebody limits {} ({found}), which this run did not set",
+                node.display()
+            )
+        }));
+        let readahead = match request.readahead_sectors {
+            Some(sectors) => Some(Readahead::change(&node, sectors.into(), &self.journal)?),
+            None => None,
+        };
         timings.device = begun.elapsed().as_secs_f64();
         stop(cancelled, "preparing the device")?;
 
@@ -222,6 +187,7 @@ impl Rig {
         let formatted = self.note_formatted(filesystem, &node)?;
         stop(cancelled, "making the filesystem")?;
 
+        let bounds = asked.begin(&self.journal)?;
         let begun = Instant::now();
         self.number += 1;
         let mounted = Mounted::mount(
@@ -235,9 +201,14 @@ impl Rig {
 
         // From here on `prepared` undoes everything, in the right order.
         let mut prepared = Prepared {
-            work: mounted.point.clone(),
-            mounted: Some(mounted),
+            work: mounted.point().to_path_buf(),
+            state: Mutex::new(State {
+                mounted: Some(mounted),
+                timings,
+            }),
+            bounds,
             readahead,
+            own_readahead: None,
             device,
             facts: Facts {
                 asked_type: request.kind.clone(),
@@ -247,11 +218,14 @@ impl Rig {
             },
             warnings,
             evidence: Vec::new(),
-            timings,
             formatted: formatted.map(|step| (self.journal.clone(), step)),
         };
         prepared.device.still_the_same()?;
         self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
+        // Last: what the filesystem did by itself until now is no part of any measurement.
+        let stale = matches!(self.target, Target::LoopImages { .. });
+        asked.hold(&mut prepared.bounds, &self.journal, &node, stale)?;
+        prepared.note_bounds();
         Ok(prepared)
     }
 
@@ -290,7 +264,7 @@ impl Rig {
             },
             cancelled,
         )?;
-        prepared.timings.wait = settled.seconds;
+        prepared.state().timings.wait = settled.seconds;
         prepared.settled(settled);
         // The lab drops caches before reads; this makes the first phase begin without dirty pages.
         let work = fs::File::open(&prepared.work)
@@ -306,30 +280,21 @@ impl Rig {
         filesystem: &dyn Filesystem,
         sectors: u32,
     ) -> Result<()> {
-        let uuid = prepared
-            .facts
-            .superblock
-            .get("uuid")
-            .cloned()
-            .unwrap_or_default();
+        let facts = &mut prepared.facts;
+        let uuid = facts.superblock.get("uuid").cloned().unwrap_or_default();
         let Some(file) = filesystem.own_readahead(&self.host, &uuid) else {
             return Ok(());
         };
-        let kib = (sectors / 2).to_string();
-        fs::write(&file, &kib).map_err(|error| Error::io(&file, "cannot set readahead", error))?;
-        let seen = fs::read_to_string(&file).unwrap_or_default();
-        if seen.trim() != kib {
-            prepared.warnings.push(format!(
-                "readahead: asked for {kib} KiB, {} shows {}",
-                file.display(),
-                seen.trim()
-            ));
-        }
-        let shown = seen.trim().to_string();
-        prepared
-            .facts
+        let own = OfFilesystem {
+            file,
+            sectors: sectors.into(),
+        };
+        own.set()?;
+        let shown = (sectors / 2).to_string();
+        facts
             .device
             .insert("filesystem_read_ahead_kb".into(), shown);
+        prepared.own_readahead = Some(own);
         Ok(())
     }
 
@@ -383,73 +348,19 @@ impl Rig {
         let step = self.journal.will_make(Step::Formatted { serial, uuid })?;
         Ok(Some(step))
     }
-
-    fn prepare_directory(&mut self, path: &Path) -> Result<Prepared> {
-        let begun = Instant::now();
-        self.number += 1;
-        let name = format!("fslab-{}-{}", std::process::id(), self.number);
-        let folder = WorkFolder::create(path, &name, &self.journal)?;
-        let mut timings = Timings::default();
-        let work = folder
-            .work_folder()
-            .map(Path::to_path_buf)
-            .unwrap_or_default();
-        let facts = Facts::of_directory(&self.host, &work, &folder)?;
-        timings.device = begun.elapsed().as_secs_f64();
-        let mut warnings = folder.warnings().to_vec();
-        warnings.push(format!(
-            "it lies on {}: the study's filesystems, mkfs and mount options, readahead and discard do not apply",
-            facts.mounted_type
-        ));
-        Ok(Prepared {
-            work,
-            mounted: None,
-            readahead: None,
-            device: Box::new(folder),
-            facts,
-            warnings,
-            evidence: vec![Evidence {
-                name: "lazy_init_finished".into(),
-                holds: None,
-                detail: "not waited for: the filesystem was there before".into(),
-            }],
-            timings,
-            formatted: None,
-        })
-    }
-}
-
-impl Mounted {
-    fn mount(
-        journal: &Arc<Journal>,
-        filesystem: &dyn Filesystem,
-        node: &Path,
-        number: u32,
-        options: &[String],
-    ) -> Result<Mounted> {
-        let point = journal.run().join(MOUNT_FOLDER).join(number.to_string());
-        let mut mounted = Mounted {
-            journal: journal.clone(),
-            point_step: Some(journal.will_make(Step::MountPoint {
-                path: point.clone(),
-            })?),
-            mount_step: None,
-            id: None,
-            point: point.clone(),
-        };
-        host::make_folder(&point)?;
-        let step = journal.will_make(Step::Mount {
-            device: node.into(),
-            point: point.clone(),
-        })?;
-        mounted.mount_step = Some(step);
-        let id = filesystem::mount::mount(filesystem.kind(), node, &point, options)?;
-        mounted.id = Some(id);
-        Ok(mounted)
-    }
 }
 
 impl Prepared {
+    fn note_bounds(&mut self) {
+        let facts = &mut self.facts.device;
+        if let Some(limit) = self.bounds.limit_facts() {
+            facts.insert("limit".into(), limit.into());
+        }
+        if let Some(memory) = self.bounds.memory_facts() {
+            facts.insert("memory_limit".into(), memory);
+        }
+    }
+
     fn settled(&mut self, settled: Settled) {
         if !settled.holds {
             self.warnings
@@ -477,13 +388,6 @@ fn stop(cancelled: &dyn Fn() -> bool, doing: &str) -> Result<()> {
         });
     }
     Ok(())
-}
-
-/// Whether nothing but the disk's content stands against it.
-fn only_content(refusals: &[Refusal]) -> bool {
-    refusals
-        .iter()
-        .all(|refusal| matches!(refusal.reason, Reason::Signature { .. }))
 }
 
 impl Drop for Rig {

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+pub use crate::limits::throttle::Setting;
 use crate::{Error, Result};
 
 /// Name of the journal in the run's folder.
@@ -74,6 +75,20 @@ pub enum Step {
         device: PathBuf,
         /// What it was, in sectors of 512 bytes.
         sectors: u64,
+    },
+    /// A device's rate limited by the block layer's throttle.
+    Limit {
+        /// The device.
+        device: PathBuf,
+        /// `MAJOR:MINOR`.
+        device_number: String,
+        /// What was set, and what it was.
+        settings: Vec<Setting>,
+    },
+    /// A control group that the run's process enters.
+    Group {
+        /// Its folder.
+        folder: PathBuf,
     },
     /// A filesystem on a real disk.
     Formatted {
@@ -139,7 +154,10 @@ impl Step {
         let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
         match self {
             Step::Opened { .. } => None,
-            Step::Formatted { .. } | Step::Readahead { .. } => Some(self.clone()),
+            Step::Formatted { .. }
+            | Step::Readahead { .. }
+            | Step::Limit { .. }
+            | Step::Group { .. } => Some(self.clone()),
             Step::Image { path } => to(path).map(|path| Step::Image { path }),
             Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
             Step::Folder { path } => to(path).map(|path| Step::Folder { path }),
@@ -437,6 +455,55 @@ mod tests {
         assert_eq!(left, vec![image("b")]);
         journal.will_make(image("c")).unwrap();
         assert_eq!(peek(folder.path()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn every_step_comes_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let setting = Setting {
+            file: "/sys/fs/cgroup/f".into(),
+            asked: 10,
+            was: 0,
+        };
+        let steps = [
+            image("a"),
+            Step::Loop {
+                device: "/dev/loop0".into(),
+                image: "a".into(),
+            },
+            Step::MountPoint { path: "p".into() },
+            Step::Mount {
+                device: "/dev/loop0".into(),
+                point: "p".into(),
+            },
+            Step::Folder { path: "f".into() },
+            Step::Readahead {
+                device: "/dev/loop0".into(),
+                sectors: 256,
+            },
+            Step::Limit {
+                device: "/dev/loop0".into(),
+                device_number: "7:0".into(),
+                settings: vec![setting],
+            },
+            Step::Group {
+                folder: "/sys/fs/cgroup/memory/fslab-1-1".into(),
+            },
+            Step::Formatted {
+                serial: "s".into(),
+                uuid: "u".into(),
+            },
+        ];
+        for step in &steps {
+            journal.will_make(step.clone()).unwrap();
+        }
+        let read: Vec<Step> = peek(folder.path())
+            .unwrap()
+            .into_iter()
+            .map(|(_, s)| s)
+            .collect();
+        assert_eq!(read, steps);
     }
 
     #[test]

@@ -5,50 +5,17 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use common::{files, root, traces};
+use common::{files, kill, root, traces, wait_until_prepared};
 use rig::{Error, Rig, Target};
 
-/// The example `prepare`, which cargo builds beside this test.
-fn example() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let built = test.parent().and_then(Path::parent).unwrap();
-    built.join("examples/prepare")
-}
-
 fn start(run: &Path, kind: &str) -> Child {
-    // Nobody here wants to wait for the kernel's lazy initialisation.
-    let quick = if kind.starts_with("ext") {
-        vec!["-E", "lazy_itable_init=0"]
-    } else {
-        Vec::new()
-    };
-    Command::new(example())
-        .arg(run)
-        .arg(kind)
-        .args(quick)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("cargo test -p rig builds the example; with --test alone it does not")
-}
-
-fn wait_until_prepared(child: &mut Child) {
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert!(line.starts_with("prepared "), "{line:?}");
-}
-
-fn kill(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+    common::start(run, kind, &[])
 }
 
 fn assert_clean(run: &Path) {

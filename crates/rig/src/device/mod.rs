@@ -3,15 +3,14 @@
 pub mod block;
 pub mod directory;
 pub mod loop_image;
+pub(crate) mod readahead;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use probe::superblock::Words;
 
+use crate::Result;
 use crate::host::Host;
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, syscall};
 
 /// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
 /// `Drop` on every other way out.
@@ -84,58 +83,4 @@ pub(crate) fn queue_facts(host: &Host, name: &str) -> Words {
     }
     facts.insert("block_device".into(), name.into());
     facts
-}
-
-/// A device's own readahead, to be given back when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Readahead {
-    node: PathBuf,
-    was: u64,
-    journal: Arc<Journal>,
-    step: u64,
-}
-
-impl Readahead {
-    /// Changes the readahead of `node`, writing down first what it was. Returns what the kernel
-    /// set, in sectors.
-    pub(crate) fn change(
-        node: &Path,
-        sectors: u64,
-        journal: &Arc<Journal>,
-    ) -> Result<(Readahead, u64)> {
-        let was = std::fs::File::open(node)
-            .and_then(|file| Ok(syscall::block::readahead(&file)?))
-            .map_err(|error| Error::io(node, "cannot read its readahead (BLKRAGET)", error))?;
-        let step = journal.will_make(Step::Readahead {
-            device: node.into(),
-            sectors: was,
-        })?;
-        let changed = Readahead {
-            node: node.into(),
-            was,
-            journal: Arc::clone(journal),
-            step,
-        };
-        let seen = set_readahead(node, sectors)?;
-        Ok((changed, seen))
-    }
-}
-
-impl Drop for Readahead {
-    fn drop(&mut self) {
-        match set_readahead(&self.node, self.was) {
-            Ok(_) => self.journal.note_undone(self.step),
-            Err(error) => tracing::warn!("{error}"),
-        }
-    }
-}
-
-/// Sets readahead on a device and reads it back. `sectors` are of 512 bytes.
-pub(crate) fn set_readahead(node: &Path, sectors: u64) -> Result<u64> {
-    let file = std::fs::File::open(node)
-        .map_err(|error| Error::io(node, "cannot open it to set readahead", error))?;
-    syscall::block::set_readahead(&file, sectors)
-        .map_err(|error| Error::io(node, "cannot set readahead (BLKRASET)", error))?;
-    syscall::block::readahead(&file)
-        .map_err(|error| Error::io(node, "cannot read readahead back (BLKRAGET)", error))
 }

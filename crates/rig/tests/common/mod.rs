@@ -2,7 +2,10 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test program uses its part
 
 use std::fs;
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Root, and alone in this program; says so when it is not root.
@@ -29,6 +32,68 @@ pub fn traces(run: &Path) -> Vec<String> {
             .filter(|mount| mount.point.starts_with(&run))
             .map(|mount| format!("mount {}", mount.point.display())),
     );
+    found
+}
+
+/// The example `prepare`, which cargo builds beside this test, with a trial of `kind`.
+pub fn start(run: &Path, kind: &str, bounds: &[&str]) -> Child {
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(Path::parent).unwrap();
+    // Nobody here wants to wait for the kernel's lazy initialisation.
+    let quick = if kind.starts_with("ext") {
+        vec!["-E", "lazy_itable_init=0"]
+    } else {
+        Vec::new()
+    };
+    Command::new(built.join("examples/prepare"))
+        .arg(run)
+        .arg(kind)
+        .args(bounds)
+        .args(quick)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cargo test -p rig builds the example; with --test alone it does not")
+}
+
+pub fn wait_until_prepared(child: &mut Child) {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.starts_with("prepared "), "{line:?}");
+}
+
+pub fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Where a controller's tree of version 1 is mounted; says so when it is not.
+pub fn v1(controller: &str) -> Option<PathBuf> {
+    let mounts = probe::mountinfo::own().unwrap().into_iter();
+    let found = { mounts }.find(|mount| {
+        mount.kind == "cgroup" && mount.super_options.iter().any(|o| o == controller)
+    });
+    if found.is_none() {
+        println!("skipped: needs the {controller} controller of cgroup version 1");
+    }
+    found.map(|mount| mount.point)
+}
+
+/// Lines of the root group's throttle files about a device.
+pub fn throttles(blkio: &Path, node: &Path) -> Vec<String> {
+    let rdev = fs::metadata(node).unwrap().rdev();
+    let number = format!("{}:{} ", rustix::fs::major(rdev), rustix::fs::minor(rdev));
+    let mut found = Vec::new();
+    for item in ["read_bps", "write_bps", "read_iops", "write_iops"] {
+        let file = blkio.join(format!("blkio.throttle.{item}_device"));
+        for line in fs::read_to_string(file).unwrap().lines() {
+            if let Some(rate) = line.strip_prefix(&number) {
+                found.push(format!("{item} {rate}"));
+            }
+        }
+    }
     found
 }
 
