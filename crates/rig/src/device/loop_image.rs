@@ -307,18 +307,26 @@ const MARGIN: u64 = 64 << 20;
 /// needs: whoever knows the workload compares that with the free space. Here only a host that is
 /// full already is refused.
 fn room_for(folder: &Path, asked: u64) -> Result<()> {
-    let free = host::free_bytes(folder)
-        .map_err(|error| Error::io(folder, "cannot see how much space is free", error))?;
-    enough(folder, asked, free)
+    enough(folder, asked, free(folder)?, MARGIN)
 }
 
-fn enough(folder: &Path, asked: u64, free: u64) -> Result<()> {
-    if free < MARGIN {
+/// Room for an image that is written through.
+pub(crate) fn room_to_fill(folder: &Path, asked: u64) -> Result<()> {
+    enough(folder, asked, free(folder)?, asked.saturating_add(MARGIN))
+}
+
+fn free(folder: &Path) -> Result<u64> {
+    host::free_bytes(folder)
+        .map_err(|error| Error::io(folder, "cannot see how much space is free", error))
+}
+
+fn enough(folder: &Path, asked: u64, free: u64, margin: u64) -> Result<()> {
+    if free < margin {
         return Err(Error::ImageTooLarge {
             folder: folder.into(),
             asked,
             free,
-            margin: MARGIN,
+            margin,
         });
     }
     Ok(())
@@ -331,8 +339,8 @@ mod tests {
     #[test]
     fn a_sparse_image_may_be_larger_than_the_free_space_but_not_on_a_full_host() {
         let folder = Path::new("/x");
-        enough(folder, 1 << 40, MARGIN).unwrap();
-        let error = enough(folder, 1 << 30, MARGIN - 1).unwrap_err();
+        enough(folder, 1 << 40, MARGIN, MARGIN).unwrap();
+        let error = enough(folder, 1 << 30, MARGIN - 1, MARGIN).unwrap_err();
         assert_eq!(
             error.to_string(),
             "/x: no room for an image of 1024 MiB: 63 MiB free, it takes at least 64 MiB; free some space or choose another --out folder"
