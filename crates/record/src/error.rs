@@ -75,7 +75,7 @@ pub enum Error {
         holder: String,
     },
     /// A file cannot be read, opened, renamed ...
-    #[error("cannot {doing} {}: {cause}", path.display())]
+    #[error("cannot {doing} {}: {cause}; {}", path.display(), next_step(cause))]
     Io {
         /// A verb: `read`, `open`, `rename`.
         doing: &'static str,
@@ -162,5 +162,28 @@ impl Error {
             path: path.to_owned(),
             cause: cause.into(),
         }
+    }
+}
+
+/// What to do about an error of the kernel.
+fn next_step(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::PermissionDenied => "run as its owner or as root",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "mount it read-write (mount -o remount,rw), or copy the run elsewhere"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, then try again"
+        }
+        io::ErrorKind::NotADirectory => "name a folder",
+        io::ErrorKind::IsADirectory => "name a file",
+        _ => match cause.raw_os_error() {
+            // Too many open files, of this process or of the machine.
+            Some(23 | 24) => "raise the limit of open files (ulimit -n)",
+            // No locks: an NFS without its lock daemon.
+            Some(37) => "take a filesystem with file locks (flock)",
+            _ => "look at the kernel log (dmesg) for the disk's side of it",
+        },
     }
 }

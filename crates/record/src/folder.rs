@@ -108,13 +108,9 @@ impl RunFolder {
         let dir = dir
             .canonicalize()
             .map_err(|cause| Error::io("open", dir, cause))?;
-        let name = dir.file_name().map_or_else(
-            || dir.to_string_lossy().into_owned(),
-            |name| name.to_string_lossy().into_owned(),
-        );
         Ok(RunFolder {
+            name: name_of(&dir),
             dir,
-            name,
             lock: None,
         })
     }
@@ -164,6 +160,21 @@ impl RunFolder {
     pub fn mounts(&self) -> PathBuf {
         self.dir.join("mnt")
     }
+}
+
+/// The name of a run in `dir`: the last part of its path, with control characters as escapes, so
+/// that it stays one line and steers no terminal wherever it is printed.
+pub(crate) fn name_of(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
+    let mut safe = String::new();
+    for c in name.to_string_lossy().chars() {
+        if c.is_control() {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
 }
 
 fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
@@ -274,6 +285,14 @@ mod tests {
         }
         let pid = fs::read_to_string(folder.dir().join("lock")).unwrap();
         assert_eq!(pid.trim(), std::process::id().to_string());
+    }
+
+    #[test]
+    fn a_name_is_one_line_whatever_the_folder_is_called() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(&temp.path().join("two\nlines\u{1b}[2J")).unwrap();
+        assert_eq!(folder.name(), "two\\nlines\\u{1b}[2J");
+        assert!(folder.dir().ends_with("two\nlines\u{1b}[2J"));
     }
 
     #[test]

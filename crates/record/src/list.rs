@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::folder::{EVENTS, writer};
+use crate::folder::{EVENTS, name_of, writer};
 use crate::run::{Run, Status};
 use crate::text::{WIDTH, left, wrap};
 
@@ -106,14 +106,10 @@ fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 }
 
 fn look(dir: &Path) -> Listing {
-    let name = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let path = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let mut listing = Listing {
         dir: dir.to_owned(),
-        name: name
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        name: name_of(&path),
         study: String::new(),
         profile: String::new(),
         started: None,
@@ -342,7 +338,7 @@ mod tests {
         let said = list(Path::new("/nowhere/at/all")).unwrap_err().to_string();
         assert_eq!(
             said,
-            "cannot read /nowhere/at/all: No such file or directory (os error 2)"
+            "cannot read /nowhere/at/all: No such file or directory (os error 2); check the path"
         );
         assert_eq!(render(&[]), "no runs here\n");
     }

@@ -7,8 +7,8 @@ use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
 use crate::event::{
-    Entry, Event, Evidence, FailureKind, Ledger, MemoryPressure, Middle, Mounted, Reference, Sample,
-    Usage,
+    Entry, Event, Evidence, FailureKind, Ledger, MemoryPressure, Middle, Mounted, Reference,
+    Sample, Usage,
 };
 use crate::folder::{EVENTS, RunFolder};
 use crate::log::Reader;
