@@ -15,10 +15,20 @@ const DEFAULTS: Builtin = Builtin {
     text: include_str!("../../../studies/defaults.toml"),
 };
 
-const STUDIES: [Builtin; 1] = [Builtin {
-    name: "journal",
-    text: include_str!("../../../studies/journal.toml"),
-}];
+const STUDIES: [Builtin; 3] = [
+    Builtin {
+        name: "streaming",
+        text: include_str!("../../../studies/streaming.toml"),
+    },
+    Builtin {
+        name: "journal",
+        text: include_str!("../../../studies/journal.toml"),
+    },
+    Builtin {
+        name: "fsck-scale",
+        text: include_str!("../../../studies/fsck-scale.toml"),
+    },
+];
 
 /// The built-in studies.
 pub(crate) fn studies() -> &'static [Builtin] {

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Problem, shorten};
+use crate::limit::Limit;
 use crate::nearest::{hint, suggest};
 use crate::node::{Node, Table, Value};
 use crate::schema;
@@ -88,15 +89,23 @@ impl Checker {
         let Some(raw) = schema.as_object() else {
             return;
         };
-        if raw.get("$ref").and_then(Json::as_str) == Some("#/$defs/Bytes") {
-            return self.size(node, Schema::new(raw));
-        }
         let schema = Schema::new(raw);
+        match raw.get("$ref").and_then(Json::as_str) {
+            Some("#/$defs/Limit") => return self.limit(node),
+            Some("#/$defs/Memory") if node.as_text() == Some("none") => return,
+            Some("#/$defs/Bytes" | "#/$defs/Memory") => return self.size(node, schema),
+            _ => {}
+        }
         if let Some(choices) = choices(schema) {
             return self.choice(node, schema, &choices);
         }
         if let Some(any) = schema.get("anyOf").and_then(Json::as_array) {
-            return self.any(node, schema, any);
+            let mut written = any.iter().filter(|one| one["type"] != "null");
+            return match (written.next(), written.next()) {
+                // What may be absent: TOML has no null, so this is what is written.
+                (Some(one), None) => self.value(node, one),
+                _ => self.any(node, schema, any),
+            };
         }
         match (kind(schema), &node.value) {
             ("object", Value::Table(table)) => self.object(node, table, schema),
@@ -138,6 +147,23 @@ impl Checker {
                 self.complain(node, format!("{size} is not {noun} ({low}..={high})"));
             }
             Ok(_) => {}
+        }
+    }
+
+    fn limit(&mut self, node: &Node) {
+        let text = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Integer(n) => n.to_string(),
+            _ => {
+                let message = format!(
+                    "{} is not a limit (write bytes a second, as in \"70m\", or \"none\")",
+                    node.show()
+                );
+                return self.complain(node, message);
+            }
+        };
+        if let Err(error) = text.parse::<Limit>() {
+            self.complain(node, shorten_message(&error.to_string()));
         }
     }
 
@@ -335,6 +361,7 @@ fn range(schema: Schema<'_>) -> String {
     ) {
         (Some(low), Some(high), _, _) => format!("{low}..={high}"),
         (Some(low), _, _, Some(high)) => format!("at least {low}, less than {high}"),
+        (_, _, Some(low), Some(high)) => format!("more than {low}, less than {high}"),
         (_, Some(high), Some(low), _) => format!("more than {low}, at most {high}"),
         (Some(low), ..) => format!("at least {low}"),
         (_, Some(high), ..) => format!("at most {high}"),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::footprint::{self, Footprint};
+use crate::limit::Limit;
 use crate::model::{Cell, Plan};
+use crate::units::Bytes;
 
 /// What the target is assumed to do. The default is a plain NVMe disk of a virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,14 +64,15 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
         *runs.entry(slot.cell as usize).or_default() += 1.0;
     }
     let mut total = Estimate {
-        seconds: 0.0,
+        seconds: reference_seconds(plan.reference_seconds),
         disk_bytes_peak: 0,
         bytes_written: 0,
         rates,
     };
     for (index, (cell, footprint)) in plan.cells.iter().zip(&footprints).enumerate() {
         let runs = runs.get(&index).copied().unwrap_or(0.0);
-        total.seconds += runs * seconds(footprint, rates);
+        total.seconds +=
+            runs * (seconds(footprint, cell, rates) + check_seconds(footprint, cell, rates));
         let own = own_bytes(cell);
         let written = footprint.written + footprint.written_randomly + own;
         total.bytes_written = total.bytes_written.saturating_add((runs * written) as u64);
@@ -78,13 +81,74 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
     total
 }
 
-fn seconds(footprint: &Footprint, rates: Rates) -> f64 {
-    (footprint.written + footprint.read) / rates.bytes_per_s
-        + (footprint.written_randomly + footprint.read_randomly) / rates.random_bytes_per_s
-        + footprint.files / rates.files_per_s
-        + footprint.syncs * rates.sync_seconds
+fn seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
+    let rates = held(rates, cell.device.limit.unwrap_or_default());
+    footprint.written / rates.write
+        + footprint.read / rates.read
+        + footprint.written_randomly / rates.random_write
+        + footprint.read_randomly / rates.random_read
+        + footprint.files / rates.files
+        + footprint.syncs * rates.sync
         + footprint.rest
-        + rates.trial_seconds
+        + rates.trial
+}
+
+/// Rates of one cell: the assumed ones, as far as its limit lets them.
+struct Held {
+    read: f64,
+    write: f64,
+    random_read: f64,
+    random_write: f64,
+    files: f64,
+    sync: f64,
+    trial: f64,
+}
+
+fn held(rates: Rates, limit: Limit) -> Held {
+    // Requests of some 256 KiB in sequence and at random; a small file costs about one write.
+    const REQUEST: f64 = 262_144.0;
+    let rate = |bytes: Option<Bytes>, operations: Option<u64>| {
+        let bytes = bytes.map_or(f64::INFINITY, |n| n.get() as f64);
+        bytes.min(operations.map_or(f64::INFINITY, |n| n as f64 * REQUEST))
+    };
+    let (read, write) = (
+        rate(limit.read, limit.read_iops),
+        rate(limit.write, limit.write_iops),
+    );
+    let writes = limit.write_iops.map_or(f64::INFINITY, |n| n as f64);
+    Held {
+        read: rates.bytes_per_s.min(read),
+        write: rates.bytes_per_s.min(write),
+        random_read: rates.random_bytes_per_s.min(read),
+        random_write: rates.random_bytes_per_s.min(write),
+        files: rates.files_per_s,
+        sync: rates.sync_seconds.max(1.0 / writes),
+        trial: rates.trial_seconds,
+    }
+}
+
+/// Seconds of a check: a start and an end, each file's inode and entry read, and the work on them.
+fn check_seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
+    const START: f64 = 0.1;
+    const FILES: f64 = 200_000.0;
+    const METADATA: f64 = 1024.0;
+    if cell.check.is_none() {
+        return 0.0;
+    }
+    let rates = held(rates, cell.device.limit.unwrap_or_default());
+    START + footprint.kept / FILES + footprint.kept * METADATA / rates.random_read
+}
+
+/// Seconds of the raw-device reference before the run: three passes through the cache and three
+/// around it, and a second of random reads.
+fn reference_seconds(each: f64) -> f64 {
+    const PASSES: f64 = 6.0;
+    const RANDOM: f64 = 1.0;
+    if each > 0.0 {
+        PASSES * each + RANDOM
+    } else {
+        0.0
+    }
 }
 
 /// The filesystem's own structures, at most: 2 % of the device for inode tables and bitmaps, and
@@ -101,9 +165,14 @@ mod tests {
     use crate::{Overrides, Study, plan};
 
     fn cost(blocks: u32, filter: &[&str]) -> Estimate {
+        cost_with(blocks, filter, &["run.reference_seconds=0"])
+    }
+
+    fn cost_with(blocks: u32, filter: &[&str], set: &[&str]) -> Estimate {
         let overrides = Overrides {
             profile: Some("paper".into()),
             blocks: Some(blocks),
+            set: set.iter().map(|&text| text.to_owned()).collect(),
             filter: filter.iter().map(|&text| text.to_owned()).collect(),
             ..Overrides::default()
         };
@@ -130,5 +199,22 @@ mod tests {
         assert!((four.seconds / one.seconds - 4.0).abs() < 1e-9);
         assert!((four.bytes_written as f64 / one.bytes_written as f64 - 4.0).abs() < 1e-6);
         assert_eq!(four.disk_bytes_peak, one.disk_bytes_peak);
+    }
+    #[test]
+    fn a_limit_a_check_and_a_reference_cost_time() {
+        let filter = &["filesystem=ext4", "threads=1"];
+        let plain = cost(1, filter);
+        let with = |set: &str| {
+            let cost = cost_with(1, filter, &["run.reference_seconds=0", set]);
+            cost.seconds - plain.seconds
+        };
+        // 2 GiB through 64 MiB/s six times instead of four at 900 and two at 600 MB/s.
+        let (all, slow) = ((2_u64 << 30) as f64, (64_u64 << 20) as f64);
+        let by_hand = 6.0 * all / slow - 4.0 * all / 900e6 - 2.0 * all / 600e6;
+        assert!((with("limit=64m") - by_hand).abs() < 1e-6);
+        // 256 requests of 256 KiB a second are 64 MiB/s.
+        assert!((with("limit='read_iops=256,write_iops=256'") - by_hand).abs() < 1.0);
+        assert!((with("check.enabled=true") - 0.1).abs() < 0.01);
+        assert!(with("run.reference_seconds=3") > 18.0);
     }
 }

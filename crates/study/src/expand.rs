@@ -1,22 +1,27 @@
-//! From a checked tree to cells: every combination of factor levels.
+//! From a checked tree to cells: every combination of factor levels that is not excluded.
 //!
 //! The filesystem and the other factors of the rig vary slowest, then the workload, then its own
 //! factors: in sequential order each filesystem then goes through all benchmarks in turn, as the
 //! original studies ran.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::error::{Origin, Problem};
+use crate::exclude;
+use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, workload_factors};
 use crate::file::RunSpec;
-use crate::model::{Cell, DeviceSpec, FilesystemVariant, TableSpec, WorkloadSpec};
-use crate::nearest::hint;
-use crate::node::{Node, Table, Value};
+use crate::limit::Limit;
+use crate::model::{
+    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, TableSpec,
+};
+use crate::node::{Node, Table};
 use crate::rules;
+use crate::settle::settle;
 use crate::units::Bytes;
-use crate::validate::{Kinds, RIG_FACTORS, parameter};
+use crate::validate::Kinds;
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
@@ -25,8 +30,8 @@ pub(crate) const MOST_CELLS: usize = 10_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) cell: Cell,
-    places: BTreeMap<String, Origin>,
-    entry: Origin,
+    pub(crate) places: BTreeMap<String, Origin>,
+    pub(crate) entry: Origin,
     /// Where the size of the device was written, when it was.
     pub(crate) device_size: Option<Origin>,
 }
@@ -46,36 +51,44 @@ pub(crate) struct Expansion {
     pub(crate) factors: Vec<(String, Vec<String>)>,
     pub(crate) cells: Vec<Placed>,
     pub(crate) tables: Vec<TableSpec>,
+    pub(crate) grids: Vec<GridSpec>,
+    pub(crate) growth: Vec<GrowthSpec>,
+    pub(crate) notes: Vec<String>,
 }
 
-/// Expands a tree that [`crate::validate::study`] found clean.
-pub(crate) fn expand(root: &Node) -> Result<Expansion, Vec<Problem>> {
+/// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device or
+/// folder that stands in for loop images.
+pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);
     let filesystems = filesystems(table).map_err(one)?;
     let rig = rig_factors(root, &filesystems)?;
-    let device = decode::<DeviceSpec>(table.get("device")).map_err(one)?;
     let workloads = workloads(root, table)?;
-    let cells = Expander {
+    let expander = Expander {
         filesystems: &filesystems,
-        device: &device,
+        device: decode(table.get("device")).map_err(one)?,
         device_size: root.find(&["device", "size"]).map(|node| &node.at),
+        memory: table.get("memory").and_then(memory),
+        check: check(table.get("check")).map_err(one)?,
         rig: &rig,
         workloads: &workloads,
-    }
-    .cells()
-    .map_err(one)?;
-    let problems = broken_rules(&cells);
+    };
+    let mut cells = expander.cells().map_err(one)?;
+    let notes = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
+    let problems = settle_all(&mut cells, target);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let factors = factor_names(&rig, &workloads);
+    let own = workloads.iter().map(|w| (w.name.as_str(), &w.factors[..]));
     Ok(Expansion {
         run: decode(table.get("run")).map_err(one)?,
         tables: decode(table.get("table")).map_err(one)?,
+        grids: decode(table.get("grid")).map_err(one)?,
+        growth: decode(table.get("growth")).map_err(one)?,
+        factors: factor::names(&rig, own),
         filesystems,
-        factors,
         cells,
+        notes,
     })
 }
 
@@ -90,6 +103,32 @@ fn decode<T: DeserializeOwned + Default>(node: Option<&Node>) -> Result<T, Probl
     };
     serde_json::from_value(node.to_json())
         .map_err(|error| Problem::new(&node.at, error.to_string()))
+}
+
+/// A limit of memory; `none` is none.
+fn memory(node: &Node) -> Option<Bytes> {
+    factor::plain(node).parse().ok()
+}
+
+/// `[check]`, when it is enabled.
+fn check(node: Option<&Node>) -> Result<Option<CheckSpec>, Problem> {
+    let Some(node) = node else {
+        return Ok(None);
+    };
+    let mut json = node.to_json();
+    let enabled = json.as_object_mut().and_then(|map| map.remove("enabled"));
+    for program in ["e2fsck", "xfs_repair", "btrfs"] {
+        if let Some(words) = node.find(&[program]) {
+            json[program] = Json::from(Divider::Spaces.words(words));
+        }
+    }
+    let spec: CheckSpec =
+        serde_json::from_value(json).map_err(|error| Problem::new(&node.at, error.to_string()))?;
+    if let Some((program, message)) = rules::check(&spec) {
+        let at = node.find(&[program]).unwrap_or(node);
+        return Err(Problem::new(&at.at, message));
+    }
+    Ok((enabled == Some(Json::Bool(true))).then_some(spec))
 }
 
 fn filesystems(table: &Table) -> Result<BTreeMap<String, FilesystemVariant>, Problem> {
@@ -109,150 +148,12 @@ fn filesystems(table: &Table) -> Result<BTreeMap<String, FilesystemVariant>, Pro
     Ok(all)
 }
 
-/// How one text becomes words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Divider {
-    Spaces,
-    Commas,
-}
-
-impl Divider {
-    fn words(self, node: &Node) -> Vec<String> {
-        let owned = |word: &str| word.trim().to_owned();
-        match (self, &node.value) {
-            (Divider::Spaces, Value::Text(text)) => text.split_whitespace().map(owned).collect(),
-            (Divider::Commas, Value::Text(text)) => {
-                let words = text.split(',').map(owned);
-                words.filter(|word| !word.is_empty()).collect()
-            }
-            (_, Value::List(list)) => {
-                let words = list.iter().filter_map(Node::as_text);
-                words.map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn join(self, words: &[String]) -> String {
-        match (words.is_empty(), self) {
-            (true, _) => "default".to_owned(),
-            (_, Divider::Spaces) => words.join(" "),
-            (_, Divider::Commas) => words.join(","),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Factor {
-    name: String,
-    levels: Vec<Level>,
-}
-
-#[derive(Clone, Debug)]
-struct Level {
-    /// As printed.
-    name: String,
-    node: Node,
-}
-
 #[derive(Clone, Debug)]
 struct Workload {
     name: String,
     kind: &'static str,
     entry: Node,
     factors: Vec<Factor>,
-}
-
-/// The levels of a list, each once.
-fn levels(list: &Node, print: impl Fn(&Node) -> String) -> Result<Vec<Level>, Problem> {
-    let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    for node in list.as_list().unwrap_or_default() {
-        let name = print(node);
-        if !seen.insert(name.clone()) {
-            let message = format!("the level {name} is given twice");
-            return Err(Problem::new(&node.at, message));
-        }
-        all.push(Level {
-            name,
-            node: node.clone(),
-        });
-    }
-    Ok(all)
-}
-
-fn rig_factors(
-    root: &Node,
-    filesystems: &BTreeMap<String, FilesystemVariant>,
-) -> Result<Vec<Factor>, Vec<Problem>> {
-    let Some(table) = root.find(&["factors"]).and_then(Node::as_table) else {
-        return Err(no_filesystems(root));
-    };
-    let mut all = Vec::new();
-    let mut problems = Vec::new();
-    for (name, list) in table.iter().filter(|(key, _)| RIG_FACTORS.contains(key)) {
-        let print = |node: &Node| match name {
-            "mkfs" => Divider::Spaces.join(&Divider::Spaces.words(node)),
-            "mount" => Divider::Commas.join(&Divider::Commas.words(node)),
-            _ => plain(node),
-        };
-        match levels(list, print) {
-            Ok(levels) => all.push(Factor {
-                name: name.to_owned(),
-                levels,
-            }),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    match all.iter().find(|factor| factor.name == "filesystem") {
-        Some(factor) => problems.extend(unknown_variants(factor, filesystems)),
-        None if problems.is_empty() => problems.extend(no_filesystems(root)),
-        None => {}
-    }
-    if problems.is_empty() {
-        Ok(all)
-    } else {
-        Err(problems)
-    }
-}
-
-fn no_filesystems(root: &Node) -> Vec<Problem> {
-    let message =
-        "factors.filesystem is missing (as in [factors] filesystem = [\"ext4\", \"xfs\"])";
-    one(Problem::new(&root.at, message))
-}
-
-fn unknown_variants(
-    factor: &Factor,
-    filesystems: &BTreeMap<String, FilesystemVariant>,
-) -> Vec<Problem> {
-    let known = || filesystems.keys().map(String::as_str);
-    let unknown = factor
-        .levels
-        .iter()
-        .filter(|level| !filesystems.contains_key(&level.name));
-    let problem = |level: &Level| {
-        let message = format!(
-            "{} is not a filesystem variant ({}{})",
-            level.node.show(),
-            hint(&level.name, known()),
-            known().collect::<Vec<_>>().join(", ")
-        );
-        Problem::new(&level.node.at, message)
-    };
-    unknown.map(problem).collect()
-}
-
-fn plain(node: &Node) -> String {
-    node.as_text().map_or_else(|| node.show(), str::to_owned)
-}
-
-/// How a level of a parameter is printed: sizes in their shortest form, so that `1024k` and `1m`
-/// are one level.
-fn print_level(node: &Node, schema: Option<&Json>) -> String {
-    let size = schema.is_some_and(|schema| schema["$ref"] == "#/$defs/Bytes");
-    let parsed = plain(node).parse::<Bytes>().ok().filter(|_| size);
-    parsed.map_or_else(|| plain(node), |bytes| bytes.to_string())
 }
 
 fn workloads(root: &Node, table: &Table) -> Result<Vec<Workload>, Vec<Problem>> {
@@ -281,74 +182,12 @@ fn workloads(root: &Node, table: &Table) -> Result<Vec<Workload>, Vec<Problem>> 
     }
 }
 
-/// Factors of one workload: shared ones, `factors.NAME`'s, its own; the nearest levels win, the
-/// first mention gives the place.
-fn workload_factors(
-    root: &Node,
-    name: &str,
-    kind: &str,
-    entry: &Node,
-) -> Result<Vec<Factor>, Problem> {
-    let sources = [
-        root.find(&["factors"]),
-        root.find(&["factors", name]),
-        entry.find(&["factors"]),
-    ];
-    let mut all: Vec<Factor> = Vec::new();
-    for table in sources.into_iter().flatten().filter_map(Node::as_table) {
-        for (key, list) in table.iter() {
-            if parameter(kind, key).is_none() || list.as_list().is_none() {
-                continue;
-            }
-            let levels = levels(list, |node| print_level(node, parameter(kind, key)))?;
-            match all.iter_mut().find(|factor| factor.name == key) {
-                Some(factor) => factor.levels = levels,
-                None => all.push(Factor {
-                    name: key.to_owned(),
-                    levels,
-                }),
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// All factors in order, `workload` among them, with the levels of all workloads.
-fn factor_names(rig: &[Factor], workloads: &[Workload]) -> Vec<(String, Vec<String>)> {
-    let names = |factor: &Factor| {
-        factor
-            .levels
-            .iter()
-            .map(|level| level.name.clone())
-            .collect::<Vec<_>>()
-    };
-    let mut all: Vec<(String, Vec<String>)> = rig
-        .iter()
-        .map(|factor| (factor.name.clone(), names(factor)))
-        .collect();
-    all.push((
-        "workload".to_owned(),
-        workloads.iter().map(|w| w.name.clone()).collect(),
-    ));
-    for factor in workloads.iter().flat_map(|workload| &workload.factors) {
-        match all.iter_mut().find(|(name, _)| *name == factor.name) {
-            Some((_, levels)) => {
-                for name in names(factor) {
-                    if !levels.contains(&name) {
-                        levels.push(name);
-                    }
-                }
-            }
-            None => all.push((factor.name.clone(), names(factor))),
-        }
-    }
-    all
-}
-
 struct Expander<'a> {
     filesystems: &'a BTreeMap<String, FilesystemVariant>,
-    device: &'a DeviceSpec,
+    device: DeviceSpec,
     device_size: Option<&'a Origin>,
+    memory: Option<Bytes>,
+    check: Option<CheckSpec>,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -389,96 +228,87 @@ impl Expander<'_> {
         workload: &Workload,
         own: &[(&str, &Level)],
     ) -> Result<Placed, Problem> {
-        let mut filesystem = None;
-        let mut extra = (Vec::new(), Vec::new());
-        let mut device = self.device.clone();
-        for (name, level) in rig {
-            match (*name, &level.node.value) {
-                ("filesystem", _) => filesystem = self.filesystems.get(&level.name).cloned(),
-                ("mkfs", _) => extra.0 = Divider::Spaces.words(&level.node),
-                ("mount", _) => extra.1 = Divider::Commas.words(&level.node),
-                (_, Value::Integer(n)) => device.readahead = u32::try_from(*n).ok(),
-                _ => {}
-            }
-        }
         let at = &workload.entry.at;
-        let mut filesystem =
+        let rigged = self.rigged(rig);
+        let filesystem = rigged.filesystem;
+        let filesystem =
             filesystem.ok_or_else(|| Problem::new(at, "no filesystem variant is given"))?;
-        filesystem.mkfs.extend(extra.0);
-        filesystem.mount.extend(extra.1);
         let levels = rig.iter().chain(own);
         let levels = levels.map(|(name, level)| ((*name).to_owned(), level.name.clone()));
         let mut levels: BTreeMap<String, String> = levels.collect();
         levels.insert("workload".to_owned(), workload.name.clone());
-        let (spec, places) = settle(workload, own)?;
+        let (spec, places) = settle(workload.kind, &workload.entry, own)?;
         Ok(Placed {
             cell: Cell {
                 id,
                 levels,
                 filesystem,
-                device,
+                device: rigged.device,
                 workload_name: workload.name.clone(),
                 workload: spec,
-                memory: None,
-                check: None,
+                memory: rigged.memory,
+                check: self.check.clone(),
             },
             places,
             entry: at.clone(),
-            device_size: self.device_size.cloned(),
+            device_size: rigged.device_size,
         })
     }
-}
 
-/// A workload's parameters with these levels, and where each was written.
-fn settle(
-    workload: &Workload,
-    own: &[(&str, &Level)],
-) -> Result<(WorkloadSpec, BTreeMap<String, Origin>), Problem> {
-    let mut json = Map::new();
-    let mut places = BTreeMap::new();
-    let written = workload.entry.as_table().into_iter().flat_map(Table::iter);
-    let written = written.filter(|(key, _)| !["name", "kind", "factors"].contains(key));
-    let levels = own.iter().map(|(name, level)| (*name, &level.node));
-    for (key, node) in written.chain(levels) {
-        json.insert(key.to_owned(), node.to_json());
-        places.insert(key.to_owned(), node.at.clone());
-    }
-    let json = Json::Object(json);
-    let spec = match workload.kind {
-        "throughput" => serde_json::from_value(json).map(WorkloadSpec::Throughput),
-        _ => serde_json::from_value(json).map(WorkloadSpec::Tree),
-    };
-    let spec = spec.map_err(|error| Problem::new(&workload.entry.at, error.to_string()))?;
-    Ok((spec, places))
-}
-
-/// Every combination of levels, the last factor fastest.
-fn combinations(factors: &[Factor]) -> Vec<Vec<(&str, &Level)>> {
-    let start = vec![Vec::new()];
-    factors.iter().fold(start, |all, factor| {
-        let extend = |head: &Vec<_>| {
-            let head = head.clone();
-            factor.levels.iter().map(move |level| {
-                let mut next = head.clone();
-                next.push((factor.name.as_str(), level));
-                next
-            })
+    /// What the rig prepares with these levels.
+    fn rigged(&self, levels: &[(&str, &Level)]) -> Rigged {
+        let mut rigged = Rigged {
+            filesystem: None,
+            device: self.device.clone(),
+            device_size: self.device_size.cloned(),
+            memory: self.memory,
         };
-        all.iter().flat_map(extend).collect()
-    })
+        let mut extra = (Vec::new(), Vec::new());
+        for (name, level) in levels {
+            match *name {
+                "filesystem" => rigged.filesystem = self.filesystems.get(&level.name).cloned(),
+                "mkfs" => extra.0 = Divider::Spaces.words(&level.node),
+                "mount" => extra.1 = Divider::Commas.words(&level.node),
+                "readahead" => rigged.device.readahead = level.name.parse().ok(),
+                "limit" => rigged.device.limit = level.name.parse().ok(),
+                "memory" => rigged.memory = level.name.parse().ok(),
+                "device_size" => {
+                    rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
+                    rigged.device_size = Some(level.node.at.clone());
+                }
+                _ => {}
+            }
+        }
+        // A device that is held to nothing is not held.
+        rigged.device.limit = rigged
+            .device
+            .limit
+            .filter(|limit| *limit != Limit::default());
+        if let Some(filesystem) = &mut rigged.filesystem {
+            filesystem.mkfs.extend(extra.0);
+            filesystem.mount.extend(extra.1);
+        }
+        rigged
+    }
 }
 
-/// Rules that some cell breaks, each said once.
-fn broken_rules(cells: &[Placed]) -> Vec<Problem> {
+/// The rig's part of a cell.
+struct Rigged {
+    filesystem: Option<FilesystemVariant>,
+    device: DeviceSpec,
+    device_size: Option<Origin>,
+    memory: Option<Bytes>,
+}
+
+/// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each
+/// said once.
+fn settle_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for placed in cells {
-        let Some((parameter, message)) = rules::broken(&placed.cell.workload) else {
-            continue;
-        };
-        let problem = Problem::new(placed.place(parameter), message);
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
+        let broken = rules::broken(&placed.cell.workload)
+            .map(|(parameter, message)| Problem::new(placed.place(parameter), message))
+            .or_else(|| crate::settle::fill(placed, target).err());
+        problems.extend(broken.filter(|problem| !problems.contains(problem)));
     }
     problems
 }

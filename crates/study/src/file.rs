@@ -10,146 +10,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::{DeviceSpec, FilesystemKind, Order, TableSpec, ThroughputSpec, TreeSpec};
+use crate::model::{
+    AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, Order,
+    StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
+};
+use crate::units::Bytes;
 
-/// Phases of the workloads and of checks, by the names that tables and grids use.
-pub const PHASES: &[&str] = &[
-    "initial_write",
-    "rewrite",
-    "read",
-    "reread",
-    "random_read",
-    "random_write",
-    "initial_create",
-    "create",
-    "patch",
-    "compile",
-    "clean",
-    "read_tree",
-    "read_compiled_tree",
-    "delete_tree",
-    "delete_compiled_tree",
-    "stat_tree",
-    "stat_compiled_tree",
-    "write",
-    "fill",
-    "age_fill",
-    "age_remove",
-    "age_add",
-    "check",
-    "check_pass_1",
-    "check_pass_2",
-    "check_pass_3",
-    "check_pass_4",
-    "check_pass_5",
-    "check_pass_6",
-    "check_pass_7",
-];
-
-/// Phases of a check, which may follow any workload: the whole, then e2fsck's passes 1 to 5 or the
-/// phases 1 to 7 of `xfs_repair` and `btrfs check`.
-pub const CHECK_PHASES: &[&str] = &[
-    "check",
-    "check_pass_1",
-    "check_pass_2",
-    "check_pass_3",
-    "check_pass_4",
-    "check_pass_5",
-    "check_pass_6",
-    "check_pass_7",
-];
-
-/// Phases that workloads of a kind run; none for a kind that is not known.
-pub fn phases(kind: &str) -> &'static [&'static str] {
-    let (throughput, rest) = PHASES.split_at(6);
-    match kind {
-        "throughput" => throughput,
-        "tree" => &rest[..11],
-        "stream" => &["write", "read"],
-        "fill" => &["fill"],
-        "age" => &["age_fill", "age_remove", "age_add"],
-        _ => &[],
-    }
-}
-
-/// Metrics that workloads and checks give (docs/metrics.md). After the originals' own come those of
-/// `fill` and `age`, five figures for each system call, those of a check, and what memory
-/// management did in any phase.
-pub const METRICS: &[&str] = &[
-    "throughput",
-    "seconds",
-    "files",
-    "children",
-    "parent",
-    "min",
-    "max",
-    "avg",
-    "min_xfer",
-    "runs",
-    "file_count",
-    "mean_mib_per_s",
-    "median_mib_per_s",
-    "total_over_total",
-    "mean_seconds",
-    "median_seconds",
-    "mean_user_seconds",
-    "mean_system_seconds",
-    "total_over_elapsed",
-    "count",
-    "directories",
-    "app_overhead",
-    "fs_use",
-    "creat_min",
-    "creat_avg",
-    "creat_max",
-    "creat_p50",
-    "creat_p99",
-    "write_min",
-    "write_avg",
-    "write_max",
-    "write_p50",
-    "write_p99",
-    "fsync_min",
-    "fsync_avg",
-    "fsync_max",
-    "fsync_p50",
-    "fsync_p99",
-    "sync_min",
-    "sync_avg",
-    "sync_max",
-    "sync_p50",
-    "sync_p99",
-    "close_min",
-    "close_avg",
-    "close_max",
-    "close_p50",
-    "close_p99",
-    "unlink_min",
-    "unlink_avg",
-    "unlink_max",
-    "unlink_p50",
-    "unlink_p99",
-    "user_seconds",
-    "system_seconds",
-    "peak_rss",
-    "device_read",
-    "device_written",
-    "read_requests",
-    "write_requests",
-    "reported_seconds",
-    "inodes_used",
-    "swap_ins",
-    "swap_outs",
-    "pages_scanned",
-    "pages_reclaimed",
-    "allocation_stalls",
-];
-
-/// Units that tables print. `MB/s` and `MB_s` are both 2^20 bytes a second, `MB` and `MiB` both 2^20
-/// bytes, as the originals wrote them; `count` prints a bare number.
-pub const UNITS: &[&str] = &[
-    "MB/s", "MB_s", "secs", "files/s", "MB", "MiB", "GiB", "ms", "us", "count", "%",
-];
+pub use crate::names::{CHECK_PHASES, METRICS, PHASES, UNITS, phases};
 
 /// A study of fslab: a question, the factors it varies and the workloads it measures. Files may
 /// leave any key to the files they include; a study must at last have `name`, `title`,
@@ -178,12 +45,22 @@ pub struct StudyFile {
     pub run: RunSpec,
     /// What is prepared under each filesystem.
     pub device: DeviceSpec,
+    /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
+    pub memory: Memory,
+    /// The check after each workload.
+    pub check: CheckFile,
     /// What is measured.
     pub workload: Vec<WorkloadEntry>,
     /// What is varied, each combination being a cell.
     pub factors: Factors,
+    /// Combinations that are left out.
+    pub exclude: Vec<Exclude>,
     /// Tables of the report.
     pub table: Vec<TableSpec>,
+    /// Grids of the report: tables whose rows are levels and whose columns are figures.
+    pub grid: Vec<GridSpec>,
+    /// Growth laws of the report.
+    pub growth: Vec<GrowthSpec>,
     /// Named overlays of the values above; tables merge by key, workloads are named.
     pub profile: BTreeMap<String, Profile>,
 }
@@ -252,6 +129,10 @@ pub struct RunSpec {
     /// Practical band: differences within this share are not called differences.
     #[schemars(title = "share", range(min = 0.0), extend("exclusiveMaximum" = 1))]
     pub band: f64,
+    /// Seconds of each sequential read of the raw-device reference before the run (hdparm -t: 3);
+    /// 0: no reference.
+    #[schemars(title = "number of seconds", range(min = 0.0, max = 60.0))]
+    pub reference_seconds: f64,
 }
 
 impl Default for RunSpec {
@@ -261,15 +142,95 @@ impl Default for RunSpec {
             order: Order::Blocked,
             seed: 2009,
             band: 0.02,
+            reference_seconds: 3.0,
         }
+    }
+}
+
+/// The table `[check]`: whether the filesystem is checked after each workload, and how.
+pub struct CheckFile;
+
+impl JsonSchema for CheckFile {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckFile".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<CheckSpec>();
+        let words = generator.subschema_for::<Words>();
+        let mut properties = Map::new();
+        let enabled = json!({ "type": "boolean", "default": false,
+            "description": "Unmount after each workload and time the filesystem's own checker, \
+                            read-only" });
+        properties.insert("enabled".into(), enabled);
+        for (key, mut schema) in parameters(generator.definitions(), "CheckSpec") {
+            if schema["type"] == "array" {
+                let about = schema["description"].take();
+                schema = words.clone().to_value();
+                schema["description"] = about;
+            }
+            properties.insert(key, schema);
+        }
+        made(object(&properties, &[]))
+    }
+}
+
+/// A limit of memory: a size, or `none`.
+pub struct Memory;
+
+/// The least memory that a trial can be held to: below it the lab itself may not get its pages.
+pub const LEAST_MEMORY: Bytes = Bytes(64 * Bytes::MIB);
+
+impl JsonSchema for Memory {
+    fn schema_name() -> Cow<'static, str> {
+        "Memory".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let size = generator.subschema_for::<Bytes>().to_value();
+        json_schema!({
+            "title": "memory limit",
+            "description": "A size of at least 64m, or \"none\"",
+            "minimum": LEAST_MEMORY.get(),
+            "maximum": 1_u64 << 50,
+            "anyOf": [size, { "const": "none" }]
+        })
+    }
+}
+
+/// A rule of `exclude`: factors, each with a level or a list of levels. Cells that have one of the
+/// levels of every factor named are left out. `why` says the reason in the plan.
+pub struct Exclude;
+
+impl JsonSchema for Exclude {
+    fn schema_name() -> Cow<'static, str> {
+        "Exclude".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let level = json!({ "title": "level", "anyOf": [
+            { "type": "string" }, { "type": "number" }, { "type": "boolean" }] });
+        json_schema!({
+            "title": "rule of levels",
+            "description": "Factors, each with a level or a list of levels",
+            "type": "object",
+            "properties": { "why": { "type": "string", "title": "reason" } },
+            "additionalProperties": {
+                "title": "level or list of levels",
+                "anyOf": [
+                    { "title": "list of levels", "type": "array", "minItems": 1, "items": level },
+                    level
+                ]
+            }
+        })
     }
 }
 
 /// An entry `[[workload]]`: `name`, `kind`, the kind's parameters, and its own factors.
 pub struct WorkloadEntry;
 
-/// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`; `PARAMETER` for each
-/// workload that has it; `WORKLOAD.PARAMETER` for one.
+/// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`, `limit`, `memory`,
+/// `device_size`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
 pub struct Factors;
 
 /// An overlay of the study's values.
@@ -286,12 +247,22 @@ pub struct Profile {
     pub run: RunSpec,
     /// What is prepared under each filesystem.
     pub device: DeviceSpec,
+    /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
+    pub memory: Memory,
+    /// The check after each workload.
+    pub check: CheckFile,
     /// Parameters of the study's workloads, by name.
     pub workload: BTreeMap<String, WorkloadOverlay>,
     /// What is varied.
     pub factors: Factors,
+    /// Combinations that are left out, instead of the study's.
+    pub exclude: Vec<Exclude>,
     /// Tables, instead of the study's.
     pub table: Vec<TableSpec>,
+    /// Grids, instead of the study's.
+    pub grid: Vec<GridSpec>,
+    /// Growth laws, instead of the study's.
+    pub growth: Vec<GrowthSpec>,
 }
 
 /// As a variant, `kind` being left to the study.
@@ -301,15 +272,18 @@ pub struct FilesystemOverlay;
 pub struct WorkloadOverlay;
 
 /// The workload kinds and the definitions of their parameters.
-pub(crate) const KINDS: [(&str, &str); 2] =
-    [("throughput", "ThroughputSpec"), ("tree", "TreeSpec")];
+pub(crate) const KINDS: [(&str, &str); 5] = [
+    ("throughput", "ThroughputSpec"),
+    ("tree", "TreeSpec"),
+    ("stream", "StreamSpec"),
+    ("fill", "FillSpec"),
+    ("age", "AgeSpec"),
+];
 
-/// `{Throughput,Tree}{Workload,Overlay,Factors}`: the definition of a kind's part of a file.
+/// `{Throughput,Tree,..}{Workload,Overlay,Factors}`: the definition of a kind's part of a file.
 pub(crate) fn definition(kind: &str, part: &str) -> String {
-    let name = match kind {
-        "throughput" => "Throughput",
-        _ => "Tree",
-    };
+    let spec = KINDS.iter().find(|(known, _)| *known == kind);
+    let name = spec.map_or("", |(_, spec)| spec.trim_end_matches("Spec"));
     format!("{name}{part}")
 }
 
@@ -317,6 +291,9 @@ pub(crate) fn definition(kind: &str, part: &str) -> String {
 fn for_each_kind(generator: &mut SchemaGenerator, part: &str) -> Schema {
     generator.subschema_for::<ThroughputSpec>();
     generator.subschema_for::<TreeSpec>();
+    generator.subschema_for::<StreamSpec>();
+    generator.subschema_for::<FillSpec>();
+    generator.subschema_for::<AgeSpec>();
     let mut any = Vec::new();
     for (kind, spec) in KINDS {
         let parameters = parameters(generator.definitions(), spec);
@@ -374,6 +351,13 @@ fn object(properties: &Map<String, Json>, required: &[&str]) -> Json {
     schema
 }
 
+fn made(json: Json) -> Schema {
+    match json {
+        Json::Object(map) => map.into(),
+        _ => Schema::default(),
+    }
+}
+
 /// A list of levels for each parameter.
 fn levels(parameters: Map<String, Json>) -> Map<String, Json> {
     let list = |mut parameter: Json| {
@@ -416,10 +400,7 @@ impl JsonSchema for FilesystemOverlay {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<FilesystemFile>();
         let properties = parameters(generator.definitions(), "FilesystemFile");
-        let Json::Object(map) = object(&properties, &[]) else {
-            return Schema::default();
-        };
-        map.into()
+        made(object(&properties, &[]))
     }
 }
 
@@ -456,17 +437,41 @@ impl JsonSchema for Factors {
             properties.insert(name.into(), list(items, about));
         }
         for (name, schema) in levels(device) {
-            if name == "readahead" {
-                properties.insert(name, schema);
+            match name.as_str() {
+                "readahead" | "limit" => drop(properties.insert(name, schema)),
+                "size" => drop(properties.insert("device_size".into(), schema)),
+                _ => {}
             }
         }
-        for (_, spec) in KINDS {
-            properties.extend(levels(parameters(generator.definitions(), spec)));
-        }
+        let memory = generator.subschema_for::<Memory>().to_value();
+        let about = "Limits of memory, \"none\" among them";
+        properties.insert("memory".into(), list(memory, about));
+        shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",
             "properties": properties,
             "additionalProperties": Json::from(one),
         })
+    }
+}
+
+/// Parameters of every kind; where kinds differ about one, what either allows. (Files are checked
+/// against the kinds that they use.)
+fn shared_parameters(generator: &SchemaGenerator, properties: &mut Map<String, Json>) {
+    for (_, spec) in KINDS {
+        for (name, schema) in levels(parameters(generator.definitions(), spec)) {
+            let Some(known) = properties.get_mut(&name) else {
+                properties.insert(name, schema);
+                continue;
+            };
+            let alternatives = known.get_mut("anyOf").and_then(Json::as_array_mut);
+            if let Some(any) = alternatives {
+                if !any.contains(&schema) {
+                    any.push(schema);
+                }
+            } else if *known != schema {
+                *known = json!({ "anyOf": [known.take(), schema] });
+            }
+        }
     }
 }

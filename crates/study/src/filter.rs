@@ -2,7 +2,7 @@
 
 use crate::error::{Origin, Problem, quote, shorten};
 use crate::expand::Placed;
-use crate::model::{Cell, TableSpec};
+use crate::model::Cell;
 use crate::nearest::hint;
 
 type Factors = [(String, Vec<String>)];
@@ -101,15 +101,4 @@ pub(crate) fn present(
         })
         .filter(|(_, levels)| !levels.is_empty())
         .collect()
-}
-
-impl TableSpec {
-    /// Whether a cell belongs into this table.
-    pub fn holds(&self, cell: &Cell) -> bool {
-        cell.levels.contains_key(&self.columns)
-            && self
-                .filter
-                .iter()
-                .all(|(factor, level)| cell.levels.get(factor) == Some(level))
-    }
 }

@@ -1,9 +1,13 @@
-//! Refuses, before anything is touched, what cannot fit into its device.
+//! Refuses, before anything is touched, what cannot fit into its device: bytes, inodes, and files
+//! larger than the filesystem has numbers for.
+//!
+//! A run would find the same after an hour, as ENOSPC or EFBIG in the middle of a block.
 
 use crate::error::{Origin, Problem};
 use crate::expand::Placed;
 use crate::footprint;
-use crate::model::{FilesystemKind, WorkloadSpec};
+use crate::inodes;
+use crate::model::{Cell, FilesystemKind, FillSpec, WorkloadSpec};
 use crate::units::Bytes;
 
 /// What the filesystem keeps for itself: a sixteenth (inode tables, bitmaps, spread metadata) and
@@ -65,18 +69,91 @@ fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
             needed: smallest.get(),
         });
     }
-    let peak = footprint::of(&cell.workload).peak;
+    too_large_a_file(placed)
+        .or_else(|| too_many_bytes(placed, size, target.is_some()))
+        .or_else(|| too_many_files(placed, size))
+}
+
+/// Bytes of the largest file: with blocks of 4 KiB, ext2 and ext3 count a file's sectors in 32 bits
+/// and ext4 its blocks.
+fn largest_file(kind: FilesystemKind) -> Bytes {
+    const TIB: u64 = 1 << 40;
+    Bytes(match kind {
+        FilesystemKind::Ext2 | FilesystemKind::Ext3 => 2 * TIB,
+        FilesystemKind::Ext4 => 16 * TIB,
+        FilesystemKind::Xfs | FilesystemKind::Btrfs => i64::MAX as u64,
+    })
+}
+
+fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
+    let (parameter, size) = match &placed.cell.workload {
+        WorkloadSpec::Throughput(spec) => ("size", spec.size.get()),
+        WorkloadSpec::Stream(spec) => ("count", spec.block.get().saturating_mul(spec.count)),
+        WorkloadSpec::Fill(spec) => ("size", spec.size.get()),
+        WorkloadSpec::Age(spec) => ("size", spec.size.get()),
+        WorkloadSpec::Tree(_) => return None,
+    };
+    let kind = placed.cell.filesystem.kind;
+    let largest = largest_file(kind);
+    (size >= largest.get()).then(|| Misfit {
+        at: placed.place(parameter).clone(),
+        message: format!(
+            "a file of {} is larger than {} can hold (less than {largest})",
+            human(Bytes(size)),
+            mkfs(kind).trim_start_matches("mkfs.")
+        ),
+        needed: size,
+    })
+}
+
+fn too_many_bytes(placed: &Placed, size: Bytes, target: bool) -> Option<Misfit> {
+    let peak = footprint::of(&placed.cell.workload).peak;
     let free = size.get().saturating_sub(size.get() / SHARE + FIXED);
     if peak <= free as f64 {
         return None;
     }
     let needed = ((peak + FIXED as f64) * SHARE as f64 / (SHARE - 1) as f64) as u64;
-    let (device, remedy) = match target {
-        Some(size) => (format!("the target of {}", human(size)), "a larger target"),
-        None => (format!("device.size = {size}"), "a larger device.size"),
-    };
+    let (device, remedy) = device(&placed.cell, size, target);
     let about = human(Bytes(needed));
-    let (parameter, what, or) = match &cell.workload {
+    let (parameter, what, or) = load(&placed.cell.workload);
+    if let WorkloadSpec::Fill(FillSpec {
+        fill_share: Some(share),
+        ..
+    }) = &placed.cell.workload
+    {
+        // A larger device would have larger files.
+        return Some(Misfit {
+            at: placed.place("fill_share").clone(),
+            message: format!(
+                "{what}, {share} of {device}, cannot fit beside what the filesystem keeps for \
+                 itself and whole blocks (a smaller share, or fewer files)"
+            ),
+            needed,
+        });
+    }
+    Some(Misfit {
+        at: placed.place(parameter).clone(),
+        message: format!(
+            "{what} cannot fit into {device} (needs {remedy}, about {about}, or {or})"
+        ),
+        needed,
+    })
+}
+
+/// The device and what would be a larger one.
+fn device(cell: &Cell, size: Bytes, target: bool) -> (String, &'static str) {
+    if target {
+        (format!("the target of {}", human(size)), "a larger target")
+    } else if cell.levels.contains_key("device_size") {
+        (format!("device_size = {size}"), "a larger device_size")
+    } else {
+        (format!("device.size = {size}"), "a larger device.size")
+    }
+}
+
+/// The parameter that makes a workload large, what it amounts to, and what would be less.
+fn load(workload: &WorkloadSpec) -> (&'static str, String, &'static str) {
+    match workload {
         WorkloadSpec::Throughput(spec) => (
             "size",
             format!("{} x {}", counted(spec.threads, "file"), spec.size),
@@ -93,32 +170,48 @@ fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
             "a smaller count",
         ),
         WorkloadSpec::Fill(spec) => (
-            "files",
-            format!(
-                "{} x {} files of {}",
-                counted(spec.processes, "process"),
-                spec.files,
-                spec.size
-            ),
+            files(spec),
+            format!("{} files of {}", inodes::files(workload), spec.size),
             "fewer files",
         ),
         WorkloadSpec::Age(spec) => (
             "files",
-            format!(
-                "{} of {} files of {}",
-                counted(spec.rounds, "round"),
-                spec.files,
-                spec.size
-            ),
+            format!("{} files of {}", inodes::files(workload), spec.size),
             "fewer files",
         ),
+    }
+}
+
+/// The parameter that says how many files a fill has.
+fn files(spec: &FillSpec) -> &'static str {
+    match spec.total_files {
+        Some(_) => "total_files",
+        None => "files",
+    }
+}
+
+fn too_many_files(placed: &Placed, size: Bytes) -> Option<Misfit> {
+    let inodes = inodes::made(&placed.cell.filesystem, size)?;
+    let files = match &placed.cell.workload {
+        WorkloadSpec::Fill(spec) if spec.until_full => return None,
+        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => inodes::wanted(&placed.cell.workload),
+        _ => return None,
     };
+    if files <= inodes {
+        return None;
+    }
+    let parameter = match &placed.cell.workload {
+        WorkloadSpec::Fill(spec) => self::files(spec),
+        _ => "files",
+    };
+    let mkfs = mkfs(placed.cell.filesystem.kind);
     Some(Misfit {
         at: placed.place(parameter).clone(),
         message: format!(
-            "{what} cannot fit into {device} (needs {remedy}, about {about}, or {or})"
+            "{files} files and directories do not fit into the {inodes} inodes that {mkfs} makes \
+             on {size} (fewer files, or mkfs = [\"-i\", \"BYTES\"] with fewer bytes for each inode)"
         ),
-        needed,
+        needed: files,
     })
 }
 

@@ -25,6 +25,8 @@ pub struct Footprint {
     pub read_randomly: f64,
     /// Files created, read, looked up or removed.
     pub files: f64,
+    /// Files there at the end: what a check has to visit.
+    pub kept: f64,
     /// Waits for all data to reach the disk.
     pub syncs: f64,
     /// Seconds of rest.
@@ -86,12 +88,11 @@ fn stream(spec: &StreamSpec) -> Footprint {
     Footprint {
         peak: all,
         written: part(spec.test != StreamTest::Read),
-        written_randomly: 0.0,
         read: part(spec.test != StreamTest::Write),
-        read_randomly: 0.0,
         files: 1.0,
+        kept: 1.0,
         syncs: 2.0,
-        rest: 0.0,
+        ..Footprint::default()
     }
 }
 
@@ -105,25 +106,21 @@ fn small_files(files: f64, size: Bytes) -> f64 {
 fn fill(spec: &FillSpec) -> Footprint {
     let each = spec.files as f64 * f64::from(spec.processes);
     let files = each * f64::from(spec.iterations);
-    let kept = if spec.keep || spec.iterations > 1 {
-        files
-    } else {
-        each
-    };
+    // fs_mark keeps what an iteration wrote when more follow.
+    let keeps = spec.keep || spec.iterations > 1 || spec.until_full;
+    let there = if keeps { files } else { each };
     Footprint {
         // -F ends where the disk does.
         peak: if spec.until_full {
             0.0
         } else {
-            small_files(kept, spec.size)
+            small_files(there, spec.size)
         },
         written: files * spec.size.get() as f64,
-        written_randomly: 0.0,
-        read: 0.0,
-        read_randomly: 0.0,
         files,
+        kept: if keeps { files } else { 0.0 },
         syncs: if spec.sync_method == 0 { 1.0 } else { files },
-        rest: 0.0,
+        ..Footprint::default()
     }
 }
 
@@ -134,12 +131,11 @@ fn age(spec: &AgeSpec) -> Footprint {
     Footprint {
         peak: small_files(added, spec.size),
         written: (added + again) * spec.size.get() as f64,
-        written_randomly: 0.0,
-        read: 0.0,
-        read_randomly: 0.0,
-        files: added + again,
+        // What is added again was removed first.
+        files: added + 2.0 * again,
+        kept: added,
         syncs: 3.0 * rounds,
-        rest: 0.0,
+        ..Footprint::default()
     }
 }
 
@@ -154,6 +150,7 @@ fn throughput(spec: &ThroughputSpec) -> Footprint {
         read: 2.0 * all,
         read_randomly: all,
         files: f64::from(spec.threads),
+        kept: f64::from(spec.threads),
         syncs: SYNCS,
         rest: SYNCS * spec.settle_seconds,
     }
@@ -178,6 +175,7 @@ fn tree(spec: &TreeSpec) -> Footprint {
         written: scale * bytes,
         read: scale * each * (UNPATCHED.bytes + patch),
         files: scale * (operations * UNPATCHED.files + 2.0 * each * patch_files),
+        kept: scale * (UNPATCHED.files * (initial + walk) + PATCHED_COMPILED.files * compiled),
         syncs: if spec.sync { runs } else { 0.0 },
         ..Footprint::default()
     }
@@ -207,6 +205,46 @@ mod tests {
         assert_eq!(footprint.written + footprint.written_randomly, 3.0 * all);
         assert_eq!(footprint.read + footprint.read_randomly, 3.0 * all);
         assert_eq!(footprint.rest, 16.0);
+    }
+
+    #[test]
+    fn a_stream_is_written_once_and_read_once() {
+        let stream = |test| {
+            of(&WorkloadSpec::Stream(StreamSpec {
+                block: Bytes(4 << 20),
+                count: 100,
+                test,
+                ..StreamSpec::default()
+            }))
+        };
+        let both = stream(StreamTest::WriteRead);
+        let all = 400.0 * MIB;
+        assert_eq!((both.peak, both.written, both.read), (all, all, all));
+        assert_eq!(stream(StreamTest::Write).read, 0.0);
+    }
+
+    #[test]
+    fn the_paper_fill_is_half_of_its_disk() {
+        // 105 M files of 400,000 bytes: 42.0 TB of 78.8 TB.
+        let fill = of(&WorkloadSpec::Fill(FillSpec {
+            files: 35_000_000,
+            processes: 3,
+            size: Bytes(400_000),
+            sync_method: 0,
+            keep: true,
+            ..FillSpec::default()
+        }));
+        assert_eq!(fill.written, 42.0e12);
+        assert_eq!((fill.files, fill.kept, fill.syncs), (105e6, 105e6, 1.0));
+        assert!((fill.peak / 42.2e12 - 1.0).abs() < 0.01, "{fill:?}");
+    }
+
+    #[test]
+    fn ageing_adds_again_what_it_removed() {
+        let aged = of(&WorkloadSpec::Age(AgeSpec::default()));
+        // 700 x (1 + 2 + 3 + 4 + 5) directories of 1,000 files.
+        assert_eq!(aged.kept, 105e6);
+        assert_eq!(aged.files, 105e6 + 2.0 * 10.5e6);
     }
 
     #[test]

@@ -21,19 +21,24 @@
 //! A study file by path may come from anyone: sizes, depths, includes, cells and trials are
 //! bounded, and no input may panic.
 
+mod asks;
 mod builtin;
 mod check;
 pub mod directory;
 mod document;
 mod error;
 pub mod estimate;
+mod exclude;
 mod expand;
+mod factor;
 pub mod file;
 mod filter;
 mod fits;
 pub mod footprint;
+mod inodes;
 pub mod limit;
 pub mod model;
+pub mod names;
 mod nearest;
 mod node;
 pub mod order;
@@ -42,6 +47,7 @@ mod planner;
 pub mod render;
 mod rules;
 pub mod schema;
+mod settle;
 pub mod units;
 mod validate;
 

@@ -47,7 +47,7 @@ impl FromStr for Limit {
         let bytes = |value: &str| match value.parse::<Bytes>() {
             Ok(Bytes(0)) => Err(fail("nothing would ever move at 0".into())),
             Ok(rate) => Ok(Some(rate)),
-            Err(error) => Err(fail(error.to_string())),
+            Err(_) => Err(fail(format!("{value:?} is not a size"))),
         };
         let mut limit = Limit::default();
         match text.trim() {
@@ -109,7 +109,16 @@ impl Serialize for Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u64),
+            Text(String),
+        }
+        let text = match Form::deserialize(deserializer)? {
+            Form::Number(n) => n.to_string(),
+            Form::Text(text) => text,
+        };
         text.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -124,7 +133,7 @@ impl schemars::JsonSchema for Limit {
             "title": "limit",
             "description": "Bytes a second (\"70m\"), or some of \
                 \"read=70m,write=35m,read_iops=200,write_iops=200\", or \"none\"",
-            "type": "string"
+            "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }]
         })
     }
 }

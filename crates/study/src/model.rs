@@ -475,7 +475,7 @@ impl WorkloadSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceSpec {
     /// Size of a loop image; a real device is used whole unless `limit_size`.
-    #[schemars(title = "device size", extend("minimum" = 16 << 20, "maximum" = 1_u64 << 46))]
+    #[schemars(title = "device size", extend("minimum" = 16 << 20, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
     /// Readahead in 512-byte sectors (`blockdev --setra`); none: what the kernel gives.
     #[schemars(

@@ -121,6 +121,8 @@ impl Node {
         match &self.value {
             Value::Text(text) => quote(text),
             Value::Integer(n) => n.to_string(),
+            // 1e300 in full is 301 digits.
+            Value::Float(x) if x.is_finite() && x.abs() >= 1e15 => format!("{x:e}"),
             Value::Float(x) => x.to_string(),
             Value::Flag(flag) => flag.to_string(),
             Value::Date(text) => shorten(text),

@@ -18,7 +18,9 @@ pub struct Overrides {
     pub profile: Option<String>,
     /// `KEY=VALUE`: a key of the file (`run.blocks=3`, `filesystem.ext4.mount=noatime`), of a
     /// workload (`iozone.size=64m`), or a parameter of every workload that has it (`threads=4`).
-    /// A factor is fixed to the value, or takes the values of a list (`threads=[1,4]`).
+    /// A factor is fixed to the value, or takes the values of a list (`threads=[1,4]`). What the
+    /// rig varies has short names on any study: `memory=512m`, `limit=70m`, `readahead=256`,
+    /// `device_size=4g`; `check.enabled=true` adds a check after each workload.
     pub set: Vec<String>,
     /// `FACTOR=LEVEL[,LEVEL]`: keep only cells with one of these levels.
     pub filter: Vec<String>,
@@ -105,8 +107,15 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         ["workload", name, ..] if kinds.get(name).is_none() => {
             Err(unknown(&at, name, kinds.names()))
         }
-        ["device", "readahead"] if root.find(&["factors", "readahead"]).is_some() => {
-            put(root, &["factors", "readahead"], as_levels(node))
+        ["check"] if matches!(node.value, Value::Flag(_)) => put(root, &["check", "enabled"], node),
+        path if rig_factor(path).is_some() => {
+            let (factor, path) = rig_factor(path).unwrap_or(("", &[]));
+            let varied = root.find(&["factors", factor]).is_some() || node.as_list().is_some();
+            if varied {
+                put(root, &["factors", factor], as_levels(node))
+            } else {
+                put(root, path, node)
+            }
         }
         [parameter] if !kinds.having(parameter).is_empty() => kinds
             .having(parameter)
@@ -114,6 +123,18 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
             .try_for_each(|name| set_parameter(root, name, parameter, node.clone())),
         [first, ..] if top_keys().any(|key| key == *first) => put(root, &segments, node),
         [first, ..] => Err(unknown_first(&at, first, segments.len() == 1, &kinds)),
+    }
+}
+
+/// What the rig can vary besides filesystems, by its short and its long name: the factor, and where
+/// one value for all cells is written.
+fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> {
+    match path {
+        ["readahead"] | ["device", "readahead"] => Some(("readahead", &["device", "readahead"])),
+        ["limit"] | ["device", "limit"] => Some(("limit", &["device", "limit"])),
+        ["device_size"] | ["device", "size"] => Some(("device_size", &["device", "size"])),
+        ["memory"] => Some(("memory", &["memory"])),
+        _ => None,
     }
 }
 
@@ -134,9 +155,14 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 6] = [
+const SETTABLE: [&str; 11] = [
     "run",
     "device",
+    "memory",
+    "check",
+    "readahead",
+    "limit",
+    "device_size",
     "filesystem",
     "workload",
     "factors",
@@ -150,7 +176,11 @@ fn unknown<'a>(at: &Origin, key: &str, known: impl Iterator<Item = &'a str> + Cl
 
 /// The full path of a key of `run` or `device` that was given without it.
 fn full_path(key: &str) -> Option<String> {
-    let sections = [("run", "RunSpec"), ("device", "DeviceSpec")];
+    let sections = [
+        ("run", "RunSpec"),
+        ("device", "DeviceSpec"),
+        ("check", "CheckFile"),
+    ];
     sections.iter().find_map(|(section, definition)| {
         let found = nearest(key, Schema::definition(definition).keys())?;
         Some(format!("{section}.{found}"))

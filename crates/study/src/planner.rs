@@ -1,14 +1,14 @@
 //! A study, loaded; and its plan.
 
-use std::collections::BTreeSet;
-
-use crate::error::{Error, Origin, Problem, quote, shorten};
-use crate::expand::{self, Expansion};
-use crate::model::{Cell, Plan, TableSpec};
+use crate::asks::Known;
+use crate::error::{Error, Origin, Problem, shorten};
+use crate::expand::{self, Expansion, Placed};
+use crate::model::{Cell, Plan};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
-use crate::{builtin, document, filter, fits, order, validate};
+use crate::units::Bytes;
+use crate::{asks, builtin, document, exclude, filter, fits, order, validate};
 
 /// Most trials of a plan.
 const MOST_TRIALS: usize = 100_000;
@@ -48,32 +48,25 @@ impl Study {
     /// Expands every profile, so that a mistake in one is found before the day it is needed.
     fn profile_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut tables: Vec<(TableSpec, Node)> = Vec::new();
-        let mut factors = Vec::new();
+        let mut trees = Vec::new();
+        let mut known = Known::new(&self.root);
         for profile in std::iter::once(BASE).chain(self.profiles()) {
             let expanded = self
                 .tree(profile)
-                .and_then(|tree| Ok((expand(&tree)?, tree)));
-            let (expansion, tree) = match expanded {
-                Ok(both) => both,
-                Err(found) => {
-                    problems.extend(found);
-                    continue;
+                .and_then(|tree| Ok((expand(&tree, None)?, tree)));
+            match expanded {
+                Ok((expansion, tree)) => {
+                    known.factors.extend(expansion.factors.iter().cloned());
+                    trees.push((tree, expansion));
                 }
-            };
-            let nodes = tree
-                .find(&["table"])
-                .and_then(Node::as_list)
-                .unwrap_or_default();
-            tables.extend(expansion.tables.into_iter().zip(nodes.iter().cloned()));
-            factors.extend(expansion.factors);
+                Err(found) => problems.extend(found),
+            }
         }
         // A profile may leave levels out; a level that no profile has is a mistake.
-        problems.extend(
-            tables
-                .iter()
-                .filter_map(|(table, node)| table_problem(table, node, &factors)),
-        );
+        for (tree, expansion) in &trees {
+            problems.extend(exclude::problems(tree.find(&["exclude"]), &known.factors));
+            problems.extend(asks::problems(tree, expansion, &known));
+        }
         unique(problems)
     }
 
@@ -155,11 +148,15 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
-    let mut expansion = expand(&tree).map_err(Error::Problems)?;
+    let target = overrides.target_size;
+    let mut expansion = expand(&tree, target).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
-    let cells =
+    let mut cells =
         filter::apply(all, &expansion.factors, &overrides.filter).map_err(Error::Problems)?;
-    let problems = fits::problems(&cells, overrides.target_size);
+    if let Some(size) = target {
+        expansion.notes.extend(one_device_size(&mut cells, size));
+    }
+    let problems = fits::problems(&cells, target);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
@@ -167,6 +164,33 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     let cells = cells.into_iter().map(|placed| placed.cell).collect();
     let seed = overrides.seed.unwrap_or(expansion.run.seed);
     Ok(assemble(&tree, profile, expansion, cells, seed))
+}
+
+/// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
+/// says what the trials stand for.
+fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
+    const FACTOR: &str = "device_size";
+    let far = |size: Bytes| {
+        (size.get().max(1) as f64 / target.get().max(1) as f64)
+            .ln()
+            .abs()
+    };
+    let varied = cells.iter().filter(|p| p.cell.levels.contains_key(FACTOR));
+    let sizes = varied.map(|p| p.cell.device.size);
+    let kept = sizes.min_by(|a, b| far(*a).total_cmp(&far(*b)))?;
+    let before = cells.len();
+    cells.retain(|p| !p.cell.levels.contains_key(FACTOR) || p.cell.device.size == kept);
+    for (id, placed) in (0..).zip(cells.iter_mut()) {
+        placed.cell.id = id;
+    }
+    (cells.len() < before).then(|| {
+        let left = before - cells.len();
+        let target = fits::human(target);
+        format!(
+            "the target has one size, {target}: {FACTOR}={kept} is kept as the nearest, and {left} \
+             cells of other sizes are left out"
+        )
+    })
 }
 
 fn bound_trials(tree: &Node, cells: usize, blocks: u32) -> Result<(), Problem> {
@@ -208,24 +232,21 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         filesystems: filesystems.collect(),
         factors: filter::present(all.factors, &cells),
         slots: order::slots(cells.len() as u32, run.blocks, run.order, seed),
-        tables: all
-            .tables
-            .into_iter()
-            .filter(|table| cells.iter().any(|cell| table.holds(cell)))
-            .collect(),
-        grids: Vec::new(),
-        growth: Vec::new(),
-        reference_seconds: 0.0,
-        notes: Vec::new(),
+        tables: all.tables,
+        grids: all.grids,
+        growth: all.growth,
+        reference_seconds: run.reference_seconds,
+        notes: all.notes,
         cells,
     }
+    .without_idle_asks()
 }
 
 /// Checks and expands an effective tree.
-fn expand(tree: &Node) -> Result<Expansion, Vec<Problem>> {
+fn expand(tree: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
     let problems = validate::study(tree);
     if problems.is_empty() {
-        expand::expand(tree)
+        expand::expand(tree, target)
     } else {
         Err(problems)
     }
@@ -239,40 +260,4 @@ fn unique(problems: Vec<Problem>) -> Vec<Problem> {
         }
     }
     all
-}
-
-/// What a table says of factors or levels that no profile has.
-fn table_problem(
-    table: &TableSpec,
-    node: &Node,
-    factors: &[(String, Vec<String>)],
-) -> Option<Problem> {
-    let names: BTreeSet<&str> = factors.iter().map(|(name, _)| name.as_str()).collect();
-    let names: Vec<&str> = names.into_iter().collect();
-    let complain = |path: &[&str], message: String| {
-        let at = node.find(path).unwrap_or(node);
-        Some(Problem::new(&at.at, message))
-    };
-    if !names.contains(&table.columns.as_str()) {
-        let columns = quote(&table.columns);
-        let message = format!("{columns} is not a factor ({})", names.join(", "));
-        return complain(&["columns"], message);
-    }
-    for (factor, level) in &table.filter {
-        let known = factors.iter().filter(|(name, _)| name == factor);
-        let known: BTreeSet<&str> = known
-            .flat_map(|(_, l)| l.iter().map(String::as_str))
-            .collect();
-        let known: Vec<&str> = known.into_iter().collect();
-        if known.is_empty() {
-            let message = format!("no such factor ({})", names.join(", "));
-            return complain(&["where", factor], message);
-        }
-        if !known.contains(&level.as_str()) {
-            let (level, known) = (quote(level), known.join(", "));
-            let message = format!("{level} is not a level of {factor} ({known})");
-            return complain(&["where", factor], message);
-        }
-    }
-    None
 }

@@ -1,10 +1,13 @@
 //! The plan as text, within 78 columns: what `fslab plan` prints.
 
+mod cells;
+mod setup;
+
 use std::fmt::Write as _;
 
 use crate::estimate::Estimate;
 use crate::fits::human;
-use crate::model::{Cell, FilesystemVariant, Order, Plan};
+use crate::model::{FilesystemVariant, Order, Plan};
 use crate::units::Bytes;
 
 /// Columns of a mail.
@@ -19,9 +22,11 @@ pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
     head(&mut out, plan);
     filesystems(&mut out, plan);
     workloads(&mut out, plan);
-    cells(&mut out, plan);
+    setup::rig(&mut out, plan);
+    cells::cells(&mut out, plan);
     trials(&mut out, plan);
     costs(&mut out, estimate);
+    setup::growth(&mut out, plan);
     out.push_str("\nDestroyed\n");
     paragraph(&mut out, "  ", "  ", destroys);
     out
@@ -85,72 +90,49 @@ fn workloads(out: &mut String, plan: &Plan) {
         }
         seen.push(&cell.workload_name);
         let first = format!("  {:<14}", cell.workload_name);
-        let text = format!("{}: {}", cell.workload.kind(), parameters(cell));
+        let parameters = parameters(plan, &cell.workload_name);
+        let text = format!("{}: {parameters}", cell.workload.kind());
         paragraph(out, &first, &" ".repeat(16), &text);
     }
 }
 
-/// Parameters that are not factors, as the file would write them.
-fn parameters(cell: &Cell) -> String {
-    let json = serde_json::to_value(&cell.workload).unwrap_or_default();
-    let sizes = ["size", "record", "buffer"];
-    let show = |key: &str, value: &serde_json::Value| match value.as_u64() {
-        Some(n) if sizes.contains(&key) => Bytes(n).to_string(),
-        _ => value.to_string(),
-    };
-    let fields = json.as_object().into_iter().flatten();
-    let fields = fields.filter(|(key, value)| {
-        key.as_str() != "kind" && !value.is_null() && !cell.levels.contains_key(key.as_str())
-    });
-    let fields: Vec<String> = fields
-        .map(|(key, value)| format!("{key}={}", show(key, value)))
+/// Parameters that are not factors, as the file would write them; those that follow from a factor
+/// with their least and largest value.
+fn parameters(plan: &Plan, name: &str) -> String {
+    let cells = plan.cells.iter().filter(|cell| cell.workload_name == name);
+    let cells: Vec<serde_json::Value> = cells
+        .clone()
+        .map(|cell| serde_json::to_value(&cell.workload).unwrap_or_default())
         .collect();
+    let factor = |key: &str| plan.factors.iter().any(|(name, _)| name == key);
+    let fields = cells.first().and_then(serde_json::Value::as_object);
+    let fields = fields.into_iter().flatten().map(|(key, _)| key.as_str());
+    let fields = fields.filter(|key| *key != "kind" && !factor(key));
+    let show = |key: &str| {
+        let first = cells.first().map(|cell| &cell[key])?;
+        if cells.iter().all(|cell| cell[key] == *first) {
+            return (!first.is_null()).then(|| format!("{key}={}", value(key, first)));
+        }
+        let by_size = |value: &&serde_json::Value| value.as_u64().unwrap_or(u64::MAX);
+        let values = || cells.iter().map(|cell| &cell[key]);
+        let (least, most) = (values().min_by_key(by_size)?, values().max_by_key(by_size)?);
+        Some(format!("{key}={}..{}", value(key, least), value(key, most)))
+    };
+    let fields: Vec<String> = fields.filter_map(show).collect();
     fields.join(" ")
 }
 
-fn cells(out: &mut String, plan: &Plan) {
-    let _ = writeln!(out, "\nCells ({})", plan.cells.len());
-    let names: Vec<&str> = plan.factors.iter().map(|(name, _)| name.as_str()).collect();
-    let mut rows = vec![
-        std::iter::once("cell")
-            .chain(names.iter().copied())
-            .map(str::to_owned)
-            .collect::<Vec<String>>(),
-    ];
-    for cell in plan.cells.iter().take(MOST_CELLS) {
-        let level = |name: &&str| {
-            cell.levels
-                .get(*name)
-                .map_or("-", String::as_str)
-                .to_owned()
-        };
-        let number = (cell.id + 1).to_string();
-        rows.push(
-            std::iter::once(number)
-                .chain(names.iter().map(level))
-                .collect(),
-        );
+/// A parameter's value, sizes with their suffix.
+fn value(key: &str, value: &serde_json::Value) -> String {
+    let sizes = ["size", "record", "buffer", "block", "write_size"];
+    match value.as_u64() {
+        Some(n) if sizes.contains(&key) => Bytes(n).to_string(),
+        _ => value.to_string(),
     }
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..=names.len()).map(width).collect();
-    for row in &rows {
-        let mut line = String::from(" ");
-        for (index, (text, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match index {
-                0 => write!(line, " {text:>width$}"),
-                _ => write!(line, "  {text:<width$}"),
-            };
-        }
-        out.push_str(&cut(line.trim_end()));
-        out.push('\n');
-    }
-    more(out, plan.cells.len(), MOST_CELLS);
 }
 
 fn trials(out: &mut String, plan: &Plan) {
+    const HEAD: usize = "  12345  block 1234 ".len();
     let order = match plan.order {
         Order::Blocked => "each block holds every cell once, in a random order of its own",
         Order::Sequential => "all repetitions of a cell together, cells in the file's order",
@@ -164,16 +146,18 @@ fn trials(out: &mut String, plan: &Plan) {
     );
     out.push('\n');
     paragraph(out, "Trials    ", &" ".repeat(10), &text);
+    let labels = cells::labels(plan, WIDTH - HEAD);
     for slot in plan.slots.iter().take(MOST_TRIALS) {
-        let cell = &plan.cells[slot.cell as usize];
+        let label = labels.get(slot.cell as usize).map_or("", String::as_str);
         let (trial, block) = (slot.trial + 1, slot.block + 1);
-        let line = format!("  {trial:>5}  block {block:<4} {}", cell.label());
+        let line = format!("  {trial:>5}  block {block:<4} {label}");
         out.push_str(&cut(&line));
         out.push('\n');
     }
     more(out, plan.slots.len(), MOST_TRIALS);
 }
 
+/// `and 5 more`, where not all are listed.
 fn more(out: &mut String, count: usize, shown: usize) {
     if count > shown {
         let _ = writeln!(out, "  and {} more", count - shown);
@@ -239,10 +223,14 @@ fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
 
 /// A line that is too long ends in `...`.
 fn cut(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
-        return line.to_owned();
+    cut_to(line, WIDTH)
+}
+
+fn cut_to(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
     }
-    let head: String = line.chars().take(WIDTH - 3).collect();
+    let head: String = text.chars().take(width.saturating_sub(3)).collect();
     format!("{head}...")
 }
 
@@ -253,7 +241,11 @@ mod tests {
     use crate::{Overrides, Study, plan};
 
     fn journal(overrides: &Overrides) -> String {
-        let study = Study::load("journal").unwrap();
+        rendered("journal", overrides)
+    }
+
+    fn rendered(study: &str, overrides: &Overrides) -> String {
+        let study = Study::load(study).unwrap();
         let plan = plan(&study, overrides).unwrap();
         let estimate = estimate(&plan, Rates::default());
         render(
@@ -278,6 +270,32 @@ mod tests {
     #[test]
     fn the_paper_plan_reads_well() {
         insta::assert_snapshot!(journal(&profile("paper")));
+    }
+
+    #[test]
+    fn the_streaming_plan_reads_well() {
+        insta::assert_snapshot!(rendered("streaming", &profile("quick")));
+    }
+
+    #[test]
+    fn the_fsck_scale_plan_reads_well() {
+        insta::assert_snapshot!(rendered("fsck-scale", &profile("quick")));
+    }
+
+    #[test]
+    fn limits_of_the_command_line_are_said() {
+        let mut overrides = profile("quick");
+        overrides.set = [
+            "memory=512M",
+            "limit=70m",
+            "readahead=256",
+            "check.enabled=true",
+            "check.timeout_seconds=60",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        overrides.filter = vec!["filesystem=ext4,xfs".into(), "threads=1".into()];
+        insta::assert_snapshot!(journal(&overrides));
     }
 
     #[test]

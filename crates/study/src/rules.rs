@@ -1,12 +1,16 @@
 //! Rules between parameters, which a schema cannot state.
 
-use crate::model::{EngineName, FillSpec, StreamSpec, ThroughputSpec, WorkloadSpec};
+use crate::error::quote;
+use crate::model::{
+    AgeSpec, CheckSpec, EngineName, FillSpec, StreamSpec, StreamTest, ThroughputSpec, WorkloadSpec,
+};
 
 /// The parameter that breaks a rule, and how.
 pub(crate) fn broken(workload: &WorkloadSpec) -> Option<(&'static str, String)> {
     match workload {
         WorkloadSpec::Throughput(spec) => throughput(spec),
-        WorkloadSpec::Tree(_) | WorkloadSpec::Age(_) => None,
+        WorkloadSpec::Tree(_) => None,
+        WorkloadSpec::Age(spec) => age(spec),
         WorkloadSpec::Stream(spec) => stream(spec),
         WorkloadSpec::Fill(spec) => fill(spec),
     }
@@ -22,6 +26,10 @@ fn stream(spec: &StreamSpec) -> Option<(&'static str, String)> {
             format!("{block} is not a multiple of {SECTOR}, which direct = true needs (as in 4k)");
         return Some(("block", message));
     }
+    if spec.test == StreamTest::Read {
+        let message = "a trial's filesystem is fresh, with no file to read (use \"write_read\")";
+        return Some(("test", message.into()));
+    }
     depth(spec.queue_depth, spec.engine)
 }
 
@@ -29,10 +37,6 @@ fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
     if spec.directories == 1 {
         let message = "one subdirectory is none to walk (0 for none, or at least 2)";
         return Some(("directories", message.into()));
-    }
-    if spec.per_directory > 0 && spec.directories == 0 {
-        let message = "files per subdirectory need subdirectories (set directories, as in 100)";
-        return Some(("per_directory", message.into()));
     }
     if spec.random_length > spec.name_length {
         let message = format!(
@@ -42,6 +46,53 @@ fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
         return Some(("random_length", message));
     }
     None
+}
+
+fn age(spec: &AgeSpec) -> Option<(&'static str, String)> {
+    if spec.step > spec.directories {
+        let message = format!(
+            "the first round cannot remove {} of {} directories (at most {})",
+            spec.step, spec.directories, spec.directories
+        );
+        return Some(("step", message));
+    }
+    None
+}
+
+/// The program whose extra words would make a check write, and how. A trial's check reads only:
+/// what it finds is a result, and a second block must find the same.
+pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
+    // Letters of e2fsck that answer questions or write, before a letter that takes a value.
+    let e2fsck = |word: &str| {
+        let letters = word.strip_prefix('-').filter(|w| !w.starts_with('-'));
+        let letters = letters.unwrap_or_default().chars();
+        let mut letters = letters.take_while(|c| !"bBCEjPz".contains(*c));
+        letters.any(|c| "aplycDL".contains(c))
+    };
+    let btrfs = |word: &str| {
+        let writing = ["--repair", "--init-", "--clear-", "--force"];
+        writing.iter().any(|start| word.starts_with(start))
+    };
+    // xfs_repair refuses to zero a log with -n, but -f, -l and -r name other files.
+    let xfs = |word: &str| {
+        matches!(
+            word.as_bytes(),
+            [b'-', b'L' | b'd' | b'e' | b'l' | b'r', ..]
+        )
+    };
+    let first = |words: &[String], writes: &dyn Fn(&str) -> bool| {
+        words.iter().find(|word| writes(word)).cloned()
+    };
+    let found = [
+        ("e2fsck", first(&spec.e2fsck, &e2fsck)),
+        ("xfs_repair", first(&spec.xfs_repair, &xfs)),
+        ("btrfs", first(&spec.btrfs, &btrfs)),
+    ];
+    found.into_iter().find_map(|(program, word)| {
+        let word = quote(&word?);
+        let message = format!("{word} does not go with a check that only reads (take it away)");
+        Some((program, message))
+    })
 }
 
 fn depth(queue_depth: u32, engine: EngineName) -> Option<(&'static str, String)> {
@@ -67,4 +118,33 @@ fn throughput(spec: &ThroughputSpec) -> Option<(&'static str, String)> {
         return Some(("record", message));
     }
     depth(spec.queue_depth, spec.engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_make_a_check_write_are_refused() {
+        let with = |program: &str, word: &str| {
+            let mut spec = CheckSpec::default();
+            let words = vec![word.to_owned()];
+            match program {
+                "e2fsck" => spec.e2fsck = words,
+                "xfs_repair" => spec.xfs_repair = words,
+                _ => spec.btrfs = words,
+            }
+            check(&spec).map(|(program, _)| program)
+        };
+        for word in ["-y", "-p", "-fy", "-D", "-vc"] {
+            assert_eq!(with("e2fsck", word), Some("e2fsck"), "{word}");
+        }
+        for word in ["-v", "-Efragcheck", "-E", "fragcheck", "-C0", "-m"] {
+            assert_eq!(with("e2fsck", word), None, "{word}");
+        }
+        assert_eq!(with("xfs_repair", "-L"), Some("xfs_repair"));
+        assert_eq!(with("xfs_repair", "-m"), None);
+        assert_eq!(with("btrfs", "--repair"), Some("btrfs"));
+        assert_eq!(with("btrfs", "--check-data-csum"), None);
+    }
 }

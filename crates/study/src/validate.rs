@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 17] = [
     "include",
     "name",
     "title",
@@ -18,9 +18,14 @@ const RESERVED: [&str; 12] = [
     "filesystem",
     "run",
     "device",
+    "memory",
+    "check",
     "workload",
     "factors",
+    "exclude",
     "table",
+    "grid",
+    "growth",
     "profile",
 ];
 
@@ -30,7 +35,15 @@ pub(crate) fn top_keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Factors that are no parameter of a workload.
-pub(crate) const RIG_FACTORS: [&str; 4] = ["filesystem", "mkfs", "mount", "readahead"];
+pub(crate) const RIG_FACTORS: [&str; 7] = [
+    "filesystem",
+    "mkfs",
+    "mount",
+    "readahead",
+    "limit",
+    "memory",
+    "device_size",
+];
 
 /// All problems of a merged tree, profiles included.
 pub(crate) fn study(root: &Node) -> Vec<Problem> {
@@ -88,6 +101,22 @@ impl Kinds {
         let has = |kind| self::parameter(kind, parameter).is_some();
         let having = self.0.iter().filter(|(_, kind)| has(kind));
         having.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Kinds of the study that have a parameter, each once.
+    pub(crate) fn kinds_having(&self, parameter: &str) -> Vec<&'static str> {
+        let having = self.0.iter().map(|(_, kind)| *kind);
+        let mut having: Vec<&str> = having
+            .filter(|kind| self::parameter(kind, parameter).is_some())
+            .collect();
+        having.sort_unstable();
+        having.dedup();
+        having
+    }
+
+    /// Names and kinds, in the file's order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.0.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
     /// Every parameter of the study's workloads.
@@ -193,9 +222,10 @@ fn factors(checker: &mut Checker, node: &Node, kinds: &Kinds) {
             }
             continue;
         }
-        let used = RIG_FACTORS.contains(&key) || !kinds.having(key).is_empty();
+        let having = kinds.kinds_having(key);
         match schema.property(key) {
-            Some(schema) if used => checker.value(levels, schema),
+            Some(schema) if RIG_FACTORS.contains(&key) => checker.value(levels, schema),
+            Some(_) if !having.is_empty() => shared_factor(checker, levels, key, &having),
             Some(_) => checker.complain(levels, "no workload of this study has this parameter"),
             None => {
                 let parameters = kinds.all_parameters();
@@ -203,6 +233,20 @@ fn factors(checker: &mut Checker, node: &Node, kinds: &Kinds) {
                 let words = words.chain(parameters.iter().copied());
                 checker.unknown(levels, key, words);
             }
+        }
+    }
+}
+
+/// A factor of every workload that has the parameter: its levels must suit each of their kinds.
+fn shared_factor(checker: &mut Checker, levels: &Node, key: &str, kinds: &[&str]) {
+    for kind in kinds {
+        let before = checker.problems.len();
+        let schema = Schema::definition(&file::definition(kind, "Factors"));
+        if let Some(schema) = schema.property(key) {
+            checker.value(levels, schema);
+        }
+        if checker.problems.len() > before {
+            return;
         }
     }
 }

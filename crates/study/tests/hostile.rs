@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use study::{Overrides, Study, plan};
 
 const JOURNAL: &str = include_str!("../../../studies/journal.toml");
+const FSCK_SCALE: &str = include_str!("../../../studies/fsck-scale.toml");
 
 /// Loads and plans; only a panic fails.
 fn run(text: &str, overrides: &Overrides) -> bool {
@@ -39,8 +40,8 @@ const VALUES: [&str; 16] = [
 ];
 
 /// The study with the value of one line replaced.
-fn replaced(line: usize, value: &str) -> String {
-    let lines = JOURNAL
+fn replaced(text: &str, line: usize, value: &str) -> String {
+    let lines = text
         .lines()
         .enumerate()
         .map(|(number, text)| match text.split_once('=') {
@@ -50,18 +51,28 @@ fn replaced(line: usize, value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn any_value_in_any_place_is_answered() {
-    let keys = JOURNAL.lines().enumerate();
+/// Puts every value into every line.
+fn every_value_is_answered(text: &str) {
+    let keys = text.lines().enumerate();
     let keys = keys.filter(|(_, text)| text.starts_with(char::is_lowercase));
     let (mut count, mut refused) = (0, 0);
     for (line, _) in keys {
         count += 1;
         for value in VALUES {
-            refused += usize::from(!run(&replaced(line, value), &Overrides::default()));
+            refused += usize::from(!run(&replaced(text, line, value), &Overrides::default()));
         }
     }
     assert!(refused > count, "{refused} of {}", count * VALUES.len());
+}
+
+#[test]
+fn any_value_in_any_place_of_journal_is_answered() {
+    every_value_is_answered(JOURNAL);
+}
+
+#[test]
+fn any_value_in_any_place_of_fsck_scale_is_answered() {
+    every_value_is_answered(FSCK_SCALE);
 }
 
 proptest! {
@@ -84,7 +95,7 @@ proptest! {
 
     #[test]
     fn arguments_are_answered(
-        key in "(iozone|compilebench|run|device|filesystem|factors|table|workload|x)(\\.(size|threads|ext4|mount|factors|blocks|name|kind|a)){0,3}",
+        key in "(iozone|compilebench|run|device|memory|limit|readahead|device_size|check|exclude|filesystem|factors|table|workload|x)(\\.(size|threads|ext4|mount|limit|enabled|e2fsck|factors|blocks|name|kind|a)){0,3}",
         value in "\\PC{0,12}|[0-9]{1,20}[kmgt]?|\\[[0-9,]{0,8}\\]|\\{a=1\\}",
         profile in proptest::option::of("quick|paper|base|\\PC{0,5}"),
         filter in proptest::option::of("(filesystem|threads|workload)=[a-z0-9,-]{0,10}"),

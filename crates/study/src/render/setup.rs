@@ -1,0 +1,124 @@
+//! What surrounds the cells of a plan: device, memory, check, reference, notes, laws.
+
+use std::fmt::Write as _;
+
+use super::paragraph;
+use crate::model::{Cell, FilesystemKind, Plan};
+
+/// What each trial runs on and under, where it is the same for every cell; what varies is in the
+/// cells.
+pub(super) fn rig(out: &mut String, plan: &Plan) {
+    let same = |show: &dyn Fn(&Cell) -> String| -> Option<String> {
+        let first = show(plan.cells.first()?);
+        plan.cells
+            .iter()
+            .all(|cell| show(cell) == first)
+            .then_some(first)
+    };
+    let size = same(&|cell| cell.device.size.to_string());
+    let readahead = same(&|cell| {
+        let sectors = cell.device.readahead;
+        sectors.map_or(String::new(), |n| format!("readahead of {n} sectors"))
+    });
+    let limit = same(&|cell| {
+        let limit = cell.device.limit;
+        limit.map_or(String::new(), |limit| format!("held to {limit} a second"))
+    });
+    let device = [size, readahead, limit].into_iter().flatten();
+    let device: Vec<String> = device.filter(|text| !text.is_empty()).collect();
+    let memory = same(&|cell| cell.memory.map_or(String::new(), |size| size.to_string()));
+    let memory = memory.filter(|size| !size.is_empty());
+    let memory = memory.map(|size| {
+        format!("each trial, its page cache and its check are held to {size} together")
+    });
+    let reference = (plan.reference_seconds > 0.0).then(|| {
+        format!(
+            "the raw device is read for {} s at a time before the first trial",
+            plan.reference_seconds
+        )
+    });
+    let lines = [
+        ("Device", (!device.is_empty()).then(|| device.join(", "))),
+        ("Memory", memory),
+        ("Check", checks(plan)),
+        ("Reference", reference),
+    ];
+    out.push('\n');
+    for (label, text) in lines {
+        if let Some(text) = text {
+            paragraph(out, &format!("{label:<10}"), &" ".repeat(10), &text);
+        }
+    }
+    for note in &plan.notes {
+        paragraph(out, &format!("{:<10}", "Note"), &" ".repeat(10), note);
+    }
+}
+
+/// The check and its commands, for the families that the plan has.
+fn checks(plan: &Plan) -> Option<String> {
+    let checks = plan.cells.iter().filter_map(|cell| cell.check.as_ref());
+    let count = checks.clone().count();
+    let spec = checks.clone().next()?;
+    let mut commands: Vec<String> = Vec::new();
+    for variant in plan.filesystems.values() {
+        let (command, words) = match variant.kind {
+            FilesystemKind::Xfs => ("xfs_repair -n -v", &spec.xfs_repair),
+            FilesystemKind::Btrfs => ("btrfs check --readonly", &spec.btrfs),
+            FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
+                ("e2fsck -fn -tt", &spec.e2fsck)
+            }
+        };
+        let words = words.iter().map(|word| format!(" {word}"));
+        let command = format!("{command}{}", words.collect::<String>());
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    let cells = if count == plan.cells.len() {
+        "each trial".to_owned()
+    } else {
+        format!("trials of {count} cells")
+    };
+    let cold = if spec.cold {
+        " and with cold caches"
+    } else {
+        ""
+    };
+    Some(format!(
+        "after {cells}, unmounted{cold}: {}; killed after {} s",
+        commands.join(", "),
+        spec.timeout_seconds
+    ))
+}
+
+/// The laws that the report will fit.
+pub(super) fn growth(out: &mut String, plan: &Plan) {
+    for law in &plan.growth {
+        let mut more = String::new();
+        if !law.by.is_empty() {
+            let _ = write!(more, ", a law for each {}", law.by.join(" and "));
+        }
+        if !law.projections.is_empty() {
+            let to: Vec<String> = law.projections.iter().map(|x| grouped(*x)).collect();
+            let _ = write!(more, "; projected to {} {}", to.join(", "), law.x_unit);
+        }
+        let text = format!(
+            "{} {} of {} against {}{more}",
+            law.clock.mark(),
+            law.metric,
+            law.phase,
+            law.x
+        );
+        paragraph(out, "Growth    ", &" ".repeat(10), &text);
+    }
+}
+
+/// `10.2 M`, `415 M`, `5000`.
+fn grouped(x: f64) -> String {
+    const MILLION: f64 = 1e6;
+    if x >= MILLION {
+        format!("{} M", x / MILLION)
+    } else {
+        x.to_string()
+    }
+}
