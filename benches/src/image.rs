@@ -67,11 +67,13 @@ impl Image {
         };
         let point = self.folder.path().join("mnt");
         std::fs::create_dir_all(&point)?;
-        output(
-            "mount",
-            &["-t", filesystem, device, &point.display().to_string()],
-        )?;
-        Ok(Mounted { point })
+        let mounted = Mounted {
+            device: device.to_owned(),
+            filesystem: filesystem.to_owned(),
+            point,
+        };
+        mounted.mount()?;
+        Ok(mounted)
     }
 }
 
@@ -123,6 +125,8 @@ fn write_through(path: &Path, bytes: u64) -> Result<()> {
 
 /// A mounted filesystem; unmounted when dropped.
 pub struct Mounted {
+    device: String,
+    filesystem: String,
     point: PathBuf,
 }
 
@@ -130,6 +134,18 @@ impl Mounted {
     /// Where.
     pub fn path(&self) -> &Path {
         &self.point
+    }
+
+    /// Unmounts and mounts it: the one way to a cold cache that nobody doubts.
+    pub fn remount(&self) -> Result<()> {
+        output("umount", &[&self.point.display().to_string()])?;
+        self.mount()
+    }
+
+    fn mount(&self) -> Result<()> {
+        let point = self.point.display().to_string();
+        output("mount", &["-t", &self.filesystem, &self.device, &point])?;
+        Ok(())
     }
 }
 

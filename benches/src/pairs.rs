@@ -18,6 +18,11 @@ impl Pairs {
         self.theirs.push(theirs);
     }
 
+    /// The same, of both at once: ours, theirs.
+    pub fn push_both(&mut self, (ours, theirs): (f64, f64)) {
+        self.push(ours, theirs);
+    }
+
     /// Ratio of the medians.
     pub fn ratio(&self) -> f64 {
         median(&self.ours) / median(&self.theirs)

@@ -1,0 +1,511 @@
+//! `stream` against fio and dd, on the same fresh filesystem, interleaved, and what verification
+//! costs.
+//!
+//! What is compared. Clock (a) of ours is dd's: open and truncation before it, close inside, no
+//! flush. fio's run time begins when the job is let go, includes the open of the file, ends after
+//! the last transfer and is rounded up to whole milliseconds; the table's note says how much that
+//! can be. dd's seconds have six digits and are taken as printed.
+//!
+//! What is made equal. One loop image, written through beforehand; mkfs before every write; one
+//! file, of ours, for all reads of a pair, so that all read the same blocks; the order ours,
+//! theirs, theirs, ours; a real unmount and mount before every buffered read; `syncfs` after each
+//! write; zeros on all sides (fio: zero_buffers); fio neither preallocates nor advises the kernel
+//! (fallocate=none, fadvise_hint=0), for dd and stream do not. What stays: dd reads /dev/zero for
+//! each block, which is part of what dd is.
+//!
+//! The cost of verification is a ratio of our own verified read to our own plain one, of the same
+//! verified file: cold, where the device has to be waited for, and from the page cache, where there
+//! is nothing to hide behind.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use benches::image::{Image, Mounted};
+use benches::pairs::{Pairs, median};
+use benches::run::{Stop, output};
+use benches::table::{Row, Table};
+use clap::Parser;
+use workload::engine::{Direction, Kind};
+use workload::stream::{self, Between, Options, Test};
+use workload::syncfs::syncfs;
+use workload::{Evidence, Observer};
+
+const MIB: u64 = 1 << 20;
+const FILE: &str = "bigfile";
+
+/// Measures `stream` against fio and dd and prints tables with targets.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// A small file and three pairs: a look, not a result.
+    #[arg(long)]
+    quick: bool,
+    /// Pairs of runs.
+    #[arg(long, default_value_t = 7)]
+    pairs: u32,
+    /// MiB of the file.
+    #[arg(long, default_value_t = 1024)]
+    size: u64,
+    /// KiB of a request.
+    #[arg(long, default_value_t = 1024)]
+    block: u64,
+    /// Filesystem to make: ext4 or xfs.
+    #[arg(long, default_value = "ext4")]
+    fs: String,
+    /// Which parts to run: write, read, verify.
+    #[arg(long, value_delimiter = ',', default_value = "write,read,verify")]
+    parts: Vec<String>,
+    /// Only the comparisons whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Folder for the image.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+}
+
+/// Against whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// With this I/O engine.
+    Fio(&'static str),
+    Dd,
+}
+
+/// One comparison.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    name: &'static str,
+    direct: bool,
+    engine: Kind,
+    depth: u32,
+    peer: Peer,
+}
+
+const CASES: [Case; 6] = [
+    case(
+        "buffered, fio psync",
+        false,
+        Kind::Sync,
+        1,
+        Peer::Fio("psync"),
+    ),
+    case("buffered, dd", false, Kind::Sync, 1, Peer::Dd),
+    case(
+        "O_DIRECT depth 1, fio psync",
+        true,
+        Kind::Sync,
+        1,
+        Peer::Fio("psync"),
+    ),
+    case("O_DIRECT depth 1, dd", true, Kind::Sync, 1, Peer::Dd),
+    case(
+        "O_DIRECT depth 32, fio libaio",
+        true,
+        Kind::Aio,
+        32,
+        Peer::Fio("libaio"),
+    ),
+    case(
+        "O_DIRECT depth 32, fio io_uring",
+        true,
+        Kind::IoUring,
+        32,
+        Peer::Fio("io_uring"),
+    ),
+];
+
+const fn case(name: &'static str, direct: bool, engine: Kind, depth: u32, peer: Peer) -> Case {
+    Case {
+        name,
+        direct,
+        engine,
+        depth,
+        peer,
+    }
+}
+
+struct Bench {
+    arguments: Arguments,
+    stop: Stop,
+}
+
+/// Lets `stream` remount what it reads from.
+struct Remounts<'a> {
+    mounted: &'a Mounted,
+    stop: &'a Stop,
+}
+
+impl Observer for Remounts<'_> {
+    fn remount(&self) -> io::Result<Evidence> {
+        self.mounted.remount().map_err(io::Error::other)?;
+        Ok(Evidence {
+            name: "cold_cache".into(),
+            holds: Some(true),
+            detail: "unmounted and mounted".into(),
+        })
+    }
+
+    fn cancelled(&self) -> bool {
+        self.stop.is_set()
+    }
+}
+
+fn main() -> ExitCode {
+    benches::run::verdict("stream_vs_peers", bench())
+}
+
+/// Whether all targets were met.
+fn bench() -> Result<bool> {
+    let mut arguments = Arguments::parse();
+    if arguments.quick {
+        (arguments.pairs, arguments.size) = (arguments.pairs.min(3), arguments.size.min(128));
+    }
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "loop devices and mounts need root"
+    );
+    ensure!(
+        (arguments.size * MIB).is_multiple_of(arguments.block << 10),
+        "--size must hold whole blocks"
+    );
+    let bench = Bench {
+        arguments,
+        stop: Stop::on_signals()?,
+    };
+    bench.run()
+}
+
+impl Bench {
+    fn wants(&self, part: &str) -> bool {
+        self.arguments.parts.iter().any(|p| p == part)
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let only = &self.arguments.only;
+        CASES
+            .into_iter()
+            .filter(|case| case.name.contains(only.as_str()))
+            .collect()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.arguments.size * MIB
+    }
+
+    fn run(&self) -> Result<bool> {
+        let dd = output("dd", &["--version"])?;
+        println!(
+            "{}, {}",
+            output("fio", &["--version"])?.trim(),
+            dd.lines().next().unwrap_or("dd")
+        );
+        let image = Image::new(&self.arguments.dir, self.bytes() * 9 / 8 + 512 * MIB)?;
+        let mut met = true;
+        let mut show = |table: Table| {
+            println!("{}", table.text());
+            met &= table.all_met();
+        };
+        if self.wants("write") {
+            show(self.writes(&image)?);
+        }
+        if self.wants("read") {
+            show(self.reads(&image)?);
+        }
+        if self.wants("verify") {
+            show(self.verification(&image)?);
+        }
+        Ok(met)
+    }
+
+    /// Each write on a filesystem of its own.
+    fn writes(&self, image: &Image) -> Result<Table> {
+        let cases = self.cases();
+        let mut results = vec![Pairs::default(); cases.len()];
+        for pair in 0..self.arguments.pairs as usize {
+            for (i, case) in cases.iter().enumerate() {
+                let side = |ours: bool| {
+                    self.stop.check()?;
+                    let mounted = image.fresh(&self.arguments.fs)?;
+                    self.measure(&mounted, case, Direction::Write, ours)
+                };
+                results[i].push_both(two_and_two((pair + i) % 2 == 0, side)?);
+            }
+        }
+        Ok(self.table("write", &cases, &results))
+    }
+
+    /// All reads of a pair from one file.
+    fn reads(&self, image: &Image) -> Result<Table> {
+        let cases = self.cases();
+        let mut results = vec![Pairs::default(); cases.len()];
+        for pair in 0..self.arguments.pairs as usize {
+            let mounted = image.fresh(&self.arguments.fs)?;
+            self.make_file(&mounted, false)?;
+            for (i, case) in cases.iter().enumerate() {
+                let side = |ours: bool| {
+                    self.stop.check()?;
+                    self.measure(&mounted, case, Direction::Read, ours)
+                };
+                let ours_first = (pair + i) % 2 == 0;
+                if pair == 0 {
+                    // Not counted: whoever comes first may fill a cache of the host's.
+                    side(ours_first)?;
+                }
+                results[i].push_both(two_and_two(ours_first, side)?);
+            }
+        }
+        Ok(self.table("read", &cases, &results))
+    }
+
+    /// Our verified read against our plain one.
+    fn verification(&self, image: &Image) -> Result<Table> {
+        let ways = [
+            ("cold, buffered", false, Kind::Sync, 1, Between::Remount),
+            ("from the page cache", false, Kind::Sync, 1, Between::Warm),
+            (
+                "O_DIRECT depth 32, io_uring",
+                true,
+                Kind::IoUring,
+                32,
+                Between::Warm,
+            ),
+        ];
+        let mut results = vec![Pairs::default(); ways.len()];
+        for pair in 0..self.arguments.pairs as usize {
+            let mounted = image.fresh(&self.arguments.fs)?;
+            self.make_file(&mounted, true)?;
+            for (i, (_, direct, engine, queue_depth, between)) in ways.into_iter().enumerate() {
+                let read = |verify: bool| {
+                    self.stop.check()?;
+                    let options = Options {
+                        direct,
+                        engine,
+                        queue_depth,
+                        between,
+                        verify,
+                        test: Test::Read,
+                        ..self.options(mounted.path())
+                    };
+                    self.stream(&mounted, &options)
+                };
+                // Fills the page cache for the reads that want it warm.
+                read(false)?;
+                results[i].push_both(two_and_two((pair + i) % 2 == 0, read)?);
+            }
+        }
+        let mut table = Table::new(
+            format!(
+                "cost of verification: {} MiB in {} KiB blocks, {} pairs of 2 + 2 reads, MiB/s",
+                self.arguments.size, self.arguments.block, self.arguments.pairs
+            ),
+            &["verified", "plain", "ratio", "of pairs"],
+        );
+        for ((name, ..), pairs) in ways.into_iter().zip(&results) {
+            table.rows.push(row(name, pairs, 0.85));
+        }
+        Ok(table)
+    }
+
+    fn table(&self, what: &str, cases: &[Case], results: &[Pairs]) -> Table {
+        let fastest = results.iter().flat_map(|r| &r.theirs).copied();
+        let fastest = fastest.fold(1.0, f64::max);
+        let mut table = Table::new(
+            format!(
+                "{}, {what}: {} MiB in {} KiB blocks, {} pairs of 2 + 2 runs, MiB/s\n\
+                 (fio rounds run times up to 1 ms; the shortest here was {:.0} ms)",
+                self.arguments.fs,
+                self.arguments.size,
+                self.arguments.block,
+                self.arguments.pairs,
+                self.bytes() as f64 / fastest * 1e3
+            ),
+            &["ours", "theirs", "ratio", "of pairs"],
+        );
+        for (case, pairs) in cases.iter().zip(results) {
+            table.rows.push(row(case.name, pairs, 0.97));
+        }
+        table
+    }
+
+    fn options(&self, dir: &Path) -> Options {
+        let block = self.arguments.block << 10;
+        Options {
+            file: FILE.into(),
+            block,
+            count: self.bytes() / block,
+            keep: true,
+            ..Options::new(dir)
+        }
+    }
+
+    /// The file that reads read.
+    fn make_file(&self, mounted: &Mounted, verify: bool) -> Result<()> {
+        let options = Options {
+            verify,
+            test: Test::Write,
+            ..self.options(mounted.path())
+        };
+        self.stream(mounted, &options).map(drop)
+    }
+
+    /// Bytes a second under clock (a).
+    fn stream(&self, mounted: &Mounted, options: &Options) -> Result<f64> {
+        let observer = Remounts {
+            mounted,
+            stop: &self.stop,
+        };
+        let outcome = stream::run(options, &observer)?;
+        let phase = outcome.phases.first().context("no phase")?;
+        let wrong = phase.evidence.iter().find(|e| e.holds == Some(false));
+        if let Some(evidence) = wrong {
+            bail!("{}: {}", evidence.name, evidence.detail);
+        }
+        phase.bytes_per_s.original.context("no rate")
+    }
+
+    fn measure(
+        &self,
+        mounted: &Mounted,
+        case: &Case,
+        direction: Direction,
+        ours: bool,
+    ) -> Result<f64> {
+        let cold = direction == Direction::Read && !case.direct;
+        if ours {
+            let options = Options {
+                direct: case.direct,
+                engine: case.engine,
+                queue_depth: case.depth,
+                between: if cold {
+                    Between::Remount
+                } else {
+                    Between::Warm
+                },
+                test: match direction {
+                    Direction::Read => Test::Read,
+                    Direction::Write => Test::Write,
+                },
+                ..self.options(mounted.path())
+            };
+            return self.stream(mounted, &options);
+        }
+        if cold {
+            mounted.remount()?;
+        }
+        let file = mounted.path().join(FILE);
+        let rate = match case.peer {
+            Peer::Fio(engine) => self.fio(&file, case, direction, engine)?,
+            Peer::Dd => self.dd(&file, case, direction)?,
+        };
+        if direction == Direction::Write {
+            syncfs(mounted.path())?;
+        }
+        Ok(rate)
+    }
+
+    fn fio(&self, file: &Path, case: &Case, direction: Direction, engine: &str) -> Result<f64> {
+        let key = match direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        let Arguments { size, block, .. } = self.arguments;
+        let more = [
+            format!("--filename={}", file.display()),
+            format!("--ioengine={engine}"),
+            format!("--iodepth={}", case.depth),
+            format!("--direct={}", u8::from(case.direct)),
+            format!("--rw={key}"),
+            format!("--bs={block}k"),
+            format!("--size={size}m"),
+        ];
+        let mut arguments = vec![
+            "--name=job",
+            "--thread",
+            "--fallocate=none",
+            "--end_fsync=0",
+            "--overwrite=0",
+            "--invalidate=0",
+            "--fadvise_hint=0",
+            "--zero_buffers",
+            "--output-format=json",
+        ];
+        arguments.extend(more.iter().map(String::as_str));
+        let text = output("fio", &arguments)?;
+        // fio may print notes before the document.
+        let begin = text.find('{').context("fio printed no JSON")?;
+        let document: serde_json::Value = serde_json::from_str(&text[begin..])?;
+        let job = &document["jobs"][0];
+        ensure!(
+            job["error"] == 0 && job[key]["io_bytes"] == self.bytes(),
+            "fio {}: error {}, {} bytes",
+            more.join(" "),
+            job["error"],
+            job[key]["io_bytes"]
+        );
+        job[key]["bw_bytes"].as_f64().context("fio told no rate")
+    }
+
+    fn dd(&self, file: &Path, case: &Case, direction: Direction) -> Result<f64> {
+        let file = file.display();
+        let (from, to, flag) = match direction {
+            Direction::Read => (format!("if={file}"), "of=/dev/null".into(), "iflag=direct"),
+            Direction::Write => ("if=/dev/zero".into(), format!("of={file}"), "oflag=direct"),
+        };
+        let block = self.arguments.block << 10;
+        let mut command = Command::new("dd");
+        command
+            .args([from, to, format!("bs={block}")])
+            .arg(format!("count={}", self.bytes() / block))
+            .args(case.direct.then_some(flag))
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        let output = command.output().context("cannot start dd; install it")?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "dd: {said}");
+        let line = said.lines().last().unwrap_or_default();
+        let bytes: u64 = line.split(' ').next().unwrap_or_default().parse()?;
+        ensure!(bytes == self.bytes(), "dd: {said}");
+        let seconds = line
+            .split(" copied, ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
+        let seconds: f64 = seconds.context("dd told no seconds")?.parse()?;
+        Ok(bytes as f64 / seconds)
+    }
+}
+
+/// Bytes a second of two runs over the same bytes.
+fn together(one: f64, other: f64) -> f64 {
+    2.0 / (1.0 / one + 1.0 / other)
+}
+
+/// Ours, theirs, theirs, ours, or the other way round: what drifts meanwhile meets both alike.
+/// The figures are (ours, theirs), each of two runs.
+fn two_and_two(ours_first: bool, mut side: impl FnMut(bool) -> Result<f64>) -> Result<(f64, f64)> {
+    let outer = side(ours_first)?;
+    let inner = [side(!ours_first)?, side(!ours_first)?];
+    let first = together(outer, side(ours_first)?);
+    let second = together(inner[0], inner[1]);
+    Ok(if ours_first {
+        (first, second)
+    } else {
+        (second, first)
+    })
+}
+
+/// A line of ours against theirs.
+fn row(name: &str, pairs: &Pairs, target: f64) -> Row {
+    let (low, high) = pairs.extremes();
+    Row {
+        name: name.into(),
+        cells: vec![
+            format!("{:.0}", median(&pairs.ours) / MIB as f64),
+            format!("{:.0}", median(&pairs.theirs) / MIB as f64),
+            format!("{:.3}", pairs.ratio()),
+            format!("{low:.3}..{high:.3}"),
+        ],
+        target: format!(">= {target:.2}"),
+        met: pairs.ratio() >= target,
+    }
+}
