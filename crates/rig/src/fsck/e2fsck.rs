@@ -172,17 +172,21 @@ fn judge(code: i32, heard: Heard) -> (Verdict, String) {
         return (Verdict::Clean, "exit code 0: no errors".into());
     }
     let known = BITS.iter().fold(0, |sum, (bit, _)| sum | bit);
-    let mut words: Vec<String> = BITS
+    if code & !known != 0 {
+        let words = format!("exit code {code}: not a code that e2fsck documents");
+        return (Verdict::Operational, words);
+    }
+    let words: Vec<String> = BITS
         .iter()
         .filter(|(bit, _)| code & bit != 0)
-        .map(|(bit, word)| match code == *bit {
-            true => (*word).into(),
-            false => format!("{word} ({bit})"),
+        .map(|(bit, word)| {
+            if code == *bit {
+                (*word).into()
+            } else {
+                format!("{word} ({bit})")
+            }
         })
         .collect();
-    if code & !known != 0 {
-        words.push(format!("unknown ({})", code & !known));
-    }
     let verdict = match code & !(1 | 2 | 4) {
         0 => Verdict::Errors,
         _ => Verdict::Operational,

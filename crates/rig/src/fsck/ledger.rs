@@ -1,51 +1,46 @@
-//! From printed lines and readings to phases: which pass ran when, what it used, and whether what
-//! the program says of itself agrees.
+//! Printed lines and readings, put in order: which pass ran when.
 //!
 //! Pure: it is given readings and never takes one, so recorded outputs can be replayed with any
 //! clock. A pass lasts from its heading to whatever says that it is over: its own times (e2fsck),
 //! the next heading, a word that nothing follows, or the end of the program.
 
-use std::collections::BTreeMap;
-
-use workload::{Clocks, Evidence, PhaseReport, RunReport};
-
+use super::account::Account;
 use super::checker::{Checker, Heard, Of, Said};
 use super::meter::Reading;
-use super::report::{Inventory, Span};
-use super::spent::Spent;
+use super::report::Inventory;
 
 /// The name of the whole check.
 pub(super) const WHOLE: &str = "check";
 
 /// A pass, or a part of one, while it runs and after.
 #[derive(Clone, Debug)]
-struct Stretch {
-    pass: u8,
-    title: String,
-    begin: Reading,
-    end: Option<Reading>,
+pub(super) struct Stretch {
+    pub(super) pass: u8,
+    pub(super) title: String,
+    pub(super) begin: Reading,
+    pub(super) end: Option<Reading>,
 }
 
 /// e2fsck's 1B to 1E and 3A.
 #[derive(Clone, Debug)]
-struct Part {
-    pass: u8,
-    label: String,
-    title: String,
-    begin_ns: u64,
-    end_ns: Option<u64>,
+pub(super) struct Part {
+    pub(super) pass: u8,
+    pub(super) label: String,
+    pub(super) title: String,
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: Option<u64>,
 }
 
 /// What has been heard and read so far.
 pub(super) struct Ledger {
-    checker: &'static dyn Checker,
-    begin: Reading,
-    stretches: Vec<Stretch>,
-    parts: Vec<Part>,
-    took: Vec<(Of, f64)>,
-    read: Vec<(Of, u64)>,
-    heard: Heard,
-    inventory: Inventory,
+    pub(super) checker: &'static dyn Checker,
+    pub(super) begin: Reading,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) parts: Vec<Part>,
+    pub(super) took: Vec<(Of, f64)>,
+    pub(super) read: Vec<(Of, u64)>,
+    pub(super) heard: Heard,
+    pub(super) inventory: Inventory,
 }
 
 impl Ledger {
@@ -96,10 +91,7 @@ impl Ledger {
     /// The program has ended.
     pub(super) fn end(mut self, reading: Reading) -> Account {
         self.close(&reading);
-        Account {
-            ledger: self,
-            end: reading,
-        }
+        Account::new(self, reading)
     }
 
     /// The pass that runs now.
@@ -130,278 +122,5 @@ impl Ledger {
         if let Some(part) = self.parts.last_mut() {
             part.end_ns.get_or_insert(at_ns);
         }
-    }
-}
-
-/// A ledger that is closed.
-pub(super) struct Account {
-    ledger: Ledger,
-    end: Reading,
-}
-
-impl Account {
-    /// What matters for the exit code.
-    pub(super) fn heard(&self) -> Heard {
-        self.ledger.heard
-    }
-
-    /// What the program counted.
-    pub(super) fn inventory(&self) -> Inventory {
-        self.ledger.inventory
-    }
-
-    /// When the whole and each pass ran, in order.
-    pub(super) fn spans(&self) -> Vec<Span> {
-        let whole = (WHOLE.to_string(), &self.ledger.begin, &self.end);
-        let passes = self
-            .stretches()
-            .map(|(s, end)| (name(s.pass), &s.begin, end));
-        std::iter::once(whole)
-            .chain(passes)
-            .map(|(name, begin, end)| Span {
-                name,
-                begin_ns: begin.at_ns,
-                end_ns: end.at_ns,
-            })
-            .collect()
-    }
-
-    /// The whole, then each pass once, in the order they began.
-    pub(super) fn phases(&self) -> Vec<PhaseReport> {
-        let mut order: Vec<u8> = Vec::new();
-        for stretch in &self.ledger.stretches {
-            if !order.contains(&stretch.pass) {
-                order.push(stretch.pass);
-            }
-        }
-        let mut phases = vec![self.whole()];
-        phases.extend(order.into_iter().map(|pass| self.pass(pass)));
-        phases
-    }
-
-    /// Stretches with their ends; the ledger closed the last one.
-    fn stretches(&self) -> impl Iterator<Item = (&Stretch, &Reading)> {
-        let ended = |s| (s, Stretch::end(s).unwrap_or(&self.end));
-        self.ledger.stretches.iter().map(ended)
-    }
-
-    fn whole(&self) -> PhaseReport {
-        let spent = Spent::between(&self.ledger.begin, &self.end);
-        let mut phase = self.report(WHOLE.into(), &spent, &Of::Whole);
-        if let Some(inodes) = self.ledger.inventory.files_used {
-            phase.figures.insert("inodes_used".into(), inodes as f64);
-        }
-        phase.evidence.push(self.passes_seen());
-        phase
-    }
-
-    fn pass(&self, pass: u8) -> PhaseReport {
-        let mut spent = Spent::default();
-        let (mut title, mut times) = (String::new(), 0);
-        for (stretch, end) in self.stretches().filter(|(s, _)| s.pass == pass) {
-            spent = spent.plus(&Spent::between(&stretch.begin, end), times == 0);
-            title.clone_from(&stretch.title);
-            times += 1;
-        }
-        let mut phase = self.report(name(pass), &spent, &Of::Pass(pass));
-        phase.runs = self.runs(pass, &title, times);
-        phase
-    }
-
-    /// Parts of a pass by name; nothing when it has none and ran once.
-    fn runs(&self, pass: u8, title: &str, times: u32) -> Vec<RunReport> {
-        let mut runs: Vec<RunReport> = self
-            .ledger
-            .parts
-            .iter()
-            .filter(|p| p.pass == pass)
-            .map(part)
-            .collect();
-        if times > 1 {
-            runs.extend(
-                self.stretches()
-                    .filter(|(s, _)| s.pass == pass)
-                    .map(|(s, end)| RunReport {
-                        target: pass.to_string(),
-                        note: title.to_string(),
-                        seconds: workload::clock::seconds(s.begin.at_ns, end.at_ns),
-                        ..RunReport::default()
-                    }),
-            );
-        }
-        for (number, run) in (1..).zip(&mut runs) {
-            run.number = number;
-        }
-        runs
-    }
-
-    fn report(&self, name: String, spent: &Spent, of: &Of) -> PhaseReport {
-        let (user, system) = spent.divided(&self.end.cpu);
-        let bytes = spent.device.map_or(0, |d| d.read);
-        let seconds = spent.seconds;
-        let original = |value: f64| Clocks {
-            original: value.is_finite().then_some(value),
-            ..Clocks::default()
-        };
-        PhaseReport {
-            name,
-            bytes_asked: bytes,
-            bytes,
-            bytes_transferred: bytes,
-            operations: spent.device.map_or(0, |d| d.reads).max(1),
-            seconds,
-            clock_seconds: original(seconds),
-            user_seconds: user,
-            system_seconds: system,
-            bytes_per_s: original(bytes as f64 / seconds),
-            figures: self.figures(spent, (user, system), of),
-            evidence: self.evidence(spent, of),
-            ..PhaseReport::default()
-        }
-    }
-
-    fn figures(&self, spent: &Spent, cpu: (f64, f64), of: &Of) -> BTreeMap<String, f64> {
-        let mut figures = BTreeMap::new();
-        let mut put = |name: &str, value: f64| figures.insert(name.to_string(), value);
-        put("user_seconds", cpu.0);
-        put("system_seconds", cpu.1);
-        if spent.peak_rss > 0 {
-            put("peak_rss", spent.peak_rss as f64);
-        }
-        if let Some(device) = spent.device {
-            put("device_read", device.read as f64);
-            put("device_written", device.written as f64);
-            put("read_requests", device.reads as f64);
-            put("write_requests", device.writes as f64);
-        }
-        if let Some(seconds) = self.printed_seconds(of) {
-            put("reported_seconds", seconds);
-        }
-        figures
-    }
-
-    /// The sum of what the program printed, none when it printed nothing of this.
-    fn printed_seconds(&self, of: &Of) -> Option<f64> {
-        let mut all = self
-            .ledger
-            .took
-            .iter()
-            .filter(|(which, _)| which == of)
-            .peekable();
-        all.peek()?;
-        Some(all.map(|(_, seconds)| seconds).sum())
-    }
-
-    fn printed_mib(&self, of: &Of) -> Option<u64> {
-        let mut all = self
-            .ledger
-            .read
-            .iter()
-            .filter(|(which, _)| which == of)
-            .peekable();
-        all.peek()?;
-        Some(all.fold(0, |sum, (_, mib)| sum.saturating_add(*mib)))
-    }
-
-    fn evidence(&self, spent: &Spent, of: &Of) -> Vec<Evidence> {
-        let io = self.printed_mib(of).map(|mib| self.io_agrees(mib, spent));
-        self.clock_agrees(spent.seconds, of)
-            .into_iter()
-            .chain(io)
-            .collect()
-    }
-
-    /// A program that never prints times says so once, for the whole.
-    fn clock_agrees(&self, ours: f64, of: &Of) -> Option<Evidence> {
-        let program = self.ledger.checker.program();
-        let tolerance = self.ledger.checker.tolerance(ours);
-        let (holds, detail) = match (tolerance, self.printed_seconds(of)) {
-            (Some(tolerance), Some(said)) => (
-                Some((said - ours).abs() <= tolerance),
-                format!(
-                    "{program} says {said} s, the clock {ours:.3} s; they may differ by {tolerance:.3} s"
-                ),
-            ),
-            (Some(_), None) => (None, format!("{program} printed no time of it")),
-            (None, _) if *of == Of::Whole => (None, format!("{program} prints no times")),
-            (None, _) => return None,
-        };
-        Some(Evidence {
-            name: "clock_agrees".into(),
-            holds,
-            detail,
-        })
-    }
-
-    /// The program counts what it asks for, the device what reaches it. Less on the device means
-    /// that the page cache served the rest, more that the kernel read ahead or others read too.
-    fn io_agrees(&self, mib: u64, spent: &Spent) -> Evidence {
-        let program = self.ledger.checker.program();
-        let (holds, detail) = match spent.device {
-            None => (
-                None,
-                format!("{program} read {mib} MiB (rounded up), the device's counters are unknown"),
-            ),
-            Some(device) => {
-                let on_device = device.read as f64 / f64::from(1 << 20);
-                let served = on_device < mib as f64 - 1.0;
-                let what = if served {
-                    ": the page cache served the rest"
-                } else {
-                    ""
-                };
-                (
-                    (!served).then_some(true),
-                    format!(
-                        "{program} read {mib} MiB (rounded up), the device {on_device:.2} MiB{what}"
-                    ),
-                )
-            }
-        };
-        Evidence {
-            name: "io_agrees".into(),
-            holds,
-            detail,
-        }
-    }
-
-    fn passes_seen(&self) -> Evidence {
-        let program = self.ledger.checker.program();
-        let names: Vec<String> = self
-            .ledger
-            .stretches
-            .iter()
-            .map(|s| s.pass.to_string())
-            .collect();
-        Evidence {
-            name: "passes_seen".into(),
-            holds: Some(self.ledger.heard.passes),
-            detail: match names.is_empty() {
-                true => format!("{program} printed no heading that is known here"),
-                false => format!(
-                    "{program} printed the headings of passes {}",
-                    names.join(", ")
-                ),
-            },
-        }
-    }
-}
-
-impl Stretch {
-    fn end(&self) -> Option<&Reading> {
-        self.end.as_ref()
-    }
-}
-
-fn name(pass: u8) -> String {
-    format!("{WHOLE}_pass_{pass}")
-}
-
-fn part(part: &Part) -> RunReport {
-    RunReport {
-        target: part.label.clone(),
-        note: part.title.clone(),
-        seconds: workload::clock::seconds(part.begin_ns, part.end_ns.unwrap_or(part.begin_ns)),
-        ..RunReport::default()
     }
 }

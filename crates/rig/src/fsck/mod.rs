@@ -17,6 +17,7 @@
 //! The observer is asked whether to stop and told of progress. It is not told of phases, because a
 //! pass is only known to be over when its successor runs: they are all in the [`Report`].
 
+mod account;
 mod btrfs;
 mod checker;
 mod e2fsck;

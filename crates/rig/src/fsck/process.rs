@@ -249,10 +249,10 @@ mod tests {
         while members(pid).len() < 2 {
             thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(process.end_children(Duration::from_secs(5)), []);
+        assert!(process.end_children(Duration::from_secs(5)).is_empty());
         let ended = process.reap().unwrap();
         assert_eq!(ended.exit, Exit::Code(0));
-        assert_eq!(members(pid), []);
+        assert!(members(pid).is_empty());
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
         }
         drop(process);
-        assert_eq!(members(pid), []);
+        assert!(members(pid).is_empty());
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
     }
 

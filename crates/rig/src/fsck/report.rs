@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use workload::PhaseReport;
 
 /// One check, from start to end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The command line as it ran, the program with its whole path.
     pub argv: Vec<String>,

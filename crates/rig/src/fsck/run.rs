@@ -13,8 +13,9 @@ use workload::{Evidence, Observer};
 use crate::{Error, Result, command};
 
 use super::Request;
+use super::account::Account;
 use super::checker::{self, Checker};
-use super::ledger::{Account, Ledger};
+use super::ledger::Ledger;
 use super::meter::{Cpu, Meter, Reading};
 use super::output::{self, Output};
 use super::process::{self, Ended, Process};
@@ -235,11 +236,12 @@ fn evidence(ended: &Ended, own_peak: bool, only_a_pipe: Option<String>) -> Vec<E
     let mut all = vec![Evidence {
         name: "peak_memory".into(),
         holds: own_peak.then_some(true),
-        detail: match own_peak {
-            true => format!("{kib} KiB by wait4"),
-            false => format!(
+        detail: if own_peak {
+            format!("{kib} KiB by wait4")
+        } else {
+            format!(
                 "{kib} KiB by VmHWM, looked at every 50 ms: at least that; wait4 tells of the process that forked"
-            ),
+            )
         },
     }];
     all.extend(only_a_pipe.map(|why| Evidence {

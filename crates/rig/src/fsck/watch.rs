@@ -101,7 +101,7 @@ impl Watch<'_> {
 
     /// Reads all that has come. False: nothing can come any more.
     pub(super) fn listen(&mut self, ours: &OwnedFd, at: u64) -> io::Result<bool> {
-        let mut buffer = [0_u8; 64 << 10];
+        let mut buffer = [0_u8; 8 << 10];
         match rustix::io::read(ours, &mut buffer) {
             Ok(0) | Err(Errno::IO) => Ok(false), // EIO: the other end of a terminal is closed.
             Ok(count) => {

@@ -3,14 +3,14 @@
 //! ```text
 //! Phase 3 - for each AG...
 //! ...
-//! Phase		Start		End		Duration
-//! Phase 3:	11/21 19:07:58	11/21 19:08:01	3 seconds
-//! Phase 5:	Skipped
+//! Phase           Start           End             Duration
+//! Phase 3:        11/21 19:07:58  11/21 19:08:01  3 seconds
+//! Phase 5:        Skipped
 //!
 //! Total run time: 3 minutes, 12 seconds
 //! ```
 //!
-//! All of it goes to stderr but the total. The table has whole seconds, as words that are empty
+//! Its columns are separated by tabs. All but one line goes to stderr. The table has whole seconds, as words that are empty
 //! for none; a time is the difference of two truncated ones, so it may be a second off (repair/
 //! progress.c, summary_report and duration). Beginnings are not used: they have no year.
 
