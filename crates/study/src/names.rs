@@ -134,6 +134,7 @@ pub const METRICS: &[&str] = &[
     "pages_scanned",
     "pages_reclaimed",
     "allocation_stalls",
+    "limit_met",
 ];
 
 /// Units that tables print. `MB/s` and `MB_s` are both 2^20 bytes a second, `MB` and `MiB` both 2^20
