@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use study::Bytes;
+
+pub(crate) mod bench;
+
+pub(crate) use bench::BenchCommand;
 
 /// A filesystem laboratory for Linux.
 ///
@@ -236,133 +239,4 @@ pub(crate) struct ContextArgs {
     /// Describe the filesystem of this directory, too
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    /// iozone -t: write, rewrite, read, re-read, random read, random write
-    Throughput(ThroughputArgs),
-    /// compilebench: create, patch, compile, clean, read, stat and delete kernel trees
-    Tree(TreeArgs),
-}
-
-#[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
-)]
-pub(crate) struct ThroughputArgs {
-    /// Directory on the filesystem under test
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: PathBuf,
-    /// Children (iozone -t)
-    #[arg(short = 't', long, default_value_t = 1)]
-    pub(crate) threads: u32,
-    /// Bytes of each child's file (iozone -s)
-    #[arg(short = 's', long, default_value = "512k")]
-    pub(crate) size: Bytes,
-    /// Bytes of a record (iozone -r)
-    #[arg(short = 'r', long, default_value = "4k")]
-    pub(crate) record: Bytes,
-    /// O_DIRECT (iozone -I)
-    #[arg(short = 'I', long)]
-    pub(crate) direct: bool,
-    /// Include fsync in clock (a) (iozone -e)
-    #[arg(short = 'e', long)]
-    pub(crate) include_fsync: bool,
-    /// Include close in clock (a) (iozone -c)
-    #[arg(short = 'c', long)]
-    pub(crate) include_close: bool,
-    /// No stonewall (iozone -x)
-    #[arg(short = 'x', long)]
-    pub(crate) no_stonewall: bool,
-    /// I/O engine
-    #[arg(long, value_enum, default_value = "sync")]
-    pub(crate) engine: EngineArg,
-    /// Requests in flight per child (io-uring only)
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) queue_depth: u32,
-    /// Seconds of rest after each test's sync
-    #[arg(
-        long,
-        default_value_t = 2.0,
-        value_name = "S",
-        allow_negative_numbers = true
-    )]
-    pub(crate) settle: f64,
-    /// Drop caches, with proof, before each read test
-    #[arg(long)]
-    pub(crate) cold: bool,
-    /// Keep the files (iozone -w)
-    #[arg(short = 'w', long)]
-    pub(crate) keep: bool,
-    #[command(flatten)]
-    pub(crate) common: BenchArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum EngineArg {
-    /// read and write
-    Sync,
-    /// io_uring
-    IoUring,
-    /// Transfers nothing: the cost of the generator
-    Null,
-}
-
-#[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
-)]
-pub(crate) struct TreeArgs {
-    /// Directory on the filesystem under test
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: PathBuf,
-    /// Trees created first (compilebench -i)
-    #[arg(short = 'i', long, default_value_t = 30)]
-    pub(crate) initial: u32,
-    /// Random operations (compilebench -r)
-    #[arg(short = 'r', long, default_value_t = 100)]
-    pub(crate) runs: u32,
-    /// Folder with compilebench's own data sets (compilebench -s)
-    #[arg(short = 's', long, value_name = "DIR")]
-    pub(crate) sources: Option<PathBuf>,
-    /// Bytes of one read or write (compilebench -b)
-    #[arg(short = 'b', long, default_value = "256k")]
-    pub(crate) buffer: Bytes,
-    /// No sync and no cache dropping (compilebench -n)
-    #[arg(short = 'n', long)]
-    pub(crate) no_sync: bool,
-    /// Compile all trees, read 3, delete all, then stop (compilebench -m)
-    #[arg(short = 'm', long)]
-    pub(crate) makej: bool,
-    /// Share of the data sets' files to keep, 0 < scale <= 1
-    #[arg(long, default_value_t = 1.0)]
-    pub(crate) scale: f64,
-    /// Without compilebench's append and dictionary quirks
-    #[arg(long)]
-    pub(crate) no_compat: bool,
-    /// Keep the trees
-    #[arg(long)]
-    pub(crate) keep: bool,
-    #[command(flatten)]
-    pub(crate) common: BenchArgs,
-}
-
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: BenchFormat,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BenchFormat {
-    /// A table with the three clocks
-    Text,
-    /// One document
-    Json,
-    /// As iozone or compilebench prints it
-    Original,
 }

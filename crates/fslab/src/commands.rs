@@ -74,7 +74,7 @@ pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
 
 /// Prints a finished run's report in the form asked for and says how it ended.
 pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<u8> {
-    let dir = finished.dir.display();
+    let dir = out::path(&finished.dir);
     let code = match finished.ending {
         Ending::Whole => exit::OK,
         Ending::Invalid { failed, doubtful } => {

@@ -43,9 +43,19 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Show(args) => commands::show::run(&args),
         Command::Report(args) => commands::report::run(args),
         Command::Clean(args) => commands::clean::run(&args),
-        Command::Bench(BenchCommand::Throughput(args)) => commands::bench::throughput(&args),
-        Command::Bench(BenchCommand::Tree(args)) => commands::bench::tree(&args),
+        Command::Bench(command) => bench(&command),
         Command::Context(args) => commands::context::run(&args),
+    }
+}
+
+fn bench(command: &BenchCommand) -> anyhow::Result<u8> {
+    match command {
+        BenchCommand::Throughput(args) => commands::bench::throughput(args),
+        BenchCommand::Tree(args) => commands::bench::tree(args),
+        BenchCommand::Stream(args) => commands::bench::stream(args),
+        BenchCommand::Fill(args) => commands::bench::fill(args),
+        BenchCommand::Age(args) => commands::bench::age(args),
+        BenchCommand::Fsck(args) => commands::bench::fsck(args),
     }
 }
 
@@ -79,9 +89,10 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// An error in one line. The libraries' messages name their causes themselves.
 fn one_line(error: &anyhow::Error) -> String {
     let text = error.to_string();
-    text.split('\n')
+    let parts: Vec<&str> = text
+        .split('\n')
         .map(str::trim)
         .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ")
+        .collect();
+    out::line(&parts.join("; "))
 }

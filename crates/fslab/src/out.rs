@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// stdout's reader went away.
 #[derive(Debug)]
@@ -14,6 +15,24 @@ impl fmt::Display for ClosedPipe {
 }
 
 impl std::error::Error for ClosedPipe {}
+
+/// A path for people: in one line, whatever characters are in it.
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.to_string_lossy())
+}
+
+/// A text with its control characters as escapes (`\n`, `\u{1b}`), so that a file's name can neither
+/// break a line nor steer a terminal.
+pub(crate) fn line(text: &str) -> String {
+    text.chars().fold(String::new(), |mut line, c| {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+        line
+    })
+}
 
 /// Says something to people. stderr may be gone (a hangup, a closed pipe); a run goes on without it.
 pub(crate) fn say(text: &str) {
@@ -36,5 +55,16 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedPipe.into()),
         Err(error) => Err(anyhow::anyhow!("stdout: {error}; redirect it elsewhere")),
         Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_line_of_plain_characters() {
+        let odd = Path::new("runs/a\nb\u{1b}[31mc d\u{e9}");
+        assert_eq!(path(odd), "runs/a\\nb\\u{1b}[31mc d\u{e9}");
     }
 }

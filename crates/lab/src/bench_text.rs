@@ -2,12 +2,21 @@
 
 use std::fmt::Write as _;
 
+use record::Usage;
 use workload::{Clocks, Outcome, PhaseReport};
+
+use crate::bench::Measured;
 
 const MIB: f64 = (1_u64 << 20) as f64;
 
-/// The outcome as a table within 78 columns.
-pub fn render(outcome: &Outcome) -> String {
+/// GNU time's two lines.
+pub fn time(usage: &Usage) -> String {
+    report::usage::gnu_time(usage).join("\n")
+}
+
+/// What was measured as tables within 78 columns, with GNU time's two lines for each phase.
+pub fn render(measured: &Measured) -> String {
+    let outcome = &measured.outcome;
     let mut text = format!("{}\n{}\n\n", outcome.workload, parameters(outcome));
     let _ = writeln!(
         text,
@@ -21,24 +30,80 @@ pub fn render(outcome: &Outcome) -> String {
         "\n(a) as the original computes it; (b) to the end of an fsync of every file;\n\
          (c) to the end of syncfs. MB = 2^20 bytes. Seconds are those of (a).\n",
     );
+    for phase in &outcome.phases {
+        text.push_str(&calls(phase));
+    }
+    for (phase, usage) in &measured.usages {
+        let _ = write!(text, "\n{phase}:\n{}\n", time(usage));
+    }
+    if outcome
+        .warnings
+        .iter()
+        .chain(doubts_of(outcome).iter())
+        .next()
+        .is_some()
+    {
+        text.push('\n');
+    }
     let warnings = outcome
         .warnings
         .iter()
         .map(|warning| format!("warning: {warning}"));
-    let doubts = outcome.phases.iter().flat_map(|phase| {
-        phase
-            .evidence
-            .iter()
-            .filter(|found| found.holds == Some(false))
-            .map(|found| {
-                format!(
-                    "does not hold: {}: {}: {}",
-                    phase.name, found.name, found.detail
-                )
-            })
-    });
-    for line in warnings.chain(doubts) {
+    for line in warnings.chain(doubts_of(outcome)) {
         let _ = writeln!(text, "{}", wrap(line.split(' ').map(str::to_owned), 78));
+    }
+    text
+}
+
+/// Evidence that does not hold.
+fn doubts_of(outcome: &Outcome) -> Vec<String> {
+    let of_phase = |phase: &PhaseReport| {
+        let name = phase.name.clone();
+        let doubtful = phase.evidence.iter().filter(|e| e.holds == Some(false));
+        doubtful
+            .map(|e| format!("does not hold: {name}: {}: {}", e.name, e.detail))
+            .collect::<Vec<_>>()
+    };
+    outcome.phases.iter().flat_map(of_phase).collect()
+}
+
+/// What a phase of many files has beside its rates: counts, and the times of its system calls.
+fn calls(phase: &PhaseReport) -> String {
+    const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
+    let figure = |name: &str| phase.figures.get(name).copied();
+    let timed = |call: &str| figure(&format!("{call}_avg")).is_some();
+    let mut text = String::new();
+    if let Some(rate) = figure("total_over_elapsed") {
+        let count = |name: &str| figure(name).map_or_else(|| "-".into(), |n| format!("{n:.0}"));
+        let overhead = figure("app_overhead").unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "\n{}: {} files; {} files and {} directories are there, FSUse {} %;\n\
+             {rate:.1} files/s elapsed; {overhead:.3} s outside its calls (app overhead)",
+            phase.name,
+            phase.operations,
+            count("count"),
+            count("directories"),
+            count("fs_use"),
+        );
+    }
+    if !CALLS.iter().any(|call| timed(call)) {
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "{:<8} {:>12} {:>12} {:>12} {:>12} {:>12}",
+        "us", "min", "avg", "p50", "p99", "max"
+    );
+    for call in CALLS.iter().filter(|call| timed(call)) {
+        let _ = write!(text, "{call:<8}");
+        for which in ["min", "avg", "p50", "p99", "max"] {
+            let _ = match figure(&format!("{call}_{which}")) {
+                Some(seconds) => write!(text, " {:>12.1}", seconds * 1e6),
+                None => write!(text, " {:>12}", "-"),
+            };
+        }
+        text.push('\n');
     }
     text
 }
@@ -156,7 +221,22 @@ mod tests {
 
     #[test]
     fn a_table_for_people() {
-        let text = render(&outcome());
+        let text = render(&Measured {
+            outcome: outcome(),
+            usages: vec![(
+                "create".into(),
+                Usage {
+                    of: "fslab".into(),
+                    elapsed: 2.5,
+                    user: 0.05,
+                    system: 1.25,
+                    max_rss: 7312,
+                    minor_faults: 495,
+                    ..Usage::default()
+                },
+            )],
+            error: None,
+        });
         assert!(text.lines().all(|line| line.chars().count() <= 78));
         insta::assert_snapshot!(text);
     }

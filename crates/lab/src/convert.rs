@@ -5,8 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use record::{Evidence, Sample};
-use study::{Clock, EngineName, ThroughputSpec, TreeSpec};
-use workload::{Clocks, Outcome, PhaseReport, engine, throughput, tree};
+use study::{
+    AgeSpec, Between, Bytes, Clock, Content, EngineName, FillSpec, Flush, Limit, StreamSpec,
+    StreamTest, ThroughputSpec, TreeSpec, WorkloadSpec, WriteThrough,
+};
+use workload::{Clocks, PhaseReport, age, engine, fill, stream, throughput, tree};
 
 /// Options of `throughput` for files in `dir`.
 pub fn throughput_options(spec: &ThroughputSpec, dir: &Path) -> throughput::Options {
@@ -29,7 +32,8 @@ pub fn throughput_options(spec: &ThroughputSpec, dir: &Path) -> throughput::Opti
 const fn engine_kind(name: EngineName) -> engine::Kind {
     match name {
         EngineName::Sync => engine::Kind::Sync,
-        EngineName::Aio | EngineName::IoUring => engine::Kind::IoUring,
+        EngineName::Aio => engine::Kind::Aio,
+        EngineName::IoUring => engine::Kind::IoUring,
         EngineName::Null => engine::Kind::Null,
     }
 }
@@ -49,10 +53,110 @@ pub fn tree_options(spec: &TreeSpec, dir: &Path) -> tree::Options {
     }
 }
 
-/// Every sample of a workload's outcome. A phase in which nothing ran gives none.
-pub fn samples(outcome: &Outcome) -> Vec<Sample> {
-    outcome
-        .phases
+/// Options of `stream` for a file in `dir`, which stays: it goes with the filesystem, and the check
+/// after it should find it.
+pub fn stream_options(spec: &StreamSpec, dir: &Path) -> stream::Options {
+    stream::Options {
+        block: spec.block.get(),
+        count: spec.count,
+        direct: spec.direct,
+        engine: engine_kind(spec.engine),
+        queue_depth: spec.queue_depth,
+        content: match spec.content {
+            Content::Zero => stream::Content::Zero,
+            Content::Pattern => stream::Content::Pattern,
+            Content::Random => stream::Content::Random,
+        },
+        verify: spec.verify,
+        test: match spec.test {
+            StreamTest::WriteRead => stream::Test::WriteRead,
+            StreamTest::Write => stream::Test::Write,
+            StreamTest::Read => stream::Test::Read,
+        },
+        flush: match spec.flush {
+            Flush::None => stream::Flush::None,
+            Flush::Fsync => stream::Flush::Fsync,
+            Flush::Fdatasync => stream::Flush::Fdatasync,
+        },
+        write_through: match spec.write_through {
+            WriteThrough::None => stream::WriteThrough::None,
+            WriteThrough::Dsync => stream::WriteThrough::Dsync,
+            WriteThrough::Sync => stream::WriteThrough::Sync,
+        },
+        reuse: spec.reuse,
+        between: match spec.between {
+            Between::Remount => stream::Between::Remount,
+            Between::Drop => stream::Between::Drop,
+            Between::Warm => stream::Between::Warm,
+        },
+        keep: true,
+        ..stream::Options::new(dir)
+    }
+}
+
+/// Options of `fill`. Its bases are folders of `dir`, which is made for the trial, so that nothing
+/// else (lost+found) is among them.
+pub fn fill_options(spec: &FillSpec, dir: &Path, seed: u64) -> fill::Options {
+    fill::Options {
+        bases: (0..spec.bases)
+            .map(|number| dir.join(format!("base-{number}")))
+            .collect(),
+        files: spec.files,
+        processes: spec.processes,
+        size: spec.size.get(),
+        write_size: spec.write_size.get(),
+        directories: spec.directories,
+        per_directory: spec.per_directory,
+        sync_method: spec.sync_method,
+        iterations: spec.iterations,
+        until_full: spec.until_full,
+        keep: spec.keep,
+        name_length: spec.name_length,
+        random_length: spec.random_length,
+        seed,
+        ..fill::Options::new(dir)
+    }
+}
+
+/// Options of `age`. What it leaves stays, for the check; it goes with the filesystem or folder.
+pub fn age_options(spec: &AgeSpec, dir: &Path, seed: u64) -> age::Options {
+    age::Options {
+        rounds: spec.rounds,
+        files: spec.files,
+        processes: spec.processes,
+        directories: spec.directories,
+        per_directory: spec.per_directory,
+        step: spec.step,
+        shared: spec.shared,
+        size: spec.size.get(),
+        write_size: spec.write_size.get(),
+        seed,
+        keep: true,
+        ..age::Options::new(dir.join("aged"))
+    }
+}
+
+/// Whether what a workload's phases write is still there when they end.
+pub fn keeps_files(workload: &WorkloadSpec) -> bool {
+    match workload {
+        WorkloadSpec::Fill(spec) => spec.keep || spec.until_full,
+        _ => true,
+    }
+}
+
+/// What the rig holds a device to.
+pub fn limits(limit: Limit) -> rig::limits::Limits {
+    rig::limits::Limits {
+        read_bytes: limit.read.map(Bytes::get),
+        write_bytes: limit.write.map(Bytes::get),
+        read_ops: limit.read_iops,
+        write_ops: limit.write_iops,
+    }
+}
+
+/// Every sample of these phases. A phase in which nothing ran gives none.
+pub fn samples(phases: &[PhaseReport]) -> Vec<Sample> {
+    phases
         .iter()
         .filter(|phase| phase.operations > 0)
         .flat_map(phase_samples)
@@ -106,12 +210,24 @@ fn clocked(phase: &PhaseReport, metric: &str, unit: &str, clocks: Clocks) -> Vec
 fn figure_unit(name: &str) -> &'static str {
     match name {
         "children" | "parent" | "min" | "max" | "avg" => "bytes_per_s",
-        "min_xfer" => "bytes",
+        "min_xfer" | "peak_rss" | "device_read" | "device_written" => "bytes",
         "total_over_total" => "mib_per_s",
+        "total_over_elapsed" => "files_per_s",
+        "app_overhead" => "s",
+        "fs_use" => "percent",
         _ if name.ends_with("_mib_per_s") => "mib_per_s",
         _ if name.ends_with("_seconds") || name.starts_with("latency_") => "s",
+        _ if is_call(name) => "s",
         _ => "count",
     }
+}
+
+/// `fsync_p99`: a figure of one of the system calls that `fill` times.
+fn is_call(name: &str) -> bool {
+    const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
+    const FIGURES: [&str; 5] = ["min", "avg", "max", "p50", "p99"];
+    name.split_once('_')
+        .is_some_and(|(call, figure)| CALLS.contains(&call) && FIGURES.contains(&figure))
 }
 
 /// A workload's own evidence, with the phase it speaks of.
@@ -163,11 +279,7 @@ mod tests {
 
     #[test]
     fn clocks_that_do_not_exist_give_no_samples() {
-        let outcome = Outcome {
-            phases: vec![phase("rewrite", 1), phase("read", 0)],
-            ..Outcome::default()
-        };
-        let samples = samples(&outcome);
+        let samples = samples(&[phase("rewrite", 1), phase("read", 0)]);
         assert!(samples.iter().all(|sample| sample.phase == "rewrite"));
         assert_eq!(value(&samples, "throughput", Clock::Original), Some(10.0));
         assert_eq!(value(&samples, "throughput", Clock::Fsync), None);
@@ -184,10 +296,7 @@ mod tests {
         let mut deleting = phase("delete_tree", 2);
         deleting.figures.insert("mean_seconds".into(), 0.5);
         deleting.figures.insert("children".into(), 7.0);
-        let samples = samples(&Outcome {
-            phases: vec![deleting],
-            ..Outcome::default()
-        });
+        let samples = samples(&[deleting]);
         assert_eq!(value(&samples, "seconds", Clock::Original), Some(0.5));
         assert_eq!(value(&samples, "seconds", Clock::Fsync), None);
         let unit = |metric: &str| {

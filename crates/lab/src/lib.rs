@@ -15,19 +15,27 @@
 //! [`Executor`] keeps the seam, since guests and remote ranks will need it.
 
 pub mod bench;
+pub mod bench_fsck;
 pub mod bench_text;
+mod bytes;
+mod check;
 pub mod clean;
 pub mod convert;
 pub mod error;
 pub mod executor;
 pub mod interrupt;
 pub mod local;
+mod middle;
 mod observer;
+mod open;
 pub mod planning;
 pub mod preflight;
+mod pressure;
+mod reference;
 pub mod session;
 pub mod target;
 mod telemetry;
+mod usage;
 pub mod watch;
 
 pub use clean::{Cleaned, clean};

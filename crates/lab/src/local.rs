@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use probe::context::{ContextRecord, Subject};
-use record::{Event, Evidence, FailureKind, Ledger, Mounted, RunFolder};
+use probe::sampler::Sampler;
+use record::{Event, Evidence, FailureKind, Ledger, Mounted, Reference, RunFolder, Sample};
 use rig::{Class, Prepared, Rig};
-use study::{FilesystemKind, Trial, WorkloadSpec};
-use workload::{Outcome, throughput, tree};
+use study::{Bytes, CheckSpec, FilesystemKind, Plan, Trial, WorkloadSpec};
+use workload::{Outcome, age, fill, stream, throughput, tree};
 
-use crate::convert;
+use crate::check::{self, Checked};
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure};
 use crate::interrupt::Interrupt;
-use crate::observer::TrialObserver;
+use crate::observer::{self, Seen, TrialObserver};
 use crate::target::Target;
-use crate::telemetry;
 use crate::watch::Watcher;
+use crate::{convert, reference, telemetry};
 
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
@@ -28,7 +29,7 @@ pub struct LocalExecutor<'a> {
     folder: PathBuf,
     host_disk: Option<String>,
     /// The run's own context: a trial's holds what differs from it.
-    context: ContextRecord,
+    context: Option<ContextRecord>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -41,7 +42,6 @@ impl<'a> LocalExecutor<'a> {
     pub fn open(
         target: &Target,
         folder: &RunFolder,
-        context: ContextRecord,
         watcher: &'a dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Self, Error> {
@@ -49,10 +49,27 @@ impl<'a> LocalExecutor<'a> {
             rig: Rig::open(rig_target(target, folder), folder.dir())?,
             folder: folder.dir().to_owned(),
             host_disk: host_disk(folder.dir()),
-            context,
+            context: None,
             watcher,
             interrupt,
         })
+    }
+
+    /// From here on a trial's context holds what differs from `context`.
+    pub fn compare_with(&mut self, context: ContextRecord) {
+        self.context = Some(context);
+    }
+
+    /// What the disks themselves can do; see [`crate::reference`].
+    pub(crate) fn references(
+        &mut self,
+        plan: &Plan,
+        target: &Target,
+        images: &Path,
+    ) -> Vec<Result<Reference, String>> {
+        let (interrupt, disk) = (self.interrupt, self.host_disk.as_deref());
+        let stop = || interrupt.is_raised();
+        reference::measure(plan, target, &mut self.rig, images, disk, &stop)
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Prepared, rig::Error> {
@@ -64,18 +81,15 @@ impl<'a> LocalExecutor<'a> {
             kind: kind_name(cell.filesystem.kind).into(),
             mkfs: cell.filesystem.mkfs.clone(),
             mount: cell.filesystem.mount.clone(),
+            limit: cell.device.limit.map(convert::limits),
+            memory: cell.memory.map(Bytes::get),
         };
         let interrupt = self.interrupt;
         self.rig.prepare(&request, &|| interrupt.is_raised())
     }
 
-    /// The workload on the prepared filesystem, watched by the sampler.
-    fn load(
-        &self,
-        trial: &Trial,
-        prepared: &Prepared,
-        emit: &mut Emit<'_>,
-    ) -> Result<(Outcome, Vec<Evidence>), workload::Error> {
+    /// Samples the device, the disk below it and the machine, through workload and check.
+    fn sample(&self, trial: &Trial, prepared: &Prepared) -> Result<Sampler, String> {
         let mut devices: Vec<String> = prepared
             .block_name()
             .map(str::to_owned)
@@ -87,18 +101,96 @@ impl<'a> LocalExecutor<'a> {
                 .filter(|disk| !devices.contains(disk)),
         );
         let file = self.folder.join(RunFolder::telemetry_of(trial.slot.trial));
-        let sampler = telemetry::start(&file, devices);
+        telemetry::start(&file, devices)
+    }
+
+    /// The workload on the prepared filesystem.
+    fn load(
+        &self,
+        trial: &Trial,
+        prepared: &Prepared,
+        emit: &mut Emit<'_>,
+    ) -> Result<(Outcome, Seen), Stopped> {
+        let workload = &trial.cell.workload;
         let observer = TrialObserver::new(
             trial.slot.trial,
+            convert::keeps_files(workload),
             prepared,
             self.interrupt,
             self.watcher,
             emit,
         );
-        let outcome = run_workload(&trial.cell.workload, prepared.mount_point(), &observer);
-        let mut evidence = observer.into_evidence();
-        evidence.push(telemetry::stop(sampler));
-        outcome.map(|outcome| (outcome, evidence))
+        let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
+        let outcome = run_workload(workload, dir, seed, &observer)
+            .map_err(|error| Self::workload_failure(&error))?;
+        Ok((outcome, observer.into_seen()))
+    }
+
+    /// Unmounts and runs the checker that the study asks for, if it does.
+    fn check(
+        &self,
+        trial: &Trial,
+        prepared: &mut Prepared,
+        findings: &mut Findings,
+        ledger: &mut Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Stopped> {
+        let Some(spec) = &trial.cell.check else {
+            return Ok(());
+        };
+        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
+            let why = "no check: the filesystem of a directory that was there is not unmounted";
+            findings.warnings.push(why.into());
+            return Ok(());
+        };
+        self.watcher.step(trial, "unmounting");
+        let begun = Instant::now();
+        let unmounted = prepared.unmount();
+        ledger.umount += begun.elapsed().as_secs_f64();
+        unmounted.map_err(|error| self.rig_failure(error))?;
+
+        self.watcher.step(trial, "checking");
+        let begun = Instant::now();
+        let checked = self.run_check(trial, spec, prepared, &device, findings);
+        ledger.workload += begun.elapsed().as_secs_f64();
+        let checked = checked.map_err(|error| self.rig_failure(error))?;
+        for event in checked.events {
+            emit(event);
+        }
+        findings.samples.extend(checked.samples);
+        findings.evidence.extend(checked.evidence);
+        checked.failure.map_or(Ok(()), |message| {
+            Err(Stopped {
+                kind: FailureKind::Trial,
+                message,
+                fatal: None,
+            })
+        })
+    }
+
+    fn run_check(
+        &self,
+        trial: &Trial,
+        spec: &CheckSpec,
+        prepared: &Prepared,
+        device: &Path,
+        findings: &mut Findings,
+    ) -> Result<Checked, rig::Error> {
+        if spec.cold {
+            let proof = observer::cold(&prepared.drop_device_caches()?);
+            let proof = convert::evidence(&proof, Some("check"));
+            findings.evidence.push(proof);
+        }
+        let job = check::Job {
+            trial: trial.slot.trial,
+            prepared,
+            kind: trial.cell.filesystem.kind,
+            spec,
+            folder: &self.folder,
+            watcher: self.watcher,
+            interrupt: self.interrupt,
+        };
+        check::run(&job, device)
     }
 
     fn attempt(
@@ -108,7 +200,7 @@ impl<'a> LocalExecutor<'a> {
         ledger: &mut Ledger,
     ) -> Result<Event, Stopped> {
         self.watcher.step(trial, "making the filesystem");
-        let prepared = self
+        let mut prepared = self
             .prepare(trial)
             .map_err(|error| self.rig_failure(error))?;
         let timings = prepared.timings();
@@ -120,16 +212,14 @@ impl<'a> LocalExecutor<'a> {
             trial: trial.slot.trial,
             mounted: mounted(&prepared),
         });
-
         emit(self.trial_context(trial, &prepared));
 
-        self.watcher.step(trial, &trial.cell.workload_name);
-        let begun = Instant::now();
-        let loaded = self.load(trial, &prepared, emit);
-        ledger.workload = begun.elapsed().as_secs_f64();
+        let sampler = self.sample(trial, &prepared);
+        let measured = self.measure(trial, &mut prepared, ledger, emit);
+        let sampled = telemetry::stop(sampler);
 
         self.watcher.step(trial, "unmounting");
-        let mut evidence = prepared
+        let ready = prepared
             .evidence()
             .iter()
             .map(|e| convert::evidence(e, None))
@@ -137,20 +227,46 @@ impl<'a> LocalExecutor<'a> {
         let mut warnings = prepared.warnings().to_vec();
         let begun = Instant::now();
         let finished = prepared.finish();
-        ledger.umount = begun.elapsed().as_secs_f64();
-        let (outcome, seen) = loaded.map_err(|error| Self::workload_failure(&error))?;
+        ledger.umount += begun.elapsed().as_secs_f64();
+        let mut findings = measured?;
         finished.map_err(|error| self.rig_failure(error))?;
 
-        evidence.extend(seen);
-        evidence.extend(outcome.phases.iter().flat_map(convert::phase_evidence));
-        warnings.extend(outcome.warnings.iter().cloned());
+        warnings.append(&mut findings.warnings);
+        let mut evidence = ready;
+        evidence.append(&mut findings.evidence);
+        evidence.push(sampled);
         Ok(Event::TrialFinished {
             trial: trial.slot.trial,
-            samples: convert::samples(&outcome),
+            samples: findings.samples,
             evidence,
             warnings,
             ledger: Ledger::default(),
         })
+    }
+
+    /// The workload, and the check after it.
+    fn measure(
+        &self,
+        trial: &Trial,
+        prepared: &mut Prepared,
+        ledger: &mut Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<Findings, Stopped> {
+        self.watcher.step(trial, &trial.cell.workload_name);
+        let begun = Instant::now();
+        let loaded = self.load(trial, prepared, emit);
+        ledger.workload = begun.elapsed().as_secs_f64();
+        let (outcome, seen) = loaded?;
+        let mut findings = Findings {
+            samples: convert::samples(&outcome.phases),
+            evidence: seen.evidence,
+            warnings: outcome.warnings,
+        };
+        findings.samples.extend(seen.samples);
+        let own = outcome.phases.iter().flat_map(convert::phase_evidence);
+        findings.evidence.extend(own);
+        self.check(trial, prepared, &mut findings, ledger, emit)?;
+        Ok(findings)
     }
 
     /// What a trial's context adds to the run's: the measured filesystem and its device, and
@@ -171,8 +287,8 @@ impl<'a> LocalExecutor<'a> {
                     && !item.value.is_null()
                     && self
                         .context
-                        .items
-                        .get(*name)
+                        .as_ref()
+                        .and_then(|context| context.items.get(*name))
                         .is_none_or(|known| known.value != item.value)
             })
             .collect();
@@ -215,6 +331,13 @@ impl<'a> LocalExecutor<'a> {
     }
 }
 
+/// What a trial has shown so far.
+struct Findings {
+    samples: Vec<Sample>,
+    evidence: Vec<Evidence>,
+    warnings: Vec<String>,
+}
+
 /// Why an attempt ended early.
 struct Stopped {
     kind: FailureKind,
@@ -251,9 +374,10 @@ impl Executor for LocalExecutor<'_> {
 }
 
 /// Runs a workload in `dir`.
-pub(crate) fn run_workload(
+fn run_workload(
     spec: &WorkloadSpec,
     dir: &Path,
+    seed: u64,
     observer: &dyn workload::Observer,
 ) -> Result<Outcome, workload::Error> {
     match spec {
@@ -261,13 +385,9 @@ pub(crate) fn run_workload(
             throughput::run(&convert::throughput_options(spec, dir), observer)
         }
         WorkloadSpec::Tree(spec) => tree::run(&convert::tree_options(spec, dir), observer),
-        WorkloadSpec::Stream(_) | WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => {
-            Err(workload::Error::Unsupported {
-                what: spec.kind(),
-                path: dir.to_owned(),
-                reason: "this build has no such workload".into(),
-            })
-        }
+        WorkloadSpec::Stream(spec) => stream::run(&convert::stream_options(spec, dir), observer),
+        WorkloadSpec::Fill(spec) => fill::run(&convert::fill_options(spec, dir, seed), observer),
+        WorkloadSpec::Age(spec) => age::run(&convert::age_options(spec, dir, seed), observer),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use study::Plan;
 
 use crate::error::Error;
@@ -35,7 +37,7 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// When `path` is not a directory.
-pub fn directory(path: &Path) -> Result<(), Error> {
+pub fn present(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
         return Ok(());
     }
@@ -43,6 +45,24 @@ pub fn directory(path: &Path) -> Result<(), Error> {
         "{}: not a directory; mount the filesystem or make the folder first",
         path.display()
     )))
+}
+
+/// Refuses a directory that is not there, and one that cannot be written: a read-only mount.
+///
+/// # Errors
+/// When `path` is not a directory, or one that this process may not write.
+pub fn directory(path: &Path) -> Result<(), Error> {
+    present(path)?;
+    rustix::fs::access(path, Access::WRITE_OK).map_err(|error| {
+        let next = match error {
+            Errno::ROFS => "mount it read-write (mount -o remount,rw), or name another directory",
+            _ => "run as root, or name a directory of your own",
+        };
+        Error::Preflight(format!(
+            "{}: cannot be written: {error}; {next}",
+            path.display()
+        ))
+    })
 }
 
 /// Refuses a file that a run is made of: a report written over the log would be the end of it.
@@ -90,8 +110,20 @@ pub fn gate(target: &Target) -> Result<(), Error> {
 
 fn programs(plan: &Plan) -> Result<(), Error> {
     let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
+    let checked = |kind| {
+        let mut cells = plan.cells.iter();
+        cells.any(|cell| cell.filesystem.kind == kind && cell.check.is_some())
+    };
     for kind in kinds {
-        rig::filesystem::program_present(kind_name(kind)).map_err(|missing| {
+        let name = kind_name(kind);
+        let present = rig::filesystem::program_present(name);
+        let present = present.and_then(|()| {
+            if checked(kind) {
+                return rig::fsck::program_present(name);
+            }
+            Ok(())
+        });
+        present.map_err(|missing| {
             let with: Vec<&str> = plan
                 .filesystems
                 .iter()

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use probe::context::{ContextRecord, Options, Subject};
-use record::{Event, FailureKind, Log, Run, RunFolder, Status};
+use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
 use study::Plan;
 
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
-use crate::preflight;
 use crate::target::Target;
 use crate::watch::Watcher;
+use crate::{preflight, reference};
 
 /// A run to begin.
 #[derive(Clone, Debug)]
@@ -138,6 +138,8 @@ struct Session<'a> {
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
     began: Instant,
+    /// What the disks themselves can do, as measured before the first trial.
+    references: Vec<Reference>,
 }
 
 impl<'a> Session<'a> {
@@ -157,19 +159,16 @@ impl<'a> Session<'a> {
             watcher,
             interrupt,
             began: Instant::now(),
+            references: Vec::new(),
         }
     }
 
     fn go(mut self) -> Result<Finished, Error> {
         let run = Run::load(self.folder.dir())?;
-        let context = self.context("start", &run.plan)?;
-        let mut executor = LocalExecutor::open(
-            &self.target,
-            &self.folder,
-            context,
-            self.watcher,
-            self.interrupt,
-        )?;
+        let mut executor =
+            LocalExecutor::open(&self.target, &self.folder, self.watcher, self.interrupt)?;
+        self.reference(&run, &mut executor)?;
+        executor.compare_with(self.context("start", &run.plan)?);
         let trouble = self.trials(&run, &mut executor)?;
         drop(executor);
         if let Some(source) = trouble {
@@ -179,6 +178,29 @@ impl<'a> Session<'a> {
             });
         }
         self.close(&run.plan)
+    }
+
+    /// Measures what the disks themselves can do, once a run. What cannot be measured is noted and
+    /// ends nothing: the trials do not need it, their reader does.
+    fn reference(&mut self, run: &Run, executor: &mut LocalExecutor<'_>) -> Result<(), Error> {
+        self.references.clone_from(&run.references);
+        let wanted = run.plan.reference_seconds > 0.0 && run.references.is_empty();
+        if !wanted || run.remaining().is_empty() || self.interrupt.is_raised() {
+            return Ok(());
+        }
+        self.watcher.phase("raw-device reference");
+        let images = self.folder.images();
+        for measured in executor.references(&run.plan, &self.target, &images) {
+            let event = match measured {
+                Ok(reference) => {
+                    self.references.push(reference.clone());
+                    Event::Reference { reference }
+                }
+                Err(message) => Event::Note { message },
+            };
+            self.emit(event)?;
+        }
+        Ok(())
     }
 
     /// Runs what remains. `Some`: an event could not be kept.
@@ -258,10 +280,7 @@ impl<'a> Session<'a> {
                 Target::LoopImages | Target::Directory(_) => None,
             },
             working_set_bytes: Some(study::footprint::working_set(plan)),
-            manual: BTreeMap::from([
-                ("run.tool".into(), self.tool.clone()),
-                ("run.seeds".into(), format!("order {}", plan.seed)),
-            ]),
+            manual: self.manual(plan),
             ..Subject::default()
         };
         let options = Options {
@@ -279,6 +298,19 @@ impl<'a> Session<'a> {
             context,
         })?;
         Ok(record)
+    }
+
+    /// What no file of the machine tells.
+    fn manual(&self, plan: &Plan) -> BTreeMap<String, String> {
+        let mut told = BTreeMap::from([
+            ("run.tool".into(), self.tool.clone()),
+            ("run.seeds".into(), format!("order {}", plan.seed)),
+        ]);
+        if !self.references.is_empty() {
+            let words: Vec<String> = self.references.iter().map(reference::summary).collect();
+            told.insert("block.raw_reference".into(), words.join("; "));
+        }
+        told
     }
 
     /// Writes the last event, the index and the reports.

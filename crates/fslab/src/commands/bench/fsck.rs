@@ -1,0 +1,49 @@
+//! `fslab bench fsck`.
+
+use std::time::Duration;
+
+use lab::Interrupt;
+
+use crate::cli::bench::{FsckArgs, KindArg};
+use crate::cli::{DocumentFormat, LiveFormat};
+use crate::progress::Terminal;
+use crate::{exit, out};
+
+pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
+    anyhow::ensure!(
+        args.timeout.is_finite() && (0.001..=1e7).contains(&args.timeout),
+        lab::Error::Preflight(format!(
+            "--timeout {}: seconds, from 0.001 to 10000000",
+            args.timeout
+        ))
+    );
+    let request = lab::bench_fsck::Request {
+        target: args.target.clone(),
+        kind: args.kind.map(kind),
+        timeout: Duration::from_secs_f64(args.timeout),
+    };
+    let terminal = Terminal::new(1, LiveFormat::Text);
+    let interrupt = Interrupt::on_signals()?;
+    let report = lab::bench_fsck::run(&request, &terminal, &interrupt);
+    drop(terminal);
+    let report = report?;
+    match args.format {
+        DocumentFormat::Text => out::print(&lab::bench_fsck::render(&report))?,
+        DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&report)?)?,
+    }
+    if let Some(fault) = lab::bench_fsck::fault(&report) {
+        out::say(&format!("fslab: {fault}"));
+        return Ok(exit::INVALID);
+    }
+    Ok(exit::OK)
+}
+
+const fn kind(arg: KindArg) -> &'static str {
+    match arg {
+        KindArg::Ext2 => "ext2",
+        KindArg::Ext3 => "ext3",
+        KindArg::Ext4 => "ext4",
+        KindArg::Xfs => "xfs",
+        KindArg::Btrfs => "btrfs",
+    }
+}

@@ -1,0 +1,156 @@
+//! Bytes of a phase against the device's own counters (DESIGN: bytes are cross-checked).
+//!
+//! Direct I/O and whatever ends with a sync must have reached the device whole. What may rightly
+//! never reach it is told, not judged: a buffered read that the page cache answered, and files that
+//! were unlinked again before anything wrote them out. A check reads what its format asks for, which
+//! no workload can say, so it has no such evidence at all.
+
+use std::fs;
+
+use probe::diskstats::{self, Counters, Identity};
+use record::Evidence;
+use workload::PhaseReport;
+
+/// A reading of the device's counters.
+pub(crate) type Reading = (Identity, Counters);
+
+/// The counters of `device`, now.
+pub(crate) fn now(device: Option<&str>) -> Option<Reading> {
+    let text = fs::read_to_string("/proc/diskstats").ok()?;
+    diskstats::find(&text, device?)
+}
+
+/// Holds the bytes of a phase against the device's sector counters; 1 % is allowed for blocks that a
+/// neighbour of the phase moved. `kept`: whether what it wrote is still there when it ends.
+pub(crate) fn evidence(
+    phase: &PhaseReport,
+    kept: bool,
+    before: Option<Reading>,
+    after: Option<Reading>,
+) -> Evidence {
+    let told = |holds: Option<bool>, detail: String| Evidence {
+        phase: Some(phase.name.clone()),
+        name: "bytes_on_device".into(),
+        holds,
+        detail,
+    };
+    if phase.bytes_transferred == 0 {
+        return told(None, "the phase moved no bytes".into());
+    }
+    let (Some((was, before)), Some((is, after))) = (before, after) else {
+        let why = "no block device of its own: its counters cannot be read";
+        return told(None, why.into());
+    };
+    let delta = match before.delta(&was, &after, &is) {
+        Ok(delta) => delta,
+        Err(error) => return told(None, error.to_string()),
+    };
+    let (read, written) = (delta.sectors_read() * 512, delta.sectors_written() * 512);
+    let asked = phase.bytes_transferred;
+    let seen = if writes(&phase.name) { written } else { read };
+    let whole = seen * 100 >= asked * 99;
+    // What may fall short without a fault.
+    let may = if writes(&phase.name) {
+        !kept
+    } else {
+        !shown(phase, "direct_io_honoured") && !shown(phase, "cold_cache")
+    };
+    told(
+        (whole || !may).then_some(whole),
+        format!("moved {asked} bytes; the device read {read} and wrote {written}"),
+    )
+}
+
+/// Whether the bytes of a phase go to the device.
+fn writes(phase: &str) -> bool {
+    phase.contains("write")
+        || phase.starts_with("age_")
+        || matches!(phase, "fill" | "initial_create")
+}
+
+fn shown(phase: &PhaseReport, name: &str) -> bool {
+    let mut found = phase.evidence.iter();
+    found.any(|found| found.name == name && found.holds == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(line: &str) -> Option<Reading> {
+        diskstats::parse_line(line)
+    }
+
+    fn phase(name: &str, bytes: u64, shows: &str) -> PhaseReport {
+        PhaseReport {
+            name: name.into(),
+            bytes_transferred: bytes,
+            evidence: vec![workload::Evidence {
+                name: shows.into(),
+                holds: Some(true),
+                detail: String::new(),
+            }],
+            ..PhaseReport::default()
+        }
+    }
+
+    /// The device wrote 512 KiB and read nothing.
+    fn holds(phase: &PhaseReport, kept: bool) -> Option<bool> {
+        let before = reading("7 0 loop0 0 0 100 0 0 0 200 0 0 0 0 0 0 0 0 0 0");
+        let after = reading("7 0 loop0 0 0 100 0 0 0 1224 0 0 0 0 0 0 0 0 0 0");
+        evidence(phase, kept, before, after).holds
+    }
+
+    #[test]
+    fn bytes_are_held_against_the_devices_sectors() {
+        let direct = "direct_io_honoured";
+        assert_eq!(
+            holds(&phase("rewrite", 1024 * 512, direct), true),
+            Some(true)
+        );
+        assert_eq!(
+            holds(&phase("rewrite", 1100 * 512, direct), true),
+            Some(false)
+        );
+        assert_eq!(
+            holds(&phase("read", 1024 * 512, direct), true),
+            Some(false),
+            "nothing was read"
+        );
+        assert_eq!(
+            holds(&phase("read", 1024 * 512, "file_state"), true),
+            None,
+            "a warm buffered read proves nothing"
+        );
+        assert_eq!(
+            holds(&phase("read", 1024 * 512, "cold_cache"), true),
+            Some(false),
+            "a cold one must come from the device"
+        );
+        let none = evidence(&phase("read", 1, direct), true, None, None);
+        assert_eq!(none.holds, None);
+    }
+
+    #[test]
+    fn files_unlinked_again_need_not_have_been_written() {
+        for name in ["fill", "age_fill", "age_add"] {
+            assert_eq!(holds(&phase(name, 1024 * 512, ""), true), Some(true));
+            assert_eq!(holds(&phase(name, 9999 * 512, ""), true), Some(false));
+            assert_eq!(holds(&phase(name, 9999 * 512, ""), false), None);
+        }
+        assert_eq!(holds(&phase("age_remove", 0, ""), true), None);
+    }
+
+    #[test]
+    fn another_device_of_the_same_name_is_not_compared() {
+        let before = reading("7 0 loop0 0 0 100 0 0 0 200 0 0 0 0 0 0 0 0 0 0");
+        let after = reading("7 1 loop0 0 0 100 0 0 0 999 0 0 0 0 0 0 0 0 0 0");
+        let found = evidence(&phase("rewrite", 1, ""), true, before, after);
+        assert_eq!(found.holds, None);
+        assert!(
+            found.detail.contains("not the device it was"),
+            "{}",
+            found.detail
+        );
+    }
+}
