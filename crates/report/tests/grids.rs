@@ -221,3 +221,91 @@ fn a_run_without_any_of_it_says_nothing_of_it() {
     }
     assert!(text(&run).contains("No finished trial has measured it."));
 }
+
+/// A name that no line can hold.
+fn lengthen(run: &mut record::Run) {
+    let long = "a-name-without-space-or-end-".repeat(4);
+    let plan = &mut run.plan;
+    let levels = plan.factors.iter_mut().flat_map(|(_, levels)| levels);
+    let levels = levels.chain(plan.cells.iter_mut().flat_map(|c| c.levels.values_mut()));
+    let columns = plan.grids.iter_mut().flat_map(|g| &mut g.columns);
+    let levels = levels.chain(columns.flat_map(|c| c.filter.values_mut()));
+    for level in levels.filter(|level| *level == "xfs") {
+        level.clone_from(&long);
+    }
+    for grid in &mut plan.grids {
+        grid.title.push_str(&long);
+        grid.columns
+            .iter_mut()
+            .for_each(|c| c.label.push_str(&long));
+        grid.rows.iter_mut().for_each(|l| l.label.push_str(&long));
+    }
+    for table in &mut plan.tables {
+        table.title.push_str(&long);
+        table.rows.iter_mut().for_each(|r| r.label.push_str(&long));
+    }
+    plan.title.push_str(&long);
+}
+
+#[test]
+fn a_width_is_honoured_down_to_forty_and_with_any_name() {
+    for width in [0, 1, 40, 50, 78] {
+        for long in [false, true] {
+            for mut run in [common::quick(2, None), streaming(3), fsck_scale(3)] {
+                // Rows of iostat and top, GNU time's and hdparm's lines are as wide as they are.
+                run.references.iter_mut().for_each(|r| r.line.clear());
+                for phase in run.trials.iter_mut().flat_map(|t| &mut t.phases) {
+                    (phase.usage, phase.middle) = (None, None);
+                }
+                if long {
+                    lengthen(&mut run);
+                }
+                let options = Options {
+                    width,
+                    ..Options::default()
+                };
+                let out = render(&run, None, &options).unwrap();
+                let widest = out.lines().map(|l| l.chars().count()).max().unwrap();
+                if width == 0 {
+                    assert!(!long || out.contains(&"a-name-without-space-or-end-".repeat(4)));
+                } else {
+                    assert!(widest <= width.max(40), "{widest} of {width} in {out}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_of_another_workload_is_not_said_to_be_unmeasured() {
+    let mut run = common::quick(2, None);
+    // Cells of iozone in compilebench's tables.
+    for table in &mut run.plan.tables {
+        if table
+            .filter
+            .get("workload")
+            .is_some_and(|w| w == "compilebench")
+        {
+            table
+                .filter
+                .insert("workload".to_owned(), "iozone".to_owned());
+        }
+    }
+    assert!(!text(&run).contains("no finished trial measured"));
+    // A table of its own workload whose trials all failed is.
+    let mut run = common::quick(2, None);
+    for trial in &mut run.trials {
+        trial
+            .samples
+            .retain(|s| s.phase != "read_tree" && !s.phase.contains("create"));
+    }
+    let plan = &mut run.plan;
+    for table in plan
+        .tables
+        .iter_mut()
+        .filter(|t| t.filter["workload"] == "compilebench")
+    {
+        table.rows.retain(|r| r.phase == "read_tree");
+    }
+    assert!(text(&run).contains("no finished trial measured"));
+}

@@ -9,7 +9,16 @@ use std::process::Command;
 
 use report::{FormatName, Options, render};
 
-const CHROMIUM: &str = "/usr/bin/chromium";
+/// The browser: the first of these that PATH has, as the scripts find it.
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut files = names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    files.find(|file| file.is_file())
+}
 
 fn html(run: &record::Run, dir: Option<&Path>) -> String {
     let options = Options {
@@ -63,7 +72,7 @@ fn open(page: &str, width: u32) -> serde_json::Value {
     );
     let file = dir.path().join("wrapper.html");
     std::fs::write(&file, wrapper).unwrap();
-    let output = Command::new(CHROMIUM)
+    let output = Command::new(browser().expect("looked for before"))
         .args([
             "--headless",
             "--no-sandbox",
@@ -97,7 +106,7 @@ fn open(page: &str, width: u32) -> serde_json::Value {
 }
 
 fn chromium() -> bool {
-    let there = Path::new(CHROMIUM).exists();
+    let there = browser().is_some();
     if !there {
         println!("skipped: needs chromium");
     }
@@ -139,6 +148,52 @@ fn a_quick_run_opens_clean_at_both_widths_needs_chromium() {
         assert!(seen["canvases"].as_u64() >= Some(6), "{seen}");
         assert_eq!(seen["empty_canvases"], 0, "{seen}");
         assert_eq!(seen["trials"], 90, "{seen}");
+    }
+}
+
+/// The pages of runs with grids, kept like [`quick_page`] with the run's study before the name.
+fn grid_pages() -> [String; 2] {
+    [common::grids::streaming(5), common::grids::fsck_scale(3)].map(|run| {
+        let page = html(&run, None);
+        if let Some(path) = std::env::var_os("FSLAB_KEEP_PAGE") {
+            let path = PathBuf::from(path);
+            std::fs::write(
+                path.with_extension(format!("{}.html", run.plan.study)),
+                &page,
+            )
+            .unwrap();
+        }
+        page
+    })
+}
+
+#[test]
+fn grids_open_clean_at_both_widths_needs_chromium() {
+    let [streaming, matrix] = grid_pages();
+    assert!(
+        streaming.contains("<b>[11]</b>") && streaming.contains("iostat -x, today&#x27;s layout")
+            || streaming.contains("today's layout")
+    );
+    assert_eq!(
+        streaming.matches("maxresident)k").count(),
+        40 * 3,
+        "three phases of each trial"
+    );
+    assert!(streaming.contains("Timing buffered disk reads: 1576 MB in  3.00 seconds"));
+    assert_eq!(matrix.matches("<td class=\"num\">missing</td>").count(), 11);
+    assert!(matrix.contains("File System Size (in GiB)"));
+    if !chromium() {
+        return;
+    }
+    for page in [&streaming, &matrix] {
+        // Open footnotes must not widen the page either.
+        let page = page.replace("<details", "<details open");
+        for width in [1280, 390] {
+            let seen = open(&page, width);
+            assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+            assert_eq!(seen["width"], width, "{seen}");
+            assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+        }
     }
 }
 

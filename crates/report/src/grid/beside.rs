@@ -73,8 +73,15 @@ pub struct Beside {
     pub rows: Vec<(String, usize, Vec<Option<f64>>)>,
 }
 
-/// The rows for all places with a time of a check; none when there is no such column.
+/// The rows for all places with a time of a check; none when there is no such column, or when the
+/// study itself prints what its checks took.
 pub(super) fn of(sources: &Sources<'_>, panels: &[Panel]) -> Option<Beside> {
+    let grids = &sources.run.plan.grids;
+    let mut columns = grids.iter().flat_map(|grid| &grid.columns);
+    if columns.any(|c| c.phase == "check" && c.metric == "peak_rss") {
+        // The study has a grid of its own for them.
+        return None;
+    }
     let mut rows = Vec::new();
     for panel in panels {
         for (at, column) in panel.columns.iter().enumerate() {

@@ -93,13 +93,18 @@ pub struct Head {
 }
 
 impl Head {
-    /// `MB/s (a)`: what is written under the label. Only rates and times have a clock.
+    /// `MB/s (a)`: what is written under the label. Only rates and times have a clock, and a label
+    /// that ends with its mark needs no second one.
     pub fn below(&self) -> String {
-        match units::higher_is_better(&self.unit) {
-            Some(_) => format!("{} {}", self.unit, self.clock.mark()),
-            None if self.unit.is_empty() => self.clock.mark().to_owned(),
-            None => self.unit.clone(),
+        if !self.is_timed() || self.label.ends_with(self.clock.mark()) {
+            return self.unit.clone();
         }
+        format!("{} {}", self.unit, self.clock.mark())
+    }
+
+    /// Whether there is a clock in its numbers.
+    fn is_timed(&self) -> bool {
+        units::higher_is_better(&self.unit).is_some()
     }
 }
 
@@ -133,7 +138,7 @@ impl Grid {
     /// The clocks of its rates and times.
     pub fn clocks(&self) -> impl Iterator<Item = Clock> {
         let columns = self.panels.iter().flat_map(|p| &p.columns);
-        columns.filter(|c| c.below() != c.unit).map(|c| c.clock)
+        columns.filter(|c| c.is_timed()).map(|c| c.clock)
     }
 }
 

@@ -21,7 +21,8 @@ fn times(report: &Report<'_>, width: usize) -> String {
     if cells.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\n\nGNU time of each phase (middle trial of each cell)\n");
+    let title = "GNU time of each phase (middle trial of each cell)";
+    let mut out = wrap("\n\n", 2, title, width);
     for cell in &cells {
         out.push('\n');
         out.push_str(&wrap("", 2, &heading(cell), width));

@@ -30,7 +30,8 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     }
     let groups = report.trust.groups();
     if groups.is_empty() {
-        out.push_str("  no failed trial, no evidence that does not hold, nothing to mark\n");
+        let text = "no failed trial, no evidence that does not hold, nothing to mark";
+        out.push_str(&wrap("  ", 2, text, width));
     } else {
         out.push_str("\nDoubts (the marks behind the numbers)\n");
     }
@@ -79,8 +80,12 @@ fn notes(report: &Report<'_>, width: usize) -> String {
     if of_text.is_empty() && report.notes.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("\nNotes (true of all trials of a workload alike, so no number is marked)\n");
+    let mut out = wrap(
+        "\n",
+        2,
+        "Notes (true of all trials of a workload alike, so no number is marked)",
+        width,
+    );
     for (text, of) in of_text {
         let of: Vec<&str> = of
             .iter()

@@ -4,6 +4,8 @@
 //! to bottom as well as a row from left to right. Columns that do not fit follow in a second panel
 //! with the labels repeated, as the mail tables do it.
 
+use super::cap;
+
 /// Rows of cells, each cut into the parts that stand below each other.
 pub(super) struct Matrix {
     /// What the cells are: stands above the labels.
@@ -27,15 +29,17 @@ struct Column {
 impl Matrix {
     /// The matrix in panels of at most `width` columns of characters.
     pub(super) fn print(&self, width: usize) -> String {
-        let label = self
-            .rows
-            .iter()
-            .map(|(label, _)| length(label))
-            .chain([length(&self.corner)])
-            .max()
-            .unwrap_or(0)
-            .min(width.saturating_sub(2));
-        let columns: Vec<Column> = (0..self.columns.len()).map(|c| self.column(c)).collect();
+        let columns = 0..self.columns.len();
+        let mut columns: Vec<Column> = columns.map(|c| self.column(c)).collect();
+        // Names give way, numbers do not.
+        let widest = columns.iter().map(|c| c.width).max().unwrap_or(0);
+        let names = self.rows.iter().map(|(label, _)| length(label));
+        let longest = names.chain([length(&self.corner)]).max().unwrap_or(0);
+        let label = longest.min(width.saturating_sub(widest + 2).max(8));
+        for column in &mut columns {
+            column.name = cap(&column.name, width.saturating_sub(label + 2));
+            column.width = column.width.max(length(&column.name));
+        }
         // One space between columns only where it saves a panel.
         let (wide, tight) = (
             panels(&columns, label, 2, width),
@@ -52,6 +56,7 @@ impl Matrix {
             .collect()
     }
 
+    /// A column as wide as its cells.
     fn column(&self, at: usize) -> Column {
         let cells: Vec<&[String]> = self
             .rows
@@ -80,18 +85,17 @@ impl Matrix {
                 set.join(" ").trim_end().to_owned()
             })
             .collect();
-        let name = self.columns[at].clone();
-        let widest = cells.iter().map(|cell| length(cell)).max().unwrap_or(0);
         Column {
-            width: widest.max(length(&name)),
-            name,
+            width: cells.iter().map(|cell| length(cell)).max().unwrap_or(0),
+            name: self.columns[at].clone(),
             cells,
         }
     }
 
     fn print_panel(&self, columns: &[Column], label: usize, gap: usize) -> String {
-        let mut lines = vec![format!("{:label$}", self.corner)];
-        lines.extend(self.rows.iter().map(|(name, _)| format!("{name:label$}")));
+        let first = |text: &str| format!("{:label$}", cap(text, label));
+        let mut lines = vec![first(&self.corner)];
+        lines.extend(self.rows.iter().map(|(name, _)| first(name)));
         let between = " ".repeat(gap);
         for column in columns {
             let width = column.width;

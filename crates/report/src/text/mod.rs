@@ -23,6 +23,8 @@ mod sheet;
 mod table;
 mod wrap;
 
+use std::collections::BTreeSet;
+
 use study::Clock;
 
 use crate::error::Result;
@@ -36,7 +38,10 @@ pub(crate) use grid::{census, published_notes, published_value};
 pub(crate) use header::{begun, order, trials};
 pub(crate) use legend::{few, method};
 pub(crate) use table::decimals;
-pub(crate) use wrap::wrap;
+pub(crate) use wrap::{cap, wrap};
+
+/// The narrowest report, whatever was asked for.
+const NARROWEST: usize = 40;
 
 /// The text format.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +49,7 @@ pub struct Text;
 
 impl Format for Text {
     fn render(&self, report: &Report<'_>) -> Result<String> {
-        let width = match report.options.width {
-            0 => usize::MAX,
-            width => width,
-        };
+        let width = width(report);
         let sections = Sections::of(report);
         let mut out = header::print(report, width);
         out.push_str(&reference::print(report, width));
@@ -104,12 +106,17 @@ impl Format for Text {
     }
 }
 
+/// Characters of a line: below [`NARROWEST`] a label and one number side by side do not fit.
+fn width(report: &Report<'_>) -> usize {
+    match report.options.width {
+        0 => usize::MAX,
+        width => width.max(NARROWEST),
+    }
+}
+
 /// The mail tables alone, as the original message has them.
 pub fn mail_tables(report: &Report<'_>) -> String {
-    let width = match report.options.width {
-        0 => usize::MAX,
-        width => width,
-    };
+    let width = width(report);
     let tables: Vec<String> = report
         .tables
         .iter()
@@ -130,10 +137,11 @@ struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     fn of(report: &'a Report<'a>) -> Sections<'a> {
-        let (measured, unmeasured): (Vec<&Table>, Vec<&Table>) = report
+        let (measured, mut unmeasured): (Vec<&Table>, Vec<&Table>) = report
             .tables
             .iter()
             .partition(|table| table.figures().any(|f| f.summary.is_some()));
+        unmeasured.retain(|table| could_measure(report, table));
         let original = |table: &&Table| {
             let clocks = table.clocks();
             clocks.is_empty() || clocks.contains(&Clock::Original)
@@ -150,6 +158,22 @@ impl<'a> Sections<'a> {
             unmeasured,
         }
     }
+}
+
+/// Whether a table's cells could have given its numbers: false when their finished trials ran phases,
+/// and none of the table's. Such a table is of another workload, and that it is empty tells nothing.
+fn could_measure(report: &Report<'_>, table: &Table) -> bool {
+    let cells: BTreeSet<u32> = table.figures().filter_map(|f| f.cell).collect();
+    let ran: BTreeSet<&str> = report
+        .slots()
+        .filter(|(slot, trial)| {
+            cells.contains(&slot.cell) && trial.status == record::Status::Finished
+        })
+        .flat_map(|(_, trial)| &trial.phases)
+        .map(|phase| phase.name.as_str())
+        .collect();
+    let mut asked = table.rows.iter().filter_map(|row| row.phase.as_deref());
+    ran.is_empty() || asked.any(|phase| ran.contains(phase))
 }
 
 /// The (b) and (c) tables with their ratios. What is behind most of them is said once.

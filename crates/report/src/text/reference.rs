@@ -10,7 +10,12 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     if references.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\nThe raw device, read before the first trial:\n");
+    let mut out = wrap(
+        "\n",
+        2,
+        "The raw device, read before the first trial:",
+        width,
+    );
     for reference in references {
         out.push_str(&wrap("  ", 4, &name(reference), width));
         if !reference.line.is_empty() {

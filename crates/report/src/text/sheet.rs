@@ -4,6 +4,8 @@
 //! as makes the table fit; what then still does not fit follows in a second block, the labels
 //! repeated. No line is wider than the report.
 
+use super::cap;
+
 /// Widths at which heads are wrapped, tried in this order.
 const HEADS: [usize; 4] = [usize::MAX, 20, 14, 10];
 /// Between columns.
@@ -109,10 +111,9 @@ impl Sheet {
                 lines.push(joined(&columns, |c| c.rows[row].get(at)));
             }
         }
-        let cut = |line: &String| -> String { line.chars().take(width).collect() };
         lines
             .iter()
-            .map(|l| cut(l).trim_end().to_owned() + "\n")
+            .map(|line| cap(line.trim_end(), width) + "\n")
             .collect()
     }
 }

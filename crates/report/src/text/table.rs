@@ -130,17 +130,17 @@ pub(super) fn print(table: &Table, width: usize) -> String {
     let mut out = super::wrap("", 0, &table.title, width);
     out.push_str(&super::wrap("", 0, &table.subtitle, width));
     out.push('\n');
-    out.push_str(&sheet(table, true).print(width, "\n"));
+    out.push_str(&sheet(table, true, width).print(width, "\n"));
     out
 }
 
 /// The panels alone, one right below the other and without their second heading: for the tables
 /// that repeat the main ones with another clock.
 pub(super) fn body(table: &Table, width: usize) -> String {
-    sheet(table, false).print(width, "")
+    sheet(table, false, width).print(width, "")
 }
 
-fn sheet(table: &Table, headings: bool) -> Sheet {
+fn sheet(table: &Table, headings: bool, width: usize) -> Sheet {
     let groups: Vec<Group> = table
         .columns
         .iter()
@@ -150,10 +150,12 @@ fn sheet(table: &Table, headings: bool) -> Sheet {
                 .rows
                 .iter()
                 .map(|row| place(row, &row.figures[c], decimals(row)));
-            Group::of(&column.name, VALUE, places.collect())
+            let name = super::cap(&column.name, width / 2 - 1);
+            Group::of(&name, VALUE, places.collect())
         })
         .collect();
-    let labels = table.rows.iter().map(|r| format!("{}:", r.label));
+    let label = |row: &Row| format!("{}:", super::cap(&row.label, width / 2 - GAP - 1));
+    let labels = table.rows.iter().map(label);
     Sheet {
         labels: labels.collect(),
         groups,
@@ -175,12 +177,16 @@ pub(super) fn published(document: &Document, table: &Table, width: usize) -> Str
         columns
             .map(|c| {
                 let places = rows.iter().map(|row| published_place(row, &row.figures[c]));
-                Group::of(&table.columns[c].name, narrowest, places.collect())
+                let name = super::cap(&table.columns[c].name, width / 2 - 1);
+                Group::of(&name, narrowest, places.collect())
             })
             .collect()
     };
     let sheet = |colon: &str, gap, narrowest| Sheet {
-        labels: rows.iter().map(|r| format!("{}{colon}", r.label)).collect(),
+        labels: rows
+            .iter()
+            .map(|r| super::cap(&r.label, width / 2 - GAP - 1) + colon)
+            .collect(),
         groups: groups(narrowest),
         gap,
         headings: true,
