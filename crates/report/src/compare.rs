@@ -86,7 +86,7 @@ fn bare_ratios(table: &mut Table) {
     }
 }
 
-fn one(
+pub(crate) fn one(
     plan: &Plan,
     options: &Options,
     unit: &str,
@@ -122,7 +122,7 @@ fn common_blocks(base: &Figure, other: &Figure) -> (Vec<f64>, Vec<f64>) {
         .unzip()
 }
 
-fn versus(comparison: &Comparison, directed: bool) -> Versus {
+pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
     let difference = match (comparison.verdict, directed) {
         (Verdict::Better, true) => Difference::Better,
         (Verdict::Worse, true) => Difference::Worse,

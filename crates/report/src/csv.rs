@@ -1,6 +1,14 @@
 //! Tidy CSV: one row per sample, factor levels as columns, stored units, RFC 4180 quoting.
+//!
+//! What laws of growth say follows behind the samples as rows without a trial, so that no sum over
+//! trials takes a projection for a measurement: `growth_power_b`, `projection_linear_at_105000000`,
+//! each also with `_low` and `_high`; their `marks` say `law` and `projection`.
+
+use stats::Interval;
+use stats::growth::{Estimate, Law};
 
 use crate::error::Result;
+use crate::growth::{Curve, Growth};
 use crate::model::clock_name;
 use crate::samples::lines;
 use crate::{Format, Report};
@@ -37,7 +45,60 @@ impl Format for Csv {
             ]);
             out.push_str(&record(fields));
         }
+        for growth in &report.growths {
+            for curve in &growth.curves {
+                for (metric, value, unit, mark) in derived(growth, curve) {
+                    let level = |f: &String| curve.levels.get(f).map_or("", String::as_str);
+                    let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
+                    fields.extend(factors.iter().map(level));
+                    let (clock, value) = (clock_name(growth.clock), value.to_string());
+                    fields.extend([&growth.phase, &metric, clock, &value, unit, mark]);
+                    out.push_str(&record(fields));
+                }
+            }
+        }
         Ok(out)
+    }
+}
+
+/// Metric, value, unit and mark of everything that the reported laws of a curve say.
+fn derived<'a>(growth: &'a Growth, curve: &Curve) -> Vec<(String, f64, &'a str, &'static str)> {
+    let mut rows = Vec::new();
+    let mut add = |name: &str, estimate: &Estimate, unit: &'a str, mark| {
+        let Interval { low, high, .. } = estimate.interval;
+        for (end, value) in [("", estimate.value), ("_low", low), ("_high", high)] {
+            rows.push((format!("{name}{end}"), value, unit, mark));
+        }
+    };
+    for fit in curve.reported() {
+        for (name, estimate) in fit.law.parameters().iter().zip(&fit.parameters) {
+            // b has no unit; a and d have that of y for each x.
+            let unit = if *name == "c" {
+                growth.unit.as_str()
+            } else {
+                ""
+            };
+            add(
+                &format!("growth_{}_{name}", key(fit.law)),
+                estimate,
+                unit,
+                "law",
+            );
+        }
+    }
+    for projection in &curve.projections {
+        for (law, estimate) in &projection.laws {
+            let name = format!("projection_{}_at_{}", key(*law), projection.x);
+            add(&name, estimate, &growth.unit, "projection");
+        }
+    }
+    rows
+}
+
+fn key(law: Law) -> &'static str {
+    match law {
+        Law::Power => "power",
+        Law::Linear => "linear",
     }
 }
 

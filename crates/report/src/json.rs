@@ -1,6 +1,7 @@
 //! One JSON document: the run, its tables with summaries and comparisons, and every sample.
 
 mod grid;
+mod growth;
 
 use serde_json::{Map, Value, json};
 use study::{Clock, Plan};
@@ -66,6 +67,8 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "contexts": run.contexts,
         "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
+        "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
+        "memory": report.memory.as_ref().map(growth::memory),
         "references": references(report)?,
         "level": report.options.level,
         "trials": trials(report)?,

@@ -31,6 +31,7 @@ pub mod facts;
 mod fill;
 pub mod general;
 pub mod grid;
+pub mod growth;
 mod html;
 mod json;
 pub mod layout;
@@ -39,6 +40,7 @@ pub mod model;
 mod numbers;
 mod options;
 mod pivot;
+pub mod pressure;
 pub mod published;
 mod reference;
 mod samples;
@@ -64,7 +66,9 @@ pub use text::{Text, mail_tables};
 
 use facts::Fact;
 use grid::Grid;
+use growth::Growth;
 use model::{Figure, Table};
+use pressure::Memory;
 use published::Published;
 use trust::Trust;
 use variants::Variant;
@@ -92,6 +96,10 @@ pub struct Report<'a> {
     pub tables: Vec<Table>,
     /// The grids.
     pub grids: Vec<Grid>,
+    /// How figures grow.
+    pub growths: Vec<Growth>,
+    /// Whether it was memory.
+    pub memory: Option<Memory>,
     /// What speaks against the numbers.
     pub trust: Trust,
     /// What went wrong while the report was made.
@@ -126,6 +134,14 @@ impl<'a> Report<'a> {
         }
         check_base(options, &tables)?;
         let grids = grid::grids(&sources, options, &mut notes)?;
+        let growths = growth::growths(&sources, options, &mut notes)?;
+        let shown: Vec<&study::Cell> = run
+            .plan
+            .cells
+            .iter()
+            .filter(|cell| cells.contains(&cell.id))
+            .collect();
+        let memory = pressure::of(&sources, options, &shown, &mut notes);
         compare::tables(&run.plan, options, &mut tables, &mut notes);
         notes.dedup();
         Ok(Report {
@@ -136,6 +152,8 @@ impl<'a> Report<'a> {
             variants: variants::of(run),
             tables,
             grids,
+            growths,
+            memory,
             trust,
             notes,
             published,
@@ -154,11 +172,12 @@ impl<'a> Report<'a> {
             .filter_map(|slot| Some((slot, run.trials.get(slot.trial as usize)?)))
     }
 
-    /// Every figure of its tables and grids.
+    /// Every figure of its tables, grids and laws.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         let of_grids = self.grids.iter().flat_map(Grid::figures);
+        let of_growths = self.growths.iter().flat_map(Growth::figures);
         let of_tables = self.tables.iter().flat_map(Table::figures);
-        of_tables.chain(of_grids)
+        of_tables.chain(of_grids).chain(of_growths)
     }
 
     /// Names of all factors, in the study's order.

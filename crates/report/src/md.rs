@@ -1,6 +1,7 @@
 //! GitHub tables: the mail tables and their extensions for an issue or a README.
 
 mod grid;
+mod growth;
 
 use study::Clock;
 
@@ -23,6 +24,10 @@ impl Format for Md {
         out.push_str(&grid::references(report));
         for grid in &report.grids {
             out.push_str(&grid::print(grid));
+        }
+        out.push_str(&growth::growths(report));
+        if let Some(memory) = &report.memory {
+            out.push_str(&growth::memory(memory));
         }
         for table in &report.tables {
             out.push_str(&mail(table));

@@ -238,19 +238,9 @@ impl Table {
         self.figures().any(|f| f.published.is_some())
     }
 
-    /// What the medians' order-statistic intervals really cover: `94 %`, or `75 % to 94 %`.
+    /// What the medians' intervals really cover: see [`coverage`].
     pub fn coverage(&self) -> Option<String> {
-        let reached = || {
-            self.figures()
-                .filter_map(|f| f.summary.as_ref()?.median_interval.as_ref()?.achieved)
-        };
-        let (low, high) = (reached().reduce(f64::min)?, reached().reduce(f64::max)?);
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        Some(if percent(low) == percent(high) {
-            percent(low)
-        } else {
-            format!("{} to {}", percent(low), percent(high))
-        })
+        coverage(&self.figures())
     }
 
     /// Whether another table has the same rows and columns with the same samples in all places: two
@@ -269,7 +259,7 @@ impl Table {
     }
 
     /// Every figure.
-    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> + Clone {
         self.rows.iter().flat_map(|r| &r.figures)
     }
 
@@ -277,6 +267,21 @@ impl Table {
     pub fn base_name(&self) -> &str {
         self.columns.get(self.base).map_or("", |c| c.name.as_str())
     }
+}
+
+/// What the medians' order-statistic intervals really cover: `94 %`, or `75 % to 94 %`.
+pub(crate) fn coverage<'a>(figures: &(impl Iterator<Item = &'a Figure> + Clone)) -> Option<String> {
+    let reached = || {
+        let figures = figures.clone();
+        figures.filter_map(|f| f.summary.as_ref()?.median_interval.as_ref()?.achieved)
+    };
+    let (low, high) = (reached().reduce(f64::min)?, reached().reduce(f64::max)?);
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    Some(if percent(low) == percent(high) {
+        percent(low)
+    } else {
+        format!("{} to {}", percent(low), percent(high))
+    })
 }
 
 /// What a clock covers: the legend of every report (DESIGN: what is inside the clock is written on

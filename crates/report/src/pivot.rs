@@ -10,6 +10,7 @@ use study::{Cell, Plan, TableSpec};
 
 use crate::error::{Error, Result};
 use crate::grid;
+use crate::growth;
 use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
 use crate::model::clock_name;
 use crate::options::Options;
@@ -34,8 +35,8 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
     };
     // A run in which nothing could be measured still has a report: its failures.
     let asked = options.is_pivot() || options.table.is_some() || !options.filter.is_empty();
-    let has_grids = !options.is_pivot() && !plan.grids.is_empty();
-    if layouts.is_empty() && asked && !has_grids {
+    let only_tables = options.is_pivot() || (plan.grids.is_empty() && plan.growth.is_empty());
+    if layouts.is_empty() && asked && only_tables {
         return Err(Error::Empty {
             why: "no cell is in a chosen table and passes --filter: loosen --filter or --table"
                 .to_owned(),
@@ -109,9 +110,12 @@ fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> 
         })
         .collect();
     let a_grid = plan.grids.iter().any(|spec| grid::is_named(spec, name));
-    if found.is_empty() && !a_grid {
+    let a_law = plan.growth.iter().any(|spec| growth::is_named(spec, name));
+    if found.is_empty() && !a_grid && !a_law {
         let tables = plan.tables.iter().map(|t| &t.title);
-        let titles = tables.chain(plan.grids.iter().map(|g| &g.title));
+        let titles = tables
+            .chain(plan.grids.iter().map(|g| &g.title))
+            .chain(plan.growth.iter().map(|g| &g.title));
         return Err(Error::Unknown {
             option: "--table",
             name: name.to_owned(),

@@ -6,6 +6,8 @@
 //! sets text only as text. A content security policy forbids every request.
 
 mod grid;
+mod growth;
+mod growth_plot;
 mod plot;
 mod telemetry;
 mod view;
@@ -16,7 +18,11 @@ use crate::error::{Error, Result};
 use crate::{Format, Report};
 
 const PAGE: &str = include_str!("../../templates/page.html");
-const CSS: &str = include_str!("../../assets/page.css");
+const GROWTH: &str = include_str!("../../templates/growth.html");
+const CSS: &str = concat!(
+    include_str!("../../assets/page.css"),
+    include_str!("../../assets/growth.css")
+);
 const JS: &str = include_str!("../../assets/page.js");
 const UPLOT_JS: &str = include_str!("../../vendor/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../../vendor/uplot/uPlot.min.css");
@@ -35,6 +41,9 @@ impl Format for Html {
         let mut environment = Environment::new();
         environment
             .add_template("page.html", PAGE)
+            .map_err(failed)?;
+        environment
+            .add_template("growth.html", GROWTH)
             .map_err(failed)?;
         let mut view = view::page(report)?;
         for (name, text) in [

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use study::Clock;
 
-use super::{grid, inert_json, plot, telemetry};
+use super::{grid, growth, inert_json, plot, telemetry};
 use crate::Report;
 use crate::error::Result;
 use crate::facts::{Answer, items};
@@ -50,6 +50,8 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
         .collect();
     put("tables", json!(tables));
     put("grids", grid::grids(report));
+    put("growths", growth::growths(report));
+    put("memory", growth::memory(report));
     put("references", grid::references(report));
     put("tally", tally(report));
     let doubts: Vec<Value> = report

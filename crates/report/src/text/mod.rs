@@ -12,12 +12,15 @@
 
 mod appendix;
 mod closing;
+mod columns;
 mod differences;
 mod doubts;
 mod grid;
+mod growth;
 mod header;
 mod legend;
 mod matrix;
+mod pressure;
 mod reference;
 mod sheet;
 mod table;
@@ -56,6 +59,14 @@ impl Format for Text {
         for grid in &report.grids {
             out.push_str("\n\n");
             out.push_str(&grid::print(grid, width));
+        }
+        for growth in &report.growths {
+            out.push_str("\n\n");
+            out.push_str(&growth::print(growth, width));
+        }
+        if let Some(memory) = &report.memory {
+            out.push_str("\n\n");
+            out.push_str(&pressure::print(memory, width));
         }
         if sections
             .main

@@ -23,20 +23,32 @@ pub(crate) fn run(blocks: u32) -> Run {
     for index in 0..run.plan.slots.len() {
         trial(&mut run, index);
     }
-    run.contexts.insert("start".to_owned(), json!({"format": 1, "items": {}}));
+    run.contexts
+        .insert("start".to_owned(), json!({"format": 1, "items": {}}));
     run
 }
 
 fn plan(blocks: u32) -> Plan {
     let mut cells = Vec::new();
-    for (filesystem, workload) in [("ext4", "fill"), ("xfs", "fill"), ("xfs", "age"), ("btrfs", "fill")] {
+    for (filesystem, workload) in [
+        ("ext4", "fill"),
+        ("xfs", "fill"),
+        ("xfs", "age"),
+        ("btrfs", "fill"),
+    ] {
         for files in FILES {
             if filesystem == "btrfs" && files > 48_000 {
                 continue;
             }
             for memory in ["none", "96m"] {
                 if workload == "fill" || memory == "none" {
-                    cells.push(cell(cells.len() as u32, filesystem, workload, files, memory));
+                    cells.push(cell(
+                        cells.len() as u32,
+                        filesystem,
+                        workload,
+                        files,
+                        memory,
+                    ));
                 }
             }
         }
@@ -153,7 +165,9 @@ fn trial(run: &mut Run, index: usize) {
     ];
     if aged {
         // What is there between the rounds is not what is checked.
-        record.samples.insert(0, sample("age_fill", "count", 2.0 * count, "count"));
+        record
+            .samples
+            .insert(0, sample("age_fill", "count", 2.0 * count, "count"));
     }
     let begin = 1_000_000_000 * (u64::from(slot.trial) + 1);
     let phase = |name: &str, met: u64| Phase {
@@ -165,13 +179,19 @@ fn trial(run: &mut Run, index: usize) {
         memory: Some(MemoryPressure {
             memory_total: 8_123_456 << 10,
             limit: cell.memory.map(Bytes::get),
-            peak: cell.memory.map(|limit| if short { limit.get() } else { 20 << 20 }),
+            peak: cell
+                .memory
+                .map(|limit| if short { limit.get() } else { 20 << 20 }),
             limit_met: cell.memory.map(|_| met),
             ..MemoryPressure::default()
         }),
         middle: None,
     };
-    record.phases = vec![phase(filling, 0), phase("check", met), phase("check_pass_1", met)];
+    record.phases = vec![
+        phase(filling, 0),
+        phase("check", met),
+        phase("check_pass_1", met),
+    ];
     if aged {
         record.phases.insert(0, phase("age_fill", 0));
     }
