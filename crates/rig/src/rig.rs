@@ -2,6 +2,7 @@
 
 mod approval;
 mod directory;
+mod format;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ use crate::lazy_init::Settled;
 use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
-use crate::undo::{Journal, Step};
+use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 
 /// Where trials run.
@@ -181,10 +182,11 @@ impl Rig {
         stop(cancelled, "preparing the device")?;
 
         device.still_the_same()?;
+        let (noted, options) = self.will_format(filesystem, &request.mkfs)?;
         let begun = Instant::now();
-        let mkfs = filesystem::make(filesystem, &request.mkfs, &node, cancelled)?;
+        let mkfs = filesystem::make(filesystem, &options, &node, cancelled)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
-        let formatted = self.note_formatted(filesystem, &node)?;
+        let formatted = self.note_formatted(noted, filesystem, &node)?;
         stop(cancelled, "making the filesystem")?;
 
         let bounds = asked.begin(&self.journal)?;
@@ -332,21 +334,6 @@ impl Rig {
         let name = format!("fslab-{}-{}.img", std::process::id(), self.number);
         let image = LoopImage::create(folder, &name, request.image_size, &self.journal)?;
         Ok(Box::new(image))
-    }
-
-    /// Writes down whose filesystem lies on a real disk now, until it is wiped.
-    fn note_formatted(&self, filesystem: &dyn Filesystem, node: &Path) -> Result<Option<u64>> {
-        let Some((_, approved)) = &self.disk else {
-            return Ok(None);
-        };
-        let uuid = fs::File::open(node)
-            .and_then(|file| filesystem.superblock(&file))
-            .map_err(|error| Error::io(node, "cannot read the new superblock", error))?
-            .remove("uuid")
-            .unwrap_or_default();
-        let serial = approved.serial.clone();
-        let step = self.journal.will_make(Step::Formatted { serial, uuid })?;
-        Ok(Some(step))
     }
 }
 

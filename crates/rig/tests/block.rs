@@ -171,6 +171,50 @@ fn unmount_below(run: &Path) {
 }
 
 #[test]
+fn a_filesystem_is_written_down_before_mkfs_needs_root() {
+    let Some(_alone) = root() else { return };
+    let disk = Disk::new();
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let run = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+        let journal = || std::fs::read_to_string(run.path().join("undo.jsonl")).unwrap();
+        // Stopped as soon as it is written down: nothing has been made of it yet, or half of it.
+        let stopped = rig.prepare(&request(kind), &|| journal().contains("formatted"));
+        assert_eq!(stopped.unwrap_err().class(), Class::Interrupted);
+        let lines = journal();
+        let uuid = lines.split("\"uuid\":\"").nth(1).unwrap();
+        let uuid = uuid.split('"').next().unwrap();
+        // What a kill in the middle of that mkfs may leave.
+        let option = if kind == "xfs" { "-m" } else { "-U" };
+        let value = if kind == "xfs" {
+            format!("uuid={uuid}")
+        } else {
+            uuid.into()
+        };
+        let force = if kind == "ext4" { "-F" } else { "-f" };
+        let mkfs = Command::new(format!("/usr/sbin/mkfs.{kind}"))
+            .args([force, option, &value])
+            .arg(&disk.node)
+            .output()
+            .unwrap();
+        assert!(mkfs.status.success(), "{mkfs:?}");
+        drop(rig);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let refused = Rig::open(disk.target("loop:whole.img"), elsewhere.path()).unwrap_err();
+        assert_eq!(
+            refused.class(),
+            Class::Safety,
+            "another run knows nothing of it"
+        );
+        let mut again = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+        let prepared = again.prepare(&request(kind), &|| false).unwrap();
+        assert_eq!(prepared.facts().superblock["uuid"], uuid, "{kind}");
+        prepared.finish().unwrap();
+    }
+    rig::gate::examine(&disk.node, Some("loop:whole.img")).unwrap();
+}
+
+#[test]
 fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
     let Some(_alone) = root() else { return };
     let disk = Disk::new();

@@ -8,6 +8,7 @@ pub mod btrfs;
 pub mod ext;
 pub(crate) mod mount;
 pub mod options;
+pub(crate) mod uuid;
 pub mod xfs;
 
 use std::fs::File;
