@@ -218,6 +218,9 @@ impl Error {
 
 fn next_step(error: &io::Error) -> &'static str {
     match error.kind() {
+        io::ErrorKind::PermissionDenied if crate::host::is_root() => {
+            "this system does not let even root do that (a container's rules?): run outside of it"
+        }
         io::ErrorKind::PermissionDenied => "run as root, or use --dir with a folder of your own",
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -137,100 +137,89 @@ pub enum Reason {
 }
 
 impl fmt::Display for Reason {
-    #[allow(clippy::too_many_lines)] // one arm for each reason: a table, not logic
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.cause(), self.next())
+    }
+}
+
+impl Reason {
+    /// What stands against the device.
+    fn cause(&self) -> String {
         match self {
-            Reason::Missing => write!(f, "there is no such device; list them with lsblk"),
-            Reason::NotABlockDevice { what } => write!(
-                f,
-                "it is {what}, not a block device; for a folder use --dir, for a disk give its /dev node"
-            ),
-            Reason::NoSuchDisk => write!(
-                f,
-                "the node is there but the kernel has no such disk; list them with lsblk"
-            ),
-            Reason::Unreadable { why } if rustix::process::geteuid().is_root() => {
-                write!(
-                    f,
-                    "it cannot be examined ({why}); choose a disk that this system lets you open"
-                )
+            Reason::Missing => "there is no such device".into(),
+            Reason::NotABlockDevice { what } => format!("it is {what}, not a block device"),
+            Reason::NoSuchDisk => "the node is there but the kernel has no such disk".into(),
+            Reason::Unreadable { why } => format!("it cannot be examined ({why})"),
+            Reason::Partition { .. } => "it is a partition, and only whole disks are taken".into(),
+            Reason::HasPartitions { names } => format!("it has partitions ({})", names.join(", ")),
+            Reason::PartitionTable { kind, partitions } => {
+                format!("a {kind} partition table with {partitions} partitions lies on it")
             }
-            Reason::Unreadable { why } => {
-                write!(f, "it cannot be examined ({why}); run as root")
-            }
-            Reason::Partition { disk } => write!(
-                f,
-                "it is a partition, and only whole disks are taken; name the disk: /dev/{disk}"
-            ),
-            Reason::HasPartitions { names } => write!(
-                f,
-                "it has partitions ({}); if they may go: wipefs -a each of them, then the disk",
-                names.join(", ")
-            ),
-            Reason::PartitionTable { kind, partitions } => write!(
-                f,
-                "a {kind} partition table with {partitions} partitions lies on it; if it may go: wipefs -a"
-            ),
-            Reason::Mounted { name, point } => write!(
-                f,
-                "{name} is mounted on {}; umount it first",
+            Reason::Mounted { name, point } => format!("{name} is mounted on {}", point.display()),
+            Reason::MountedElsewhere { name, point, pid } => format!(
+                "{name} is mounted on {} in the mount namespace of pid {pid}",
                 point.display()
             ),
-            Reason::MountedElsewhere { name, point, pid } => write!(
-                f,
-                "{name} is mounted on {} in the mount namespace of pid {pid}; end that process, or umount it there: nsenter -m -t {pid}",
-                point.display()
-            ),
-            Reason::BtrfsMember { uuid } => write!(
-                f,
-                "it is a device of the mounted btrfs {uuid}; umount that first"
-            ),
-            Reason::Held { name, holders } => write!(
-                f,
-                "{name} is held by {}; take the volume or array down first (dmsetup, mdadm --stop)",
-                holders.join(", ")
-            ),
-            Reason::Swap { name } => write!(f, "{name} is swap in use; swapoff it first"),
-            Reason::BacksLoop { lo } => write!(
-                f,
-                "loop device {lo} lies on it; detach it first: losetup -d /dev/{lo}"
-            ),
-            Reason::HoldsSystem { what } => {
-                write!(f, "the system runs from it ({what}); choose another disk")
+            Reason::BtrfsMember { uuid } => format!("it is a device of the mounted btrfs {uuid}"),
+            Reason::Held { name, holders } => format!("{name} is held by {}", holders.join(", ")),
+            Reason::Swap { name } => format!("{name} is swap in use"),
+            Reason::BacksLoop { lo } => format!("loop device {lo} lies on it"),
+            Reason::HoldsSystem { what } => format!("the system runs from it ({what})"),
+            Reason::InUse => "somebody has it open exclusively".into(),
+            Reason::ReadOnly => "it is read-only".into(),
+            Reason::Empty => "it has no size (no medium?)".into(),
+            Reason::TooSmall { bytes, least } => {
+                format!("it has {bytes} bytes and at least {least} are needed")
             }
-            Reason::InUse => write!(
-                f,
-                "somebody has it open exclusively; find out who (lsof, dmsetup ls, /proc/mdstat) and end it"
-            ),
-            Reason::ReadOnly => write!(
-                f,
-                "it is read-only; make it writable (blockdev --setrw) or choose another disk"
-            ),
-            Reason::Empty => write!(f, "it has no size (no medium?); insert or attach one"),
-            Reason::TooSmall { bytes, least } => write!(
-                f,
-                "it has {bytes} bytes and at least {least} are needed; choose a larger disk"
-            ),
-            Reason::Signature { kind, offset } => write!(
-                f,
-                "it carries {kind} (signature at byte {offset}); if its data may go: wipefs -a"
-            ),
-            Reason::NoSerial => write!(
-                f,
-                "it has no serial number, so it cannot be named beyond doubt; use a disk that has one, or loop images (no --device)"
-            ),
-            Reason::SerialNotGiven { serial } => write!(
-                f,
-                "everything on it would be destroyed; if you mean it: --destroy {serial}"
-            ),
-            Reason::SerialMismatch { given, serial } => write!(
-                f,
-                "its serial is {serial}, not {given}; check that this is the disk you mean"
-            ),
-            Reason::Changed { what } => write!(
-                f,
-                "it changed since it was examined ({what}); examine it again before anything is written"
-            ),
+            Reason::Signature { kind, offset } => {
+                format!("it carries {kind} (signature at byte {offset})")
+            }
+            Reason::NoSerial => {
+                "it has no serial number, so it cannot be named beyond doubt".into()
+            }
+            Reason::SerialNotGiven { .. } => "everything on it would be destroyed".into(),
+            Reason::SerialMismatch { given, serial } => {
+                format!("its serial is {serial}, not {given}")
+            }
+            Reason::Changed { what } => format!("it changed since it was examined ({what})"),
         }
+    }
+
+    /// What to do next.
+    fn next(&self) -> String {
+        let fixed = match self {
+            Reason::Partition { disk } => return format!("name the disk: /dev/{disk}"),
+            Reason::MountedElsewhere { pid, .. } => {
+                return format!("end that process, or umount it there: nsenter -m -t {pid}");
+            }
+            Reason::BacksLoop { lo } => return format!("detach it first: losetup -d /dev/{lo}"),
+            Reason::SerialNotGiven { serial } => {
+                return format!("if you mean it: --destroy {serial}");
+            }
+            Reason::Missing | Reason::NoSuchDisk => "list them with lsblk",
+            Reason::NotABlockDevice { .. } => {
+                "for a folder use --dir, for a disk give its /dev node"
+            }
+            Reason::Unreadable { .. } if rustix::process::geteuid().is_root() => {
+                "choose a disk that this system lets you open"
+            }
+            Reason::Unreadable { .. } => "run as root",
+            Reason::HasPartitions { .. } => "if they may go: wipefs -a each of them, then the disk",
+            Reason::PartitionTable { .. } => "if it may go: wipefs -a",
+            Reason::Mounted { .. } => "umount it first",
+            Reason::BtrfsMember { .. } => "umount that first",
+            Reason::Held { .. } => "take the volume or array down first (dmsetup, mdadm --stop)",
+            Reason::Swap { .. } => "swapoff it first",
+            Reason::HoldsSystem { .. } => "choose another disk",
+            Reason::InUse => "find out who (lsof, dmsetup ls, /proc/mdstat) and end it",
+            Reason::ReadOnly => "make it writable (blockdev --setrw) or choose another disk",
+            Reason::Empty => "insert or attach one",
+            Reason::TooSmall { .. } => "choose a larger disk",
+            Reason::Signature { .. } => "if its data may go: wipefs -a",
+            Reason::NoSerial => "use a disk that has one, or loop images (no --device)",
+            Reason::SerialMismatch { .. } => "check that this is the disk you mean",
+            Reason::Changed { .. } => "examine it again before anything is written",
+        };
+        fixed.into()
     }
 }
