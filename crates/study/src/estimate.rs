@@ -64,7 +64,7 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
         *runs.entry(slot.cell as usize).or_default() += 1.0;
     }
     let mut total = Estimate {
-        seconds: reference_seconds(plan.reference_seconds),
+        seconds: reference_seconds(plan),
         disk_bytes_peak: 0,
         bytes_written: 0,
         rates,
@@ -139,16 +139,16 @@ fn check_seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
     START + footprint.kept / FILES + footprint.kept * METADATA / rates.random_read
 }
 
-/// Seconds of the raw-device reference before the run: three passes through the cache and three
-/// around it, and a second of random reads.
-fn reference_seconds(each: f64) -> f64 {
-    const PASSES: f64 = 6.0;
-    const RANDOM: f64 = 1.0;
-    if each > 0.0 {
-        PASSES * each + RANDOM
-    } else {
-        0.0
-    }
+/// Seconds of the raw-device references before the run: of the disk under the images, and of an
+/// image for each limit. Each reads five times through the cache and five times around it, three
+/// where a read is kept short, and then as long at random.
+fn reference_seconds(plan: &Plan) -> f64 {
+    let each = plan.reference_seconds;
+    let mut limits: Vec<Option<Limit>> = plan.cells.iter().map(|c| c.device.limit).collect();
+    limits.sort_by_key(|limit| limit.map(|limit| limit.to_string()));
+    limits.dedup();
+    let passes = if each < 1.0 { 3.0 } else { 5.0 };
+    (1 + limits.len()) as f64 * (2.0 * passes + 1.0) * each
 }
 
 /// The filesystem's own structures, at most: 2 % of the device for inode tables and bitmaps, and
@@ -215,6 +215,7 @@ mod tests {
         // 256 requests of 256 KiB a second are 64 MiB/s.
         assert!((with("limit='read_iops=256,write_iops=256'") - by_hand).abs() < 1.0);
         assert!((with("check.enabled=true") - 0.1).abs() < 0.01);
-        assert!(with("run.reference_seconds=3") > 18.0);
+        // The disk and an image, 11 reads of each.
+        assert!((with("run.reference_seconds=3") - 66.0).abs() < 1e-6);
     }
 }

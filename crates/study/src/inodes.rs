@@ -73,8 +73,9 @@ pub(crate) fn wanted(workload: &WorkloadSpec) -> u64 {
         WorkloadSpec::Fill(spec) => u64::from(spec.bases) * (u64::from(spec.directories) + 1),
         WorkloadSpec::Age(spec) => {
             let bases = if spec.shared { 1 } else { spec.processes };
-            let each = u64::from(spec.directories) * u64::from(bases);
-            each.saturating_mul(spec.rounds.into())
+            let rounds = u64::from(spec.rounds);
+            let added = u64::from(spec.step) * (rounds * (rounds + 1) / 2);
+            u64::from(spec.directories) * u64::from(bases) + added
         }
         WorkloadSpec::Throughput(_) | WorkloadSpec::Tree(_) | WorkloadSpec::Stream(_) => 0,
     };
@@ -127,6 +128,6 @@ mod tests {
         };
         assert_eq!(wanted(&WorkloadSpec::Fill(fill)), 6011);
         let aged = WorkloadSpec::Age(AgeSpec::default());
-        assert_eq!(wanted(&aged), 105_035_000);
+        assert_eq!(wanted(&aged), 105_017_500);
     }
 }

@@ -38,6 +38,9 @@ fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
         let message = "one subdirectory is none to walk (0 for none, or at least 2)";
         return Some(("directories", message.into()));
     }
+    if spec.directories > MOST_DIRECTORIES {
+        return Some(("directories", too_many_directories(spec.directories)));
+    }
     if spec.random_length > spec.name_length {
         let message = format!(
             "{} random characters do not fit into a name of {}",
@@ -48,15 +51,40 @@ fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
     None
 }
 
+/// Most subdirectories of a base: a walk of them keeps a bit for each.
+pub(crate) const MOST_DIRECTORIES: u32 = 1 << 24;
+/// Most bases of one process each, as fs_mark's -d.
+const MOST_BASES: u32 = 64;
+
 fn age(spec: &AgeSpec) -> Option<(&'static str, String)> {
-    if spec.step > spec.directories {
+    if !spec.shared && spec.processes > MOST_BASES {
         let message = format!(
-            "the first round cannot remove {} of {} directories (at most {})",
-            spec.step, spec.directories, spec.directories
+            "{} processes cannot each have a base of their own (at most {MOST_BASES}, or shared = \
+             true)",
+            spec.processes
         );
-        return Some(("step", message));
+        return Some(("processes", message));
     }
-    None
+    if spec.directories > MOST_DIRECTORIES {
+        return Some(("directories", too_many_directories(spec.directories)));
+    }
+    // The last round removes the most, and what is removed takes what is inside along.
+    let bases = u64::from(if spec.shared { 1 } else { spec.processes });
+    let dealt = spec.files.div_ceil(spec.per_directory.max(1));
+    let there = bases * dealt.min(spec.directories.into());
+    let most = u64::from(spec.step) * u64::from(spec.rounds);
+    (most.saturating_mul(2) > there).then(|| {
+        let message = format!(
+            "round {} would remove {most} of {there} directories (at most half: a smaller step, \
+             fewer rounds or more directories)",
+            spec.rounds
+        );
+        ("step", message)
+    })
+}
+
+fn too_many_directories(count: u32) -> String {
+    format!("{count} subdirectories are too many (at most {MOST_DIRECTORIES})")
 }
 
 /// The program whose extra words would make a check write, and how. A trial's check reads only:

@@ -16,6 +16,7 @@ use crate::expand::Placed;
 use crate::factor::Level;
 use crate::model::{FillSpec, WorkloadSpec};
 use crate::node::{Node, Table};
+use crate::rules::MOST_DIRECTORIES;
 use crate::units::Bytes;
 
 /// A workload's parameters with these levels, and where each was written.
@@ -79,10 +80,16 @@ fn follow(spec: &mut FillSpec, device: Bytes) -> Result<(), (&'static str, Strin
     }
     if spec.per_directory > 0 && spec.directories == 0 {
         let needed = spec.files.div_ceil(spec.per_directory).max(2);
-        spec.directories = u32::try_from(needed).map_err(|_| {
-            let message = format!("{needed} subdirectories are too many (more files in each)");
-            ("per_directory", message)
-        })?;
+        spec.directories = match u32::try_from(needed) {
+            Ok(count) if count <= MOST_DIRECTORIES => count,
+            _ => {
+                let message = format!(
+                    "{needed} subdirectories are too many (at most {MOST_DIRECTORIES}: more files \
+                     in each)"
+                );
+                return Err(("per_directory", message));
+            }
+        };
     }
     if let Some(share) = spec.fill_share {
         let files = spec.files.saturating_mul(shares).max(1);

@@ -284,9 +284,9 @@ count = 100
 name = "aged"
 kind = "age"
 files = 100
-directories = 10
-per_directory = 10
-step = 1
+directories = 20
+per_directory = 5
+step = 2
 size = "4k"
 [[grid]]
 title = "G"
@@ -371,10 +371,10 @@ fn mistakes_of_fills_and_streams() {
             "too many bytes",
             scale("fill_share = 0.5", "fill_share = 0.99"),
         ),
-        ("ageing removes too much", scale("step = 1", "step = 11")),
+        ("ageing removes too much", scale("step = 2", "step = 3")),
         (
             "parameter of another kind",
-            scale("step = 1", "step = 1\nkeep = true"),
+            scale("step = 2", "step = 2\nkeep = true"),
         ),
         (
             "shared factor",
