@@ -256,7 +256,7 @@ pub fn make(
 
 /// Finishes a transfer that the kernel cut short after `done` bytes; the cold path of all engines.
 #[cold]
-fn finish_short(
+pub(crate) fn finish_short(
     file: BorrowedFd<'_>,
     direction: Direction,
     buffer: &mut [u8],

@@ -31,6 +31,7 @@ mod evidence;
 mod file;
 mod options;
 mod phase;
+mod pipeline;
 pub mod text;
 mod verify;
 

@@ -14,6 +14,7 @@ use super::close::close;
 use super::content;
 use super::file::Target;
 use super::options::{Flush, Options, phase_name};
+use super::pipeline;
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
 use crate::clock::{Cpu, now_ns, seconds};
@@ -84,9 +85,16 @@ impl Default for Seen {
 /// All that is made before the clock starts.
 struct Ready {
     file: Option<File>,
-    engine: Box<dyn Engine>,
+    means: Means,
     writer: Option<content::Writer>,
     checker: Option<Checker>,
+}
+
+/// What moves the records.
+enum Means {
+    Engine(Box<dyn Engine>),
+    /// A reader and a checking thread, with this buffer between them.
+    Pipeline(Buffer),
 }
 
 /// What the two threads share.
@@ -187,8 +195,15 @@ impl Phase<'_> {
             path: options.dir.clone(),
             reason: format!("{source}; take a smaller block or a smaller queue depth"),
         };
+        let pipelined = options.pipelined(self.direction);
+        let blocks = if pipelined {
+            pipeline::BUFFERS * pipeline::group(options.block)
+        } else {
+            u64::from(depth)
+        };
+        let len = block * blocks as usize;
         let mut buffer = if self.transfers() {
-            Buffer::for_child(0, block, block * depth as usize, self.alignment)
+            Buffer::for_child(0, block, len, self.alignment)
         } else {
             Buffer::for_child(0, 1024, 0, 1)
         }
@@ -200,16 +215,19 @@ impl Phase<'_> {
             None
         };
         let checks = options.verify && self.direction == Direction::Read;
-        let engine = engine::make(options.engine, depth, block, buffer).map_err(|source| {
-            Error::Unsupported {
+        let means = if pipelined {
+            Means::Pipeline(buffer)
+        } else {
+            let engine = engine::make(options.engine, depth, block, buffer);
+            Means::Engine(engine.map_err(|source| Error::Unsupported {
                 what: options.engine.name(),
                 path: options.dir.clone(),
                 reason: format!("{source}; {}", options.engine.when_refused()),
-            }
-        })?;
+            })?)
+        };
         Ok(Ready {
             file,
-            engine,
+            means,
             writer,
             checker: checks.then(|| Checker::new(options.block, self.run)),
         })
@@ -219,21 +237,19 @@ impl Phase<'_> {
     fn work(&self, ready: Ready, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
         let Ready {
             file,
-            mut engine,
+            means,
             writer,
             checker,
         } = ready;
-        let null = match &file {
-            Some(_) => None,
-            None => Some(File::open("/dev/null").map_err(Error::io("open", "/dev/null"))?),
-        };
         let first = self.options.first(self.direction);
+        // The null engine has a file too, which it does not touch.
+        let null = File::open("/dev/null").map_err(Error::io("open", "/dev/null"))?;
         let payload = writer
             .as_ref()
             .map(|w| w as &dyn Payload)
             .or(checker.as_ref().map(|c| c as &dyn Payload));
-        let job = |file| Job {
-            file,
+        let job = Job {
+            file: file.as_ref().unwrap_or(&null).as_fd(),
             direction: self.direction,
             record: self.options.block as usize,
             order: Order::Sequential(first + self.options.count),
@@ -243,17 +259,22 @@ impl Phase<'_> {
         };
         let cpu = Cpu::thread();
         seen.begin_ns = now_ns();
-        let run = match (&file, &null) {
-            (Some(file), _) | (None, Some(file)) => {
-                engine.run(&job(file.as_fd()), first, ABORT, None)
+        let (run, more) = match (means, &checker) {
+            (Means::Pipeline(mut buffer), Some(checker)) => {
+                pipeline::read(&job, first, buffer.as_mut_slice(), checker)
             }
-            (None, None) => unreachable!("one of them is open"),
+            (Means::Pipeline(buffer), None) => engine::Sync::new(buffer)
+                .run(&job, first, ABORT, None)
+                .map(|run| (run, Cpu::default())),
+            (Means::Engine(mut engine), _) => engine
+                .run(&job, first, ABORT, None)
+                .map(|run| (run, Cpu::default())),
         }
         .map_err(|failure| self.failed(failure))?;
         (seen.records, seen.short) = (run.position - first, run.short);
         seen.found_run = checker.as_ref().map_or(0, Checker::run);
         self.finish(file, shared, seen)?;
-        seen.cpu = Cpu::thread() - cpu;
+        seen.cpu = Cpu::thread() - cpu + more;
         Ok(())
     }
 
