@@ -185,7 +185,8 @@ fn grids_open_clean_at_both_widths_needs_chromium() {
     if !chromium() {
         return;
     }
-    for page in [&streaming, &matrix] {
+    // Rows of ext4, ext3 and XFS; six rows of the matrix.
+    for (page, plots) in [(&streaming, 3), (&matrix, 6)] {
         // Open footnotes must not widen the page either.
         let page = page.replace("<details", "<details open");
         for width in [1280, 390] {
@@ -193,6 +194,11 @@ fn grids_open_clean_at_both_widths_needs_chromium() {
             assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
             assert_eq!(seen["width"], width, "{seen}");
             assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+            assert_eq!(
+                (&seen["plots"], &seen["empty_plots"]),
+                (&plots.into(), &0.into()),
+                "{seen}"
+            );
         }
     }
 }

@@ -156,7 +156,7 @@ fn lines(
     let plan = &sources.run.plan;
     let factors: Vec<&str> = spec.rows.iter().map(|r| r.factor.as_str()).collect();
     let rows = combinations(plan, cells, &factors);
-    let mut columns: Vec<Vec<String>> = Vec::new();
+    let mut columns: Vec<label::Natural> = Vec::new();
     for row in &spec.rows {
         let level = |levels: &Levels| match levels.get(&row.factor) {
             Some(level) => level.clone(),
@@ -165,15 +165,17 @@ fn lines(
         };
         let levels: Vec<String> = rows.iter().map(level).collect();
         let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
-        let (head, written) = label::natural(&row.label, &row.factor, &levels);
-        columns.push(written);
+        let natural = label::natural(&row.label, &row.factor, &levels);
         panel.labels.push(Label {
             factor: row.factor.clone(),
-            head,
+            head: natural.head.clone(),
         });
+        columns.push(natural);
     }
     for (at, levels) in rows.into_iter().enumerate() {
-        let labels: Vec<String> = columns.iter().map(|labels| labels[at].clone()).collect();
+        let labels: Vec<String> = columns.iter().map(|c| c.levels[at].clone()).collect();
+        let named: Vec<&str> = columns.iter().map(|c| c.named[at].as_str()).collect();
+        let name = named.join(", ");
         let places = panel
             .columns
             .iter()
@@ -181,6 +183,7 @@ fn lines(
             .collect();
         panel.lines.push(Line {
             labels,
+            name,
             levels,
             places,
         });
@@ -243,7 +246,7 @@ fn footnotes(run: &Run, panels: &mut [Panel]) -> Vec<super::Footnote> {
     for panel in panels {
         let name = panel.name();
         for line in &mut panel.lines {
-            let labels = [name.clone(), line.labels.join(" ")];
+            let labels = [name.clone(), line.name.clone()];
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             let of_line = labels.join(" ").trim().to_owned();
             for (place, head) in line.places.iter_mut().zip(&panel.columns) {

@@ -18,23 +18,44 @@ const COUNTS: [Unit; 3] = [("Millions", 1e6), ("Thousands", 1e3), ("", 1.0)];
 /// Factors whose levels count files.
 const FILES: [&str; 2] = ["files", "total_files"];
 
+/// A label column in its natural unit.
+pub(super) struct Natural {
+    /// Its head, which says the unit.
+    pub head: String,
+    /// Its levels without the unit.
+    pub levels: Vec<String>,
+    /// Its levels with the unit, for where no head stands above them: `1 GiB`, `20 thousand files`.
+    pub named: Vec<String>,
+}
+
 /// The head of a label column and its levels, both in the unit that suits all levels.
 ///
 /// Levels of bytes are those with a suffix (`512m`); levels of counts are whole numbers of the factor
 /// `files` or `total_files`, or of one whose label already names a unit, as in `(in Millions)`. Others stay as they
 /// are, and so does a level that is no number (`none`).
-pub(super) fn natural(label: &str, factor: &str, levels: &[&str]) -> (String, Vec<String>) {
-    let as_they_are = || levels.iter().map(|l| (*l).to_owned()).collect();
+pub(super) fn natural(label: &str, factor: &str, levels: &[&str]) -> Natural {
+    let is_files = FILES.contains(&factor);
     let numbers: Vec<Option<f64>> = levels.iter().map(|level| bytes(level)).collect();
-    if !FILES.contains(&factor) && numbers.iter().any(Option::is_some) {
-        return scaled(label, levels, &numbers, &BYTES);
+    if !is_files && numbers.iter().any(Option::is_some) {
+        return scaled(label, levels, &numbers, &BYTES, "");
     }
     let numbers: Vec<Option<f64>> = levels.iter().map(|level| count(level)).collect();
-    let counted = FILES.contains(&factor) || label.contains("(in ");
+    let counted = is_files || label.contains("(in ");
     if counted && numbers.iter().any(Option::is_some) {
-        return scaled(label, levels, &numbers, &COUNTS);
+        return scaled(
+            label,
+            levels,
+            &numbers,
+            &COUNTS,
+            if is_files { "files" } else { "" },
+        );
     }
-    (label.to_owned(), as_they_are())
+    let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
+    Natural {
+        head: label.to_owned(),
+        named: levels.clone(),
+        levels,
+    }
 }
 
 /// Bytes of a level with a suffix.
@@ -53,18 +74,37 @@ fn scaled(
     levels: &[&str],
     numbers: &[Option<f64>],
     units: &[Unit],
-) -> (String, Vec<String>) {
+    of: &str,
+) -> Natural {
     let fits = |(_, size): &&Unit| {
         let mut present = numbers.iter().flatten();
         present.all(|n| *n == 0.0 || (n / size >= 0.1 && is_short(n / size)))
     };
     let (name, size) = units.iter().find(fits).copied().unwrap_or(("", 1.0));
-    let written = |(level, number): (&&str, &Option<f64>)| match number {
-        Some(number) => (number / size).to_string(),
-        None => (*level).to_owned(),
+    let words = match name {
+        "Millions" => "million",
+        "Thousands" => "thousand",
+        other => other,
     };
-    let written = levels.iter().zip(numbers).map(written).collect();
-    (head(label, name), written)
+    let unit = [words, of].join(" ");
+    let mut natural = Natural {
+        head: head(label, name),
+        levels: Vec::new(),
+        named: Vec::new(),
+    };
+    for (level, number) in levels.iter().zip(numbers) {
+        let (short, named) = match number {
+            Some(number) => {
+                let short = (number / size).to_string();
+                let named = format!("{short} {}", unit.trim());
+                (short, named.trim().to_owned())
+            }
+            None => ((*level).to_owned(), (*level).to_owned()),
+        };
+        natural.levels.push(short);
+        natural.named.push(named);
+    }
+    natural
 }
 
 /// Whether two decimals are enough.
@@ -92,8 +132,8 @@ mod tests {
     use super::*;
 
     fn of(label: &str, factor: &str, levels: &[&str]) -> (String, String) {
-        let (head, levels) = natural(label, factor, levels);
-        (head, levels.join(" "))
+        let natural = natural(label, factor, levels);
+        (natural.head, natural.levels.join(" "))
     }
 
     #[test]
@@ -129,6 +169,13 @@ mod tests {
         assert_eq!(
             of(label, "files", &["50", "1234"]),
             ("Number of Files".to_owned(), "50 1234".to_owned())
+        );
+        let named = natural(label, "files", &["2000", "20000"]).named;
+        assert_eq!(named, ["2 thousand files", "20 thousand files"]);
+        assert_eq!(natural(label, "files", &["50"]).named, ["50 files"]);
+        assert_eq!(
+            natural("Memory", "memory", &["none", "512m"]).named,
+            ["none", "0.5 GiB"]
         );
         // A readahead in sectors is no count of things and keeps its level.
         assert_eq!(

@@ -103,7 +103,7 @@ impl Head {
     }
 
     /// Whether there is a clock in its numbers.
-    fn is_timed(&self) -> bool {
+    pub fn is_timed(&self) -> bool {
         units::higher_is_better(&self.unit).is_some()
     }
 }
@@ -113,6 +113,8 @@ impl Head {
 pub struct Line {
     /// One label for each label column.
     pub labels: Vec<String>,
+    /// The labels with their units, for where no head stands above them: `1 GiB, 20 thousand files`.
+    pub name: String,
     /// The levels it fixes.
     pub levels: Levels,
     /// One for each column.

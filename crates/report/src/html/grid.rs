@@ -3,6 +3,7 @@
 use record::TrialRecord;
 use serde_json::{Value, json};
 
+use super::grid_plot::plots;
 use crate::Report;
 use crate::grid::{Beside, Footnote, Grid, Head, Panel, Place};
 use crate::numbers::{range, short};
@@ -54,6 +55,7 @@ fn panel(id: &str, panel: &Panel) -> Value {
         "labels": labels,
         "columns": columns.map(|c| json!({"label": c.label, "below": c.below()})).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
+        "plots": plots(panel),
     })
 }
 

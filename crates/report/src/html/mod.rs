@@ -6,6 +6,7 @@
 //! sets text only as text. A content security policy forbids every request.
 
 mod grid;
+mod grid_plot;
 mod growth;
 mod growth_plot;
 mod plot;

@@ -92,7 +92,7 @@ fn counted(grid: &Grid, counts: &[usize]) -> String {
                 if n == usual {
                     continue;
                 }
-                let name = format!("{} {} {}", panel.name(), line.labels.join(" "), head.label);
+                let name = format!("{} {} {}", panel.name(), line.name, head.label);
                 match others.iter_mut().find(|(known, _)| *known == n) {
                     Some((_, names)) => names.push(name.trim().to_owned()),
                     None => others.push((n, vec![name.trim().to_owned()])),
