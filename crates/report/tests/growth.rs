@@ -143,6 +143,59 @@ fn no_two_memories_share_a_law() {
     assert_eq!(report.growths[0].curves[0].sizes[4].x, 192e3);
 }
 
+/// A factor that goes with the size (fewer files, larger ones) is no condition of its own; one in
+/// which cells of one size differ is.
+#[test]
+fn what_changes_with_the_size_splits_nothing() {
+    let mut run = common::growth::run(2);
+    for cell in &mut run.plan.cells {
+        let size = match cell.levels["files"].as_str() {
+            "3000" => "64k",
+            "12000" => "16k",
+            _ => "4k",
+        };
+        cell.levels.insert("size".to_owned(), size.to_owned());
+    }
+    let options = Options::default();
+    let report = Report::new(&run, None, &options).unwrap();
+    assert_eq!(report.growths[0].curves.len(), 4);
+    assert_eq!(report.growths[0].curves[0].sizes.len(), 5);
+    for cell in &mut run.plan.cells {
+        // Where memory is limited, say, the device is a smaller one.
+        let device = if cell.memory.is_some() { "1g" } else { "2g" };
+        cell.levels
+            .insert("device_size".to_owned(), device.to_owned());
+    }
+    run.plan.growth[0].filter.clear();
+    let report = Report::new(&run, None, &options).unwrap();
+    assert_eq!(report.growths[0].curves.len(), 7);
+}
+
+/// A limit that only the fill met is told, and does not make a slow check.
+#[test]
+fn a_limit_met_in_the_fill_is_told() {
+    let mut run = common::growth::run(5);
+    for trial in &mut run.trials {
+        for phase in trial.phases.iter_mut().filter(|p| p.name == "fill") {
+            let memory = phase.memory.as_mut().expect("recorded");
+            memory.limit_met = memory.limit_met.map(|_| 7);
+        }
+    }
+    let options = Options::default();
+    let report = Report::new(&run, None, &options).unwrap();
+    let memory = report.memory.as_ref().unwrap();
+    assert_eq!(answers(memory)[1], ("xfs", "No"));
+    assert!(
+        memory.answers[1]
+            .because
+            .ends_with("met its limit in 25 of 25 cases"),
+        "{}",
+        memory.answers[1].because
+    );
+    let text = render(&run, None, &options).unwrap();
+    assert!(section(&text, "Was it memory?").contains("fill, each trial:"));
+}
+
 #[test]
 fn a_filter_and_a_failed_trial_leave_what_they_leave() {
     let mut run = common::growth::run(5);

@@ -32,6 +32,9 @@ const NEVER_SIZES: [&str; 7] = [
     "memory",
 ];
 
+/// Sizes this near to each other (as a ratio) are one, as in [`stats::growth`].
+const ONE_SIZE: f64 = 1.05;
+
 /// The questions of growth that the options leave. A pivot asks for something else and has none.
 pub(crate) fn growths(
     sources: &Sources<'_>,
@@ -225,35 +228,33 @@ pub(crate) fn counted(trial: &TrialRecord, before: Option<&str>) -> Option<f64> 
     last.chain(FILLING.into_iter().rev()).find_map(of_phase)
 }
 
-/// The factors whose levels have laws of their own: those that the study names, and every other
-/// that varies without saying how large a thing is.
+/// The factors whose levels have laws of their own: those that the study names, those that never
+/// are sizes, and every other in which two cells of one size differ. A factor that changes with the
+/// size (a study that makes few files large has `size` beside `total_files`) splits nothing.
 fn splits(plan: &Plan, spec: &GrowthSpec, measured: &[(&Cell, Size)]) -> Vec<String> {
     let cells: Vec<&Cell> = plan.cells.iter().filter(|c| spec.holds(c)).collect();
     let mut splits = spec.by.clone();
-    for factor in varying(plan, &cells) {
-        let size = factor == spec.x || (spec.x == COUNT && sets_size(&factor, measured));
-        if !size && !splits.contains(&factor) {
-            splits.push(factor);
+    let varying = varying(plan, &cells);
+    for factor in &varying {
+        let never = NEVER_SIZES.contains(&factor.as_str()) && *factor != spec.x;
+        if never && !splits.contains(factor) {
+            splits.push(factor.clone());
+        }
+    }
+    let differ = |a: &Cell, b: &Cell, factor: &String| a.levels.get(factor) != b.levels.get(factor);
+    let fixed = splits.clone();
+    for (at, (a, size)) in measured.iter().enumerate() {
+        for (b, other) in &measured[..at] {
+            let ratio = (size.x / other.x).max(other.x / size.x);
+            if ratio > ONE_SIZE || fixed.iter().any(|factor| differ(a, b, factor)) {
+                continue;
+            }
+            for factor in varying.iter().filter(|factor| differ(a, b, factor)) {
+                if !splits.contains(factor) {
+                    splits.push(factor.clone());
+                }
+            }
         }
     }
     splits
-}
-
-/// Whether two cells that differ in this factor alone differ in what they counted.
-fn sets_size(factor: &str, measured: &[(&Cell, Size)]) -> bool {
-    if NEVER_SIZES.contains(&factor) {
-        return false;
-    }
-    let others = |cell: &Cell| {
-        let mut levels = cell.levels.clone();
-        levels.remove(factor);
-        levels
-    };
-    measured.iter().enumerate().any(|(at, (a, size))| {
-        let rest = others(a);
-        measured[..at].iter().any(|(b, other)| {
-            let ratio = (size.x / other.x).max(other.x / size.x);
-            others(b) == rest && ratio > 1.05
-        })
-    })
 }

@@ -30,7 +30,34 @@ pub(super) fn all(rows: &[Row], pairs: &[Pair], checks: bool) -> Vec<Answer> {
         let pairs: Vec<&Pair> = pairs.iter().filter(|p| p.filesystem == *name).collect();
         answer(name, &rows, &pairs, word)
     };
-    names.iter().map(of).collect()
+    let filled = |answer: Answer| {
+        let of_name = rows
+            .iter()
+            .filter(|row| row.filesystem == answer.filesystem);
+        let before: Vec<&Row> = of_name.filter(|row| !counts(row)).collect();
+        let because = answer.because + &filling(&before);
+        Answer { because, ..answer }
+    };
+    names.iter().map(of).map(filled).collect()
+}
+
+/// `; the phases before it met their limit in 20 of 20 cases`, where they did.
+fn filling(rows: &[&Row]) -> String {
+    let met: Vec<f64> = rows
+        .iter()
+        .flat_map(|row| row.met.iter().copied())
+        .collect();
+    let times = met.iter().filter(|v| **v > 0.0).count();
+    if times == 0 {
+        return String::new();
+    }
+    let mut phases: Vec<&str> = rows.iter().map(|row| row.phase.as_str()).collect();
+    phases.dedup();
+    format!(
+        "; what came before ({}) met its limit in {times} of {} cases",
+        phases.join(", "),
+        met.len()
+    )
 }
 
 fn answer(name: &str, rows: &[&Row], pairs: &[&Pair], word: &str) -> Answer {
