@@ -89,8 +89,9 @@ pub fn argv(request: &Request) -> Vec<String> {
 /// # Errors
 /// [`crate::Error::UnknownKind`]; [`crate::Error::MissingProgram`], which names Debian's package;
 /// [`crate::Error::Interrupted`] when the observer asked to stop; [`crate::Error::Io`] when the
-/// program cannot be started; [`crate::Error::NotUndone`] when it does not end although it was
-/// killed, because its device does not answer. Otherwise no process is left.
+/// program cannot be started, or does not end within two minutes of SIGKILL because its device does
+/// not answer; [`crate::Error::NotUndone`] when that is true of its children. In all other cases no
+/// process is left.
 pub fn run(request: &Request, observer: &dyn Observer) -> Result<Report> {
     run::run_in(request, observer, &Environment::host())
 }
