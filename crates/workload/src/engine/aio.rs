@@ -321,6 +321,11 @@ impl Aio {
                 }
                 Err(e) => failure = failure.or(Some(e)),
             }
+            if job.is_slow_to_check() && failure.is_none() {
+                // The device is not to wait until all that have come are checked.
+                self.fill(job, run, watch | ABORT, latency.is_some());
+                failure = self.submit(job).err();
+            }
         }
         failure.map_or(Ok(()), Err)
     }

@@ -188,6 +188,12 @@ impl Job<'_> {
         }
     }
 
+    /// Whether checking a record takes longer than handing over the next (some microseconds, by
+    /// a checksum), so that a queue should be filled up between two checks.
+    fn is_slow_to_check(&self) -> bool {
+        self.payload.is_some() && self.record >= 64 << 10
+    }
+
     /// After a record was read whole.
     #[inline]
     fn check(&self, record: u64, bytes: &[u8]) -> io::Result<()> {

@@ -161,6 +161,15 @@ impl Uring {
         }
     }
 
+    /// Hands the queue over and waits for so many completions.
+    fn submit(&self, wait: usize) -> io::Result<()> {
+        match self.ring.submit_and_wait(wait) {
+            // EBUSY: completions first.
+            Err(e) if !retryable(&e) && e.raw_os_error() != Some(libc::EBUSY) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes in one completion.
     fn reap(
         &mut self,
@@ -255,10 +264,7 @@ impl Engine for Uring {
                 }
                 break;
             }
-            if let Err(source) = self.ring.submit_and_wait(1)
-                && !retryable(&source)
-                && source.raw_os_error() != Some(libc::EBUSY)
-            {
+            if let Err(source) = self.submit(1) {
                 // Only a broken ring gets here; its requests cannot be waited for any more, so
                 // the buffer is not freed (`release`).
                 return Err(Failure {
@@ -277,6 +283,16 @@ impl Engine for Uring {
                         job.done.show(done);
                     }
                     Err(e) => failure = failure.or(Some(e)),
+                }
+                if job.is_slow_to_check() && failure.is_none() {
+                    // The device is not to wait until all that have come are checked.
+                    self.fill(job, &mut run, watch | ABORT, latency.is_some());
+                    if let Err(source) = self.submit(0) {
+                        return Err(Failure {
+                            transferred: (done - from) * job.record as u64,
+                            ..broken(source)
+                        });
+                    }
                 }
             }
         }

@@ -461,7 +461,10 @@ fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
             ..options(dir.path(), 2)
         };
         let error = run_with(&options, &Silent, &maker).unwrap_err().to_string();
-        assert!(error.contains(hint) && error.contains("take engine sync"), "{error}");
+        assert!(
+            error.contains(hint) && error.contains("take engine sync"),
+            "{error}"
+        );
     }
 
     let maker = |child, _| {
