@@ -199,3 +199,233 @@ fn bad_options_are_refused_with_what_is_allowed() {
         );
     }
 }
+
+#[test]
+fn stream_prints_one_document_dd_lines_and_what_time_prints() {
+    let scratch = Scratch::new();
+    let words = "stream --dir . -b 64k -w 40 --verify --content random --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(names(&document), ["write", "read"]);
+    for phase in document["phases"].as_array().unwrap() {
+        assert_eq!(phase["bytes"], 40 * 65_536);
+        assert_eq!(phase["operations"], 40);
+    }
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+
+    let output = bench(
+        &scratch,
+        "stream --dir . -b 64k -w 40 -W --conv fsync,notrunc --format dd",
+    );
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], ["40+0 records in", "40+0 records out"]);
+    assert!(
+        lines[2].starts_with("2621440 bytes (2.6 MB, 2.5 MiB) copied, "),
+        "{text}"
+    );
+    let told = stderr(&output);
+    assert!(
+        told.contains("user ") && told.contains("pagefaults 0swaps"),
+        "{told}"
+    );
+    assert!(scratch.join("bigfile").is_file(), "-W leaves it to -R");
+
+    let output = bench(&scratch, "stream --dir . -b 64k -w 40 -R --format original");
+    assert_code(&output, 0);
+    assert!(
+        stdout(&output).starts_with("read 2621440 bytes in "),
+        "{}",
+        stdout(&output)
+    );
+    let output = bench(&scratch, "stream --dir . -b 64k -w 41 -R");
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("bigfile"),
+        "{}",
+        error_line(&output)
+    );
+}
+
+#[test]
+fn fill_prints_one_document_and_fs_marks_lines() {
+    let scratch = Scratch::new();
+    let words = "fill -d . -n 30 -s 100 -t 2 -D 3 -N 5 -L 2 -S 1 --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(names(&document), ["fill"]);
+    let phase = &document["phases"][0];
+    assert_eq!(phase["operations"], 120);
+    assert_eq!(phase["figures"]["count"], 120.0);
+    for figure in [
+        "creat_p99",
+        "fsync_avg",
+        "app_overhead",
+        "fs_use",
+        "total_over_elapsed",
+    ] {
+        assert!(phase["figures"][figure].as_f64().is_some(), "{figure}");
+    }
+    let median = phase["figures"]["creat_p50"].as_f64().unwrap();
+    assert!(
+        median >= phase["figures"]["creat_min"].as_f64().unwrap(),
+        "{phase}"
+    );
+    let folders = std::fs::read_dir(scratch.path()).unwrap().count();
+    assert_eq!(folders, 3, "-L keeps the files");
+
+    let output = bench(&scratch, "fill -d . -n 10 -S 0 -v --format original");
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.contains("FSUse%        Count         Size    Files/sec     App Overhead"),
+        "{text}"
+    );
+    assert!(stderr(&output).contains("pagefaults 0swaps"));
+    let output = bench(&scratch, "fill -d . -n 10");
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.contains("app overhead") && text.contains("fsync"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn age_keeps_exact_books() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.join("aged")).unwrap();
+    let words = "age --dir aged --rounds 2 -n 40 -t 2 -D 8 -N 10 --step 1 -s 10 --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(names(&document), ["age_fill", "age_remove", "age_add"]);
+    let figures = |at: usize| &document["phases"][at]["figures"];
+    let mut count = 0;
+    let mut todo = vec![scratch.join("aged")];
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => todo.push(entry.path()),
+                false => count += 1,
+            }
+        }
+    }
+    assert_eq!(figures(2)["count"], f64::from(count));
+}
+
+/// A small ext4 that has inodes for more files than it has blocks for.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn mounted(scratch: &Scratch) -> Small {
+        let image = scratch.join("small.img");
+        let file = std::fs::File::create(&image).unwrap();
+        file.set_len(16 << 20).unwrap();
+        let made = std::process::Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-b", "4096", "-N", "9000", "-m", "0"])
+            .arg(&image)
+            .status();
+        assert!(made.unwrap().success());
+        let folder = scratch.join("small");
+        std::fs::create_dir(&folder).unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-o", "loop"])
+            .args([&image, &folder])
+            .status();
+        assert!(mounted.unwrap().success());
+        Small(folder)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_filesystem_is_an_error_with_what_was_measured_or_the_end_needs_root() {
+    if !common::is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let small = Small::mounted(&scratch);
+    let output = bench(&scratch, "fill -d small -n 8000 -s 1 -S 0");
+    assert_code(&output, 7);
+    let line = error_line(&output);
+    assert!(line.contains("no space left"), "{line}");
+    assert!(
+        stdout(&output).contains("fill"),
+        "what was measured is printed"
+    );
+    assert!(stdout(&output).contains("files/s"), "{}", stdout(&output));
+    let left: Vec<_> = std::fs::read_dir(&small.0).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "lost+found alone: {left:?}");
+
+    let output = bench(&scratch, "fill -d small -n 8000 -s 1 -S 0 -F --format json");
+    let document = document(&output);
+    let made = document["phases"][0]["operations"].as_u64().unwrap();
+    assert!((1000..8000).contains(&made), "{made}");
+    let kept = std::fs::read_dir(&small.0).unwrap().count() as u64 - 1;
+    assert_eq!(kept, made, "-F keeps the files");
+
+    let output = bench(&scratch, "stream --dir small -b 1m -w 64");
+    let line = error_line(&output);
+    assert!(line.contains("bigfile") || line.contains("small"), "{line}");
+    assert_ne!(output.status.code(), Some(0));
+}
+
+#[test]
+fn fsck_checks_images_and_refuses_what_is_mounted_needs_root() {
+    if !common::is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let small = Small::mounted(&scratch);
+    let output = bench(&scratch, "fsck small.img");
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("mounted"),
+        "{}",
+        error_line(&output)
+    );
+    let output = bench(&scratch, "fsck small");
+    assert_code(&output, 2);
+    drop(small);
+
+    let output = bench(&scratch, "fsck small.img");
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    for word in ["e2fsck", "check_pass_5", "elapsed", "pagefaults"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let report = document(&bench(&scratch, "fsck small.img --type ext4 --format json"));
+    assert_eq!(report["verdict"], "clean");
+    assert_eq!(report["phases"][0]["name"], "check");
+
+    // A wrong count of free inodes in the superblock: an error that e2fsck -n reports.
+    let damaged = std::process::Command::new("debugfs")
+        .args(["-w", "-R", "clri <2>"])
+        .arg(scratch.join("small.img"))
+        .output();
+    assert!(damaged.unwrap().status.success());
+    let output = bench(&scratch, "fsck small.img");
+    assert_code(&output, 7);
+    assert!(
+        error_line(&output).contains("damaged"),
+        "{}",
+        error_line(&output)
+    );
+
+    std::fs::write(scratch.join("zeros.img"), vec![0; 1 << 20]).unwrap();
+    let output = bench(&scratch, "fsck zeros.img");
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("--type"),
+        "{}",
+        error_line(&output)
+    );
+}

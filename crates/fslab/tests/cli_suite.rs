@@ -145,6 +145,27 @@ suite!(bench_tree, ["bench", "tree"], printing = |scratch| {
     with_path("--dir", scratch.path(), "-i 1 -r 0 -n --scale 0.001")
 }, missing = ["--dir", "no-such-thing"] => 2);
 
+suite!(bench_stream, ["bench", "stream"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "-b 4k -w 4")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_fill, ["bench", "fill"], printing = |scratch| {
+    with_path("-d", scratch.path(), "-n 3 -s 10 -S 0")
+}, missing = ["-d", "no-such-thing"] => 2);
+
+suite!(bench_age, ["bench", "age"], printing = |scratch| {
+    std::fs::create_dir(scratch.join("aged")).unwrap();
+    with_path("--dir", &scratch.join("aged"), "--rounds 1 -n 8 -t 1 -D 4 -N 2 --step 1 -s 1")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_fsck, ["bench", "fsck"], printing = |scratch| {
+    let image = scratch.join("image");
+    std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
+    let made = std::process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&image).status();
+    assert!(made.unwrap().success());
+    with_path("", &image, "")
+}, missing = ["no-such-thing"] => 2);
+
 suite!(context, ["context"], printing = |scratch| {
     with_path("--dir", scratch.path(), "")
 }, missing = ["--dir", "no-such-thing"] => 2);

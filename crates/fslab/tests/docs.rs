@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["run"],
     &["plan"],
@@ -21,6 +21,10 @@ const COMMANDS: [&[&str]; 12] = [
     &["bench"],
     &["bench", "throughput"],
     &["bench", "tree"],
+    &["bench", "stream"],
+    &["bench", "fill"],
+    &["bench", "age"],
+    &["bench", "fsck"],
     &["context"],
 ];
 

@@ -84,7 +84,8 @@ pub fn run(
     };
     let order = fsck::Request {
         kind: kind.into(),
-        device: target.clone(),
+        // The checker runs in a folder of its own.
+        device: target.canonicalize().unwrap_or_else(|_| target.clone()),
         block_name,
         extra: extra(kind, is_device),
         timeout: request.timeout,
@@ -191,7 +192,8 @@ pub fn render(report: &Report) -> String {
         );
     }
     text.push_str(
-        "\nseconds by our clock, said by the program itself; read and reads by the device's counters.\n",
+        "\nseconds: by our clock; said: by the program itself; read MiB and reads: by the\n\
+         device's counters; RSS MiB: its largest resident memory so far\n",
     );
     let _ = writeln!(text, "\n{}", bench_text::time(&check::usage(report)));
     let _ = writeln!(text, "{}", report.explanation);

@@ -192,11 +192,14 @@ pub(crate) fn fault(report: &fsck::Report) -> Option<String> {
         Verdict::Crashed(_) => "the check did not end by itself",
         Verdict::TimedOut => "allow it more seconds (timeout), or give it fewer files",
     };
-    Some(format!(
-        "{}: {}: {next}",
-        program(report),
-        report.explanation
-    ))
+    let mut fault = format!("{}: {}: {next}", program(report), report.explanation);
+    if report.verdict == Verdict::Operational {
+        // Its reason stands in what it said last.
+        let mut lines = report.output.lines().map(str::trim);
+        let last = lines.rfind(|line| !line.is_empty());
+        fault.extend(last.map(|line| format!(" (it said: {line})")));
+    }
+    Some(fault)
 }
 
 fn failure(report: &fsck::Report, kept: &Result<PathBuf, String>) -> Option<String> {
