@@ -406,9 +406,9 @@ fn fsck_checks_images_and_refuses_what_is_mounted_needs_root() {
     assert_eq!(report["verdict"], "clean");
     assert_eq!(report["phases"][0]["name"], "check");
 
-    // A wrong count of free inodes in the superblock: an error that e2fsck -n reports.
+    // lost+found with a wrong count of links: an error that pass 4 reports.
     let damaged = std::process::Command::new("debugfs")
-        .args(["-w", "-R", "clri <2>"])
+        .args(["-w", "-R", "sif <11> links_count 9"])
         .arg(scratch.join("small.img"))
         .output();
     assert!(damaged.unwrap().status.success());
