@@ -13,6 +13,8 @@
 //! therefore writes down where the journal lies, by path, device and inode: a copy is refused, and
 //! in a folder that was moved only what lies below it counts.
 
+mod step;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
@@ -22,82 +24,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+pub use step::Step;
+
 pub use crate::limits::throttle::Setting;
 use crate::{Error, Result};
 
 /// Name of the journal in the run's folder.
 pub const FILE: &str = "undo.jsonl";
-
-/// Something made on the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "made", rename_all = "snake_case")]
-pub enum Step {
-    /// A process began to use the journal.
-    Opened {
-        /// Its id.
-        pid: u32,
-        /// Where the journal lay then; none in journals of old versions.
-        #[serde(default)]
-        place: Option<Place>,
-    },
-    /// A sparse image file.
-    Image {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// A loop device bound to an image. The image is what identifies it later, not the number.
-    Loop {
-        /// `/dev/loop3`.
-        device: PathBuf,
-        /// The image.
-        image: PathBuf,
-    },
-    /// A mount point below the run's folder.
-    MountPoint {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// A mount.
-    Mount {
-        /// The device.
-        device: PathBuf,
-        /// Where.
-        point: PathBuf,
-    },
-    /// A folder to work in, below a directory that the user gave.
-    Folder {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// Readahead of a device changed.
-    Readahead {
-        /// The device.
-        device: PathBuf,
-        /// What it was, in sectors of 512 bytes.
-        sectors: u64,
-    },
-    /// A device's rate limited by the block layer's throttle.
-    Limit {
-        /// The device.
-        device: PathBuf,
-        /// `MAJOR:MINOR`.
-        device_number: String,
-        /// What was set, and what it was.
-        settings: Vec<Setting>,
-    },
-    /// A control group that the run's process enters.
-    Group {
-        /// Its folder.
-        folder: PathBuf,
-    },
-    /// A filesystem on a real disk.
-    Formatted {
-        /// The disk's serial.
-        serial: String,
-        /// The filesystem's UUID.
-        uuid: String,
-    },
-}
 
 /// Where a journal lies. The folder's path alone does not tell a run from its copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,31 +79,6 @@ impl Place {
 fn is_missing(path: &Path) -> bool {
     path.symlink_metadata()
         .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-impl Step {
-    /// The step after its run's folder was moved: only what lies below the folder counts.
-    fn moved(&self, old: &Path, new: &Path) -> Option<Step> {
-        let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
-        match self {
-            Step::Opened { .. } => None,
-            Step::Formatted { .. }
-            | Step::Readahead { .. }
-            | Step::Limit { .. }
-            | Step::Group { .. } => Some(self.clone()),
-            Step::Image { path } => to(path).map(|path| Step::Image { path }),
-            Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
-            Step::Folder { path } => to(path).map(|path| Step::Folder { path }),
-            Step::Loop { device, image } => to(image).map(|image| Step::Loop {
-                device: device.clone(),
-                image,
-            }),
-            Step::Mount { device, point } => to(point).map(|point| Step::Mount {
-                device: device.clone(),
-                point,
-            }),
-        }
-    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,0 +1,103 @@
+//! What a run makes on the host, one step each.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Setting};
+
+/// Something made on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "made", rename_all = "snake_case")]
+pub enum Step {
+    /// A process began to use the journal.
+    Opened {
+        /// Its id.
+        pid: u32,
+        /// Where the journal lay then; none in journals of old versions.
+        #[serde(default)]
+        place: Option<Place>,
+    },
+    /// A sparse image file.
+    Image {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A loop device bound to an image. The image is what identifies it later, not the number.
+    Loop {
+        /// `/dev/loop3`.
+        device: PathBuf,
+        /// The image.
+        image: PathBuf,
+    },
+    /// A mount point below the run's folder.
+    MountPoint {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A mount.
+    Mount {
+        /// The device.
+        device: PathBuf,
+        /// Where.
+        point: PathBuf,
+    },
+    /// A folder to work in, below a directory that the user gave.
+    Folder {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// Readahead of a device changed.
+    Readahead {
+        /// The device.
+        device: PathBuf,
+        /// What it was, in sectors of 512 bytes.
+        sectors: u64,
+    },
+    /// A device's rate limited by the block layer's throttle.
+    Limit {
+        /// The device.
+        device: PathBuf,
+        /// `MAJOR:MINOR`.
+        device_number: String,
+        /// What was set, and what it was.
+        settings: Vec<Setting>,
+    },
+    /// A control group that the run's process enters.
+    Group {
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// A filesystem on a real disk.
+    Formatted {
+        /// The disk's serial.
+        serial: String,
+        /// The filesystem's UUID.
+        uuid: String,
+    },
+}
+
+impl Step {
+    /// The step after its run's folder was moved: only what lies below the folder counts.
+    pub(super) fn moved(&self, old: &Path, new: &Path) -> Option<Step> {
+        let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
+        match self {
+            Step::Opened { .. } => None,
+            Step::Formatted { .. }
+            | Step::Readahead { .. }
+            | Step::Limit { .. }
+            | Step::Group { .. } => Some(self.clone()),
+            Step::Image { path } => to(path).map(|path| Step::Image { path }),
+            Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
+            Step::Folder { path } => to(path).map(|path| Step::Folder { path }),
+            Step::Loop { device, image } => to(image).map(|image| Step::Loop {
+                device: device.clone(),
+                image,
+            }),
+            Step::Mount { device, point } => to(point).map(|point| Step::Mount {
+                device: device.clone(),
+                point,
+            }),
+        }
+    }
+}
