@@ -1,8 +1,9 @@
 //! Native workloads and the engines that carry their I/O.
 //!
-//! The studies of 2009 ran iozone and compilebench; here both are rewritten, [`throughput`] and
-//! [`tree`], with their numbers exactly as the originals compute them and two clocks more. The
-//! programs themselves were not wrapped, for three reasons. Their clocks stop before the data are
+//! The studies of 2008 to 2012 ran aiod and dd, iozone, compilebench and fs_mark; here they are
+//! rewritten, [`stream`], [`throughput`], [`tree`] and [`fill`], with their numbers exactly as the
+//! originals compute them and two clocks more; [`age`] is fs_mark and `rm` in rounds. The programs
+//! themselves were not wrapped, for three reasons. Their clocks stop before the data are
 //! on the device, or stop after half of it, and their output does not say which; a wrapper cannot
 //! repair that. Their state (leftover files, warm caches, a generator shared between threads) is
 //! an accident of how they were started, while here it is a parameter and is recorded as evidence.

@@ -20,7 +20,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
             if options.between == Between::Warm {
                 "it comes from the page cache, not from the device"
             } else {
-                "it begins cold, but a smaller file stays closer to the device's own cache"
+                "it begins cold, but the caches below (controller, host) may hold a file this small"
             }
         ));
     }
