@@ -54,13 +54,14 @@ fn every_way_writes_and_verifies_every_content() {
     let dir = disk();
     for (engine, queue_depth, direct) in ways() {
         for content in [Content::Zero, Content::Pattern, Content::Random] {
-            for block in [4 * K, 64 * K, 1024 * K] {
+            for (block, count) in [(4 * K, 40), (64 * K, 16), (1024 * K, 3)] {
                 let options = Options {
                     engine,
                     queue_depth,
                     direct,
                     content,
                     block,
+                    count,
                     verify: true,
                     ..options(dir.path())
                 };
@@ -70,7 +71,7 @@ fn every_way_writes_and_verifies_every_content() {
                 };
                 assert_eq!((write.name.as_str(), read.name.as_str()), ("write", "read"));
                 for phase in [write, read] {
-                    assert_eq!((phase.bytes, phase.operations), (16 * block, 16));
+                    assert_eq!((phase.bytes, phase.operations), (count * block, count));
                     assert_eq!(phase.bytes_transferred, phase.bytes_asked);
                     let Clocks {
                         original,
