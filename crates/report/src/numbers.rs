@@ -19,6 +19,23 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A number of things: whole numbers have no decimals.
+pub(crate) fn whole(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        short(value)
+    }
+}
+
+/// How values of a unit are written.
+pub(crate) fn writer(unit: &str) -> fn(f64) -> String {
+    match unit {
+        "count" => whole,
+        _ => short,
+    }
+}
+
 /// A ratio: three decimals while it is small. Two blocks give intervals whose ends mean nothing but
 /// "wide": they are cut at 100000.
 pub(crate) fn ratio(value: f64) -> String {
@@ -85,6 +102,11 @@ mod tests {
             ["0", "0.0123", "1.234", "12.34", "123.4", "1234", "-56.60"]
         );
         assert_eq!(range(0.99, 12.5, ratio), "0.990..12.50");
+        assert_eq!(
+            [7.0, 7.5, 20_000.0].map(writer("count")),
+            ["7", "7.500", "20000"]
+        );
+        assert_eq!(writer("secs")(7.0), "7.000");
     }
 
     #[test]

@@ -309,3 +309,85 @@ fn a_table_of_another_workload_is_not_said_to_be_unmeasured() {
     }
     assert!(text(&run).contains("no finished trial measured"));
 }
+
+/// A run of a built-in study in which every phase of every grid gave its figures.
+fn of_study(name: &str, profile: &str) -> record::Run {
+    let study = study::Study::load(name).unwrap();
+    let overrides = study::Overrides {
+        profile: Some(profile.to_owned()),
+        ..study::Overrides::default()
+    };
+    let mut run = common::empty(study::plan(&study, &overrides).unwrap(), name);
+    for slot in run.plan.slots.clone() {
+        let cell = run.plan.cells[slot.cell as usize].clone();
+        let phases = study::names::phases(cell.workload.kind());
+        let trial = &mut run.trials[slot.trial as usize];
+        trial.status = record::Status::Finished;
+        for column in run.plan.grids.iter().flat_map(|g| &g.columns) {
+            let is_checked = cell.check.is_some() && column.phase.starts_with("check");
+            let sample = record::Sample {
+                phase: column.phase.clone(),
+                metric: column.metric.clone(),
+                clock: column.clock,
+                value: f64::from(100 + slot.trial),
+                unit: match column.unit.as_str() {
+                    "MB/s" => "bytes_per_s",
+                    "MB" | "MiB" => "bytes",
+                    "secs" => "s",
+                    "files/s" => "files_per_s",
+                    other => other,
+                }
+                .to_owned(),
+            };
+            if (is_checked || phases.contains(&column.phase.as_str()))
+                && !trial.samples.contains(&sample)
+            {
+                trial.samples.push(sample);
+            }
+        }
+    }
+    run
+}
+
+#[test]
+fn every_place_of_the_built_in_grids_is_one_cell() {
+    for (name, profile) in [
+        ("streaming", "quick"),
+        ("streaming", "standard"),
+        ("streaming", "paper"),
+        ("fsck-scale", "quick"),
+        ("fsck-scale", "standard"),
+        ("fsck-scale", "paper"),
+    ] {
+        let run = of_study(name, profile);
+        let options = Options::default();
+        let report = report::Report::new(&run, None, &options).unwrap();
+        let pooled = report
+            .notes
+            .iter()
+            .filter(|n| n.contains("more than one cell"));
+        assert_eq!(pooled.count(), 0, "{name} {profile}: {:?}", report.notes);
+        assert!(!report.grids.is_empty(), "{name} {profile}");
+        for grid in &report.grids {
+            for panel in &grid.panels {
+                assert!(
+                    panel.open.is_empty(),
+                    "{name} {profile} {}: {:?}",
+                    grid.title,
+                    panel.open
+                );
+                assert!(!panel.columns.is_empty(), "{name} {profile} {}", grid.title);
+                let places = panel.lines.iter().flat_map(|line| &line.places);
+                for place in places.filter(|p| p.figure.cell.is_some()) {
+                    let n = place.figure.points.len();
+                    assert_eq!(
+                        n, run.plan.blocks as usize,
+                        "{name} {profile} {}",
+                        grid.title
+                    );
+                }
+            }
+        }
+        assert_fits(&text(&run));
+    }
+}

@@ -89,29 +89,45 @@ fn grid(sources: &Sources<'_>, spec: &GridSpec, cells: &[&Cell], notes: &mut Vec
     }
 }
 
-/// Factors that neither rows nor heading nor every column fix, and of which a column would show more
-/// than one level.
+/// Factors that have to split the grid, so that each place is one cell. A factor that goes with the
+/// rows (a file's size that is settled by size of device and number of files) splits nothing.
 fn open(plan: &Plan, spec: &GridSpec) -> Vec<String> {
-    let rows: BTreeSet<&String> = spec.rows.iter().map(|r| &r.factor).collect();
-    let mut found = BTreeSet::new();
-    for column in &spec.columns {
-        let cells: Vec<&Cell> = plan
-            .cells
-            .iter()
+    let of_column = |column: &study::GridColumn| -> Vec<&Cell> {
+        let cells = plan.cells.iter();
+        cells
             .filter(|c| has(c, &spec.filter) && has(c, &column.filter))
-            .collect();
-        found.extend(varying(plan, &cells));
-    }
-    let mut names: Vec<String> = plan.factors.iter().map(|(name, _)| name.clone()).collect();
-    names.extend(
-        found
+            .collect()
+    };
+    let columns: Vec<Vec<&Cell>> = spec.columns.iter().map(of_column).collect();
+    let rows = spec.rows.iter().map(|row| row.factor.as_str());
+    let fixed: Vec<&str> = rows.chain(spec.heading.as_deref()).collect();
+    let vary: BTreeSet<String> = columns.iter().flat_map(|c| varying(plan, c)).collect();
+    let listed = plan.factors.iter().map(|(name, _)| name.clone());
+    let mut names: Vec<String> = listed.filter(|name| vary.contains(name)).collect();
+    let others: Vec<String> = vary.into_iter().filter(|f| !names.contains(f)).collect();
+    names.extend(others);
+    names.retain(|name| !fixed.contains(&name.as_str()));
+    for name in names.clone().iter().rev() {
+        let without: Vec<&str> = names
             .iter()
-            .filter(|f| !names.contains(f))
-            .cloned()
-            .collect::<Vec<_>>(),
-    );
-    names.retain(|f| found.contains(f) && !rows.contains(f) && Some(f) != spec.heading.as_ref());
+            .filter(|n| *n != name)
+            .map(String::as_str)
+            .collect();
+        let factors: Vec<&str> = fixed.iter().copied().chain(without).collect();
+        if columns.iter().all(|cells| are_told_apart(cells, &factors)) {
+            names.retain(|other| other != name);
+        }
+    }
     names
+}
+
+/// Whether no two of these cells have the same levels of all these factors.
+fn are_told_apart(cells: &[&Cell], factors: &[&str]) -> bool {
+    let mut seen = BTreeSet::new();
+    cells.iter().all(|cell| {
+        let levels: Vec<Option<&String>> = factors.iter().map(|f| cell.levels.get(*f)).collect();
+        seen.insert(levels)
+    })
 }
 
 fn heads(sources: &Sources<'_>, spec: &GridSpec, notes: &mut Vec<String>) -> Vec<Head> {

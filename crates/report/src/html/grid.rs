@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::grid_plot::plots;
 use crate::Report;
 use crate::grid::{Beside, Footnote, Grid, Head, Panel, Place};
-use crate::numbers::{range, short};
+use crate::numbers::{range, writer};
 use crate::published::{Published, PublishedGrid};
 use crate::reference::{exceeded, facts, name};
 use crate::text::{census, published_notes, published_value};
@@ -60,6 +60,7 @@ fn panel(id: &str, panel: &Panel) -> Value {
 }
 
 fn place(id: &str, head: &Head, place: &Place) -> Value {
+    let short = writer(&head.unit);
     let figure = &place.figure;
     let summary = figure.summary.as_ref();
     let value = match summary {
@@ -91,9 +92,8 @@ fn place(id: &str, head: &Head, place: &Place) -> Value {
 
 fn beside(beside: &Beside) -> Value {
     let rows = beside.rows.iter().map(|(label, n, values)| {
-        let values = values
-            .iter()
-            .map(|v| v.map_or_else(|| "–".to_owned(), short));
+        let values = values.iter().zip(&beside.extras);
+        let values = values.map(|(v, e)| v.map_or_else(|| "–".to_owned(), writer(e.unit)));
         json!({"label": label, "n": n, "values": values.collect::<Vec<_>>()})
     });
     json!({

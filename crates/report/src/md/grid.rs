@@ -2,8 +2,8 @@
 
 use super::{escape, header_row, signs};
 use crate::Report;
-use crate::grid::{Beside, Footnote, Grid, Panel, Place};
-use crate::numbers::{range, short};
+use crate::grid::{Beside, Footnote, Grid, Head, Panel, Place};
+use crate::numbers::{range, writer};
 use crate::published::{Published, PublishedGrid};
 use crate::reference::{exceeded, facts, name};
 use crate::text::{census, published_notes, published_value};
@@ -76,7 +76,9 @@ fn of_panel(panel: &Panel) -> String {
     out.push_str(&table_head(&heads, panel.labels.len()));
     for line in &panel.lines {
         let labels = line.labels.iter().map(|l| escape(l));
-        let cells: Vec<String> = labels.chain(line.places.iter().map(cell)).collect();
+        let places = line.places.iter().zip(&panel.columns);
+        let places = places.map(|(place, head)| cell(place, head));
+        let cells: Vec<String> = labels.chain(places).collect();
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     out.push('\n');
@@ -94,7 +96,8 @@ fn table_head(heads: &[String], labels: usize) -> String {
     }
 }
 
-fn cell(place: &Place) -> String {
+fn cell(place: &Place, head: &Head) -> String {
+    let short = writer(&head.unit);
     let figure = &place.figure;
     if figure.cell.is_none() {
         return String::new();
@@ -123,9 +126,8 @@ fn beside(beside: &Beside) -> String {
     let heads: Vec<String> = heads.into_iter().chain(extras).collect();
     let mut out = table_head(&heads, 1);
     for (label, n, values) in &beside.rows {
-        let values = values
-            .iter()
-            .map(|v| v.map_or_else(|| "-".to_owned(), short));
+        let values = values.iter().zip(&beside.extras);
+        let values = values.map(|(v, e)| v.map_or_else(|| "-".to_owned(), writer(e.unit)));
         let values: Vec<String> = values.collect();
         out.push_str(&format!(
             "| {} | {n} | {} |\n",

@@ -4,9 +4,9 @@ use super::legend::ADVISED;
 use super::matrix::Matrix;
 use super::sheet::{Sheet, Title};
 use super::wrap;
-use crate::grid::{Beside, Footnote, Grid, Panel, Place};
+use crate::grid::{Beside, Footnote, Grid, Head, Panel, Place};
 use crate::model::Mark;
-use crate::numbers::{brief_range, short, three};
+use crate::numbers::{brief_range, three, whole, writer};
 use crate::published::{Published, PublishedGrid, Record};
 
 /// What stands in a published place whose number is lost.
@@ -133,7 +133,8 @@ fn of_panel(panel: &Panel, width: usize) -> String {
         below: c.below(),
     });
     let rows = panel.lines.iter().map(|line| {
-        let places = line.places.iter().map(cell).collect();
+        let places = line.places.iter().zip(&panel.columns);
+        let places = places.map(|(place, head)| cell(place, head)).collect();
         (line.labels.clone(), places)
     });
     let sheet = Sheet {
@@ -145,7 +146,8 @@ fn of_panel(panel: &Panel, width: usize) -> String {
 }
 
 /// The lines of a place.
-fn cell(place: &Place) -> Vec<String> {
+fn cell(place: &Place, head: &Head) -> Vec<String> {
+    let short = writer(&head.unit);
     let figure = &place.figure;
     if figure.cell.is_none() {
         return Vec::new();
@@ -168,16 +170,16 @@ fn cell(place: &Place) -> Vec<String> {
             .collect();
     }
     let interval = summary.median_interval.as_ref();
+    let ends = if head.unit == "count" { whole } else { three };
     let mut lines = vec![format!("{}{behind}", short(summary.median))];
-    lines.extend(interval.map(|i| brief_range(i.low, i.high, three)));
+    lines.extend(interval.map(|i| brief_range(i.low, i.high, ends)));
     lines
 }
 
 fn print_beside(beside: &Beside, width: usize) -> String {
     let row = |(label, n, values): &(String, usize, Vec<Option<f64>>)| {
-        let values = values
-            .iter()
-            .map(|v| v.map_or_else(|| "-".to_owned(), short));
+        let values = values.iter().zip(&beside.extras);
+        let values = values.map(|(v, e)| v.map_or_else(|| "-".to_owned(), writer(e.unit)));
         let cells = std::iter::once(n.to_string()).chain(values);
         (label.clone(), cells.map(|text| vec![text]).collect())
     };
