@@ -105,6 +105,27 @@ fn laws_are_those_that_made_the_numbers() {
     assert!(curves[3].projections.is_empty());
 }
 
+/// A figure that does not follow the files at all: nobody is told that it grows, and the noise is a
+/// factor, not a percentage.
+#[test]
+fn noise_is_called_noise() {
+    let mut run = common::growth::run(5);
+    for (at, trial) in run.trials.iter_mut().enumerate() {
+        for sample in trial.samples.iter_mut().filter(|s| s.metric == "seconds") {
+            sample.value = (3.0 * common::noise(at as u64 + 9)).exp();
+        }
+    }
+    let text = render(&run, None, &Options::default()).unwrap();
+    let text = section(&text, "Time of a check");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("that y grows with the files at all is not shown"),
+        "{text}"
+    );
+    assert!(text.contains("vary by a factor of 2."), "{text}");
+    assert!(text.contains("are not distinguishable here"), "{text}");
+}
+
 /// Only the fresh xfs of 105 and 415 million and the aged one were published with numbers.
 #[test]
 fn published_times_stand_beside_their_own_kind() {

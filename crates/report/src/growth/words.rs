@@ -119,8 +119,14 @@ fn meaning(growth: &Growth, curve: &Curve, fit: &Fit) -> String {
         Law::Power if second.interval.low > 1.0 => {
             format!("y grows faster than the {}", growth.x_unit)
         }
-        Law::Power if second.interval.high < 1.0 => {
+        Law::Power if second.interval.high < 1.0 && second.interval.low > 0.0 => {
             format!("y grows slower than the {}", growth.x_unit)
+        }
+        Law::Power if second.interval.low <= 0.0 => {
+            format!(
+                "that y grows with the {} at all is not shown",
+                growth.x_unit
+            )
         }
         Law::Power => format!(
             "y grows as the {} do, within the interval of b",
@@ -155,11 +161,16 @@ pub(crate) fn brief(law: Law) -> &'static str {
 pub(crate) fn tested(curve: &Curve) -> Option<String> {
     let laws = curve.laws.as_ref().ok()?;
     let fit = laws.best();
+    let factor = fit.spread.exp();
+    let spread = if factor < 2.0 {
+        format!("{:.1} %", 100.0 * (factor - 1.0))
+    } else {
+        format!("a factor of {factor:.1}")
+    };
     Some(format!(
-        "{} values at {} sizes vary by {:.1} % about the {} ({:.0} degrees of freedom)",
+        "{} values at {} sizes vary by {spread} about the {} ({:.0} degrees of freedom)",
         laws.n,
         laws.sizes.len(),
-        100.0 * fit.spread.exp_m1(),
         brief(fit.law),
         fit.degrees
     ))

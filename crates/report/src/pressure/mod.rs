@@ -46,7 +46,7 @@ pub struct Row {
     pub stalls: Vec<f64>,
     /// The limit, bytes.
     pub limit: Option<f64>,
-    /// Largest charge of the group, bytes, of each trial.
+    /// Largest charge of the group since the trial began, bytes, of each trial.
     pub peak: Vec<f64>,
     /// How often the group met its limit, of each trial.
     pub met: Vec<f64>,
@@ -132,9 +132,13 @@ pub(crate) fn spread_text(values: &[f64], write: fn(f64) -> String) -> String {
     }
 }
 
-/// A count.
+/// A count; from 10,000 on in thousands.
 pub(crate) fn whole(value: f64) -> String {
-    format!("{value:.0}")
+    if value < 9999.5 {
+        format!("{value:.0}")
+    } else {
+        format!("{:.0}k", value / 1000.0)
+    }
 }
 
 /// MiB of bytes: whole ones from 10 on.
@@ -154,5 +158,27 @@ pub(crate) fn percent(share: f64) -> String {
         p if p >= 10.0 => format!("{p:.0} %"),
         p if p >= 0.1 => format!("{p:.1} %"),
         p => format!("{p:.3} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short_and_spreads_say_what_differs() {
+        let written: Vec<String> = [0.0, 313.0, 9999.0, 124_482.0].map(whole).into();
+        assert_eq!(written, ["0", "313", "9999", "124k"]);
+        assert_eq!(spread_text(&[2.0, 2.0, 2.0], whole), "2");
+        assert_eq!(spread_text(&[0.0, 0.0, 7.0], whole), "0 (7)");
+        assert_eq!(spread_text(&[], whole), "-");
+        assert_eq!(
+            (mib(96.0 * 1_048_576.0), mib(5e6)),
+            ("96".to_owned(), "4.8".to_owned())
+        );
+        assert_eq!(
+            [1.5, 0.003, 0.00009].map(percent),
+            ["150 %", "0.3 %", "0.009 %"]
+        );
     }
 }

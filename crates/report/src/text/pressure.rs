@@ -29,7 +29,8 @@ pub(super) fn print(memory: &Memory, width: usize) -> String {
         }
         let head = format!(
             "{phase}, each trial: median, and (largest) where it differs; pages of 4 KiB; peak of the \
-             group and its limit in MiB, how often it met the limit; inodes over memory"
+             group since the trial began and its limit in MiB, how often this phase met it; inodes \
+             over memory"
         );
         out.push('\n');
         out.push_str(&wrap("  ", 4, &head, width));
