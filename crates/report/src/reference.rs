@@ -68,7 +68,7 @@ pub(crate) fn name(reference: &Reference) -> String {
         .map_or(String::new(), |limit| format!(", held to {limit}"));
     match reference.about.as_str() {
         "" => format!("{}{limit}", reference.device),
-        about if about == reference.device => format!("{about}{limit}"),
+        about if about.contains(&reference.device) => format!("{about}{limit}"),
         about => format!("{about} ({}){limit}", reference.device),
     }
 }

@@ -28,11 +28,20 @@ pub(super) fn print(grid: &Grid, width: usize) -> String {
         out.push('\n');
         out.push_str(&print_published(document, published, width));
     }
-    if !grid.footnotes.is_empty() {
-        out.push_str("\nFootnotes of this run:\n");
-    }
-    for (at, footnote) in grid.footnotes.iter().enumerate() {
-        out.push_str(&print_footnote(at + 1, footnote, width));
+    out
+}
+
+/// The footnotes of all grids: behind the results, or the second grid would begin three hundred lines
+/// below the first.
+pub(super) fn footnotes(grids: &[Grid], width: usize) -> String {
+    let mut out = String::new();
+    for grid in grids.iter().filter(|grid| !grid.footnotes.is_empty()) {
+        let title = grid.title.trim_end_matches(':');
+        out.push_str(&wrap("", 2, &format!("Footnotes of {title:?}:"), width));
+        for (at, footnote) in grid.footnotes.iter().enumerate() {
+            out.push_str(&print_footnote(at + 1, footnote, width));
+        }
+        out.push_str("\n\n");
     }
     out
 }

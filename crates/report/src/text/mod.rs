@@ -6,7 +6,8 @@
 //! other clocks; then what speaks against it all. Rejected: everything about one table below that
 //! table. It was complete, and the answer was spread over six hundred lines.
 //!
-//! Grids come before the tables: a study that has them repeats them. What no reader of the answer
+//! Grids come before the tables: a study that has them repeats them. Their footnotes, iostat's and top's
+//! rows, follow behind all results. What no reader of the answer
 //! needs but one who doubts it does (GNU time's lines, today's layout of iostat) stands behind the
 //! legend. Only such lines, in the formats of other programs, may be wider than the report.
 
@@ -108,6 +109,7 @@ impl Format for Text {
         if !sections.unmeasured.is_empty() {
             out.push('\n');
         }
+        out.push_str(&grid::footnotes(&report.grids, width));
         out.push_str(&doubts::print(report, width));
         out.push_str(&closing::print(report, width));
         out.push('\n');
