@@ -2,7 +2,8 @@
 //! memory, and the whole run's time.
 //!
 //! The lab's own time is the wall time of the process less what the log's ledgers give to mkfs,
-//! mount, the workloads (their syncs and cache drops with them), and sync and umount. Making loop
+//! mount, the workloads (their syncs and cache drops with them), and sync and umount, and less the
+//! raw-device reference, which is measurement. Making loop
 //! devices, sampling, taking the context, recording and writing the reports are all in it. Memory
 //! is the process's peak (VmHWM), less the buffers that the workloads of the plan keep: iozone's
 //! one record for each child, compilebench's two.
@@ -83,7 +84,7 @@ fn measure() -> Result<bool> {
     let table = table(&run, wall, peak as f64 / f64::from(1 << 20));
     println!("{}", table.text());
     println!(
-        "{} trials; own time is all but mkfs, mount, workload, sync and umount",
+        "{} trials; own time is all but mkfs, mount, workload, sync, umount and reference",
         run.trials.len()
     );
     Ok(table.all_met())
@@ -120,7 +121,8 @@ fn table(run: &Run, wall: f64, peak: f64) -> Table {
     let sum =
         |of: fn(&record::Ledger) -> f64| run.trials.iter().map(|t| of(&t.ledger)).sum::<f64>();
     let others = sum(|l| l.mkfs) + sum(|l| l.mount) + sum(|l| l.workload) + sum(|l| l.umount);
-    let own = wall - others;
+    let reference: f64 = run.references.iter().map(|r| r.seconds).sum();
+    let own = wall - others - reference;
     let buffers = buffers(&run.plan) as f64 / f64::from(1 << 20);
     let mut table = Table::new(
         "journal, quick: what the lab itself costs",

@@ -9,7 +9,7 @@
 //! pass has, and the trials are what a run is for.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use record::Reference;
 use rig::reference::{Measured, Options, measure as measure_device};
@@ -48,9 +48,10 @@ pub(crate) fn measure(
         }),
     };
     if let Some((node, about)) = disk {
+        let begun = Instant::now();
         let measured = measure_device(&node, &options, cancelled);
         let node = node.display().to_string();
-        found.extend(told(measured, &node, about.into(), None, &options));
+        found.extend(told(measured, &node, about.into(), None, &options, begun));
     } else {
         let why =
             "raw-device reference: no disk can be named under the images; see `fslab context`";
@@ -77,8 +78,9 @@ pub(crate) fn measure(
             break;
         };
         let held = limit.map(convert::limits);
+        let begun = Instant::now();
         let measured = rig.reference_image(size, held, &options, cancelled);
-        found.extend(told(measured, "loop image", about, limit, &options));
+        found.extend(told(measured, "loop image", about, limit, &options, begun));
     }
     found
 }
@@ -120,6 +122,7 @@ fn told(
     about: String,
     limit: Option<Limit>,
     options: &Options,
+    begun: Instant,
 ) -> Option<Result<Reference, String>> {
     let measured = match measured {
         Ok(measured) => measured,
@@ -137,6 +140,7 @@ fn told(
         random_read_us: measured.random_us,
         line: measured.line,
         notes: measured.notes,
+        seconds: begun.elapsed().as_secs_f64(),
     }))
 }
 

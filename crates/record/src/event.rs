@@ -205,6 +205,9 @@ pub struct Reference {
     /// What could not be measured, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Wall seconds that all of it took, making the image included: measurement, not the lab's own.
+    #[serde(default)]
+    pub seconds: f64,
 }
 
 /// How a trial failed.

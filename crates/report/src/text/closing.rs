@@ -39,6 +39,10 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
             shares.join(", ")
         ));
     }
+    let reference: f64 = report.run.references.iter().map(|r| r.seconds).sum();
+    if reference > 0.0 {
+        lines.push(format!("raw-device reference {reference:.1} s"));
+    }
     if let Some(closing) = &report.run.closing {
         let last = match report.run.resumed {
             0 => "",

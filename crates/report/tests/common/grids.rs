@@ -309,6 +309,7 @@ pub(crate) fn streaming(blocks: u32) -> Run {
         random_read_us: [118.0, 301.5, 4012.0],
         line: " Timing buffered disk reads: 1576 MB in  3.00 seconds = 525.12 MB/sec".to_owned(),
         notes: vec!["BLKFLSBUF was refused by the second partition; it was not read".to_owned()],
+        seconds: 33.1,
     };
     run.references = vec![reference];
     close(&mut run, 1);
@@ -442,6 +443,7 @@ pub(crate) fn fsck_scale(blocks: u32) -> Run {
         random_read_us: [0.0; 3],
         line: " Timing buffered disk reads: 210 MB in  3.01 seconds =  69.77 MB/sec".to_owned(),
         notes: Vec::new(),
+        seconds: 18.4,
     }];
     close(&mut run, 0);
     run
