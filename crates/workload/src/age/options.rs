@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::fill::options::{bad, within};
-use crate::fill::{self, Mkdir};
+use crate::fill;
+use crate::fill::options::some;
+use crate::throughput::{bad, within};
 
 /// Parameters of an ageing. Sizes are bytes.
 #[derive(Clone, Debug)]
@@ -81,7 +82,6 @@ impl Options {
             iterations: self.rounds,
             keep: true,
             seed: self.seed,
-            mkdir: Mkdir::EveryFile,
             ..fill::Options::new(&self.dir)
         }
     }
@@ -113,7 +113,7 @@ impl Options {
     /// [`Error::BadOption`] with the option's name in a study file and what it may be.
     pub fn validate(&self) -> Result<(), Error> {
         within("rounds", u64::from(self.rounds), 1, 100)?;
-        within("per_directory", self.per_directory, 1, u64::MAX)?;
+        some("per_directory", self.per_directory)?;
         within("directories", u64::from(self.directories), 2, 1 << 24)?;
         if !self.shared {
             within("processes", u64::from(self.processes), 1, 64)?;

@@ -235,21 +235,31 @@ impl Child<'_> {
         if moved || self.how.mkdir == Mkdir::EveryFile {
             self.make_directory(&tools.base)?;
         }
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::TRUNC | OFlags::CLOEXEC;
         let begin = now_ns();
-        let file = openat(
-            &tools.base,
-            self.place.file(),
-            flags,
-            Mode::from_raw_mode(0o666),
-        )
-        .map_err(failed("create"))?;
+        let (begin, file) = match self.create(&tools.base) {
+            Ok(file) => (begin, file),
+            // Somebody has removed the directory since it was made.
+            Err(rustix::io::Errno::NOENT) if self.how.mkdir == Mkdir::FirstUse => {
+                self.make_directory(&tools.base)?;
+                (
+                    now_ns(),
+                    self.create(&tools.base).map_err(failed("create"))?,
+                )
+            }
+            Err(source) => return Err(failed("create")(source)),
+        };
         let created = now_ns();
         self.fill(file, tools, created).inspect_err(|_| {
             let _ = unlinkat(&tools.base, self.place.file(), AtFlags::empty());
         })?;
         self.calls.record(Call::Creat, created - begin);
         Ok(())
+    }
+
+    #[inline]
+    fn create(&self, base: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::TRUNC | OFlags::CLOEXEC;
+        openat(base, self.place.file(), flags, Mode::from_raw_mode(0o666))
     }
 
     /// Zeros, fsync, close. Times are counted when the file is closed.

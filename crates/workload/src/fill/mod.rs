@@ -35,18 +35,18 @@
 //! Paths are resolved relative to the open base (openat), which spares the kernel the walk from
 //! the root for every file. That is in `creat`, not in the overhead.
 
-mod calls;
-mod child;
-mod count;
-mod crew;
-mod evidence;
+pub(crate) mod calls;
+pub(crate) mod child;
+pub(crate) mod count;
+pub(crate) mod crew;
+pub(crate) mod evidence;
 mod method;
-mod names;
+pub(crate) mod names;
 pub(crate) mod options;
-mod place;
-mod report;
+pub(crate) mod place;
+pub(crate) mod report;
 mod run;
-mod space;
+pub(crate) mod space;
 mod sys;
 mod text;
 
@@ -55,3 +55,6 @@ pub use names::Names;
 pub use options::{Mkdir, Options};
 pub use run::run;
 pub use text::fs_mark_text;
+
+#[cfg(test)]
+pub(crate) mod tests;

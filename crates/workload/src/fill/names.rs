@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn characters_are_drawn_evenly() {
         let names = Names::new(&options(24, 24, 11), 0, 0);
-        let mut seen = [[0_u32; 256]; 24];
+        let mut seen = vec![[0_u32; 256]; 24];
         let files = 36_000;
         for i in 0..files {
             for (at, c) in names.name(i).into_iter().enumerate() {
@@ -277,7 +277,7 @@ mod tests {
             files in 1_u64..300,
         ) {
             let random = random.min(length);
-            let options = Options { processes, files, iterations, ..options(length, random, seed) };
+            let options = Options { files, processes, iterations, ..options(length, random, seed) };
             prop_assert!(options.validate().is_ok());
             let mut seen = HashSet::new();
             for (p, it) in (0..processes).flat_map(|p| (0..iterations).map(move |i| (p, i))) {

@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn time_moves_a_process_on_after_180_seconds_and_is_remembered() {
-        let mut walk = Walk::new(&options(3, 0), 2);
         const S: u64 = 1_000_000_000;
+        let mut walk = Walk::new(&options(3, 0), 2);
         for (index, at, directory) in [
             (0, 5 * S, 2),
             (1, 185 * S, 2),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::calls::{Call, Calls};
+use super::calls::Calls;
 use super::child::{Ended, How};
 use super::crew::Seen;
 use crate::clock::{Cpu, seconds};
@@ -148,11 +148,6 @@ impl Total {
         self.sum.files
     }
 
-    /// Times of the unlinks, which come after an iteration's clocks.
-    pub(crate) fn unlinked(&mut self, calls: &Calls) {
-        self.sum.calls.merge(calls);
-    }
-
     /// As a phase. Files/sec (a) is the mean over the iterations (fs_mark's `Average Files/sec`);
     /// seconds and counts are sums.
     ///
@@ -196,10 +191,5 @@ impl Total {
             runs: self.runs.clone(),
             ..PhaseReport::default()
         }
-    }
-
-    /// Calls of one kind so far.
-    pub(crate) fn calls(&self, call: Call) -> u64 {
-        self.sum.calls.count(call)
     }
 }

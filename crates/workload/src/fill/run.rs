@@ -178,7 +178,7 @@ impl Fill<'_> {
         let files = self.options.files_of_iteration();
         let needed = files.saturating_mul(u64::from(iteration) + 1);
         if needed > names::capacity(self.options.random_length) {
-            return Err(super::options::bad(
+            return Err(crate::throughput::bad(
                 "random_length",
                 self.options.random_length,
                 format!(
@@ -219,9 +219,10 @@ impl Fill<'_> {
             observer: self.observer,
             steps: Steps {
                 done: self.total.files(),
-                all: match options.until_full {
-                    true => 0,
-                    false => asked.saturating_mul(u64::from(options.iterations)),
+                all: if options.until_full {
+                    0
+                } else {
+                    asked.saturating_mul(u64::from(options.iterations))
                 },
             },
         };

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::options::{Options, bad};
+use super::options::Options;
 use crate::Error;
+use crate::throughput::bad;
 
 /// fs_mark's `FSUse%`: floor(100 x (blocks - blocks free for everyone) / blocks); 0 where a
 /// filesystem does not say how large it is.
@@ -25,7 +26,7 @@ fn statvfs(base: &Path) -> Result<rustix::fs::StatVfs, Error> {
 /// fs_mark compares the bytes of one process with the bytes free. Here all processes of an
 /// iteration on a filesystem count together, and its free inodes too. What metadata take shows
 /// only in the middle.
-pub(super) fn refuse_if_too_much(options: &Options) -> Result<(), Error> {
+pub(crate) fn refuse_if_too_much(options: &Options) -> Result<(), Error> {
     let each =
         options.files * u64::from(options.effective_processes()) / options.bases.len() as u64;
     let mut filesystems: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();

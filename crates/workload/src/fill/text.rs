@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn ours(change: impl FnOnce(&mut Options), verbose: bool) -> String {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = super::super::tests::scratch();
         let mut options = Options {
             files: 20,
             size: 4096,
