@@ -1,0 +1,389 @@
+//! `fill` against Debian's fs_mark, on the same fresh filesystem, interleaved.
+//!
+//! What is compared. fs_mark's own two numbers, `Files/sec` (the sum of its processes' rates) and
+//! `App Overhead` (the loop's time outside the calls it times), against the same two of ours, with
+//! the same options: a name, open, write and close of each file (-S 1: fsync before the close).
+//! fs_mark also calls mkdir for every file, which finds the directory there; ours does so once for
+//! each directory it moves to. So that nobody need wonder what that alone gives, ours is measured
+//! a second time with an mkdir for every file: call for call what fs_mark does.
+//!
+//! What is made equal. One loop image, written through beforehand; mkfs and mount before every run
+//! of either side; who is first changes from pair to pair; the filesystem is unmounted after every
+//! run, so that nobody's writeback meets the other. Directories are walked at least once round by
+//! every process, so that fs_mark's start by the clock does not change which of them are made.
+//! fs_mark's log lies outside the filesystem. One look of each side that is not counted goes
+//! before. After each run the inodes in use are counted and compared.
+//!
+//! What is not: fs_mark forks, ours starts threads with descriptor tables of their own; fs_mark
+//! walks an absolute path for every file, ours one relative to the open base. Both are ours to
+//! choose, and part of what is measured.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use benches::image::Image;
+use benches::pairs::{Pairs, in_turn, median};
+use benches::run::{Stop, output};
+use benches::table::{Row, Table};
+use clap::Parser;
+use workload::fill::{self, Mkdir, Names, Options};
+
+const MIB: u64 = 1 << 20;
+
+/// Measures `fill` against fs_mark and prints tables with targets.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// Few files and three pairs: a look, not a result.
+    #[arg(long)]
+    quick: bool,
+    /// Pairs of runs.
+    #[arg(long, default_value_t = 7)]
+    pairs: u32,
+    /// Processes of both sides.
+    #[arg(long, default_value_t = 2)]
+    processes: u32,
+    /// Files of each process without sync (-S 0).
+    #[arg(long, default_value_t = 50_000)]
+    files: u64,
+    /// Files of each process with an fsync of each (-S 1).
+    #[arg(long, default_value_t = 3000)]
+    synced_files: u64,
+    /// Bytes of a file.
+    #[arg(long, default_value_t = 4096)]
+    size: u64,
+    /// Filesystems to make.
+    #[arg(long, value_delimiter = ',', default_value = "ext4,xfs")]
+    fs: Vec<String>,
+    /// Folder for the image.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+    /// Plan this many names and say what memory it took: the bench starts itself with it.
+    #[arg(long, hide = true)]
+    plan: Option<u64>,
+}
+
+/// Subdirectories, and files of a process in each before it moves on.
+const DIRECTORIES: u32 = 20;
+const PER_DIRECTORY: u64 = 100;
+
+/// What one run of one side gave.
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    /// Files/sec.
+    rate: f64,
+    /// App Overhead, microseconds.
+    overhead: f64,
+    /// Inodes in use that were free before.
+    inodes: u64,
+    directories: u64,
+}
+
+struct Bench {
+    arguments: Arguments,
+    stop: Stop,
+}
+
+fn main() -> ExitCode {
+    benches::run::verdict("fill_vs_fs_mark", bench())
+}
+
+/// Whether all targets were met.
+fn bench() -> Result<bool> {
+    let mut arguments = Arguments::parse();
+    if let Some(names) = arguments.plan {
+        println!("{}", plan(names)?);
+        return Ok(true);
+    }
+    if arguments.quick {
+        arguments.pairs = arguments.pairs.min(3);
+        arguments.files = arguments.files.min(10_000);
+        arguments.synced_files = arguments.synced_files.min(2000);
+    }
+    ensure!(
+        arguments.files.min(arguments.synced_files) >= u64::from(DIRECTORIES) * PER_DIRECTORY,
+        "at least {} files, so that every directory is used",
+        u64::from(DIRECTORIES) * PER_DIRECTORY
+    );
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "loop devices and mounts need root"
+    );
+    Bench {
+        arguments,
+        stop: Stop::on_signals()?,
+    }
+    .run()
+}
+
+impl Bench {
+    fn run(&self) -> Result<bool> {
+        let version = output("dpkg-query", &["-W", "-f", "${Version}", "fsmark"]);
+        println!(
+            "fs_mark {}",
+            version.as_deref().unwrap_or("(not a package)")
+        );
+        let mut met = true;
+        let mut show = |table: Table| {
+            println!("{}", table.text());
+            met &= table.all_met();
+        };
+        show(memory()?);
+        let files = self.arguments.files * u64::from(self.arguments.processes);
+        // mke2fs gives an inode for each 16 KiB.
+        let bytes = (files * 5 / 4 * self.arguments.size.max(16 << 10) + 512 * MIB).max(1024 * MIB);
+        let image = Image::new(&self.arguments.dir, bytes)?;
+        for fs in &self.arguments.fs {
+            for (method, files) in [(0, self.arguments.files), (1, self.arguments.synced_files)] {
+                show(self.pairs(&image, fs, method, files)?);
+            }
+        }
+        Ok(met)
+    }
+
+    fn pairs(&self, image: &Image, fs: &str, method: u8, files: u64) -> Result<Table> {
+        let ours = |mkdir| self.side(image, fs, |base| self.ours(base, method, files, mkdir));
+        let theirs = || self.side(image, fs, |base| self.theirs(base, method, files));
+        in_turn(false, || ours(Mkdir::FirstUse), theirs)?;
+        let mut rates = [Pairs::default(), Pairs::default()];
+        let mut overheads = rates.clone();
+        let mut equal = (true, true);
+        let mut seen = None;
+        for pair in 0..self.arguments.pairs {
+            // Theirs stands between the two of ours, whose order changes.
+            let mut order = [Mkdir::FirstUse, Mkdir::EveryFile];
+            order.rotate_left(pair as usize % 2);
+            let (a, (b, c)) = in_turn(
+                true,
+                || ours(order[0]),
+                || in_turn(false, || ours(order[1]), theirs),
+            )?;
+            let all = (files * u64::from(self.arguments.processes)) as f64;
+            for (mkdir, one) in order.iter().zip([a, b]) {
+                let at = usize::from(*mkdir == Mkdir::EveryFile);
+                rates[at].push(one.rate, c.rate);
+                overheads[at].push(one.overhead / all, c.overhead / all);
+                equal.0 &= one.inodes == c.inodes;
+                equal.1 &= one.directories == c.directories;
+            }
+            seen = Some((a, c));
+        }
+        let (a, b) = seen.context("no pairs were run")?;
+        let mut table = Table::new(
+            format!(
+                "{fs}, -S {method}: {} processes x {files} files of {} bytes, -D {DIRECTORIES} \
+                 -N {PER_DIRECTORY},\n{} pairs on fresh filesystems; medians",
+                self.arguments.processes, self.arguments.size, self.arguments.pairs
+            ),
+            &["ours", "fs_mark", "ratio", "of pairs"],
+        );
+        let rate = |name, at: usize| compared(name, &rates[at], 1, ">= 1.00", |r| r >= 1.0);
+        table.rows = vec![
+            rate("Files/sec", 0),
+            compared("App Overhead, us/file", &overheads[0], 2, "<= 0.33", |r| {
+                r <= 1.0 / 3.0
+            }),
+            rate("Files/sec, mkdir every file", 1),
+            // No target: most of it is the mkdir itself, on both sides.
+            compared("App Overhead, the same", &overheads[1], 2, "none", |_| true),
+            same("inodes", a.inodes, b.inodes, equal.0),
+            same("directories", a.directories, b.directories, equal.1),
+        ];
+        Ok(table)
+    }
+
+    /// One run on a fresh filesystem.
+    fn side(
+        &self,
+        image: &Image,
+        fs: &str,
+        run: impl FnOnce(&Path) -> Result<(f64, f64)>,
+    ) -> Result<Sight> {
+        self.stop.check()?;
+        let mounted = image.fresh(fs)?;
+        let used = || -> Result<u64> {
+            workload::syncfs::syncfs(mounted.path())?;
+            let fs = rustix::fs::statvfs(mounted.path())?;
+            Ok(fs.f_files - fs.f_ffree)
+        };
+        let before = used()?;
+        let base = mounted.path().join("base");
+        std::fs::create_dir(&base)?;
+        let (rate, overhead) = run(&base)?;
+        let mut directories = 0;
+        for entry in std::fs::read_dir(&base)? {
+            directories += u64::from(entry?.file_type()?.is_dir());
+        }
+        Ok(Sight {
+            rate,
+            overhead,
+            inodes: used()? - before,
+            directories,
+        })
+    }
+
+    fn ours(&self, base: &Path, method: u8, files: u64, mkdir: Mkdir) -> Result<(f64, f64)> {
+        let options = Options {
+            files,
+            processes: self.arguments.processes,
+            size: self.arguments.size,
+            directories: DIRECTORIES,
+            per_directory: PER_DIRECTORY,
+            sync_method: method,
+            mkdir,
+            keep: true,
+            ..Options::new(base)
+        };
+        let outcome = fill::run(&options, &self.stop)?;
+        let phase = &outcome.phases[0];
+        for found in &phase.evidence {
+            ensure!(
+                found.holds == Some(true),
+                "{}: {}",
+                found.name,
+                found.detail
+            );
+        }
+        let rate = phase.files_per_s.and_then(|clocks| clocks.original);
+        Ok((
+            rate.context("fill gave no rate")?,
+            phase.figures["app_overhead"] * 1e6,
+        ))
+    }
+
+    fn theirs(&self, base: &Path, method: u8, files: u64) -> Result<(f64, f64)> {
+        let log = tempfile::NamedTempFile::new()?;
+        let arguments = [
+            ("-d", base.display().to_string()),
+            ("-n", files.to_string()),
+            ("-t", self.arguments.processes.to_string()),
+            ("-s", self.arguments.size.to_string()),
+            ("-D", DIRECTORIES.to_string()),
+            ("-N", PER_DIRECTORY.to_string()),
+            ("-S", method.to_string()),
+            ("-L", "1".into()),
+            ("-l", log.path().display().to_string()),
+        ];
+        let mut line = vec!["-k"];
+        for (option, value) in &arguments {
+            line.extend([*option, value]);
+        }
+        let said = output("fs_mark", &line)?;
+        let last = said.lines().last().unwrap_or_default();
+        let words: Vec<&str> = last.split_whitespace().collect();
+        let number = |at: usize| {
+            let word = words.get(at).and_then(|word| word.parse::<f64>().ok());
+            word.with_context(|| format!("fs_mark said {last:?}"))
+        };
+        let count = files * u64::from(self.arguments.processes);
+        ensure!(number(1)? as u64 == count, "fs_mark wrote {}", number(1)?);
+        Ok((number(3)?, number(4)?))
+    }
+}
+
+/// A row with both medians and the ratio that is to meet a target.
+fn compared(
+    name: &str,
+    pairs: &Pairs,
+    digits: usize,
+    target: &str,
+    is_met: impl Fn(f64) -> bool,
+) -> Row {
+    let (low, high) = pairs.extremes();
+    Row {
+        name: name.into(),
+        cells: vec![
+            format!("{:.digits$}", median(&pairs.ours)),
+            format!("{:.digits$}", median(&pairs.theirs)),
+            format!("{:.2}", pairs.ratio()),
+            format!("{low:.2}..{high:.2}"),
+        ],
+        target: target.into(),
+        met: is_met(pairs.ratio()),
+    }
+}
+
+fn same(name: &str, ours: u64, theirs: u64, met: bool) -> Row {
+    Row {
+        name: name.into(),
+        cells: vec![
+            ours.to_string(),
+            theirs.to_string(),
+            String::new(),
+            String::new(),
+        ],
+        target: "equal".into(),
+        met,
+    }
+}
+
+/// Names to plan: a fifth of the largest fill of 2012.
+const NAMES: u64 = 20_000_000;
+
+/// What planning names costs, in a process of its own.
+fn memory() -> Result<Table> {
+    let program = std::env::current_exe()?.display().to_string();
+    let said = output(&program, &["--plan", &NAMES.to_string()])?;
+    let mut words = said.split_whitespace();
+    let mut next = || -> Result<f64> { Ok(words.next().context("no plan was made")?.parse()?) };
+    let (mib, seconds) = (next()?, next()?);
+    let mut table = Table::new(
+        format!(
+            "{} million names planned, and again backwards as -S 3 does ({:.0} ns a name)",
+            NAMES / 1_000_000,
+            seconds * 1e9 / (2 * NAMES) as f64
+        ),
+        &["ours", "fs_mark 3.3-3"],
+    );
+    table.rows.push(Row {
+        name: "memory, MiB".into(),
+        // 208 bytes of each name's entry, as its binary allocates them.
+        cells: vec![
+            format!("{mib:.1}"),
+            format!("{:.0}", (NAMES * 208) as f64 / MIB as f64),
+        ],
+        target: "< 50".into(),
+        met: mib < 50.0,
+    });
+    Ok(table)
+}
+
+/// All names of three processes, forwards and backwards: the most memory this process has had,
+/// MiB, and the seconds it took.
+fn plan(names: u64) -> Result<String> {
+    let processes = 3;
+    let options = Options {
+        files: names.div_ceil(processes),
+        processes: processes as u32,
+        directories: 7000,
+        per_directory: 1000,
+        sync_method: 3,
+        ..Options::new("/nowhere")
+    };
+    options.validate()?;
+    let begin = std::time::Instant::now();
+    let mut folded = [0_u64; 2];
+    for process in 0..options.processes {
+        let names = Names::new(&options, process, 0);
+        let fold = |sum: u64, index| {
+            let name = names.name(index);
+            let number = name
+                .iter()
+                .rev()
+                .take(8)
+                .fold(0, |n, c| n << 8 | u64::from(*c));
+            sum.wrapping_add(number)
+        };
+        folded[0] = (0..options.files).fold(folded[0], fold);
+        folded[1] = (0..options.files).rev().fold(folded[1], fold);
+    }
+    ensure!(folded[0] == folded[1], "names differ the second time");
+    let seconds = begin.elapsed().as_secs_f64();
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let most = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib: f64 = most
+        .and_then(|line| line.split_whitespace().nth(1))
+        .context("/proc/self/status has no VmHWM")?
+        .parse()?;
+    Ok(format!("{:.1} {seconds:.3}", kib / 1024.0))
+}
