@@ -84,8 +84,11 @@ impl Axis {
 
 /// A value on the y axis.
 fn tick(value: f64) -> String {
+    if !(1e-3..1e6).contains(&value) {
+        return format!("{value:.0e}");
+    }
     let text = engineering(value);
-    if text.contains('.') && !text.contains('e') {
+    if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
@@ -373,6 +376,6 @@ mod tests {
         }
         assert_eq!(tick(0.1), "0.1");
         assert_eq!(tick(1000.0), "1000");
-        assert_eq!(tick(1e-6), "1.000e-6");
+        assert_eq!([tick(1e-6), tick(5e8)], ["1e-6", "5e8"]);
     }
 }
