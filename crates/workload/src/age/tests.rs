@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::fill::count::count;
-use crate::fill::tests::scratch;
+use crate::fill::tests::{Small, scratch};
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
 
 fn options(dir: &Path) -> Options {
@@ -198,4 +198,44 @@ fn an_interrupt_in_any_phase_leaves_nothing() {
         );
         assert!(!options.dir.exists());
     }
+}
+
+#[test]
+fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
+    let Some(small) = Small::new(&["-i", "2048"]) else {
+        return;
+    };
+    let used = || {
+        crate::syncfs::syncfs(&small.path()).unwrap();
+        let fs = rustix::fs::statvfs(&small.path()).unwrap();
+        fs.f_files - fs.f_ffree
+    };
+    let before = used();
+    let mut options = Options {
+        dir: small.path(),
+        keep: true,
+        shared: false,
+        ..options(&small.path())
+    };
+    let outcome = run(&options, &Silent).unwrap();
+    let figures = &phase(&outcome, "age_add").figures;
+    let bases = 2.0;
+    assert_eq!(
+        (used() - before) as f64,
+        figures["count"] + figures["directories"] + bases
+    );
+    for base in ["p0", "p1"] {
+        std::fs::remove_dir_all(small.path().join(base)).unwrap();
+    }
+    // Each round fits by what statfs says, all of them do not.
+    (options.files, options.per_directory) = (2000, 200);
+    let error = run(&options, &Silent).unwrap_err();
+    assert!(error.is_no_space(), "{error}");
+    let Error::Full { files, partial, .. } = error else {
+        panic!("{error}");
+    };
+    let walked = count(std::slice::from_ref(&options.dir)).unwrap();
+    assert_eq!(walked.files, files);
+    let fill = phase(&partial, "age_fill");
+    assert!(fill.operations >= 4000 && fill.figures["count"] == files as f64);
 }

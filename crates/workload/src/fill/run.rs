@@ -305,12 +305,19 @@ impl Fill<'_> {
             evidence::counts_agree(books, walked),
             evidence::no_swap_in(self.swapped_in),
         ];
+        let fewer = books.files.saturating_sub(walked.files);
         let mut outcome = Outcome {
             workload: PHASE.into(),
             parameters: parameters(self.options),
             phases: vec![phase],
             warnings: self.warnings(),
         };
+        if fewer > 0 && self.before.files > 0 {
+            outcome.warnings.push(format!(
+                "{fewer} files fewer than were made and there before: their names were there \
+                 already, and the files were truncated; take another seed to add files"
+            ));
+        }
         outcome.warnings.extend(full.map(|path| {
             format!(
                 "the filesystem is full: no space left for {} after {} whole files",

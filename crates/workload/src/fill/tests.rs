@@ -116,6 +116,31 @@ fn a_file_that_somebody_else_puts_there_shows_in_the_evidence() {
     assert!(agree.detail.contains("20 files") && agree.detail.contains("21 files"));
 }
 
+#[test]
+fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
+    let dir = scratch();
+    let mut options = Options {
+        keep: true,
+        ..options(dir.path())
+    };
+    run(&options, &Silent).unwrap();
+    let outcome = run(&options, &Silent).unwrap();
+    let agree = evidence(&outcome.phases[0], "counts_agree");
+    assert_eq!(agree.holds, Some(false));
+    let said = outcome.warnings.join("; ");
+    assert!(
+        said.contains("20 files fewer") && said.contains("another seed"),
+        "{said}"
+    );
+    options.seed = 2;
+    let outcome = run(&options, &Silent).unwrap();
+    assert_eq!(outcome.phases[0].figures["count"], 40.0);
+    assert_eq!(
+        evidence(&outcome.phases[0], "counts_agree").holds,
+        Some(true)
+    );
+}
+
 /// One iteration, so that its processes can be looked at.
 fn create(options: &Options, flags: impl FnOnce(&mut How)) -> Seen {
     let mut how = How {
@@ -361,13 +386,13 @@ fn a_base_that_cannot_be_made_and_files_that_cannot_fit_are_refused() {
 }
 
 /// A small ext4 in a file, mounted as long as this lives.
-struct Small {
+pub(crate) struct Small {
     folder: tempfile::TempDir,
 }
 
 impl Small {
     /// `None`, and says so, without root.
-    fn new(mkfs: &[&str]) -> Option<Small> {
+    pub(crate) fn new(mkfs: &[&str]) -> Option<Small> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: needs root");
             return None;
@@ -385,7 +410,7 @@ impl Small {
         Some(small)
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("mnt")
     }
 }
