@@ -207,7 +207,7 @@ fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
     };
     let used = || {
         crate::syncfs::syncfs(&small.path()).unwrap();
-        let fs = rustix::fs::statvfs(&small.path()).unwrap();
+        let fs = rustix::fs::statvfs(small.path()).unwrap();
         fs.f_files - fs.f_ffree
     };
     let before = used();
