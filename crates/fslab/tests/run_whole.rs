@@ -139,11 +139,7 @@ fn every_filesystem_is_made_loaded_and_reported_needs_root() {
     for name in ["report.txt", "report.html", "index.sqlite", "events.jsonl"] {
         assert!(scratch.join("out").join(name).is_file(), "{name}");
     }
-    assert!(
-        stdout(&output)
-            .lines()
-            .all(|line| line.chars().count() <= 78)
-    );
+    common::assert_fits_a_mail(&stdout(&output));
     scratch.assert_nothing_left();
     assert!(fs::read_dir(scratch.join("out/images")).map_or(0, Iterator::count) == 0);
 }

@@ -59,6 +59,15 @@ pub(crate) fn assert_code(output: &Output, code: i32) {
     );
 }
 
+/// Asserts that a report fits a mail of 78 columns. GNU time's first line is wider than that with
+/// large numbers, and is printed as GNU time prints it.
+pub(crate) fn assert_fits_a_mail(text: &str) {
+    let wide = text
+        .lines()
+        .find(|line| line.chars().count() > 78 && !line.ends_with("maxresident)k"));
+    assert_eq!(wide, None);
+}
+
 /// A scratch folder on a real disk (not on tmpfs, where loop images have no direct I/O).
 pub(crate) struct Scratch(tempfile::TempDir);
 
