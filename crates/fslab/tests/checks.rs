@@ -82,6 +82,21 @@ fn load(scratch: &Scratch) -> Run {
     Run::load(&scratch.join("out")).unwrap()
 }
 
+/// Names of evidence that does not hold. On a machine that is busy with other tests the clock of a
+/// checker may differ from ours, which is said and makes the run doubtful; nothing else may.
+fn doubts(run: &Run) -> Vec<&str> {
+    let all = run.trials.iter().flat_map(|trial| &trial.evidence);
+    let doubts: Vec<&str> = all
+        .filter(|evidence| evidence.holds == Some(false))
+        .map(|evidence| evidence.name.as_str())
+        .collect();
+    assert!(
+        doubts.iter().all(|name| *name == "clock_agrees"),
+        "{doubts:?}"
+    );
+    doubts
+}
+
 /// Control groups that a process of ours made and left.
 fn groups_of(pid: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -135,8 +150,8 @@ fn streams_and_fills_are_checked_under_limits_needs_root() {
     let limits = "limit = [\"none\", \"read=40m,write=80m\"]\nmemory = [\"160m\"]\n";
     let study = study(&scratch, "\"ext4\", \"xfs\"", limits, &[STREAM, FILL]);
     let output = run(&scratch, &study, &[]);
-    assert_code(&output, 0);
     let run = load(&scratch);
+    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
     assert_eq!(run.trials.len(), 8);
     for slot in &run.plan.slots {
         let (cell, trial) = (
@@ -185,7 +200,6 @@ fn streams_and_fills_are_checked_under_limits_needs_root() {
             .iter()
             .find(|e| e.name == "cold_cache" && e.phase.as_deref() == Some("check"));
         assert_eq!(cold.unwrap().holds, Some(true));
-        assert!(trial.evidence.iter().all(|e| e.holds != Some(false)));
         let kept = scratch.join(&format!("out/checks/trial-{:04}.txt", slot.trial + 1));
         let kept = fs::read_to_string(kept).unwrap();
         assert!(
@@ -210,8 +224,8 @@ fn the_disk_itself_is_read_first_and_told_in_log_and_context_needs_root() {
         &[FILL],
     );
     let output = run(&scratch, &study, &["--set", "run.reference_seconds=0.05"]);
-    assert_code(&output, 0);
     let run = load(&scratch);
+    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
     let images: Vec<_> = run
         .references
         .iter()
@@ -400,8 +414,8 @@ fn killed_under_limits_it_is_cleaned_and_resumed_needs_root() {
     scratch.assert_nothing_left();
 
     let output = run_in(scratch.path(), &["resume", "out"]);
-    assert_code(&output, 0);
     let run = load(&scratch);
+    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
     assert!(
         run.trials
             .iter()
@@ -462,8 +476,8 @@ fn interrupted_in_a_check_it_ends_the_checker_and_resumes_needs_root() {
     scratch.assert_nothing_left();
 
     let output = run_in(scratch.path(), &["resume", "out"]);
-    assert_code(&output, 0);
     let run = load(&scratch);
+    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
     assert_eq!(run.trials[0].status, Status::Finished);
     assert!(!stderr(&output).contains("panicked"));
     scratch.assert_nothing_left();
