@@ -30,8 +30,11 @@
 //! finished after its last.
 
 mod books;
+mod log;
 pub(crate) mod options;
 mod remove;
+mod removed;
+mod root;
 mod run;
 
 pub use options::Options;

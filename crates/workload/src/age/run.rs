@@ -1,32 +1,30 @@
 //! The rounds.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::books::{Books, Draws, Victim};
+use super::log::Log;
 use super::options::Options;
 use super::remove::remove;
+use super::removed::Removed;
+use super::root::Root;
 use crate::clock::{Cpu, now_ns, seconds};
 use crate::fill::calls::Calls;
 use crate::fill::child::{How, Made, Stopped, Task};
 use crate::fill::count::{Counts, count};
 use crate::fill::crew::{Crew, Seen, Steps};
-use crate::fill::names::{self, Names, mix};
+use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
 use crate::fill::{self, Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
-use crate::{Clocks, Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport};
+use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport};
 
 const FILL: &str = "age_fill";
 const REMOVE: &str = "age_remove";
 const ADD: &str = "age_add";
-
-/// Directories that a run's note names one by one; of more it gives the first few and a digest.
-const NAMED: usize = 12;
 
 /// Ages a directory, and tells `observer` on the way. Phases `age_fill`, `age_remove`, `age_add`,
 /// each with a run for each round.
@@ -62,71 +60,6 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     result
 }
 
-/// The directory that is aged.
-struct Root<'a> {
-    options: &'a Options,
-    made: bool,
-    done: bool,
-}
-
-impl<'a> Root<'a> {
-    fn make(options: &'a Options) -> Result<Root<'a>, Error> {
-        let dir = &options.dir;
-        let made = match fs::create_dir(dir) {
-            Ok(()) => true,
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(e) => return Err(Error::io("make the directory", dir)(e)),
-        };
-        let mut root = Root {
-            options,
-            made,
-            // Until it is known to be empty nothing in it may be removed.
-            done: true,
-        };
-        for entry in fs::read_dir(dir).map_err(Error::io("list", dir))? {
-            let entry = entry.map_err(Error::io("list", dir))?;
-            if entry.file_name() != "lost+found" {
-                let there = io::Error::from(io::ErrorKind::AlreadyExists);
-                return Err(Error::io(
-                    "age a directory that is not empty, there is",
-                    entry.path(),
-                )(there));
-            }
-        }
-        root.done = false;
-        for base in options.bases().iter().filter(|base| *base != dir) {
-            fs::create_dir(base).map_err(Error::io("make the base directory", base))?;
-        }
-        Ok(root)
-    }
-
-    fn remove(&mut self) -> Result<(), Error> {
-        if std::mem::replace(&mut self.done, true) || self.options.keep {
-            return Ok(());
-        }
-        let dir = &self.options.dir;
-        for entry in fs::read_dir(dir).map_err(Error::io("list", dir))? {
-            let entry = entry.map_err(Error::io("list", dir))?;
-            if entry.file_name() != "lost+found" {
-                let path = entry.path();
-                fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
-            }
-        }
-        if self.made {
-            fs::remove_dir(dir).map_err(Error::io("remove", dir))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Root<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = self.remove() {
-            tracing::warn!("{error}");
-        }
-    }
-}
-
 /// Why the rounds ended before the last.
 enum End {
     Full(&'static str, PathBuf),
@@ -137,18 +70,6 @@ impl From<Error> for End {
     fn from(error: Error) -> End {
         End::Failed(error)
     }
-}
-
-/// What all removals took.
-#[derive(Default)]
-struct Removed {
-    runs: Vec<RunReport>,
-    counts: Counts,
-    seconds: f64,
-    synced: f64,
-    cpu: Cpu,
-    calls: Calls,
-    asked: u64,
 }
 
 /// An ageing at work.
@@ -421,7 +342,7 @@ impl Age<'_> {
             ("directories", there.directories as f64),
         ];
         if phase == REMOVE {
-            return Ok(self.removed.phase(self.options.size, &figures));
+            return Ok(self.removed.phase(REMOVE, self.options.size, &figures));
         }
         let used = space::used_percent(&self.options.dir)?;
         figures.push(("fs_use", f64::from(used)));
@@ -484,49 +405,6 @@ impl Age<'_> {
     }
 }
 
-impl Removed {
-    /// Files/sec under (a) and `seconds` end with the last rmdir, under (c) with syncfs.
-    fn phase(&self, size: u64, figures: &[(&str, f64)]) -> PhaseReport {
-        let files = self.counts.files as f64;
-        let rate = |seconds: f64| Some(files / seconds.max(1e-9));
-        let mut all = self.calls.figures();
-        all.insert("total_over_elapsed".into(), files / self.seconds.max(1e-9));
-        for (name, value) in figures {
-            all.insert((*name).into(), *value);
-        }
-        PhaseReport {
-            name: REMOVE.into(),
-            bytes: self.counts.files * size,
-            bytes_asked: self.counts.files * size,
-            operations: self.counts.files,
-            seconds: self.seconds,
-            clock_seconds: Clocks {
-                original: Some(self.seconds),
-                fsync: None,
-                syncfs: Some(self.synced),
-            },
-            user_seconds: self.cpu.user,
-            system_seconds: self.cpu.system,
-            files_per_s: Some(Clocks {
-                original: rate(self.seconds),
-                fsync: None,
-                syncfs: rate(self.synced),
-            }),
-            figures: all,
-            runs: self.runs.clone(),
-            evidence: vec![Evidence {
-                name: "removed_directories".into(),
-                holds: Some(self.counts.directories >= self.asked),
-                detail: format!(
-                    "{} chosen, {} removed with those inside them, {} files",
-                    self.asked, self.counts.directories, self.counts.files
-                ),
-            }],
-            ..PhaseReport::default()
-        }
-    }
-}
-
 /// Which directories a fill of `files` files fills, and how many it gives each time it comes by.
 fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
     let each = match walk {
@@ -537,35 +415,6 @@ fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
         let first = turn * each;
         (walk.made_in(first), each.min(files - first))
     })
-}
-
-/// A list of directories in few words: all when they are few, else the first and a digest by which
-/// two runs can be compared.
-#[derive(Default)]
-struct Log {
-    directories: usize,
-    named: Vec<String>,
-    digest: u64,
-}
-
-impl Log {
-    fn add(&mut self, path: &str) {
-        self.directories += 1;
-        for byte in path.bytes().chain([b'\n']) {
-            self.digest = mix(self.digest ^ u64::from(byte));
-        }
-        if self.named.len() < NAMED {
-            self.named.push(path.to_owned());
-        }
-    }
-
-    fn text(&self) -> String {
-        let named = self.named.join(", ");
-        match self.directories - self.named.len() {
-            0 => named,
-            more => format!("{named} and {more} more (digest {:016x})", self.digest),
-        }
-    }
 }
 
 fn parameters(options: &Options) -> serde_json::Value {
