@@ -62,4 +62,7 @@ pub enum Error {
         /// Where the record begins.
         offset: u64,
     },
+    /// Nothing can be written where the result should go.
+    #[error("the result cannot be written: {0}; look at the room and the rights there")]
+    Output(io::Error),
 }

@@ -6,10 +6,13 @@
 
 mod error;
 mod file;
+pub mod forge;
 mod merge;
 pub mod record;
+pub mod text;
 mod trace;
 
 pub use error::Error;
+pub use file::Event;
 pub use record::{Action, Category, Head};
-pub use trace::{Event, Trace};
+pub use trace::{Trace, TraceFile};

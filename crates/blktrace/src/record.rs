@@ -258,6 +258,13 @@ impl Head {
         }
     }
 
+    /// Whether this is a message as the kernel logs it without a cgroup id. Only these stand in the
+    /// sequence of events; every other note is taken when it is read.
+    #[inline]
+    pub const fn is_plain_message(&self) -> bool {
+        self.action == Category::Notify as u32 | 2
+    }
+
     /// Whether a category's bit is set.
     #[inline]
     pub const fn has(&self, category: Category) -> bool {

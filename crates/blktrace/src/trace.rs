@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::file::CpuFile;
-pub use crate::file::Event;
+use crate::file::Event;
 use crate::merge::Merge;
-
-/// Events of all files that are in memory at once, at most (each file has at least 256).
-const EVENTS: usize = 64 * 1024;
 
 /// The files of a trace, opened and merged.
 pub struct Trace {
     merge: Merge,
     files: Vec<TraceFile>,
+    name: String,
+    genesis: u64,
+    merged: bool,
 }
 
 /// A file of a trace.
@@ -30,22 +30,33 @@ pub struct TraceFile {
 
 impl Trace {
     /// Opens a trace by its base: `sda` or `runs/sda` for `sda.blktrace.0` and its sisters; the name
-    /// of one of them does as well.
+    /// of one of them does as well. A file of just that name is taken for blkparse's merged one.
     ///
     /// # Errors
-    /// No such file, files that cannot be read, and files that are all empty.
+    /// No such file, files that cannot be read, files that are all empty or begin with no record.
     pub fn open(base: &Path) -> Result<Trace, Error> {
-        let files = find(base)?;
+        let (files, merged) = match find(base) {
+            Err(Error::Missing { .. }) if base.is_file() => (vec![merged_file(base)?], true),
+            found => (found?, false),
+        };
         if files.iter().all(|file| file.bytes == 0) {
             return Err(Error::Empty {
                 base: base.display().to_string(),
             });
         }
-        let window = (EVENTS / files.len()).clamp(256, 4096);
-        let opened = files.iter().map(|file| CpuFile::open(&file.path, window));
+        let open = |file: &TraceFile| CpuFile::open(&file.path, (!merged).then_some(file.cpu));
+        let merge = Merge::new(files.iter().map(open).collect::<Result<_, _>>()?)?;
         Ok(Trace {
-            merge: Merge::new(opened.collect::<Result<_, _>>()?),
+            // Times of a merged file begin at 0 already.
+            genesis: if merged {
+                0
+            } else {
+                merge.time().unwrap_or_default()
+            },
+            merge,
             files,
+            name: stem(base).unwrap_or_default().to_owned(),
+            merged,
         })
     }
 
@@ -54,30 +65,65 @@ impl Trace {
         &self.files
     }
 
-    /// The next event in time, with the number of its file; none at the end.
+    /// The last part of its base, as blkparse names the device: `sda`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The time of the first event, ns, from which blkparse and btt count; 0 in a merged file.
+    pub fn genesis(&self) -> u64 {
+        self.genesis
+    }
+
+    /// Whether it is one file that blkparse -d, or [`crate::merged::write`], made.
+    pub fn is_merged(&self) -> bool {
+        self.merged
+    }
+
+    /// Records that were left out so far, because they name another CPU than their file does.
+    pub fn strays(&self) -> u64 {
+        self.merge.strays()
+    }
+
+    /// The next event in time, with the number of its file; none at the end. Notes come up to 512
+    /// events before their time, as blkparse takes them.
     ///
     /// # Errors
     /// What stands at this place of a file is no record.
     #[allow(clippy::should_implement_trait, reason = "it lends the event")]
     #[inline]
-    pub fn next(&mut self) -> Result<Option<(usize, &Event)>, Error> {
+    pub fn next(&mut self) -> Result<Option<(usize, Event<'_>)>, Error> {
         self.merge.next()
     }
 }
 
+fn merged_file(path: &Path) -> Result<TraceFile, Error> {
+    let meta = fs::metadata(path).map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(TraceFile {
+        path: path.to_owned(),
+        cpu: 0,
+        bytes: meta.len(),
+    })
+}
+
+/// The last part of a base, without `.blktrace.N`.
+fn stem(base: &Path) -> Option<&str> {
+    let name = base.file_name()?.to_str()?;
+    match name.rsplit_once(".blktrace.") {
+        Some((stem, cpu)) if cpu.parse::<u32>().is_ok() => Some(stem),
+        _ => Some(name),
+    }
+}
+
 /// The files of a base, by CPU.
-fn find(base: &Path) -> Result<Vec<TraceFile>, Error> {
+pub(crate) fn find(base: &Path) -> Result<Vec<TraceFile>, Error> {
     let missing = || Error::Missing {
         base: base.display().to_string(),
     };
-    let name = base
-        .file_name()
-        .and_then(|name| name.to_str())
-        .ok_or_else(missing)?;
-    let stem = match name.rsplit_once(".blktrace.") {
-        Some((stem, cpu)) if cpu.parse::<u32>().is_ok() => stem,
-        _ => name,
-    };
+    let stem = stem(base).ok_or_else(missing)?;
     let folder = match base.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

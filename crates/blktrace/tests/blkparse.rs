@@ -1,0 +1,113 @@
+//! Our text against blkparse's, byte for byte, on forged traces.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use blktrace::forge::Forge;
+use blktrace::{Trace, text};
+
+fn present(program: &str) -> bool {
+    let found = Command::new(program)
+        .arg("-V")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
+    if !found {
+        println!("skipped: needs {program}");
+    }
+    found
+}
+
+fn theirs(folder: &Path, more: &[&str]) -> Vec<u8> {
+    let output = Command::new("blkparse")
+        .args(["-i", "sda"])
+        .args(more)
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+fn ours(folder: &Path, options: &text::Options) -> Vec<u8> {
+    let mut trace = Trace::open(&folder.join("sda")).unwrap();
+    let mut out = Vec::new();
+    text::write(&mut trace, options, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    // blkparse runs in the folder.
+    text.replace(&format!("{}/", folder.display()), "").into()
+}
+
+fn compare(folder: &Path, options: &text::Options, more: &[&str], what: &str) {
+    let (ours, theirs) = (ours(folder, options), theirs(folder, more));
+    if ours == theirs {
+        return;
+    }
+    let (ours, theirs) = (
+        String::from_utf8_lossy(&ours),
+        String::from_utf8_lossy(&theirs),
+    );
+    for (number, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+        assert_eq!(a, b, "{what}: line {number}");
+    }
+    panic!(
+        "{what}: {} lines and {} lines",
+        ours.lines().count(),
+        theirs.lines().count()
+    );
+}
+
+#[test]
+fn plain_and_hostile_traces_read_the_same_needs_blkparse() {
+    if !present("blkparse") {
+        return;
+    }
+    for seed in 0..24 {
+        for forge in [Forge::plain(seed, 900), Forge::hostile(seed, 1500)] {
+            let folder = tempfile::tempdir().unwrap();
+            forge.write(folder.path(), "sda").unwrap();
+            let what = format!("seed {seed}, hostile {}", forge.hostile);
+            compare(folder.path(), &text::Options::default(), &[], &what);
+            let processes = text::Options {
+                processes: true,
+                ..text::Options::default()
+            };
+            compare(folder.path(), &processes, &["-s"], &what);
+            let quiet = text::Options {
+                quiet: true,
+                ..text::Options::default()
+            };
+            compare(folder.path(), &quiet, &["-q"], &what);
+        }
+    }
+}
+
+#[test]
+fn waits_of_each_io_are_the_same_needs_blkparse() {
+    if !present("blkparse") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    test_vector(folder.path());
+    let options = text::Options {
+        track: true,
+        processes: true,
+        ..text::Options::default()
+    };
+    compare(folder.path(), &options, &["-t", "-s"], "test vector");
+    compare(folder.path(), &text::Options::default(), &[], "test vector");
+}
+
+/// Six pairs of writes that merge, three reads; each step seen.
+fn test_vector(folder: &Path) {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    for cpu in 0..2 {
+        let name = format!("sda.blktrace.{cpu}");
+        fs::copy(data.join(&name), folder.join(&name)).unwrap();
+    }
+}
