@@ -8,9 +8,11 @@ mod error;
 mod file;
 pub mod forge;
 mod merge;
+pub mod merged;
 pub mod record;
 pub mod text;
 mod trace;
+pub mod verify;
 
 pub use error::Error;
 pub use file::Event;

@@ -110,7 +110,7 @@ fn merged_file(path: &Path) -> Result<TraceFile, Error> {
 }
 
 /// The last part of a base, without `.blktrace.N`.
-fn stem(base: &Path) -> Option<&str> {
+pub(crate) fn stem(base: &Path) -> Option<&str> {
     let name = base.file_name()?.to_str()?;
     match name.rsplit_once(".blktrace.") {
         Some((stem, cpu)) if cpu.parse::<u32>().is_ok() => Some(stem),
