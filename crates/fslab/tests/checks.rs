@@ -46,7 +46,7 @@ const STREAM: &str = r#"
 name = "aiod"
 kind = "stream"
 block = "1m"
-count = 12
+count = 24
 verify = true
 content = "random"
 "#;
@@ -191,9 +191,10 @@ fn streams_and_fills_are_checked_under_limits_needs_root() {
             let usage = phase("fill").unwrap().usage.as_ref().unwrap();
             assert_eq!(usage.of, "fslab");
         } else if cell.device.limit.is_some() {
-            // 12 MiB at 40 MiB/s; the block layer lets a first slice through.
+            // 24 MiB at 40 MiB/s; the block layer lets a first slice, and what was read ahead of
+            // the clock, through.
             let read = sample("read", "throughput").unwrap();
-            assert!(read < 60.0 * f64::from(1 << 20), "{read} bytes a second");
+            assert!(read < 80.0 * f64::from(1 << 20), "{read} bytes a second");
         }
         let cold = trial
             .evidence
@@ -490,8 +491,8 @@ fn what_cannot_work_is_refused_before_anything_is_made() {
     for (set, told) in [
         (["aiod.direct=true", "aiod.block=5000"], "block"),
         (["aiod.count=400", "aiod.block=1m"], "size"),
-        (["memory=1m", "aiod.count=12"], "memory"),
-        (["limit=fast", "aiod.count=12"], "limit"),
+        (["memory=1m", "aiod.count=24"], "memory"),
+        (["limit=fast", "aiod.count=24"], "limit"),
     ] {
         for command in ["plan", "run"] {
             let output = run_in(
