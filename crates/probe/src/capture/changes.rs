@@ -1,0 +1,157 @@
+//! What a recording changes on the machine, and how it is taken back.
+//!
+//! The blk tracer lives in the top trace instance alone (it has no `allow_instances`), so its buffer,
+//! clock and switch are everybody's. What they were is written down before the first is changed. The
+//! tracer is the first thing set and the last thing taken back: `current_tracer` saying `blk` is what
+//! tells that the rest is ours.
+//!
+//! One thing is not as before: the kernel gives the ring buffer its real size (1408 KiB for each CPU)
+//! with the first use of a tracer by anybody, and shows `7 (expanded: 1408)` until then. The size
+//! that is restored is the expanded one, as after anybody else's use.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::detached::{self, Detached};
+use super::{Device, Error};
+
+pub(super) const TRACER: &str = "blk";
+pub(super) const CLOCK: &str = "mono";
+
+/// Settings of the machine that a recording changes, as they were before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Folders in sysfs where tracing of a device is switched on.
+    devices: Vec<PathBuf>,
+    /// KiB for each CPU.
+    buffer_kib: u64,
+    /// The trace clock.
+    clock: String,
+    /// Whether the ring buffer was being written.
+    on: bool,
+}
+
+impl Changes {
+    /// What is to be restored, read from a machine where nobody traces.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when somebody does.
+    pub(super) fn read(tracefs: &Detached, devices: &[Device]) -> Result<Changes, Error> {
+        let tracer = tracefs.read("current_tracer")?;
+        if tracer != "nop" {
+            return Err(Error::Busy {
+                thing: "tracefs's current_tracer".into(),
+                why: format!("it is {tracer:?}"),
+            });
+        }
+        if let Some(event) = tracefs.read("set_event")?.lines().next() {
+            return Err(Error::Busy {
+                thing: "tracefs's set_event".into(),
+                why: format!("{event} is on"),
+            });
+        }
+        for device in devices {
+            device.check_free()?;
+        }
+        let size = tracefs.read("buffer_size_kb")?;
+        let clock = tracefs.read("trace_clock")?;
+        Ok(Changes {
+            devices: devices.iter().map(Device::trace).collect(),
+            buffer_kib: buffer_size(&size).ok_or_else(|| Error::Busy {
+                thing: "tracefs's buffer_size_kb".into(),
+                why: format!("it says {size:?}, not one size for every CPU"),
+            })?,
+            clock: chosen(&clock).unwrap_or("local").to_owned(),
+            on: tracefs.read("tracing_on")? != "0",
+        })
+    }
+
+    /// Whether the machine is still as a recording made it.
+    pub fn in_force(&self) -> bool {
+        tracefs().is_ok_and(|tracefs| {
+            tracefs
+                .read("current_tracer")
+                .is_ok_and(|tracer| tracer == TRACER)
+        })
+    }
+
+    /// The devices that are traced, by their folders in sysfs.
+    pub fn devices(&self) -> &[PathBuf] {
+        &self.devices
+    }
+
+    /// Takes everything back: for what a killed process left. True when there was something.
+    ///
+    /// # Errors
+    /// The first setting that cannot be restored, after all others were tried.
+    pub fn take_back(&self) -> Result<bool, Error> {
+        let tracefs = tracefs()?;
+        if tracefs.read("current_tracer")? != TRACER {
+            return Ok(false);
+        }
+        self.restore(&tracefs).map(|()| true)
+    }
+
+    /// Switches the devices' tracing off.
+    pub(super) fn stop(&self) -> Result<(), Error> {
+        let mut first = Ok(());
+        for device in &self.devices {
+            let enable = device.join("enable");
+            // A device that has gone took its trace with it.
+            if enable.exists() && detached::read(&enable).is_ok_and(|on| on != "0") {
+                first = first.and(detached::write(&enable, "0"));
+            }
+        }
+        first
+    }
+
+    pub(super) fn restore(&self, tracefs: &Detached) -> Result<(), Error> {
+        let mut first = self.stop();
+        let on = if self.on { "1" } else { "0" };
+        for (name, value) in [
+            ("buffer_size_kb", self.buffer_kib.to_string().as_str()),
+            ("trace_clock", &self.clock),
+            ("tracing_on", on),
+            ("current_tracer", "nop"),
+        ] {
+            first = first.and(tracefs.write(name, value));
+        }
+        first
+    }
+}
+
+pub(super) fn tracefs() -> Result<Detached, Error> {
+    let usual = std::path::Path::new("/sys/kernel/tracing");
+    Detached::open("tracefs", usual).map_err(|error| Error::NoWay {
+        why: format!("tracefs cannot be opened ({error}); it needs root"),
+    })
+}
+
+/// `1408`, or `7 (expanded: 1408)` before the first use; `X` when CPUs differ.
+fn buffer_size(text: &str) -> Option<u64> {
+    match text.split_once("(expanded: ") {
+        Some((_, expanded)) => expanded.trim_end_matches(')').parse().ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The word in brackets: `local global [mono]`.
+pub(super) fn chosen(text: &str) -> Option<&str> {
+    text.split_whitespace()
+        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_the_kernel_shows_them() {
+        assert_eq!(buffer_size("1410"), Some(1410));
+        assert_eq!(buffer_size("7 (expanded: 1408)"), Some(1408));
+        assert_eq!(buffer_size("X"), None);
+        assert_eq!(chosen("local global [mono] boot"), Some("mono"));
+        assert_eq!(chosen("local"), None);
+    }
+}

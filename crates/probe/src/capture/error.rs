@@ -1,0 +1,121 @@
+//! Why a trace cannot be taken.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What kind of ending an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The request is wrong; nothing was touched.
+    Usage,
+    /// This machine, or its state, does not allow it; nothing was touched.
+    Refused,
+    /// Input or output failed; what had been changed was taken back.
+    Trouble,
+}
+
+/// Why a trace cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not a category.
+    #[error("{word:?} is no category of block events; name some of: {known}")]
+    Category {
+        /// What was said.
+        word: String,
+        /// What can be said.
+        known: String,
+    },
+    /// No device named.
+    #[error("no device is named; name one or more block devices, such as /dev/sda")]
+    NoDevice,
+    /// A path that is no block device.
+    #[error("{}: {why}; name a block device, such as /dev/sda", path.display())]
+    NotADevice {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        why: String,
+    },
+    /// Two of the devices share a queue, or are the same.
+    #[error("{one} and {other} have one queue, which takes one trace; name one of them")]
+    SameQueue {
+        /// The first.
+        one: String,
+        /// The second.
+        other: String,
+    },
+    /// The buffer's size.
+    #[error("a buffer of {bytes} bytes for each CPU is out of range; ask for 64 KiB to 1 GiB")]
+    Buffer {
+        /// What was asked.
+        bytes: u64,
+    },
+    /// The output folder holds a trace of that name.
+    #[error("{} is there already; choose another folder, or remove the old trace", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No way leads to the events.
+    #[error(
+        "block events cannot be traced here: {why}; `fslab doctor` lists the ways and what each lacks"
+    )]
+    NoWay {
+        /// Why not.
+        why: String,
+    },
+    /// Somebody traces already.
+    #[error("{thing}: somebody else traces already ({why}); end that, or wait for it")]
+    Busy {
+        /// The file or device.
+        thing: String,
+        /// What it says.
+        why: String,
+    },
+    /// A file of the kernel or of the trace.
+    #[error("{}: {what}: {source}; {next}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What was being done.
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+        /// What to do.
+        next: &'static str,
+    },
+}
+
+impl Error {
+    /// What kind of ending this is.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Category { .. }
+            | Error::NoDevice
+            | Error::NotADevice { .. }
+            | Error::SameQueue { .. }
+            | Error::Buffer { .. }
+            | Error::Exists { .. } => Class::Usage,
+            Error::NoWay { .. } | Error::Busy { .. } => Class::Refused,
+            Error::Io { .. } => Class::Trouble,
+        }
+    }
+
+    pub(super) fn kernel(path: &Path, what: &'static str, source: io::Error) -> Error {
+        Error::Io {
+            path: path.into(),
+            what,
+            source,
+            next: "`fslab doctor` tells what this kernel offers",
+        }
+    }
+
+    pub(super) fn output(path: &Path, what: &'static str, source: io::Error) -> Error {
+        Error::Io {
+            path: path.into(),
+            what,
+            source,
+            next: "free space, or choose another folder",
+        }
+    }
+}
