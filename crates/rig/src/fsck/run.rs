@@ -255,6 +255,10 @@ fn evidence(ended: &Ended, own_peak: bool, only_a_pipe: Option<String>) -> Vec<E
 fn judge(checker: &dyn Checker, went: &Went, timeout: Duration) -> (Verdict, String) {
     let (verdict, words) = match went.ended.exit {
         Exit::Code(code) => checker.judge(code, went.account.heard()),
+        // Ours: the kernel's reasons are none of it.
+        Exit::Signal(9) if went.cut.is_some() => {
+            (Verdict::Crashed(9), format!("{KILLED} 9 (SIGKILL)"))
+        }
         Exit::Signal(signal) => (Verdict::Crashed(signal), killed(signal)),
     };
     if went.cut == Some(Cut::TimedOut) {
@@ -264,6 +268,8 @@ fn judge(checker: &dyn Checker, went: &Went, timeout: Duration) -> (Verdict, Str
     }
     (verdict, words)
 }
+
+const KILLED: &str = "killed by signal";
 
 fn killed(signal: i32) -> String {
     let name = match signal {
@@ -278,5 +284,5 @@ fn killed(signal: i32) -> String {
         31 => " (SIGSYS)",
         _ => "",
     };
-    format!("killed by signal {signal}{name}")
+    format!("{KILLED} {signal}{name}")
 }

@@ -183,11 +183,15 @@ fn two_clocks_agree_or_not() {
     let ext = "Memory used: 132k/0k (38k/95k), time:  1.00/ 0.90/ 0.10";
     assert_eq!(agree("ext4", ext, 1000), Some(true));
     assert_eq!(agree("ext4", ext, 1070), Some(true));
-    assert_eq!(agree("ext4", ext, 1090), Some(false));
-    assert_eq!(agree("ext4", ext, 920), Some(false));
+    // Beyond what the clocks may differ by, but no more than a busy machine adds: unknown.
+    assert_eq!(agree("ext4", ext, 1090), None);
+    assert_eq!(agree("ext4", ext, 920), None);
+    assert_eq!(agree("ext4", ext, 1160), Some(false));
+    assert_eq!(agree("ext4", ext, 850), Some(false));
     let xfs = "Total run time: 3 seconds";
     assert_eq!(agree("xfs", xfs, 2100), Some(true));
     assert_eq!(agree("xfs", xfs, 3900), Some(true));
+    assert_eq!(agree("xfs", xfs, 4060), None);
     assert_eq!(agree("xfs", xfs, 4100), Some(false));
     assert_eq!(agree("ext4", "Signal (11) SIGSEGV", 1), None);
 }
