@@ -163,7 +163,9 @@ impl Sources<'_> {
                 });
         Figure {
             cell: Some(cell.id),
-            marks: self.trust.marks(cell.id, Some(&series.phase)),
+            marks: self
+                .trust
+                .marks(cell.id, Some(&series.phase), &series.metric),
             points,
             summary,
             versus: None,

@@ -1,7 +1,8 @@
 //! What speaks against the numbers: evidence that does not hold, warnings, trials that are missing.
 //!
 //! A number whose evidence fails must never look clean, so doubts are attached to the figures they
-//! touch: evidence and warnings of a phase to that phase, those of a whole trial to all its phases.
+//! touch: evidence and warnings of a phase to that phase, those of a whole trial to all its phases,
+//! and evidence of one metric to that metric.
 //! What is true of all trials of a kind alike is no doubt about one of them: see [`General`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,11 +158,11 @@ impl Trust {
         self.add(slot, mark, phase, &evidence.name, &evidence.detail);
     }
 
-    /// Marks of the figure of one cell and phase (all phases: `None`).
-    pub fn marks(&self, cell: u32, phase: Option<&str>) -> BTreeSet<Mark> {
+    /// Marks of the figure of one cell, phase (all phases: `None`) and metric.
+    pub fn marks(&self, cell: u32, phase: Option<&str>, metric: &str) -> BTreeSet<Mark> {
         self.doubts
             .iter()
-            .filter(|d| d.cell == cell)
+            .filter(|d| d.cell == cell && speaks_of(&d.name, metric))
             .filter(|d| match (&d.phase, phase) {
                 (Some(of), Some(phase)) => of == phase,
                 _ => true,
@@ -195,6 +196,20 @@ impl Trust {
     }
 }
 
+/// Whether a doubt of this name touches a metric. Most touch every figure of their phase; these
+/// check one figure alone, and the seconds beside a memory peak that is only a lower bound are as
+/// good as any.
+fn speaks_of(name: &str, metric: &str) -> bool {
+    match name {
+        "peak_memory" => metric == "peak_rss",
+        "io_agrees" => matches!(
+            metric,
+            "device_read" | "device_written" | "read_requests" | "write_requests" | "throughput"
+        ),
+        _ => true,
+    }
+}
+
 /// The phase that a warning speaks of, when it begins with its name: `patch: no runs ...`.
 fn phase_of<'a>(run: &'a Run, trial: &'a TrialRecord, warning: &str) -> Option<&'a str> {
     let (name, _) = warning.split_once(':')?;
@@ -218,5 +233,38 @@ fn pending(run: &Run, cell: u32) -> (&'static str, String) {
     match hopeless {
         Some(message) => ("skipped", format!("the cell cannot run here: {message}")),
         None => ("not run", "the run is incomplete: resume it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_of_one_metric_marks_no_other() {
+        let doubt = |name: &str, mark| Doubt {
+            mark,
+            trial: 0,
+            block: 0,
+            cell: 1,
+            phase: Some("check".to_owned()),
+            name: name.to_owned(),
+            detail: String::new(),
+        };
+        let marks = |name: &str, metric: &str| {
+            let trust = Trust {
+                doubts: vec![doubt(name, Mark::Unchecked)],
+                ..Trust::default()
+            };
+            trust.marks(1, Some("check"), metric).len()
+        };
+        assert_eq!(marks("peak_memory", "peak_rss"), 1);
+        assert_eq!(marks("peak_memory", "seconds"), 0);
+        assert_eq!(marks("io_agrees", "device_read"), 1);
+        assert_eq!(marks("io_agrees", "seconds"), 0);
+        for metric in ["seconds", "peak_rss", "device_read"] {
+            assert_eq!(marks("clock_agrees", metric), 1);
+            assert_eq!(marks("cold_cache", metric), 1);
+        }
     }
 }

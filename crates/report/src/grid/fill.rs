@@ -246,7 +246,9 @@ fn place(
     Place {
         figure: Figure {
             cell: Some(cell.id),
-            marks: sources.trust.marks(cell.id, Some(&head.phase)),
+            marks: sources
+                .trust
+                .marks(cell.id, Some(&head.phase), &head.metric),
             points,
             summary,
             versus: None,

@@ -184,7 +184,9 @@ fn size(
         counted,
         figure: Figure {
             cell: Some(cell.id),
-            marks: sources.trust.marks(cell.id, Some(&series.phase)),
+            marks: sources
+                .trust
+                .marks(cell.id, Some(&series.phase), &series.metric),
             points,
             summary: Some(summary),
             versus: None,
