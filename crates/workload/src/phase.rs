@@ -63,7 +63,7 @@ pub struct PhaseReport {
     /// Bytes a second under each clock.
     pub bytes_per_s: Clocks,
     /// Files a second under each clock, where files are what is counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_per_s: Option<Clocks>,
     /// The original's own figures by name, with their units in the names' documentation
     /// (`children`, `parent`, `min`, `max`, `avg` bytes/s, `min_xfer` bytes; `runs`, ...).
@@ -71,7 +71,7 @@ pub struct PhaseReport {
     /// Per-thread detail.
     pub threads: Vec<ThreadReport>,
     /// Per-operation detail where the original averages over operations (compilebench's runs).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunReport>,
     /// Evidence gathered inside the workload: what was asked and what was seen.
     pub evidence: Vec<Evidence>,
@@ -123,4 +123,22 @@ pub struct Outcome {
     pub phases: Vec<PhaseReport>,
     /// What a reader must know (a size rounded down, caches not dropped, buffered and RAM-bound).
     pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left out when it is empty is empty when it is read back.
+    #[test]
+    fn a_report_is_read_back_as_it_was_written() {
+        let report = PhaseReport {
+            name: "check_pass_1".into(),
+            operations: 1,
+            ..PhaseReport::default()
+        };
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(!text.contains("runs"), "{text}");
+        assert_eq!(serde_json::from_str::<PhaseReport>(&text).unwrap(), report);
+    }
 }
