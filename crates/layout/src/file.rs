@@ -55,6 +55,7 @@ pub struct Options {
 #[derive(Clone, Debug, Serialize)]
 pub struct FileLayout {
     /// As it was named.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Inode number.
     pub inode: u64,
@@ -274,6 +275,11 @@ impl Target<'_> {
             source,
         }
     }
+}
+
+/// A path in JSON, which has no other text than Unicode.
+pub(crate) fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 fn delayed(rows: &[Extent]) -> u64 {

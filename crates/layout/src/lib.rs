@@ -34,6 +34,7 @@ pub mod filefrag;
 pub mod fsmap;
 mod gaps;
 pub mod geometry;
+pub mod report;
 mod score;
 mod summary;
 mod tally;
