@@ -391,7 +391,10 @@ impl Age<'_> {
             workload: "age".into(),
             parameters: parameters(self.options),
             phases,
-            warnings: Vec::new(),
+            warnings: [self.filled.warning(FILL), self.added.warning(ADD)]
+                .into_iter()
+                .flatten()
+                .collect(),
         };
         match full {
             None => Ok(outcome),

@@ -11,7 +11,7 @@ use super::calls::{Call, Calls};
 use super::method::{Again, SyncMethod};
 use super::options::Mkdir;
 use super::place::{Place, Walk};
-use super::sys;
+use super::{space, sys};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Flags};
 use crate::throughput::gate::Ticket;
@@ -87,6 +87,8 @@ pub(crate) struct Ended {
     /// Files that are whole.
     pub(crate) files: u64,
     pub(crate) short: u64,
+    /// Calls that were repeated, because space was only reserved.
+    pub(crate) repeated: u64,
     pub(crate) calls: Calls,
     pub(crate) cpu: Cpu,
     /// Where its files are.
@@ -132,6 +134,7 @@ pub(crate) struct Child<'a> {
     place: Place,
     calls: Calls,
     short: u64,
+    repeated: u64,
 }
 
 /// The whole life of a process. Trouble raises a flag, so that the others stop as well.
@@ -151,6 +154,7 @@ pub(crate) fn live(
         place: task.place(),
         calls: Calls::default(),
         short: 0,
+        repeated: 0,
     };
     ticket.wait();
     Ok(child.run(&tools))
@@ -173,6 +177,28 @@ fn prepare(how: &How, task: &Task<'_>) -> Result<Tools, Error> {
 pub(crate) fn open_base(base: &Path) -> Result<OwnedFd, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(base, flags, Mode::empty()).map_err(|e| Error::io("open", base)(e.into()))
+}
+
+/// Repeats a call that found no space, when writing out what is dirty gives some back.
+///
+/// XFS reserves the most blocks that a file not yet written could need for its extents, several for
+/// each; tens of thousands of small files reserve a filesystem full while a third of it is used. It then
+/// flushes and tries once more by itself, and with several writers that may come to nothing. Such
+/// a "no space left" says nothing of the filesystem's size, which is what a fill's end is to mean.
+#[inline]
+fn again_if_reserved<T>(
+    answer: rustix::io::Result<T>,
+    on: &OwnedFd,
+    repeated: &mut u64,
+    call: impl FnOnce() -> rustix::io::Result<T>,
+) -> rustix::io::Result<T> {
+    match answer {
+        Err(rustix::io::Errno::NOSPC) if space::comes_back(on) => {
+            *repeated += 1;
+            call()
+        }
+        answer => answer,
+    }
 }
 
 impl Child<'_> {
@@ -201,6 +227,7 @@ impl Child<'_> {
             end_ns: now_ns(),
             files,
             short: self.short,
+            repeated: self.repeated,
             calls: self.calls,
             cpu: Cpu::thread() - cpu,
             walk: self.place.walk().clone(),
@@ -257,9 +284,11 @@ impl Child<'_> {
     }
 
     #[inline]
-    fn create(&self, base: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    fn create(&mut self, base: &OwnedFd) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::TRUNC | OFlags::CLOEXEC;
-        openat(base, self.place.file(), flags, Mode::from_raw_mode(0o666))
+        let file = self.place.file();
+        let open = || openat(base, file, flags, Mode::from_raw_mode(0o666));
+        again_if_reserved(open(), base, &mut self.repeated, open)
     }
 
     /// Zeros, fsync, close. Times are counted when the file is closed.
@@ -293,7 +322,8 @@ impl Child<'_> {
         loop {
             let now = left.min(zeros.len() as u64) as usize;
             // A file of no bytes gets one write of none, as in fs_mark.
-            let written = match rustix::io::write(file, &zeros[..now]) {
+            let write = || rustix::io::write(file, &zeros[..now]);
+            let written = match again_if_reserved(write(), file, &mut self.repeated, write) {
                 Ok(0) if now > 0 => {
                     return Err(failed("write")(io::Error::from(io::ErrorKind::WriteZero)));
                 }
@@ -317,15 +347,16 @@ impl Child<'_> {
 
     /// mkdir of the current directory; that it is there is no error.
     #[inline]
-    fn make_directory(&self, base: &OwnedFd) -> Result<(), Failure> {
+    fn make_directory(&mut self, base: &OwnedFd) -> Result<(), Failure> {
         let mode = Mode::from_raw_mode(0o777);
         let directory = self.place.directory();
-        let made = if directory.is_empty() {
-            rustix::fs::mkdir(self.task.base, mode)
-        } else {
+        let make = || {
+            if directory.is_empty() {
+                return rustix::fs::mkdir(self.task.base, mode);
+            }
             mkdirat(base, directory, mode)
         };
-        match made {
+        match again_if_reserved(make(), base, &mut self.repeated, make) {
             Ok(()) => {
                 self.task.made.set(self.place.number());
                 Ok(())

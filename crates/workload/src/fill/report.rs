@@ -16,6 +16,7 @@ pub(crate) struct Iteration {
     /// Their bytes.
     pub(crate) bytes: u64,
     pub(crate) short: u64,
+    pub(crate) repeated: u64,
     /// fs_mark's `Files/sec`: the sum of the processes' files over their own loop seconds.
     pub(crate) rate: f64,
     /// The longest process's loop, seconds: clock (a).
@@ -55,6 +56,7 @@ impl Iteration {
         self.files += child.files;
         self.bytes += bytes;
         self.short += child.short;
+        self.repeated += child.repeated;
         self.rate += child.files as f64 / own;
         self.longest = self.longest.max(own);
         self.elapsed = self.elapsed.max(seconds(begin_ns, child.end_ns));
@@ -124,6 +126,7 @@ impl Total {
         sum.files += iteration.files;
         sum.bytes += iteration.bytes;
         sum.short += iteration.short;
+        sum.repeated += iteration.repeated;
         sum.rate += iteration.rate;
         sum.longest += iteration.longest;
         sum.elapsed += iteration.elapsed;
@@ -141,6 +144,17 @@ impl Total {
                 mine.bytes_per_s = mine.bytes as f64 / mine.seconds;
             }
         }
+    }
+
+    /// What a reader must know of calls that were repeated.
+    pub(crate) fn warning(&self, phase: &str) -> Option<String> {
+        (self.sum.repeated > 0).then(|| {
+            format!(
+                "{phase}: told {} times of no space while space was only reserved for files not \
+                 yet written; it synced and tried again, inside the clock",
+                self.sum.repeated
+            )
+        })
     }
 
     /// Whole files of all iterations.

@@ -342,6 +342,7 @@ impl Fill<'_> {
                 self.before.files
             ));
         }
+        warnings.extend(self.total.warning(PHASE));
         warnings
     }
 }

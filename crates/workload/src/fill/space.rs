@@ -1,6 +1,7 @@
 //! How much room the filesystem has, before and after.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -19,6 +20,17 @@ pub(crate) fn used_percent(base: &Path) -> Result<u32, Error> {
 
 fn statvfs(base: &Path) -> Result<rustix::fs::StatVfs, Error> {
     rustix::fs::statvfs(base).map_err(|e| Error::io("examine the filesystem of", base)(e.into()))
+}
+
+/// Whether a filesystem that just said that it is full has a sixty-fourth of its blocks, and inodes,
+/// to give once it is synced.
+pub(crate) fn comes_back(on: impl AsFd) -> bool {
+    let on = on.as_fd();
+    rustix::fs::syncfs(on).is_ok()
+        && rustix::fs::fstatvfs(on).is_ok_and(|fs| {
+            let inodes = fs.f_files == 0 || fs.f_favail > 0;
+            inodes && fs.f_bavail > fs.f_blocks / 64
+        })
 }
 
 /// Refuses files that the filesystems of their bases cannot take.
@@ -83,5 +95,16 @@ mod tests {
         let error = refuse_if_too_much(&options).unwrap_err().to_string();
         assert!(error.contains("insufficient free space"), "{error}");
         assert!(used_percent(dir.path()).unwrap() <= 100);
+    }
+
+    #[test]
+    fn a_filesystem_with_room_gives_it_back() {
+        // On a disk: a tmpfs may be small.
+        let here = tempfile::tempdir_in("/var/tmp").unwrap();
+        let folder = std::fs::File::open(here.path()).unwrap();
+        let fs = statvfs(here.path()).unwrap();
+        assert_eq!(comes_back(&folder), fs.f_bavail > fs.f_blocks / 64);
+        let proc = std::fs::File::open("/proc").unwrap();
+        assert!(!comes_back(&proc), "it has no blocks");
     }
 }
