@@ -5,6 +5,7 @@
 //! it asks the kernel for what the journal does not know. It touches nothing of a run that lives.
 
 mod bounds;
+mod trace;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,8 @@ use crate::{Error, Result, reversal};
 /// One thing undone, or to be undone in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// `device limit`, `mount`, `loop device`, `image`, `mount point`, `working folder`, `readahead`,
-    /// `control group`.
+    /// `block trace`, `device limit`, `mount`, `loop device`, `image`, `mount point`,
+    /// `working folder`, `readahead`, `control group`.
     pub what: &'static str,
     /// Which.
     pub thing: PathBuf,
@@ -47,7 +48,8 @@ pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
     }
     let known = undo::peek(&run)?;
     if dry_run {
-        let mut left = bounds::limits(&run, &known);
+        let mut left = trace::traces(&known);
+        left.extend(bounds::limits(&run, &known));
         left.extend(Leftovers::find(&run, &known)?.list());
         left.extend(bounds::groups(&known));
         return Ok(left);
@@ -64,6 +66,8 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     let known = journal.left();
     let run = journal.run().to_path_buf();
     let mut undone = Vec::new();
+    // It has nothing to do with the rest, and slows it down.
+    let traced = trace::undo(&known, &mut undone);
     // First of all: a sync at a trickle would take long, and the device's number is still ours.
     let limit = bounds::undo_limits(&run, &known, &mut undone);
     // Mounts and loops may be nested in any way (a loop device on an image inside a mount), so
@@ -83,7 +87,7 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
     let left = Leftovers::find(&run, &known)?;
     let failure = left.undo_files(&mut undone).or_else(|| left.strange());
     let failure = failure.or_else(|| undo_readahead(&known, &mut undone));
-    let failure = limit.or(failure);
+    let failure = traced.or(limit).or(failure);
     let failure = failure.or_else(|| bounds::undo_groups(&known, &mut undone));
     for (number, step) in known {
         let unfinished =
@@ -153,6 +157,7 @@ impl Leftovers {
                 | Step::Readahead { .. }
                 | Step::Limit { .. }
                 | Step::Group { .. }
+                | Step::Trace { .. }
                 | Step::Formatted { .. } => false,
             };
         }

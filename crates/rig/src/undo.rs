@@ -398,6 +398,12 @@ mod tests {
             Step::Group {
                 folder: "/sys/fs/cgroup/memory/fslab-1-1".into(),
             },
+            Step::Trace {
+                changes: serde_json::from_str(
+                    r#"{"devices":["/sys/x/trace"],"buffer_kib":8,"clock":"local","on":true}"#,
+                )
+                .unwrap(),
+            },
             Step::Formatted {
                 serial: "s".into(),
                 uuid: "u".into(),

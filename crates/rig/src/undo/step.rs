@@ -68,6 +68,11 @@ pub enum Step {
         /// Its folder.
         folder: PathBuf,
     },
+    /// Block tracing switched on.
+    Trace {
+        /// What that changes, as it was.
+        changes: probe::capture::Changes,
+    },
     /// A filesystem on a real disk.
     Formatted {
         /// The disk's serial.
@@ -86,6 +91,7 @@ impl Step {
             Step::Formatted { .. }
             | Step::Readahead { .. }
             | Step::Limit { .. }
+            | Step::Trace { .. }
             | Step::Group { .. } => Some(self.clone()),
             Step::Image { path } => to(path).map(|path| Step::Image { path }),
             Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),
