@@ -51,6 +51,9 @@ pub enum Error {
     /// A workload run alone.
     #[error("{0}")]
     Workload(#[from] workload::Error),
+    /// A block trace.
+    #[error("{0}")]
+    Capture(#[from] probe::capture::Error),
     /// The report.
     #[error("{0}")]
     Report(#[from] report::Error),
@@ -97,6 +100,11 @@ impl Error {
                     Class::Usage
                 }
                 _ => Class::Invalid,
+            },
+            Error::Capture(error) => match error.class() {
+                probe::capture::Class::Usage => Class::Usage,
+                probe::capture::Class::Refused => Class::Refused,
+                probe::capture::Class::Trouble => Class::Trouble,
             },
             Error::Interrupted(_) => Class::Interrupted,
         }

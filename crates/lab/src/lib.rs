@@ -35,6 +35,7 @@ mod reference;
 pub mod session;
 pub mod target;
 mod telemetry;
+pub mod trace;
 mod usage;
 pub mod watch;
 

@@ -195,6 +195,23 @@ impl Recording {
         off.and(restored).map(|()| summaries)
     }
 
+    /// Ends it and removes its files: nothing was to be traced after all.
+    pub fn discard(self) {
+        let plan = &self.plan;
+        let files: Vec<PathBuf> = plan
+            .devices
+            .iter()
+            .flat_map(|device| {
+                let of = |cpu: &u32| output::path(&plan.out, device, *cpu);
+                plan.cpus.iter().map(of)
+            })
+            .collect();
+        drop(self);
+        for file in files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
     fn join(&mut self) -> Result<Reader, Error> {
         self.stop.store(true, Ordering::Release);
         let gone = || {
