@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
+pub(crate) mod layout;
 
 pub(crate) use bench::BenchCommand;
+pub(crate) use layout::{LayoutArgs, LayoutFormat};
 
 /// A filesystem laboratory for Linux.
 ///
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     /// Run one workload alone in a directory
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Show where files lie: extents, gaps and their causes, free space
+    Layout(LayoutArgs),
     /// Print the context record of this machine
     Context(ContextArgs),
 }

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod clean;
 pub(crate) mod context;
+pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod plan;
 pub(crate) mod report;

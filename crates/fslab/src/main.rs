@@ -44,6 +44,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Report(args) => commands::report::run(args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::Bench(command) => bench(&command),
+        Command::Layout(args) => commands::layout::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }
 }

@@ -41,15 +41,24 @@ pub(crate) fn say(text: &str) {
 
 /// Prints data, ending it with a newline when it has none.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let end: &[u8] = if text.ends_with('\n') || text.is_empty() {
-        b""
+    let end = if text.ends_with('\n') || text.is_empty() {
+        ""
     } else {
-        b"\n"
+        "\n"
     };
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(end))
+    write(&[text.as_bytes(), end.as_bytes()])
+}
+
+/// Prints data as it is: file names in it may be of any bytes.
+pub(crate) fn print_bytes(data: &[u8]) -> anyhow::Result<()> {
+    write(&[data])
+}
+
+fn write(parts: &[&[u8]]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = parts
+        .iter()
+        .try_for_each(|part| stdout.write_all(part))
         .and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedPipe.into()),

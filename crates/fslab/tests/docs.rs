@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["run"],
     &["plan"],
@@ -25,6 +25,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["bench", "fill"],
     &["bench", "age"],
     &["bench", "fsck"],
+    &["layout"],
     &["context"],
 ];
 
