@@ -41,9 +41,10 @@ impl Sheet {
     pub(super) fn print(&self, width: usize) -> String {
         let layouts = HEADS.map(|head| self.layout(head));
         let blocks = |at: usize| self.blocks(&layouts[at], width).len();
-        // The widest heads that need no more blocks than the narrowest.
-        let least = (0..layouts.len()).map(blocks).min().unwrap_or(1);
-        let best = (0..layouts.len()).find(|at| blocks(*at) == least);
+        // The widest heads that cut no column off and need no more blocks than the narrowest.
+        let cost = |at: usize| (self.cut(&layouts[at], width), blocks(at));
+        let least = (0..layouts.len()).map(cost).min();
+        let best = (0..layouts.len()).find(|at| Some(cost(*at)) == least);
         let columns = &layouts[best.unwrap_or(0)];
         let labels = &columns[..self.labels.len()];
         let printed: Vec<String> = self
@@ -74,6 +75,14 @@ impl Sheet {
             column(lines, rows.collect())
         });
         labels.chain(columns).collect()
+    }
+
+    /// Columns that no block has room for.
+    fn cut(&self, columns: &[Column], width: usize) -> usize {
+        let (labels, figures) = columns.split_at(self.labels.len());
+        let label: usize = labels.iter().map(|c| c.width + GAP).sum();
+        let too_wide = |column: &&Column| label.saturating_add(column.width) > width;
+        figures.iter().filter(too_wide).count()
     }
 
     /// Splits the figure columns; one that is too wide stands alone.
@@ -233,6 +242,28 @@ mod tests {
         let column = |line: &str, text: &str| line.find(text);
         assert_eq!(column(lines[0], "Write "), column(lines[2], "144"));
         assert_eq!(column(lines[0], "Write("), column(lines[4], "281"));
+    }
+
+    /// Two long label heads and one long head: nothing is to be split, and the head was cut off.
+    #[test]
+    fn heads_are_wrapped_before_they_are_cut() {
+        let out = Sheet {
+            labels: vec![
+                "File System Size (in MiB)".to_owned(),
+                "Number of Files (in Thousands)".to_owned(),
+            ],
+            columns: vec![Title {
+                label: "ext4 - fsck time (Seconds)".to_owned(),
+                below: "secs (a)".to_owned(),
+            }],
+            rows: vec![(
+                vec!["1080".to_owned(), "20.4".to_owned()],
+                vec![vec!["0.0729".to_owned()]],
+            )],
+        }
+        .print(78);
+        assert!(!out.contains(".."), "{out}");
+        assert!(out.contains("(Seconds)"), "{out}");
     }
 
     proptest::proptest! {
