@@ -62,7 +62,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
             "barriers": p.document.barriers, "stddev": p.document.stddev,
         })),
         "clocks": clocks,
-        "units": units::LEGEND,
+        "units": units::legend(report.run),
         "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),
         "contexts": run.contexts,
         "tables": report.tables.iter().map(table).collect::<Vec<_>>(),

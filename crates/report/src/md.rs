@@ -244,7 +244,7 @@ fn published(report: &Report<'_>, table: &Table) -> String {
 }
 
 fn doubts(report: &Report<'_>) -> String {
-    let mut out = format!("## Evidence\n\n{}\n\n", units::LEGEND);
+    let mut out = format!("## Evidence\n\n{}\n\n", units::legend(report.run));
     for (name, tally) in &report.trust.tally {
         out.push_str(&format!(
             "- {}: holds {}, does not hold {}, not checked {}\n",

@@ -7,9 +7,21 @@
 /// 2^20.
 const MIB: f64 = 1_048_576.0;
 
-/// Said once in every report.
-pub(crate) const LEGEND: &str = "MB/s and MB_s are 2^20 bytes a second here, and in compilebench; whether the published \
-     iozone figures divide kB/s by 1024 or 1000 is not known (2.4 %).";
+/// Said once in every report: of the originals only what its workloads repeat.
+pub(crate) fn legend(run: &record::Run) -> &'static str {
+    let of_2009 = |cell: &study::Cell| {
+        matches!(
+            cell.workload,
+            study::WorkloadSpec::Throughput(_) | study::WorkloadSpec::Tree(_)
+        )
+    };
+    if run.plan.cells.iter().any(of_2009) {
+        "MB/s and MB_s are 2^20 bytes a second here, and in compilebench; whether the published \
+         iozone figures divide kB/s by 1024 or 1000 is not known (2.4 %)."
+    } else {
+        "MB is 2^20 bytes, MB/s 2^20 bytes a second"
+    }
+}
 
 /// What to multiply a stored value with to print it, or `None` when the two units do not fit.
 pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {

@@ -217,7 +217,7 @@ fn bar(svg: &mut String, scale: &Scale, middle: f64, figure: &Figure, is_base: b
             "<circle class=\"sample\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"1.9\"><title>block {}, trial {}: {}</title></circle>",
             scale.x(point.value),
             point.block + 1,
-            point.trial,
+            point.trial + 1,
             short(point.value)
         );
     }

@@ -39,7 +39,7 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("band", json!(short_percent(plan.band)));
     put("few", json!(few(report)));
     put("method", json!(method(report)));
-    put("units", json!(units::LEGEND));
+    put("units", json!(units::legend(report.run)));
     put("clocks", clocks());
     put("repeats", repeats(report));
     let tables: Vec<Value> = report
@@ -306,7 +306,7 @@ fn doubt(report: &Report<'_>, group: &Group<'_>) -> Value {
         .map(|d| {
             let place = format!(
                 "trial {}, block {}, {}",
-                d.trial,
+                d.trial + 1,
                 d.block + 1,
                 cell_label(report, d.cell)
             );

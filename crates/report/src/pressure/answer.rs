@@ -169,7 +169,7 @@ fn limited(held: &[&Row], pairs: &[&Pair], word: &str) -> Vec<String> {
                 .filter(|row| row.limit == Some(limit))
                 .collect();
             let of_limit = pairs.iter().copied().filter(|p| p.limit == limit);
-            let pairs: Vec<&Pair> = of_limit.filter(|p| p.seconds.is_some()).collect();
+            let pairs: Vec<&Pair> = of_limit.collect();
             format!("{} {}", group(&rows, limit, word), cost(&pairs, word))
         })
         .collect()
@@ -200,6 +200,17 @@ fn group(rows: &[&Row], limit: f64, word: &str) -> String {
 
 /// What the limit cost: the pair that it cost most, and how many others.
 fn cost(pairs: &[&Pair], word: &str) -> String {
+    if pairs.is_empty() {
+        return format!("nothing tells what it cost: no such {word} ran with more memory");
+    }
+    let pairs: Vec<&Pair> = pairs
+        .iter()
+        .copied()
+        .filter(|p| p.seconds.is_some())
+        .collect();
+    if pairs.is_empty() {
+        return "nothing tells what it cost: one run of each cannot be compared".to_owned();
+    }
     let ratio_of = |pair: &&Pair| pair.seconds.as_ref().map_or(1.0, |v| v.ratio);
     let worst = pairs
         .iter()
@@ -207,9 +218,6 @@ fn cost(pairs: &[&Pair], word: &str) -> String {
         .filter(|p| is_slower(p))
         .max_by(|a, b| ratio_of(a).total_cmp(&ratio_of(b)));
     let slower = pairs.iter().filter(|p| is_slower(p)).count();
-    if pairs.is_empty() {
-        return format!("nothing tells what it cost: no such {word} ran with more memory");
-    }
     let Some(worst) = worst else {
         let low = pairs.iter().map(ratio_of).fold(f64::INFINITY, f64::min);
         let high = pairs.iter().map(ratio_of).fold(0.0, f64::max);

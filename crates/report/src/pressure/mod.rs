@@ -96,6 +96,25 @@ impl Row {
         self.swapped.len()
     }
 
+    /// Pages reclaimed, as [`counted_here`](Self::counted_here) has it.
+    pub fn reclaimed_text(&self) -> String {
+        self.counted_here(&self.reclaimed)
+    }
+
+    /// Stalls, as [`counted_here`](Self::counted_here) has it.
+    pub fn stalls_text(&self) -> String {
+        self.counted_here(&self.stalls)
+    }
+
+    /// Nothing for a zero under a limit: the kernel counts only what the machine as a whole had to
+    /// reclaim, so that zero says nothing of the group.
+    fn counted_here(&self, values: &[f64]) -> String {
+        if self.limit.is_some() && values.iter().all(|v| *v == 0.0) {
+            return "-".to_owned();
+        }
+        spread_text(values, whole)
+    }
+
     /// Whether anything here tells of pressure.
     pub fn pressed(&self) -> bool {
         let any = |values: &[f64]| values.iter().any(|v| *v > 0.0);

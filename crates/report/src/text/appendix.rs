@@ -47,7 +47,7 @@ fn heading(of: &OfCell<'_>) -> String {
     format!(
         "{}: trial {}, block {}{middle}",
         of.cell.label(),
-        of.slot.trial,
+        of.slot.trial + 1,
         of.slot.block + 1
     )
 }

@@ -26,7 +26,7 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
             &format!("clock: {}", clock_meaning(clock)),
         );
     }
-    line("     ", units::LEGEND);
+    line("     ", units::legend(report.run));
     if tested(&report.tables) {
         line(
             "+ -  ",

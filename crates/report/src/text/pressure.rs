@@ -27,11 +27,17 @@ pub(super) fn print(memory: &Memory, width: usize) -> String {
             trials += rows.iter().map(|row| row.n()).sum::<usize>();
             continue;
         }
-        let head = format!(
-            "{phase}, each trial: median, and (largest) where it differs; pages of 4 KiB; peak of the \
-             group since the trial began and its limit in MiB, how often this phase met it; inodes \
-             over memory"
-        );
+        let mut head =
+            format!("{phase}, each trial: median, and (largest) where it differs; pages of 4 KiB");
+        if rows.iter().any(|row| row.limit.is_some()) {
+            head.push_str(
+                "; peak of the group since the trial began and its limit in MiB, how often this phase \
+                 met it (the kernel does not count what is reclaimed inside a group: -)",
+            );
+        }
+        if rows.iter().any(|row| row.inode_share.is_some()) {
+            head.push_str("; inodes over memory");
+        }
         out.push('\n');
         out.push_str(&wrap("  ", 4, &head, width));
         out.push_str(&fitting(counters(&rows), 1, width));
@@ -78,8 +84,8 @@ fn counters(rows: &[&Row]) -> Vec<Vec<String>> {
             row.label.clone(),
             row.n().to_string(),
             spread_text(&row.swapped, whole),
-            spread_text(&row.reclaimed, whole),
-            spread_text(&row.stalls, whole),
+            row.reclaimed_text(),
+            row.stalls_text(),
         ];
         if limited {
             let limit = row
