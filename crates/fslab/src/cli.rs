@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
+pub(crate) mod doctor;
 pub(crate) mod layout;
+pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
+pub(crate) use trace::{RecordArgs, TraceCommand};
 
 /// A filesystem laboratory for Linux.
 ///
@@ -48,6 +52,11 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Show where files lie: extents, gaps and their causes, free space
     Layout(LayoutArgs),
+    /// Trace what block devices are asked to do
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Say which ways of looking into the kernel work on this machine
+    Doctor(DoctorArgs),
     /// Print the context record of this machine
     Context(ContextArgs),
 }

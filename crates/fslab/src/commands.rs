@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod clean;
 pub(crate) mod context;
+pub(crate) mod doctor;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod plan;
@@ -10,6 +11,7 @@ pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod trace;
 
 use std::path::PathBuf;
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{BenchCommand, Cli, Command};
+use crate::cli::{BenchCommand, Cli, Command, TraceCommand};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -45,6 +45,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Clean(args) => commands::clean::run(&args),
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),
+        Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }
 }

@@ -121,6 +121,8 @@ suite!(layout, ["layout"], printing = |scratch| {
     with_path("", std::path::Path::new(env!("CARGO_MANIFEST_DIR")), "")
 }, missing = ["no-such-thing"] => 1);
 
+suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
+
 suite!(show, ["show"], printing = |scratch| {
     with_path("", &example_run(&scratch), "")
 }, missing = ["no-such-thing"] => 2);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["run"],
     &["plan"],
@@ -26,6 +26,9 @@ const COMMANDS: [&[&str]; 17] = [
     &["bench", "age"],
     &["bench", "fsck"],
     &["layout"],
+    &["trace"],
+    &["trace", "record"],
+    &["doctor"],
     &["context"],
 ];
 
