@@ -3,14 +3,18 @@
 //! The blk tracer lives in the top trace instance alone (it has no `allow_instances`), so its buffer,
 //! clock and switch are everybody's. What they were is written down before the first is changed. The
 //! tracer is the first thing set and the last thing taken back: `current_tracer` saying `blk` is what
-//! tells that the rest is ours.
+//! tells that the rest is ours. Between us, a lock on that file says who records: looking whether the
+//! tracer is free and taking it are two steps, and the lock of a killed process is gone, so what it
+//! left can be told from what a living one uses.
 //!
 //! One thing is not as before: the kernel gives the ring buffer its real size (1408 KiB for each CPU)
 //! with the first use of a tracer by anybody, and shows `7 (expanded: 1408)` until then. The size
 //! that is restored is the expanded one, as after anybody else's use.
 
+use std::fs::File;
 use std::path::PathBuf;
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::detached::{self, Detached};
@@ -67,12 +71,13 @@ impl Changes {
         })
     }
 
-    /// Whether the machine is still as a recording made it.
+    /// Whether the machine is still as a recording made it that does not live.
     pub fn in_force(&self) -> bool {
         tracefs().is_ok_and(|tracefs| {
-            tracefs
-                .read("current_tracer")
-                .is_ok_and(|tracer| tracer == TRACER)
+            lock(&tracefs).is_ok()
+                && tracefs
+                    .read("current_tracer")
+                    .is_ok_and(|tracer| tracer == TRACER)
         })
     }
 
@@ -87,6 +92,11 @@ impl Changes {
     /// The first setting that cannot be restored, after all others were tried.
     pub fn take_back(&self) -> Result<bool, Error> {
         let tracefs = tracefs()?;
+        let _lock = match lock(&tracefs) {
+            // Another recording lives: the tracer is its own by now.
+            Err(Error::Busy { .. }) => return Ok(false),
+            answer => answer?,
+        };
         if tracefs.read("current_tracer")? != TRACER {
             return Ok(false);
         }
@@ -118,6 +128,21 @@ impl Changes {
             first = first.and(tracefs.write(name, value));
         }
         first
+    }
+}
+
+/// Says for as long as the file is open that the tracer is ours.
+pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
+    let path = tracefs.path("current_tracer");
+    let failed = |error| Error::kernel(&path, "cannot lock the tracer", error);
+    let file = File::open(&path).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Busy {
+            thing: "tracefs's current_tracer".into(),
+            why: "another fslab records".into(),
+        }),
+        Err(error) => Err(failed(error.into())),
     }
 }
 

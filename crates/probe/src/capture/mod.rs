@@ -1,6 +1,6 @@
 //! Block traces without the blktrace program.
 //!
-//! Three ways lead to the kernel's block events, and each was tried.
+//! Three ways lead to the kernel's block events.
 //!
 //! 1. **The blk tracer** of ftrace, which is the one taken. With `current_tracer` set to `blk` the
 //!    kernel writes the very records of blktrace into ftrace's ring buffer, for the devices whose
@@ -8,8 +8,8 @@
 //!    unplugs with their device, PDUs as blktrace has them. 52 bytes an event in the buffer. tracefs
 //!    is readable where lockdown forbids debugfs. Its price: it lives in the top trace instance only,
 //!    so one recording at a time, and its settings are everybody's ([`Changes`] restores them).
-//! 2. **The block tracepoints** in an instance of their own. Nobody is disturbed, but
-//!    `block_plug` and `block_unplug` say neither device nor cause, requests do not say whether they
+//! 2. **The block tracepoints** in an instance of their own. Nobody is disturbed, but by
+//!    their formats `block_plug` and `block_unplug` say neither device nor cause, requests do not say whether they
 //!    are a filesystem's or passed through, and events of all devices have to be taken and thrown away.
 //!    Records made of them would be guesses in these fields.
 //! 3. **blktrace's relay files** in debugfs. They hold what the tracer gives, and need a mounted

@@ -1,5 +1,6 @@
 //! A recording from its plan to its summary.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,8 @@ pub struct Plan {
     mask: Mask,
     buffer: u64,
     changes: Changes,
+    /// Held until the recording is over.
+    _lock: File,
 }
 
 /// A recording that runs. Dropped without [`Recording::finish`], it takes everything back all the
@@ -83,6 +86,7 @@ impl Plan {
                 }
             }
         }
+        let lock = changes::lock(&tracefs)?;
         let changes = Changes::read(&tracefs, &devices)?;
         Ok(Plan {
             tracefs: Arc::new(tracefs),
@@ -93,6 +97,7 @@ impl Plan {
             mask: options.mask,
             buffer: options.buffer,
             changes,
+            _lock: lock,
         })
     }
 
