@@ -1,0 +1,189 @@
+//! What recording a block trace costs, and how many events a second it takes without a loss.
+//!
+//! fio runs on a loop device, with and without a recording of that device, in pairs of alternating
+//! order. The ratio is fio's own throughput, traced over untraced. Two loads: 4 KiB direct I/O at
+//! depth, which makes the most events this machine can make (five or six for each request), and
+//! 1 MiB direct I/O, which is what a streaming study does. Default settings of `fslab trace record`;
+//! the trace is written to another filesystem than the one that is measured.
+//!
+//! The reader of the trace runs on the same two cores as the load: its time is in the ratio, as it
+//! is for whoever records. blktrace itself is no peer here where lockdown forbids its relay files.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use benches::image::Image;
+use benches::pairs::{Pairs, in_turn, median};
+use benches::run::{Stop, output, verdict};
+use benches::table::{Row, Table};
+use clap::Parser;
+use probe::capture::{BUFFER, Mask, Options, Plan, Summary};
+
+/// Least throughput of the traced side.
+const RATIO: f64 = 0.97;
+
+/// Measures what `fslab trace record` costs and prints a table with targets.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// Three short pairs: a look, not a result.
+    #[arg(long)]
+    quick: bool,
+    /// Pairs of runs.
+    #[arg(long, default_value_t = 7)]
+    pairs: u32,
+    /// Seconds of a run.
+    #[arg(long, default_value_t = 4)]
+    seconds: u32,
+    /// MiB of the image.
+    #[arg(long, default_value_t = 1024)]
+    size: u64,
+    /// Folder for the image and the traces.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+}
+
+/// A load: its name and fio's options for it.
+struct Load {
+    name: &'static str,
+    options: &'static [&'static str],
+}
+
+const LOADS: [Load; 4] = [
+    Load {
+        name: "4 KiB random reads, depth 32",
+        options: &["--rw=randread", "--bs=4k", "--iodepth=32"],
+    },
+    Load {
+        name: "4 KiB random writes, depth 32",
+        options: &["--rw=randwrite", "--bs=4k", "--iodepth=32"],
+    },
+    Load {
+        name: "1 MiB reads, depth 4",
+        options: &["--rw=read", "--bs=1m", "--iodepth=4"],
+    },
+    Load {
+        name: "1 MiB writes, depth 4",
+        options: &["--rw=write", "--bs=1m", "--iodepth=4"],
+    },
+];
+
+/// What the recordings of a load came to.
+#[derive(Default)]
+struct Taken {
+    /// Of each recording.
+    events_per_second: Vec<f64>,
+    lost: u64,
+}
+
+fn main() -> ExitCode {
+    verdict("trace_capture", measure())
+}
+
+fn measure() -> Result<bool> {
+    let mut arguments = Arguments::parse();
+    if arguments.quick {
+        (arguments.pairs, arguments.seconds) = (3, 1);
+    }
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "loop devices and tracing need root"
+    );
+    let stop = Stop::on_signals()?;
+    let image = Image::new(&arguments.dir, arguments.size << 20)?;
+    let folder = tempfile::tempdir_in(&arguments.dir)?;
+    let mut table = Table::new(
+        format!(
+            "fslab trace record, {} pairs of {} s; MiB/s",
+            arguments.pairs, arguments.seconds
+        ),
+        &[
+            "traced", "untraced", "ratio", "low", "high", "events/s", "lost",
+        ],
+    );
+    for load in &LOADS {
+        table
+            .rows
+            .push(row(load, &arguments, &image, folder.path(), &stop)?);
+    }
+    println!("{}", table.text());
+    Ok(table.all_met())
+}
+
+fn row(load: &Load, arguments: &Arguments, image: &Image, dir: &Path, stop: &Stop) -> Result<Row> {
+    let mut pairs = Pairs::default();
+    let mut taken = Taken::default();
+    let untraced = || fio(load, arguments.seconds, image.device());
+    // The first run of a load pays for what was never touched before.
+    untraced()?;
+    for pair in 0..arguments.pairs {
+        stop.check()?;
+        let traced = || traced(load, arguments.seconds, image.device(), dir, &mut taken);
+        pairs.push_both(in_turn(pair % 2 == 0, traced, untraced)?);
+    }
+    let ratio = pairs.ratio();
+    let (low, high) = pairs.extremes();
+    Ok(Row {
+        name: load.name.to_owned(),
+        cells: vec![
+            format!("{:.0}", median(&pairs.ours)),
+            format!("{:.0}", median(&pairs.theirs)),
+            format!("{ratio:.3}"),
+            format!("{low:.3}"),
+            format!("{high:.3}"),
+            format!("{:.0}", median(&taken.events_per_second)),
+            taken.lost.to_string(),
+        ],
+        target: format!(">= {RATIO}, 0 lost"),
+        met: ratio >= RATIO && taken.lost == 0,
+    })
+}
+
+fn traced(load: &Load, seconds: u32, device: &str, dir: &Path, taken: &mut Taken) -> Result<f64> {
+    let folder = tempfile::tempdir_in(dir)?;
+    let plan = Plan::new(&Options {
+        devices: vec![device.into()],
+        out: folder.path().into(),
+        mask: Mask::default(),
+        buffer: BUFFER,
+    })?;
+    let recording = plan.start()?;
+    let rate = fio(load, seconds, device)?;
+    let summaries = recording.finish()?;
+    for summary in &summaries {
+        ensure!(summary.events > 0, "the trace is empty");
+        taken.lost += summary.lost;
+        taken.events_per_second.push(rate_of(summary));
+    }
+    Ok(rate)
+}
+
+fn rate_of(summary: &Summary) -> f64 {
+    summary.events as f64 / summary.seconds
+}
+
+/// MiB/s of one run, over reads and writes.
+fn fio(load: &Load, seconds: u32, device: &str) -> Result<f64> {
+    let (file, runtime) = (
+        format!("--filename={device}"),
+        format!("--runtime={seconds}"),
+    );
+    let mut words = vec![
+        "--name=load",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--time_based=1",
+        "--randrepeat=1",
+        "--norandommap=1",
+        "--output-format=json",
+        &file,
+        &runtime,
+    ];
+    words.extend(load.options);
+    let text = output("fio", &words)?;
+    let json: serde_json::Value = serde_json::from_str(&text).context("fio's JSON")?;
+    let of = |way: &str| json["jobs"][0][way]["bw_bytes"].as_f64().unwrap_or(0.0);
+    let rate = (of("read") + of("write")) / (1024.0 * 1024.0);
+    ensure!(rate > 0.0, "fio moved nothing");
+    Ok(rate)
+}
