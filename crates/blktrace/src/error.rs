@@ -65,4 +65,12 @@ pub enum Error {
     /// Nothing can be written where the result should go.
     #[error("the result cannot be written: {0}; look at the room and the rights there")]
     Output(io::Error),
+    /// A file of results.
+    #[error("{}: {source}; look at the room and the rights there", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }

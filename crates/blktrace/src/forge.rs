@@ -21,7 +21,8 @@ pub struct Forge {
     pub seed: u64,
     /// CPUs, each with a file.
     pub cpus: u32,
-    /// Devices: major << 20 | minor. The first is the one that remaps go to.
+    /// Devices: major << 20 | minor. Of several the last one stands upon the others: its bios are
+    /// remapped to them.
     pub devices: Vec<u32>,
     /// Requests, of two to six events each.
     pub requests: u64,
@@ -58,6 +59,8 @@ struct Request {
     bytes: u32,
     flags: u32,
     pid: u32,
+    /// Whether it lies apart from the one before, so that there is room in front of it.
+    apart: bool,
 }
 
 struct Smith<W> {
@@ -313,8 +316,10 @@ impl<W: Write> Smith<W> {
     }
 
     fn choose(&mut self) -> Request {
-        let which = self.chance.below(self.forge.devices.len() as u64) as usize;
-        if self.chance.one_in(6) {
+        let lower = self.forge.devices.len().saturating_sub(1).max(1);
+        let which = self.chance.below(lower as u64) as usize;
+        let apart = self.chance.one_in(6);
+        if apart {
             self.positions[which] = 2048 + self.chance.below(1 << 28) * 8;
         }
         let mut bytes = 4096 << self.chance.below(6);
@@ -340,6 +345,7 @@ impl<W: Write> Smith<W> {
             bytes,
             flags,
             pid: 1000 + self.chance.below(if self.forge.hostile { 8 } else { 4 }) as u32,
+            apart,
         }
     }
 
@@ -413,7 +419,7 @@ impl<W: Write> Smith<W> {
 
     fn merge(&mut self, cpu: usize, whole: &mut Request) -> io::Result<()> {
         let flags = whole.flags & !(Category::Fs as u32);
-        let front = self.chance.one_in(8) && whole.sector > 4096;
+        let front = whole.apart && self.chance.one_in(8) && whole.sector > 4096;
         let more = Request {
             sector: if front {
                 whole.sector - 8
@@ -431,6 +437,12 @@ impl<W: Write> Smith<W> {
             Action::BackMerge
         };
         self.event(cpu, action, &more, &[])?;
+        let which = self.forge.devices.iter().position(|&d| d == whole.device);
+        if let Some(which) = which
+            && !front
+        {
+            self.positions[which] = more.sector + 8;
+        }
         whole.sector = whole.sector.min(more.sector);
         whole.bytes += more.bytes;
         Ok(())

@@ -4,16 +4,21 @@
 //! ([`record`]). [`Trace`] opens them by their base and merges them in time in constant memory,
 //! whatever their size.
 
+pub mod analysis;
+pub mod btt;
 mod error;
 mod file;
 pub mod forge;
+mod hash;
 mod merge;
 pub mod merged;
+mod pipeline;
 pub mod record;
 pub mod text;
 mod trace;
 pub mod verify;
 
+pub use analysis::Analysis;
 pub use error::Error;
 pub use file::Event;
 pub use record::{Action, Category, Head};

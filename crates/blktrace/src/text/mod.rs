@@ -22,6 +22,7 @@ use std::io::Write;
 
 use crate::error::Error;
 use crate::file::Event;
+use crate::pipeline;
 use crate::record::{self, Category, Head, Notify};
 use crate::trace::Trace;
 use line::Line;
@@ -54,24 +55,23 @@ pub struct Options {
 pub fn write(trace: &mut Trace, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let mut printer = Printer::new(trace, options);
     let mut text = Vec::with_capacity(CHUNK + 4096);
-    let failed = loop {
-        match trace.next() {
-            Ok(Some((file, event))) => printer.event(file, &event, &mut text),
-            Ok(None) => break None,
-            Err(error) => break Some(error),
-        }
+    let read = pipeline::each(trace, |file, event| {
+        printer.event(file, event, &mut text);
         if text.len() >= CHUNK {
             out.write_all(&text).map_err(Error::Output)?;
             text.clear();
         }
-    };
-    if failed.is_none() {
-        printer.finish(trace, &mut text);
+        Ok(())
+    });
+    match read {
+        Ok(()) => printer.finish(trace, &mut text),
+        Err(error @ Error::Output(_)) => return Err(error),
+        Err(_) => {}
     }
     out.write_all(&text)
         .and_then(|()| out.flush())
         .map_err(Error::Output)?;
-    failed.map_or(Ok(()), Err)
+    read
 }
 
 /// What is counted of a CPU.

@@ -1,0 +1,213 @@
+//! btt's analysis: where the time of each I/O went.
+//!
+//! The figures are btt 2.09's, from one pass over the files of the CPUs instead of two programs and a
+//! file between them, in memory that depends on the I/Os outstanding and not on the length of the
+//! trace. What differs, on purpose:
+//!
+//! | figure | btt | here |
+//! |---|---|---|
+//! | MEDIAN of seeks | a distance that alone makes up half of all, else 0 | the median |
+//! | MODE among equals | the one its tree happens to give first | the least |
+//! | distances that differ in more than 131,072 values | all kept | thinned, the error is told ([`SeekSummary`]) |
+//! | majors 9, 253, 254 | md or dm; but virtio disks have 253 and 254 as well | what the caller says ([`Stacked`]) |
+//! | bios of one request, in the files | as its tree has them | by sector |
+//! | records with a cgroup id | ignored | counted like any other |
+//! | several outstanding bios at one sector | the one that its tree gives first | the one that begins last, then the latest |
+//! | completions that never come | kept for ever | the oldest are given up beyond 200,000 |
+//! | avgqu-sz of the iostat file | falls with each bio of a request, below zero | falls once a request |
+//!
+//! [`Options::as_btt`] brings back btt's answer to the first, fourth and fifth, for comparison.
+
+mod average;
+mod device;
+mod engine;
+mod files;
+mod iostat;
+mod live;
+mod print;
+mod process;
+mod range;
+mod seek;
+
+use std::collections::BTreeMap;
+
+use crate::analysis::{Analysis, DeviceSummary, Losses};
+use crate::error::Error;
+use crate::pipeline;
+use crate::trace::Trace;
+pub use average::{Average, Averages, Interval, seconds};
+use engine::Engine;
+pub use files::FileOptions;
+pub use live::LiveSummary;
+pub use seek::SeekSummary;
+
+/// Which devices stand upon others: their queueing and completion are counted apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stacked {
+    /// btt's guess: majors 9, 253 and 254.
+    ByMajor,
+    /// These (major << 20 | minor), as sysfs knows them by its folders `md` and `dm`.
+    These(Vec<u32>),
+}
+
+/// How to analyse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Which devices stand upon others.
+    pub stacked: Stacked,
+    /// btt's answers where ours differ on purpose.
+    pub as_btt: bool,
+    /// Distances always from the end of the last I/O (btt -a).
+    pub absolute_seeks: bool,
+    /// Events closer than this belong to one range of activity, seconds (btt -d).
+    pub range_seconds: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            stacked: Stacked::These(Vec::new()),
+            as_btt: false,
+            absolute_seeks: false,
+            range_seconds: 0.1,
+        }
+    }
+}
+
+impl Options {
+    /// Everything as btt has it.
+    pub fn btt() -> Options {
+        Options {
+            stacked: Stacked::ByMajor,
+            as_btt: true,
+            ..Options::default()
+        }
+    }
+}
+
+/// A trace that was analysed.
+pub struct Outcome {
+    engine: Engine,
+    name: String,
+    strays: u64,
+}
+
+/// Analyses a trace, and writes btt's files if asked to.
+///
+/// # Errors
+/// A trace that is damaged; a file that cannot be written.
+pub fn run(
+    trace: &mut Trace,
+    options: &Options,
+    files: Option<&FileOptions>,
+) -> Result<Outcome, Error> {
+    let files = files.map(files::Files::open).transpose()?.map(Box::new);
+    let genesis = trace.genesis();
+    let mut engine = Engine::new(options.clone(), files);
+    pipeline::each(trace, |_, event| {
+        engine.event(event, event.head.time.wrapping_sub(genesis));
+        Ok(())
+    })?;
+    engine.finish()?;
+    Ok(Outcome {
+        engine,
+        name: trace.name().to_owned(),
+        strays: trace.strays(),
+    })
+}
+
+impl Engine {
+    fn finish(&mut self) -> Result<(), Error> {
+        for device in &mut self.devices {
+            device.plugs.finish(device.end);
+            // Requests that were put back are issued more than once.
+            if device.queued > 0 {
+                device.queued = device.queued.max(device.issued);
+            }
+        }
+        self.extra.finish();
+        match &mut self.files {
+            Some(files) => files.finish(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Outcome {
+    /// btt's tables; with `all`, those of --all-data.
+    pub fn tables(&self, all: bool) -> String {
+        print::tables(&self.engine, all)
+    }
+
+    /// btt's ranges of activity, as it prints them behind the tables.
+    pub fn ranges(&self) -> String {
+        print::ranges(&self.engine)
+    }
+
+    /// btt's tables in words that a program reads (-X).
+    pub fn easy(&self) -> String {
+        print::easy(&self.engine)
+    }
+
+    /// How many bios had each size in sectors, 1 to 1,024 and above (btt's `_qhist.dat`).
+    pub fn queue_sizes(&self) -> &[u64] {
+        &self.engine.queue_sizes
+    }
+
+    /// How many requests had each size (`_dhist.dat`).
+    pub fn issue_sizes(&self) -> &[u64] {
+        &self.engine.issue_sizes
+    }
+
+    /// Averages over all devices.
+    pub fn averages(&self) -> &Averages {
+        &self.engine.all
+    }
+
+    /// Averages by process, as btt names it.
+    pub fn by_process(&self) -> BTreeMap<&str, &Averages> {
+        let processes = self.engine.processes.by_name();
+        processes
+            .map(|process| (process.name.as_str(), &process.averages))
+            .collect()
+    }
+
+    /// All that was found, as one value.
+    pub fn analysis(&self) -> Analysis {
+        let devices: Vec<DeviceSummary> = self.engine.devices.iter().map(summary).collect();
+        let mut analysis = self.engine.extra.analysis(&self.name);
+        let sum = |field: fn(&device::Device) -> u64| self.engine.devices.iter().map(field).sum();
+        analysis.losses = Losses {
+            strays: self.strays,
+            forgotten: sum(|device| device.forgotten),
+            outstanding: sum(|device| device.ios.len() as u64),
+            ..analysis.losses
+        };
+        analysis.devices = devices;
+        analysis
+    }
+}
+
+fn summary(device: &device::Device) -> DeviceSummary {
+    let (major, minor) = device.numbers();
+    DeviceSummary {
+        major,
+        minor,
+        stacked: device.stacked,
+        bios: device.queued,
+        requests: device.issued,
+        completions: device.blocks,
+        averages: device.averages,
+        queue_seeks: device.q2q.summary(),
+        issue_seeks: device.d2d.summary(),
+        live: device.live.summary(),
+        unplugs: device.plugs.unplugs,
+        timer_unplugs: device.plugs.timer_unplugs,
+        plugged_seconds: device.plugs.plugged,
+        active_at_queue: if device.queued > 0 {
+            device.active_sum as f64 / device.queued as f64
+        } else {
+            0.0
+        },
+    }
+}
