@@ -36,7 +36,7 @@ const PEAK: f64 = 6.5e9;
 #[derive(Parser, Debug)]
 struct Arguments {
     /// Share of the data sets' files.
-    #[arg(long, default_value_t = 0.25)]
+    #[arg(long, default_value_t = 1.0)]
     scale: f64,
     /// Trees created first.
     #[arg(long, default_value_t = 10)]
