@@ -55,7 +55,7 @@ pub struct Ask {
     pub hex: bool,
     /// xfs_bmap: `-p`.
     pub unwritten: bool,
-    /// Threads for trees; 0: one for each processor.
+    /// Threads for trees; 0: four for each processor.
     pub threads: usize,
 }
 

@@ -7,13 +7,19 @@
 //! same for a directory of ten files and of ten million. Within a portion files are opened in the
 //! order of their inodes: on a cold disk that reads the inode tables once, and forward.
 //!
+//! Each thread has its own table of descriptors: in a table that is shared, every open and close
+//! takes a lock and every other call two atomic operations on a line that all processors want. A
+//! directory is therefore handed on as a path below the root, and opened again by who works on it.
+//!
 //! A tree ends where another filesystem is mounted: the geometry is that of one. A file with several
 //! names is counted once for each. Orders ([`crate::LayoutSummary::listed_blocks`] and its like)
 //! compare neighbours within a portion.
 
-use std::ffi::{CStr, CString};
+#![allow(unsafe_code, reason = "a table of descriptors for each thread")]
+
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -41,7 +47,7 @@ const KEPT: usize = 20;
 /// How to scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Threads; 0: one for each processor.
+    /// Threads; 0: four for each processor.
     pub threads: usize,
     /// Write each file back before its map is taken.
     pub sync: bool,
@@ -70,6 +76,8 @@ pub fn scan(root: &Path, options: Options) -> Result<Scan, Error> {
     let geometry = Geometry::of(&opened);
     let magic = rustix::fs::fstatfs(&opened).map_or(0, |fs| fs.f_type as u64);
     let common = Common {
+        root: opened.as_fd(),
+        path: root,
         geometry: geometry.as_ref(),
         request: Request {
             sync: options.sync,
@@ -78,10 +86,13 @@ pub fn scan(root: &Path, options: Options) -> Result<Scan, Error> {
         magic,
         queue: Queue::default(),
     };
-    let directory = Directory::of(opened, root.to_owned(), &common).map_err(io("look at", root))?;
-    common.queue.push(Job::List(Arc::new(directory)));
+    common.queue.push(Job::List {
+        path: PathBuf::new(),
+        above: None,
+    });
     let threads = match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        // On a cold tree a thread mostly waits for the disk.
+        0 => 4 * std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
     let mut scan = Scan::default();
@@ -111,41 +122,51 @@ pub fn scan(root: &Path, options: Options) -> Result<Scan, Error> {
 
 /// What all threads share.
 struct Common<'a> {
+    /// The root, by a number that means the same in the tables of all threads.
+    root: BorrowedFd<'a>,
+    /// Its path, for messages.
+    path: &'a Path,
     geometry: Option<&'a Geometry>,
     request: Request,
     magic: u64,
     queue: Queue,
 }
 
-/// An open directory.
+/// An open directory. It stays with the thread that opened it.
 struct Directory {
     descriptor: OwnedFd,
-    path: PathBuf,
+    /// Below the root; empty for the root itself.
+    path: Arc<Path>,
     allocated: u64,
     /// The group or AG of its inode.
     group: Option<u64>,
 }
 
 impl Directory {
-    fn of(
-        descriptor: impl Into<OwnedFd>,
-        path: PathBuf,
-        common: &Common<'_>,
-    ) -> std::io::Result<Directory> {
-        let descriptor = descriptor.into();
+    /// Opens what is below the root, not through links, and not beyond the root's filesystem.
+    fn open(path: &Arc<Path>, common: &Common<'_>) -> Result<Directory, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        let name = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let descriptor = rustix::fs::openat2(common.root, name, flags, Mode::empty(), resolve)?;
         let stat = rustix::fs::fstat(&descriptor)?;
         let group = common
             .geometry
             .map(|geometry| geometry.group_of_inode(stat.st_ino));
         Ok(Directory {
             descriptor,
-            path,
+            path: Arc::clone(path),
             allocated: stat.st_blocks as u64 * 512,
             group,
         })
     }
 
-    fn path_of(&self, name: &CStr) -> PathBuf {
+    /// A name in it, below the root.
+    fn child(&self, name: &CStr) -> PathBuf {
         self.path.join(std::ffi::OsStr::from_bytes(name.to_bytes()))
     }
 }
@@ -189,16 +210,15 @@ impl Portion {
     }
 }
 
+/// Paths are below the root.
 enum Job {
-    /// List this directory.
-    List(Arc<Directory>),
-    /// Open and list this one.
-    Enter(Arc<Directory>, CString),
-    /// Look at these files.
-    Files(Arc<Directory>, Portion),
+    /// List this directory, in a directory whose inode is in the group `above`.
+    List { path: PathBuf, above: Option<u64> },
+    /// Look at these files of a directory.
+    Files(Arc<Path>, Portion),
 }
 
-/// Jobs, last in first out: that keeps the number of open directories near the depth of the tree.
+/// Jobs, last in first out: that keeps their number near the depth of the tree.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -314,12 +334,19 @@ impl<'a> Worker<'a> {
     }
 
     fn work(mut self) -> Worker<'a> {
+        // SAFETY: the descriptors that this thread uses from here on are the root's, which is in
+        // the copied table under the same number and stays open there until the thread ends, and
+        // those that it opens and closes itself: no `OwnedFd` goes to another thread.
+        // Where it is not allowed, the shared table does as well, only slower.
+        let _ = unsafe { libc::unshare(libc::CLONE_FILES) };
         while let Some(job) = self.common.queue.next() {
             let done = Done(&self.common.queue);
             match job {
-                Job::List(directory) => self.list(&directory),
-                Job::Enter(parent, name) => self.enter(&parent, &name),
-                Job::Files(directory, mut portion) => self.files(&directory, &mut portion),
+                Job::List { path, above } => self.enter(path, above),
+                Job::Files(path, mut portion) => match Directory::open(&path, self.common) {
+                    Ok(directory) => self.files(&directory, &mut portion),
+                    Err(error) => self.problem(&io("open", self.whole(&path))(error.into())),
+                },
             }
             drop(done);
         }
@@ -338,33 +365,36 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn enter(&mut self, parent: &Directory, name: &CStr) {
-        let path = parent.path_of(name);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
-        let opened = rustix::fs::openat2(&parent.descriptor, name, flags, Mode::empty(), resolve);
-        match opened {
-            Ok(descriptor) => match Directory::of(descriptor, path.clone(), self.common) {
-                Ok(directory) => {
-                    if let (Some(above), Some(group)) = (parent.group, directory.group) {
-                        self.tally.child(above, group);
-                    }
-                    self.list(&Arc::new(directory));
+    /// A path below the root as the user would name it.
+    fn whole(&self, path: &Path) -> PathBuf {
+        if path.as_os_str().is_empty() {
+            self.common.path.to_owned()
+        } else {
+            self.common.path.join(path)
+        }
+    }
+
+    fn enter(&mut self, path: PathBuf, above: Option<u64>) {
+        let path = Arc::from(path);
+        match Directory::open(&path, self.common) {
+            Ok(directory) => {
+                if let (Some(above), Some(group)) = (above, directory.group) {
+                    self.tally.child(above, group);
                 }
-                Err(error) => self.problem(&io("look at", path)(error)),
-            },
+                self.list(&directory);
+            }
             Err(Errno::XDEV) => {
                 self.tally.other();
                 self.note(format!(
                     "{}: another filesystem is mounted here, so it was left out; name it by itself",
-                    path.display()
+                    self.whole(&path).display()
                 ));
             }
-            Err(error) => self.problem(&io("open", path)(error.into())),
+            Err(error) => self.problem(&io("open", self.whole(&path))(error.into())),
         }
     }
 
-    fn list(&mut self, directory: &Arc<Directory>) {
+    fn list(&mut self, directory: &Directory) {
         self.tally.directory(directory.allocated);
         let mut buffer = vec![MaybeUninit::uninit(); 64 << 10];
         let mut entries = RawDir::new(directory.descriptor.as_fd(), &mut buffer);
@@ -373,7 +403,7 @@ impl<'a> Worker<'a> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.problem(&io("list", &directory.path)(error.into()));
+                    self.problem(&io("list", self.whole(&directory.path))(error.into()));
                     break;
                 }
             };
@@ -381,8 +411,10 @@ impl<'a> Worker<'a> {
             match entry.file_type() {
                 FileType::Directory if matches!(name.to_bytes(), b"." | b"..") => {}
                 FileType::Directory => {
-                    let job = Job::Enter(Arc::clone(directory), name.to_owned());
-                    self.common.queue.push(job);
+                    self.common.queue.push(Job::List {
+                        path: directory.child(name),
+                        above: directory.group,
+                    });
                 }
                 FileType::RegularFile | FileType::Unknown => portion.push(entry.ino(), name),
                 _ => self.tally.other(),
@@ -392,7 +424,7 @@ impl<'a> Worker<'a> {
                     let full = std::mem::take(&mut portion);
                     self.common
                         .queue
-                        .push(Job::Files(Arc::clone(directory), full));
+                        .push(Job::Files(Arc::clone(&directory.path), full));
                 } else {
                     self.files(directory, &mut portion);
                     portion.clear();
@@ -402,7 +434,7 @@ impl<'a> Worker<'a> {
         self.files(directory, &mut portion);
     }
 
-    fn files(&mut self, directory: &Arc<Directory>, portion: &mut Portion) {
+    fn files(&mut self, directory: &Directory, portion: &mut Portion) {
         if self.failure.is_some() {
             return;
         }
@@ -435,7 +467,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Adds a file; its first byte on the filesystem, where it has one.
-    fn one(&mut self, directory: &Arc<Directory>, name: &CStr) -> Option<u64> {
+    fn one(&mut self, directory: &Directory, name: &CStr) -> Option<u64> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&directory.descriptor, name, flags, Mode::empty());
         let descriptor = match opened {
@@ -446,14 +478,18 @@ impl<'a> Worker<'a> {
                 return None;
             }
             Err(error) => {
-                self.problem(&io("open", directory.path_of(name))(error.into()));
+                self.problem(&io("open", self.whole(&directory.child(name)))(
+                    error.into(),
+                ));
                 return None;
             }
         };
         let stat = match rustix::fs::fstat(&descriptor) {
             Ok(stat) => stat,
             Err(error) => {
-                self.problem(&io("look at", directory.path_of(name))(error.into()));
+                self.problem(&io("look at", self.whole(&directory.child(name)))(
+                    error.into(),
+                ));
                 return None;
             }
         };
@@ -461,8 +497,10 @@ impl<'a> Worker<'a> {
             FileType::RegularFile => {}
             FileType::Directory => {
                 if !matches!(name.to_bytes(), b"." | b"..") {
-                    let job = Job::Enter(Arc::clone(directory), name.to_owned());
-                    self.common.queue.push(job);
+                    self.common.queue.push(Job::List {
+                        path: directory.child(name),
+                        above: directory.group,
+                    });
                 }
                 return None;
             }
@@ -506,7 +544,7 @@ impl<'a> Worker<'a> {
             Ok(()) => return true,
             Err(failure) => failure,
         };
-        let path = directory.path_of(name);
+        let path = self.whole(&directory.child(name));
         let fatal = match failure {
             Failure::Io(error) => {
                 self.problem(&io("map", path)(error));
@@ -605,13 +643,14 @@ mod tests {
         let Some(folder) = folder() else { return };
         let opened = File::open(folder.path()).unwrap();
         let common = Common {
+            root: opened.as_fd(),
+            path: folder.path(),
             geometry: None,
             request: Request::default(),
             magic: 0,
             queue: Queue::default(),
         };
-        let directory = Directory::of(opened, folder.path().to_owned(), &common).unwrap();
-        let directory = Arc::new(directory);
+        let directory = Directory::open(&Arc::from(Path::new("")), &common).unwrap();
         std::fs::write(folder.path().join("there"), b"1").unwrap();
         std::os::unix::fs::symlink("there", folder.path().join("link")).unwrap();
         let mut portion = Portion::default();
@@ -620,7 +659,7 @@ mod tests {
         }
         let mut worker = Worker::new(&common);
         worker.files(&directory, &mut portion);
-        worker.enter(&directory, c"gone-too");
+        worker.enter("gone-too".into(), None);
         let sum = worker.tally.summary();
         assert_eq!((sum.files, sum.others, sum.unreadable), (1, 1, 2));
         let lines = worker.problems.join("\n");

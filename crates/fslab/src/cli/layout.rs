@@ -31,7 +31,7 @@ pub(crate) struct LayoutArgs {
     /// xfs_bmap: tell unwritten blocks apart (its -p)
     #[arg(long)]
     pub(crate) unwritten: bool,
-    /// Threads for directories [default: one for each processor]
+    /// Threads for directories [default: four for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }

@@ -48,10 +48,9 @@ impl Geometry {
             crate::file::EXT => {
                 let device = device(file)?;
                 let device = File::open(device).ok()?;
-                let found = Ext::read(&device).ok();
-                // Its cache must not keep what the filesystem goes on changing behind it.
-                let _ = rustix::fs::fadvise(&device, 0, None, rustix::fs::Advice::DontNeed);
-                found.map(Geometry::Ext)
+                // Through the device's page cache, which is where a mounted ext4 keeps its metadata.
+                // It must not be dropped afterwards: that would make the filesystem cold.
+                Ext::read(&device).ok().map(Geometry::Ext)
             }
             crate::file::XFS => Xfs::of(file).ok().map(Geometry::Xfs),
             _ => None,
