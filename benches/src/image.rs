@@ -49,22 +49,29 @@ impl Image {
 
     /// Makes a filesystem (`ext4` or `xfs`) and mounts it.
     pub fn fresh(&self, filesystem: &str) -> Result<Mounted> {
+        self.fresh_with(filesystem, &[])
+    }
+
+    /// The same, with further options for its mkfs.
+    pub fn fresh_with(&self, filesystem: &str, options: &[&str]) -> Result<Mounted> {
         let device = self.device.as_str();
         self.wait_until_free()?;
-        match filesystem {
-            "ext4" => output(
+        let (program, mut words) = match filesystem {
+            "ext4" => (
                 "mkfs.ext4",
-                &[
+                vec![
                     "-q",
                     "-F",
                     "-E",
                     "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
-                    device,
                 ],
-            )?,
-            "xfs" => output("mkfs.xfs", &["-q", "-f", "-K", device])?,
+            ),
+            "xfs" => ("mkfs.xfs", vec!["-q", "-f", "-K"]),
             other => bail!("{other}: this bench makes ext4 and xfs only"),
         };
+        words.extend(options);
+        words.push(device);
+        output(program, &words)?;
         let point = self.folder.path().join("mnt");
         std::fs::create_dir_all(&point)?;
         let mounted = Mounted {
