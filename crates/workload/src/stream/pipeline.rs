@@ -1,26 +1,31 @@
 //! Reading one block at a time while another thread checks the last ones.
 //!
-//! A checksum runs at four times the speed of a copy out of the page cache, so checking each block
-//! before the next is read would cost a fifth of the rate of a warm read (a cold one hides it
-//! behind the device). Here the reader goes on while its last blocks are checked: two buffers, each
-//! of a block or of a mebibyte of smaller blocks, since handing one over costs some microseconds.
+//! A checksum runs at two to three times the speed of a copy out of the page cache, so checking
+//! each block before the next is read costs a third of the rate of a warm read (a cold one hides
+//! it behind the device). Here a second thread checks while the reader goes on, and whoever has
+//! time checks: when all buffers are full, because the other thread is slow or has no processor,
+//! the reader checks the newest one itself, which is still in its processor's cache, and goes on
+//! with that. Waiting for the other thread instead was slower than no thread at all on a busy
+//! machine. The other thread is woken for two buffers at a time, since waking costs microseconds.
+//!
 //! There is still one request in flight. Engines with a queue check in their own thread: the
 //! device is busy with the rest of the queue meanwhile.
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
 use rustix::io::{Errno, pread};
 
-use super::verify::Checker;
+use super::verify::{Checker, Damage};
 use crate::clock::Cpu;
 use crate::engine::{ABORT, Failure, Job, Payload, Run, finish_short};
 
 /// Bytes of a buffer, at least.
 const LEAST: u64 = 1 << 20;
 
-/// Blocks that are handed over together.
+/// Blocks that are handed over together, and fill a buffer.
 pub(super) const fn group(block: u64) -> u64 {
     match LEAST / block {
         0 => 1,
@@ -28,14 +33,42 @@ pub(super) const fn group(block: u64) -> u64 {
     }
 }
 
-/// Buffers there are.
-pub(super) const BUFFERS: u64 = 2;
+/// Buffers there are. The other thread has at most one of them.
+pub(super) const BUFFERS: u64 = 4;
 
-/// Blocks read and not yet checked: the first one's number, their bytes, and the buffer.
-type Full<'a> = (u64, usize, &'a mut [u8]);
+/// Full buffers for which the other thread is woken.
+const WAKE: usize = 2;
 
-/// Reads the blocks of `job` from number `from` on into the halves of `buffer`, and has them
-/// checked. The CPU time is the checking thread's.
+/// Blocks read and not yet checked.
+struct Full<'a> {
+    /// Number of the first.
+    first: u64,
+    /// Bytes of them all.
+    filled: usize,
+    buffer: &'a mut [u8],
+}
+
+/// Where the buffers are, unless a thread is at work on one.
+struct Buffers<'a> {
+    free: Vec<&'a mut [u8]>,
+    full: VecDeque<Full<'a>>,
+    /// Nothing more comes.
+    over: bool,
+    /// The other thread sleeps.
+    sleeps: bool,
+    /// The damage nearest to the begin of the file.
+    wrong: Option<(u64, io::Error)>,
+}
+
+struct Shared<'a> {
+    job: &'a Job<'a>,
+    checker: &'a Checker,
+    buffers: Mutex<Buffers<'a>>,
+    changed: Condvar,
+}
+
+/// Reads the blocks of `job` from number `from` on through the parts of `buffer`, and has them
+/// checked. The CPU time is the other thread's.
 ///
 /// # Errors
 /// A read that failed, or the first block that is not good.
@@ -45,72 +78,150 @@ pub(super) fn read(
     buffer: &mut [u8],
     checker: &Checker,
 ) -> Result<(Run, Cpu), Failure> {
-    let half = group(job.record as u64) as usize * job.record;
-    std::thread::scope(|scope| {
-        let (give, full) = sync_channel::<Full<'_>>(BUFFERS as usize);
-        let (back, free) = channel();
-        for half in buffer.chunks_exact_mut(half) {
-            // The receiver is right here.
-            let _ = back.send(half);
-        }
+    let part = group(job.record as u64) as usize * job.record;
+    let shared = Shared {
+        job,
+        checker,
+        buffers: Mutex::new(Buffers {
+            free: buffer.chunks_exact_mut(part).collect(),
+            full: VecDeque::with_capacity(BUFFERS as usize),
+            over: false,
+            sleeps: false,
+            wrong: None,
+        }),
+        changed: Condvar::new(),
+    };
+    let failure = |position: u64, offset, source| Failure {
+        transferred: (position - from) * job.record as u64,
+        offset,
+        source,
+    };
+    let mut run = Run {
+        position: from,
+        ..Run::default()
+    };
+    let (result, cpu) = std::thread::scope(|scope| {
         let other = Builder::new()
             .name("read-verify".into())
-            .spawn_scoped(scope, move || check(job, checker, &full, &back))
-            .map_err(|source| failure(job, 0, from, source))?;
-        let mut run = Run {
-            position: from,
-            ..Run::default()
+            .spawn_scoped(scope, || shared.check_until_over())
+            .map_err(|source| failure(from, from * job.record as u64, source))?;
+        let result = shared.read_all(&mut run);
+        shared.end();
+        let died = |_| {
+            let died = io::Error::other("the checking thread died");
+            failure(run.position, from * job.record as u64, died)
         };
-        let result = fill(job, &mut run, &free, &give);
-        drop(give);
-        let (wrong, cpu) = other.join().unwrap_or_else(|_| {
-            let died = failure(job, 0, from, io::Error::other("the checking thread died"));
-            (Err(died), Cpu::default())
-        });
-        // What was read before an error is checked first: damage may explain it.
-        wrong?;
-        result.map_err(|(offset, source)| Failure {
-            transferred: (run.position - from) * job.record as u64,
-            offset,
-            source,
-        })?;
-        Ok((run, cpu))
-    })
-}
-
-fn failure(job: &Job<'_>, whole: u64, record: u64, source: io::Error) -> Failure {
-    Failure {
-        transferred: whole * job.record as u64,
-        offset: record * job.record as u64,
-        source,
+        Ok((result, other.join().map_err(died)?))
+    })?;
+    // What was read before an error has been checked: damage may explain the error.
+    let wrong = shared.lock().wrong.take();
+    if let Some((offset, source)) = wrong {
+        return Err(failure(run.position, offset, source));
     }
+    result.map_err(|(offset, source)| failure(run.position, offset, source))?;
+    Ok((run, cpu))
 }
 
-/// The reader. Its error has the offset of the block.
-fn fill<'a>(
-    job: &Job<'_>,
-    run: &mut Run,
-    free: &Receiver<&'a mut [u8]>,
-    give: &SyncSender<Full<'a>>,
-) -> Result<(), (u64, io::Error)> {
-    let records = job.order.records();
-    while run.position < records && !run.stopped {
-        // None comes back when the other thread has died, which its join will tell.
-        let Ok(half) = free.recv() else { return Ok(()) };
-        let first = run.position;
-        let result = fill_half(job, run, half);
-        let filled = (run.position - first) as usize * job.record;
-        if filled > 0 && give.send((first, filled, half)).is_err() {
-            return Ok(());
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, Buffers<'a>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reader. Its error has the offset of the block.
+    fn read_all(&self, run: &mut Run) -> Result<(), (u64, io::Error)> {
+        while run.position < self.job.order.records() && !run.stopped {
+            let Some(buffer) = self.take_free() else {
+                return Ok(());
+            };
+            let first = run.position;
+            let result = fill(self.job, run, buffer);
+            let filled = (run.position - first) as usize * self.job.record;
+            let mut buffers = self.lock();
+            buffers.full.push_back(Full {
+                first,
+                filled,
+                buffer,
+            });
+            let wake = buffers.sleeps && buffers.full.len() >= WAKE;
+            drop(buffers);
+            if wake {
+                self.changed.notify_one();
+            }
+            result?;
         }
-        result?;
+        Ok(())
     }
-    Ok(())
+
+    /// A free buffer, made by checking the newest full one if there is none.
+    fn take_free(&self) -> Option<&'a mut [u8]> {
+        let mut buffers = self.lock();
+        if let Some(buffer) = buffers.free.pop() {
+            return Some(buffer);
+        }
+        let full = buffers.full.pop_back();
+        drop(buffers);
+        full.map(|full| self.check(full))
+    }
+
+    /// Checks blocks and gives their buffer back. Damage stops the reader.
+    fn check(&self, full: Full<'a>) -> &'a mut [u8] {
+        let Full {
+            first,
+            filled,
+            buffer,
+        } = full;
+        if let Err(source) = self.checker.check(first, &buffer[..filled]) {
+            let damage = source.get_ref().and_then(|e| e.downcast_ref::<Damage>());
+            let offset = damage.map_or(first * self.job.record as u64, |d| d.offset);
+            let mut buffers = self.lock();
+            if buffers.wrong.as_ref().is_none_or(|(at, _)| offset < *at) {
+                buffers.wrong = Some((offset, source));
+            }
+            drop(buffers);
+            self.job.flags.raise(ABORT);
+        }
+        buffer
+    }
+
+    /// The other thread.
+    fn check_until_over(&self) -> Cpu {
+        let mut buffers = self.lock();
+        loop {
+            if let Some(full) = buffers.full.pop_front() {
+                drop(buffers);
+                let buffer = self.check(full);
+                buffers = self.lock();
+                buffers.free.push(buffer);
+            } else if buffers.over {
+                return Cpu::thread();
+            } else {
+                buffers.sleeps = true;
+                buffers = self
+                    .changed
+                    .wait(buffers)
+                    .unwrap_or_else(PoisonError::into_inner);
+                buffers.sleeps = false;
+            }
+        }
+    }
+
+    /// The reader's last part: what is still full is checked by both.
+    fn end(&self) {
+        self.lock().over = true;
+        self.changed.notify_one();
+        loop {
+            let full = self.lock().full.pop_back();
+            match full {
+                Some(full) => drop(self.check(full)),
+                None => return,
+            }
+        }
+    }
 }
 
 /// Blocks until the buffer is full, the file is read, or someone asks to stop.
-fn fill_half(job: &Job<'_>, run: &mut Run, half: &mut [u8]) -> Result<(), (u64, io::Error)> {
-    for block in half.chunks_exact_mut(job.record) {
+fn fill(job: &Job<'_>, run: &mut Run, buffer: &mut [u8]) -> Result<(), (u64, io::Error)> {
+    for block in buffer.chunks_exact_mut(job.record) {
         if run.position == job.order.records() {
             break;
         }
@@ -141,28 +252,6 @@ fn read_block(job: &Job<'_>, block: &mut [u8], offset: u64) -> io::Result<bool> 
             Err(e) => return Err(e.into()),
         }
     }
-}
-
-/// The other thread. After the first damage it checks nothing more and stops the reader.
-fn check<'a>(
-    job: &Job<'_>,
-    checker: &Checker,
-    full: &Receiver<Full<'a>>,
-    back: &Sender<&'a mut [u8]>,
-) -> (Result<(), Failure>, Cpu) {
-    let mut result = Ok(());
-    while let Ok((first, filled, half)) = full.recv() {
-        if result.is_ok()
-            && let Err(source) = checker.check(first, &half[..filled])
-        {
-            result = Err(failure(job, 0, first, source));
-            job.flags.raise(ABORT);
-        }
-        if back.send(half).is_err() {
-            break;
-        }
-    }
-    (result, Cpu::thread())
 }
 
 #[cfg(test)]
