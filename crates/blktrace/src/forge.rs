@@ -144,7 +144,7 @@ impl Forge {
             files,
             time: 1_000_000_000,
             flying: BTreeMap::new(),
-            positions: vec![2048; self.devices.len()],
+            positions: (0..self.devices.len()).map(Smith::<W>::base).collect(),
             events: 0,
         };
         smith.begin()?;
@@ -157,6 +157,11 @@ impl Forge {
 }
 
 impl<W: Write> Smith<W> {
+    /// Where the bios of a device begin: apart, so that those of the upper one do not overlap.
+    fn base(which: usize) -> u64 {
+        2048 + ((which as u64) << 32)
+    }
+
     fn begin(&mut self) -> io::Result<()> {
         let clock = [1_700_000_000_u32.to_ne_bytes(), 5_u32.to_ne_bytes()].concat();
         for cpu in 0..self.files.len() {
@@ -320,7 +325,7 @@ impl<W: Write> Smith<W> {
         let which = self.chance.below(lower as u64) as usize;
         let apart = self.chance.one_in(6);
         if apart {
-            self.positions[which] = 2048 + self.chance.below(1 << 28) * 8;
+            self.positions[which] = Self::base(which) + self.chance.below(1 << 28) * 8;
         }
         let mut bytes = 4096 << self.chance.below(6);
         let mut flags = if self.chance.one_in(3) {

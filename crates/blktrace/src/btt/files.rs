@@ -41,7 +41,7 @@ pub struct FileOptions {
     pub unplugs: Option<String>,
     /// Prefix of distances (-s).
     pub seeks: Option<String>,
-    /// Prefix of distances a second (-m).
+    /// Prefix of distances of bios a second (-m).
     pub seeks_per_second: Option<String>,
     /// Mean latencies of every so many seconds: `8,0_q2c_plat.dat` (-L).
     pub periodic: Option<f64>,
@@ -343,7 +343,7 @@ impl Files {
                 file.line(format_args!("{time:>15.9} {distance:>13} {letter}\n"));
             }
         }
-        if self.options.seeks_per_second.is_some() && issue {
+        if self.options.seeks_per_second.is_some() && !issue {
             device.count_seek(head.time);
         }
     }
@@ -444,7 +444,7 @@ impl Files {
         if self.options.per_io.is_some() {
             self.steps(at, sector, io, head);
         }
-        if self.options.per_request && io.issued != NEVER {
+        if self.options.per_request {
             self.queued.push(io.queued);
             self.pending = Some((at, io.issued, head.time));
         }
@@ -493,7 +493,12 @@ impl Files {
         for &queued in &self.queued {
             out.line(format_args!("{} ", plain(queued)));
         }
-        out.line(format_args!("| {} | {}\n", plain(issued), plain(completed)));
+        let issued = if issued == NEVER {
+            "-".into()
+        } else {
+            plain(issued)
+        };
+        out.line(format_args!("| {issued} | {}\n", plain(completed)));
         self.queued.clear();
     }
 

@@ -11,6 +11,7 @@
 //! | distances that differ in more than 131,072 values | all kept | thinned, the error is told ([`SeekSummary`]) |
 //! | majors 9, 253, 254 | md or dm; but virtio disks have 253 and 254 as well | what the caller says ([`Stacked`]) |
 //! | bios of one request, in the files | as its tree has them | by sector |
+//! | the time of an issue that was not seen, in the files of requests | 2^64 - 1 ns, cut to 32 bits | `-` |
 //! | records with a cgroup id | ignored | counted like any other |
 //! | several outstanding bios at one sector | the one that its tree gives first | the one that begins last, then the latest |
 //! | completions that never come | kept for ever | the oldest are given up beyond 200,000 |
