@@ -1,5 +1,6 @@
 //! How a workload fails. Every message is one line and names the thing, the cause and the next step.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -155,6 +156,23 @@ fn hint(error: &io::Error) -> &'static str {
             _ => "look at the kernel log (dmesg) for the device's side of it",
         },
     }
+}
+
+/// An error about one option.
+pub(crate) fn bad(option: &'static str, value: impl Display, reason: impl Into<String>) -> Error {
+    Error::BadOption {
+        option,
+        value: value.to_string(),
+        reason: reason.into(),
+    }
+}
+
+/// Refuses an option outside its range.
+pub(crate) fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(bad(option, value, format!("must be {least}..={most}")))
 }
 
 #[cfg(test)]

@@ -21,11 +21,17 @@
 
 pub mod age;
 pub mod buffer;
+mod cache;
+mod children;
 pub mod clock;
 pub mod direct;
 pub mod engine;
 pub mod error;
 pub mod fill;
+mod gate;
+mod memory;
+#[cfg(test)]
+mod mounted;
 pub mod observe;
 pub mod phase;
 pub mod residency;

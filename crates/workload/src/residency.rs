@@ -7,6 +7,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
+use std::time::Duration;
+
+/// A direct phase begins with close looks at the page cache, since a filesystem that takes O_DIRECT
+/// through it drops each record's pages again (btrfs with checksums, since Linux 6.14): a few dozen
+/// looks of a microsecond find them, also in a phase of milliseconds.
+pub(crate) const GLANCE: Duration = Duration::from_millis(1);
+/// How many close looks.
+pub(crate) const GLANCES: u32 = 64;
 
 /// Pages of a file in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

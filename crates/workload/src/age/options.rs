@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::Error;
+use crate::error::{bad, within};
 use crate::fill;
 use crate::fill::options::some;
-use crate::throughput::{bad, within};
 
 /// Parameters of an ageing. Sizes are bytes.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::fill::count::count;
-use crate::fill::tests::{Small, scratch};
+use crate::fill::tests::scratch;
+use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
 
 fn options(dir: &Path) -> Options {
@@ -202,7 +203,7 @@ fn an_interrupt_in_any_phase_leaves_nothing() {
 
 #[test]
 fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
-    let Some(small) = Small::new(&["-i", "2048"]) else {
+    let Some(small) = Mounted::ext4(&["-i", "2048"]) else {
         return;
     };
     let used = || {

@@ -14,7 +14,7 @@ use super::place::{Place, Walk};
 use super::{space, sys};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Flags};
-use crate::throughput::gate::Ticket;
+use crate::gate::Ticket;
 use crate::{Error, error};
 
 /// Flag: the filesystem is full; nobody begins another file, what is there is synced.

@@ -1,18 +1,14 @@
 //! All processes of one iteration: started together, watched, taken in.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
-use std::time::Duration;
 
 use super::calls::Calls;
 use super::child::{self, Ended, How, Stopped, Task};
 use super::place::Walk;
+use crate::children::{Children, TICK, last_words};
 use crate::clock::Cpu;
-use crate::engine::{ABORT, Counter, Flags};
-use crate::throughput::gate::Gate;
+use crate::engine::{ABORT, Counter};
 use crate::{Error, Observer, Progress};
-
-/// How often the parent looks around: for an interrupt, and to show progress.
-const TICK: Duration = Duration::from_millis(200);
 
 /// Files of the whole workload, for progress: done before this iteration, and all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,34 +66,13 @@ impl Seen {
     }
 }
 
-struct Shared {
-    gate: Gate,
-    flags: Flags,
-    done: Vec<Counter>,
-}
-
-/// Lets the processes go when the parent leaves early, because the observer panicked: the scope
-/// waits for them before it lets the panic through. In every other case all have been joined.
-struct Release<'a>(&'a Shared);
-
-impl Drop for Release<'_> {
-    fn drop(&mut self) {
-        self.0.flags.raise(ABORT);
-        self.0.gate.open();
-    }
-}
-
 impl Crew<'_> {
     /// Makes the files. All processes have been joined when this returns, in whatever way.
     pub(crate) fn create(&self) -> Seen {
-        let shared = Shared {
-            gate: Gate::default(),
-            flags: Flags::default(),
-            done: self.tasks.iter().map(|_| Counter::default()).collect(),
-        };
+        let shared = Children::new(self.tasks.len());
         let cpu = Cpu::thread();
         std::thread::scope(|scope| {
-            let _release = Release(&shared);
+            let _release = shared.let_go_at_the_end();
             let mut refused = None;
             let mut handles = Vec::new();
             for number in 0..self.tasks.len() {
@@ -129,7 +104,7 @@ impl Crew<'_> {
     fn start<'scope, 'env>(
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
-        shared: &'scope Shared,
+        shared: &'scope Children,
         number: usize,
     ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
     where
@@ -145,29 +120,21 @@ impl Crew<'_> {
     }
 
     /// From READY to the last exit: the time of release, and whether someone asked to stop.
-    fn watch(&self, shared: &Shared, children: u32) -> (u64, bool) {
+    fn watch(&self, shared: &Children, children: u32) -> (u64, bool) {
         let mut cancelled = false;
         while !cancelled && !shared.gate.all_ready(children, TICK) {
-            cancelled = self.cancel_if_asked(shared);
+            cancelled = shared.cancel_if_asked(self.observer);
         }
         let begin_ns = shared.gate.open();
         while !shared.gate.all_gone(children, TICK) {
-            cancelled = cancelled || self.cancel_if_asked(shared);
+            cancelled = cancelled || shared.cancel_if_asked(self.observer);
             self.show(shared);
         }
         (begin_ns, cancelled)
     }
 
-    fn cancel_if_asked(&self, shared: &Shared) -> bool {
-        let asked = self.observer.cancelled();
-        if asked {
-            shared.flags.raise(ABORT);
-        }
-        asked
-    }
-
-    fn show(&self, shared: &Shared) {
-        let files: u64 = shared.done.iter().map(Counter::get).sum();
+    fn show(&self, shared: &Children) {
+        let files: u64 = shared.all_done();
         let asked: u64 = self.tasks.iter().map(|task| task.files).sum();
         self.observer.progress(&Progress {
             phase: self.how.phase.into(),
@@ -213,14 +180,10 @@ impl Crew<'_> {
     }
 
     fn defect(&self, number: usize, panic: &(dyn std::any::Any + Send)) -> Error {
-        let words = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied());
         Error::Defect {
             phase: self.how.phase.into(),
             what: format!("process {number}"),
-            reason: words.unwrap_or("no message").to_owned(),
+            reason: last_words(panic),
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names;
 use crate::Error;
-use crate::throughput::{bad, within};
+use crate::error::{bad, within};
 
 /// How often the target directory is made.
 ///

@@ -178,7 +178,7 @@ impl Fill<'_> {
         let files = self.options.files_of_iteration();
         let needed = files.saturating_mul(u64::from(iteration) + 1);
         if needed > names::capacity(self.options.random_length) {
-            return Err(crate::throughput::bad(
+            return Err(crate::error::bad(
                 "random_length",
                 self.options.random_length,
                 format!(

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::options::Options;
 use crate::Error;
-use crate::throughput::bad;
+use crate::error::bad;
 
 /// fs_mark's `FSUse%`: floor(100 x (blocks - blocks free for everyone) / blocks); 0 where a
 /// filesystem does not say how large it is.

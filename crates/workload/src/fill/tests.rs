@@ -1,6 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::calls::Call;
@@ -8,6 +7,7 @@ use super::child::{How, Made, Task};
 use super::crew::{Crew, Seen, Steps};
 use super::place::{Walk, subdirectory};
 use super::*;
+use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
 
 fn options(base: &Path) -> Options {
@@ -385,47 +385,6 @@ fn a_base_that_cannot_be_made_and_files_that_cannot_fit_are_refused() {
     assert!(!dir.path().join("huge").exists());
 }
 
-/// A small ext4 in a file, mounted as long as this lives.
-pub(crate) struct Small {
-    folder: tempfile::TempDir,
-}
-
-impl Small {
-    /// `None`, and says so, without root.
-    pub(crate) fn new(mkfs: &[&str]) -> Option<Small> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
-            return None;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let image = folder.path().join("image");
-        std::fs::File::create(&image)
-            .unwrap()
-            .set_len(16 << 20)
-            .unwrap();
-        let small = Small { folder };
-        command("mkfs.ext4", &[&["-q", "-F"], mkfs].concat(), &[&image]);
-        std::fs::create_dir(small.path()).unwrap();
-        command("mount", &["-o", "loop"], &[&image, &small.path()]);
-        Some(small)
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("mnt")
-    }
-}
-
-fn command(program: &str, options: &[&str], paths: &[&Path]) {
-    let status = Command::new(program).args(options).args(paths).status();
-    assert!(status.unwrap().success(), "{program}");
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.path()).status();
-    }
-}
-
 fn full_of(error: Error) -> (PathBuf, u64, Outcome) {
     match error {
         Error::Full {
@@ -440,7 +399,7 @@ fn full_of(error: Error) -> (PathBuf, u64, Outcome) {
 
 #[test]
 fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_root() {
-    let Some(small) = Small::new(&["-i", "1024"]) else {
+    let Some(small) = Mounted::ext4(&["-i", "1024"]) else {
         return;
     };
     // A hundred bytes each by statfs, a block of a kibibyte or four in truth.
@@ -496,10 +455,10 @@ fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_r
 
 #[test]
 fn a_read_only_filesystem_is_said_needs_root() {
-    let Some(small) = Small::new(&[]) else {
+    let Some(small) = Mounted::ext4(&[]) else {
         return;
     };
-    command("mount", &["-o", "remount,ro"], &[&small.path()]);
+    small.becomes_read_only();
     let error = run(&options(&small.path()), &Silent)
         .unwrap_err()
         .to_string();

@@ -5,8 +5,8 @@ use std::io;
 use super::options::{Between, Options};
 use super::phase::Seen;
 use crate::Evidence;
-use crate::residency::Residency;
-use crate::throughput::total_ram;
+use crate::cache;
+use crate::memory::total_ram;
 
 /// What a reader must know before the first phase has run.
 pub(super) fn warnings(options: &Options) -> Vec<String> {
@@ -35,11 +35,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
 
 /// What the observer said of an unmount or of dropping the caches.
 pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> Evidence {
-    let evidence = answer.unwrap_or_else(|error| Evidence {
-        name: "cold_cache".into(),
-        holds: Some(false),
-        detail: format!("the caches could not be dropped: {error}"),
-    });
+    let evidence = cache::emptied(answer);
     if evidence.holds != Some(true) {
         warnings.push(format!(
             "read: a cold cache was asked for, but {}",
@@ -47,28 +43,6 @@ pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> 
         ));
     }
     evidence
-}
-
-/// The page cache as the read found it. A statement of what was, unless it should have been cold.
-pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> Evidence {
-    let (holds, detail) = match before {
-        Ok(seen) => (
-            Some(options.between == Between::Warm || seen.resident == 0),
-            format!(
-                "{}: {} of {} pages resident, {} dirty",
-                seen.state(),
-                seen.resident,
-                seen.pages,
-                seen.dirty
-            ),
-        ),
-        Err(error) => (None, format!("the page cache could not be asked: {error}")),
-    };
-    Evidence {
-        name: "cache_state".into(),
-        holds,
-        detail,
-    }
 }
 
 /// Whether O_DIRECT kept the file out of the page cache: no more pages during the phase and after
@@ -115,6 +89,7 @@ pub(super) fn verified(bytes: u64, run: u64) -> Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::residency::Residency;
 
     fn pages(resident: u64) -> Residency {
         Residency {
@@ -150,13 +125,11 @@ mod tests {
 
     #[test]
     fn a_cold_read_that_is_warm_does_not_hold() {
-        let mut options = Options::new("/nowhere");
-        let state = cache_state(&options, &Ok(pages(100)));
+        let state = cache::state(&Ok(pages(100)), true);
         assert_eq!(state.holds, Some(false));
         assert_eq!(state.detail, "warm: 100 of 100 pages resident, 0 dirty");
-        assert_eq!(cache_state(&options, &Ok(pages(0))).holds, Some(true));
-        options.between = Between::Warm;
-        assert_eq!(cache_state(&options, &Ok(pages(100))).holds, Some(true));
+        assert_eq!(cache::state(&Ok(pages(0)), true).holds, Some(true));
+        assert_eq!(cache::state(&Ok(pages(100)), false).holds, Some(true));
         let mut warnings = Vec::new();
         let said = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
         assert_eq!(said.holds, Some(false));

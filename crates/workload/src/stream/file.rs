@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use super::options::{Options, WriteThrough, phase_name};
 use crate::engine::Direction;
-use crate::throughput::bad;
+use crate::error::bad;
 use crate::{Error, Evidence};
 
 /// The file of a run. Once the run has begun to write it, it is removed when this is dropped: also

@@ -41,10 +41,11 @@ use std::io;
 
 use serde_json::json;
 
+use crate::cache;
 use crate::direct::Alignment;
 use crate::engine::Direction;
+use crate::memory::total_ram;
 use crate::residency;
-use crate::throughput::total_ram;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport};
 use file::Target;
 use options::phase_name;
@@ -155,7 +156,7 @@ impl Session<'_> {
                     self.target.refuse_unreadable()?;
                     gathered.extend(self.make_cold(warnings)?);
                     let before = residency::of_path(self.target.path());
-                    gathered.push(evidence::cache_state(options, &before));
+                    gathered.push(cache::state(&before, options.between != Between::Warm));
                 }
             }
         }

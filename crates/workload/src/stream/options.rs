@@ -9,7 +9,8 @@ use crate::Error;
 use crate::buffer::Buffer;
 use crate::direct::{self, Alignment};
 use crate::engine::{Direction, Kind};
-use crate::throughput::{bad, total_ram, within};
+use crate::error::{bad, within};
+use crate::memory::total_ram;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,7 +8,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
-use std::time::Duration;
 
 use super::close::close;
 use super::content;
@@ -17,18 +16,12 @@ use super::options::{Flush, Options, phase_name};
 use super::pipeline;
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
+use crate::children::TICK;
 use crate::clock::{Cpu, now_ns, seconds};
 use crate::engine::{self, ABORT, Counter, Direction, Engine, Failure, Flags, Job, Order, Payload};
-use crate::residency::{self, Residency};
+use crate::residency::{self, GLANCE, GLANCES, Residency};
 use crate::syncfs::syncfs;
 use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport, error};
-
-/// How often the watcher looks around: for an interrupt, and to show progress.
-const TICK: Duration = Duration::from_millis(200);
-
-/// A direct phase begins with close looks at the page cache: see `throughput`.
-const GLANCE: Duration = Duration::from_millis(1);
-const GLANCES: u32 = 64;
 
 /// One phase.
 pub(super) struct Phase<'a> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::engine::Kind;
+use crate::mounted::Mounted;
 use crate::{Clocks, Progress, Silent};
 
 const K: u64 = 1024;
@@ -443,35 +444,6 @@ fn the_null_engine_touches_nothing() {
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
-/// A filesystem of its own that goes when this does.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn tmpfs(options: &str) -> Option<Small> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: needs root");
-            return None;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let data = std::ffi::CString::new(options).unwrap();
-        rustix::mount::mount(
-            "none",
-            dir.path(),
-            "tmpfs",
-            rustix::mount::MountFlags::empty(),
-            data.as_c_str(),
-        )
-        .unwrap();
-        Some(Small(dir))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(self.0.path(), rustix::mount::UnmountFlags::DETACH);
-    }
-}
-
 /// A neighbour that takes the space when the phase has begun.
 struct Neighbour(std::path::PathBuf);
 impl Observer for Neighbour {
@@ -482,10 +454,10 @@ impl Observer for Neighbour {
 
 #[test]
 fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
-    let Some(small) = Small::tmpfs("size=1m") else {
+    let Some(small) = Mounted::tmpfs("size=1m") else {
         return;
     };
-    let dir = small.0.path();
+    let dir = &small.path();
     let mut options = options(dir);
     (options.test, options.keep, options.count) = (Test::Write, true, 20);
     let said = run(&options, &Silent).unwrap_err().to_string();
@@ -495,7 +467,8 @@ fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
     );
     for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 3), (Kind::IoUring, 3)] {
         (options.engine, options.queue_depth, options.count) = (engine, queue_depth, 15);
-        let error = run(&options, &Neighbour(dir.to_owned())).unwrap_err();
+        small.is_empty_soon();
+        let error = run(&options, &Neighbour(dir.clone())).unwrap_err();
         let said = error.to_string();
         let Error::NoSpace { written, asked, .. } = error else {
             panic!("{said}")
@@ -512,11 +485,11 @@ fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
 
 #[test]
 fn a_read_only_mount_is_said_needs_root() {
-    let Some(small) = Small::tmpfs("size=4m") else {
+    let Some(small) = Mounted::tmpfs("size=4m") else {
         return;
     };
-    rustix::mount::mount_remount(small.0.path(), rustix::mount::MountFlags::RDONLY, "").unwrap();
-    let said = run(&options(small.0.path()), &Silent)
+    small.becomes_read_only();
+    let said = run(&options(&small.path()), &Silent)
         .unwrap_err()
         .to_string();
     assert!(

@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::AsFd;
 
 use super::files::Files;
-use super::gate::Ticket;
 use super::options::{Options, Test};
 use crate::buffer::Buffer;
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Engine, Failure, Flags, Job, Latency, Order, STONEWALL};
+use crate::gate::Ticket;
 use crate::{Error, error};
 
 /// Makes a child's engine, in the child. Tests put slow and failing ones here.

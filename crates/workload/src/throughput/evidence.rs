@@ -2,9 +2,11 @@
 
 use std::io;
 
-use super::options::{Options, Test, total_ram};
+use super::options::{Options, Test};
 use crate::Evidence;
+use crate::cache;
 use crate::engine::Direction;
+use crate::memory::total_ram;
 use crate::residency::Residency;
 
 /// What a reader must know before the first test has run.
@@ -46,11 +48,7 @@ pub(super) fn cold(
     test: Test,
     warnings: &mut Vec<String>,
 ) -> Evidence {
-    let evidence = answer.unwrap_or_else(|error| Evidence {
-        name: "cold_cache".into(),
-        holds: Some(false),
-        detail: format!("the caches could not be dropped: {error}"),
-    });
+    let evidence = cache::emptied(answer);
     if evidence.holds != Some(true) {
         warnings.push(format!(
             "{}: cold reads were asked for, but {}",
@@ -61,30 +59,10 @@ pub(super) fn cold(
     evidence
 }
 
-/// The page cache as a read test found it. It always holds, being a statement of what was; unless
-/// cold reads were asked for and the cache was not.
+/// The page cache as a read test found it.
 pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> Option<Evidence> {
-    if !options.engine.capabilities().transfers {
-        return None;
-    }
-    let (holds, detail) = match before {
-        Ok(seen) => (
-            Some(!options.cold_reads || seen.resident == 0),
-            format!(
-                "{}: {} of {} pages resident, {} dirty",
-                seen.state(),
-                seen.resident,
-                seen.pages,
-                seen.dirty
-            ),
-        ),
-        Err(error) => (None, format!("the page cache could not be asked: {error}")),
-    };
-    Some(Evidence {
-        name: "cache_state".into(),
-        holds,
-        detail,
-    })
+    let transfers = options.engine.capabilities().transfers;
+    transfers.then(|| cache::state(before, options.cold_reads))
 }
 
 /// Pages of the first file in the page cache: before a phase, and most seen during it.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::OFlags;
 
-use super::options::{FileState, Options, Test, bad};
+use super::options::{FileState, Options, Test};
+use crate::error::bad;
 use crate::{Error, Evidence, residency::Residency};
 
 /// The files of a run. Once it has begun to write them they are removed when this is dropped,

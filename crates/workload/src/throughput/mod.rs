@@ -24,7 +24,6 @@
 mod child;
 mod evidence;
 mod files;
-pub(crate) mod gate;
 mod numbers;
 mod options;
 mod parent;
@@ -32,7 +31,6 @@ mod permutation;
 mod text;
 
 pub use options::{FileState, Options, Test};
-pub(crate) use options::{bad, total_ram, within};
 pub use permutation::permutation;
 pub use text::iozone_text;
 
@@ -95,7 +93,7 @@ fn check_target(options: &Options) -> Result<Option<Alignment>, Error> {
     let dir: &Path = &options.dir;
     let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
     if !meta.is_dir() {
-        return Err(options::bad(
+        return Err(crate::error::bad(
             "dir",
             dir.display(),
             "it is not a directory; name one",
@@ -106,7 +104,7 @@ fn check_target(options: &Options) -> Result<Option<Alignment>, Error> {
     }
     let alignment = direct::alignment(dir)?;
     if !options.record.is_multiple_of(u64::from(alignment.offset)) {
-        return Err(options::bad(
+        return Err(crate::error::bad(
             "record",
             options.record,
             format!(
@@ -122,7 +120,7 @@ fn check_target(options: &Options) -> Result<Option<Alignment>, Error> {
 
 fn parameters(options: &Options, alignment: Option<&Alignment>) -> serde_json::Value {
     let working_set = options.file_bytes() * u64::from(options.threads);
-    let memory = options::total_ram();
+    let memory = crate::memory::total_ram();
     let tests: Vec<&str> = options.tests_in_order().iter().map(|t| t.name()).collect();
     json!({
         "dir": options.dir,

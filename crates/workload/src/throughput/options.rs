@@ -1,6 +1,5 @@
 //! The parameters of a run, and what is refused before anything is touched.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::engine::{Direction, Kind};
+use crate::error::{bad, within};
+use crate::memory::total_ram;
 
 /// The six tests, in iozone's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -283,29 +284,6 @@ impl Options {
         tests.dedup();
         tests
     }
-}
-
-/// An error about one option.
-pub(crate) fn bad(option: &'static str, value: impl Display, reason: impl Into<String>) -> Error {
-    Error::BadOption {
-        option,
-        value: value.to_string(),
-        reason: reason.into(),
-    }
-}
-
-/// Refuses an option outside its range.
-pub(crate) fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(bad(option, value, format!("must be {least}..={most}")))
-}
-
-/// Bytes of memory of this machine, as sysinfo(2) says (`totalram`: `MemTotal` of /proc/meminfo).
-pub(crate) fn total_ram() -> u64 {
-    let info = rustix::system::sysinfo();
-    info.totalram as u64 * u64::from(info.mem_unit)
 }
 
 #[cfg(test)]

@@ -5,22 +5,13 @@ use std::time::Duration;
 
 use super::child::{self, Ended, Maker, Task};
 use super::files::Files;
-use super::gate::Gate;
 use super::numbers::{self, Share, effective_seconds};
 use super::options::{Options, Test};
+use crate::children::{Children, TICK, last_words};
 use crate::clock::{Cpu, now_ns, seconds};
-use crate::engine::{ABORT, Counter, Flags, Latency};
-use crate::residency::Residency;
+use crate::engine::{ABORT, Latency};
+use crate::residency::{GLANCE, GLANCES, Residency};
 use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport};
-
-/// How often the parent looks around: for an interrupt, and to show progress.
-const TICK: Duration = Duration::from_millis(200);
-
-/// A direct test begins with close looks at the page cache, since a filesystem that takes O_DIRECT
-/// through it drops each record's pages again (btrfs with checksums, since Linux 6.14): a few dozen
-/// looks of a microsecond find them, also in a test of milliseconds.
-const GLANCE: Duration = Duration::from_millis(1);
-const GLANCES: u32 = 64;
 
 /// One test.
 pub(super) struct Phase<'a> {
@@ -47,35 +38,14 @@ pub(super) struct Seen {
     pub(super) cpu: Cpu,
 }
 
-struct Shared {
-    gate: Gate,
-    flags: Flags,
-    done: Vec<Counter>,
-}
-
-/// Lets the children go when the parent leaves early, because the observer panicked: the scope
-/// waits for them before it lets the panic through. In every other case all have been joined.
-struct Release<'a>(&'a Shared);
-
-impl Drop for Release<'_> {
-    fn drop(&mut self) {
-        self.0.flags.raise(ABORT);
-        self.0.gate.open();
-    }
-}
-
 impl Phase<'_> {
     /// Runs it. All children have been joined when this returns, in whatever way.
     pub(super) fn run(&self) -> Result<Seen, Error> {
         let threads = self.options.threads;
-        let shared = Shared {
-            gate: Gate::default(),
-            flags: Flags::default(),
-            done: (0..threads).map(|_| Counter::default()).collect(),
-        };
+        let shared = Children::new(threads as usize);
         let cpu = Cpu::thread();
         std::thread::scope(|scope| {
-            let _release = Release(&shared);
+            let _release = shared.let_go_at_the_end();
             let mut refused = None;
             let mut children = Vec::new();
             for child in 0..threads {
@@ -104,7 +74,7 @@ impl Phase<'_> {
     fn start<'scope, 'env>(
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
-        shared: &'scope Shared,
+        shared: &'scope Children,
         child: u32,
     ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
     where
@@ -129,10 +99,10 @@ impl Phase<'_> {
 
     /// From READY to the last exit: the start time, the most resident pages, and whether someone
     /// asked to stop.
-    fn watch(&self, shared: &Shared, children: u32) -> (u64, Option<u64>, bool) {
+    fn watch(&self, shared: &Children, children: u32) -> (u64, Option<u64>, bool) {
         let mut cancelled = false;
         while !cancelled && !shared.gate.all_ready(children, TICK) {
-            cancelled = self.cancel_if_asked(shared);
+            cancelled = shared.cancel_if_asked(self.observer);
         }
         let begin_ns = shared.gate.open();
         let mut most = None;
@@ -149,22 +119,14 @@ impl Phase<'_> {
                 glances -= 1;
                 continue;
             }
-            cancelled = cancelled || self.cancel_if_asked(shared);
+            cancelled = cancelled || shared.cancel_if_asked(self.observer);
             self.show(shared);
         }
         (begin_ns, most, cancelled)
     }
 
-    fn cancel_if_asked(&self, shared: &Shared) -> bool {
-        let asked = self.observer.cancelled();
-        if asked {
-            shared.flags.raise(ABORT);
-        }
-        asked
-    }
-
-    fn show(&self, shared: &Shared) {
-        let records: u64 = shared.done.iter().map(Counter::get).sum();
+    fn show(&self, shared: &Children) {
+        let records: u64 = shared.all_done();
         self.observer.progress(&Progress {
             phase: self.test.name().into(),
             bytes: records * self.options.record,
@@ -205,15 +167,6 @@ impl Phase<'_> {
             None => Ok(ended),
         }
     }
-}
-
-fn last_words(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message")
-        .to_owned()
 }
 
 /// The report of a phase, from what was seen and the time `syncfs` ended after it.

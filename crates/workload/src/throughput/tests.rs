@@ -1,7 +1,6 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use super::*;
 use crate::engine::{
     ABORT, Capabilities, Engine, Failure, Job, Kind, Latency, Null, Order, Run, STONEWALL, Sync,
 };
+use crate::mounted::Mounted;
 use crate::{Progress, Silent};
 
 const K: u64 = 1024;
@@ -508,25 +508,6 @@ fn an_observer_that_panics_hangs_nobody() {
     assert_eq!(seen, Ok((true, Vec::new())), "(panicked, files left)");
 }
 
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn mount(dir: &Path, size: &str) -> Tmpfs {
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", size, "fslab-test"])
-            .arg(dir)
-            .status();
-        assert!(status.unwrap().success());
-        Tmpfs(dir.to_owned())
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 /// Someone else fills the disk just before the phase begins.
 struct Neighbour(PathBuf);
 
@@ -538,16 +519,15 @@ impl Observer for Neighbour {
 
 #[test]
 fn a_disk_that_fills_up_in_mid_phase_is_named_and_cleaned_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    let Some(mounted) = Mounted::tmpfs("size=1m") else {
         return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let mounted = Tmpfs::mount(dir.path(), "size=1m");
+    };
+    let dir = mounted.path();
     for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 4), (Kind::IoUring, 4)] {
-        let mut options = options(dir.path(), 2);
+        let mut options = options(&dir, 2);
         (options.size, options.engine, options.queue_depth) = (256 * K, engine, queue_depth);
-        let neighbour = Neighbour(dir.path().join("neighbour"));
+        mounted.is_empty_soon();
+        let neighbour = Neighbour(dir.join("neighbour"));
         let error = run(&options, &neighbour).unwrap_err();
         let Error::NoSpace {
             phase,
@@ -559,12 +539,8 @@ fn a_disk_that_fills_up_in_mid_phase_is_named_and_cleaned_needs_root() {
             panic!("{error}");
         };
         assert_eq!((phase.as_str(), *asked), ("initial_write", 256 * K));
-        assert!(
-            path.starts_with(dir.path()) && *written < 256 * K,
-            "{error}"
-        );
-        assert_eq!(names(dir.path()), ["neighbour"]);
+        assert!(path.starts_with(&dir) && *written < 256 * K, "{error}");
+        assert_eq!(names(&dir), ["neighbour"]);
         std::fs::remove_file(&neighbour.0).unwrap();
     }
-    drop(mounted);
 }

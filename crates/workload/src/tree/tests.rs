@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::dataset::Dataset;
 use super::sequence::{Action, Plan, Row, State};
 use super::{Options, compilebench_text, run};
+use crate::mounted::Mounted;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, Silent};
 
 fn small(dir: &Path) -> Options {
@@ -488,21 +489,15 @@ fn original_sets_run_and_only_compat_appends() {
 /// A filesystem of 4 MiB in memory: a few trees fit, ten do not.
 #[test]
 fn a_full_disk_is_named_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    let Some(mounted) = Mounted::tmpfs("size=4m") else {
         return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("none", dir.path(), "tmpfs", flags, c"size=4m").unwrap();
+    };
     let options = Options {
         keep: false,
-        ..small(&dir.path().join("work"))
+        ..small(&mounted.path().join("work"))
     };
-    let error = run(&options, &Silent);
-    let left = fs::read_dir(dir.path()).unwrap().count();
-    rustix::mount::unmount(dir.path(), rustix::mount::UnmountFlags::empty()).unwrap();
-    let error = error.unwrap_err();
+    let error = run(&options, &Silent).unwrap_err();
+    let left = fs::read_dir(mounted.path()).unwrap().count();
     assert!(error.is_no_space());
     let text = error.to_string();
     assert!(
