@@ -210,6 +210,77 @@ pub struct Reference {
     pub seconds: f64,
 }
 
+/// Where a trial's files lie, as a phase left them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Layout {
+    /// The phase that had just ended.
+    pub phase: String,
+    /// The largest files, largest first.
+    pub files: Vec<FileLayout>,
+    /// Regular files in all; the others are in `figures` alone.
+    pub files_total: u64,
+    /// Of all files together, by the names of `layout::LayoutSummary::figures` (`layout_extents`,
+    /// `layout_discontiguities`, `layout_avoidable`, `layout_weighted_run` ...); bytes, counts and
+    /// shares. `layout_delalloc` is what the phase left without blocks, before an fsync; all else
+    /// was looked at after it.
+    pub figures: BTreeMap<String, f64>,
+    /// Listings kept in the run's folder: command as typed (`filefrag -v bigfile`) and file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub listings: BTreeMap<String, String>,
+    /// What could not be looked at, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Where one file lies. Bytes unless said; places are bytes of the filesystem's device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileLayout {
+    /// Path within the filesystem.
+    pub path: String,
+    /// Its size.
+    pub size: u64,
+    /// Rows of filefrag -v.
+    pub rows: u64,
+    /// Extents, as filefrag counts them.
+    pub extents: u64,
+    /// Rows merged where file and disk go on and the flags agree.
+    pub runs: u64,
+    /// Places where the file does not go on where it was.
+    pub discontiguities: u64,
+    /// Of these, by cause (`backup superblock`, `flex_bg metadata`, `unknown` ...).
+    pub causes: BTreeMap<String, u64>,
+    /// With blocks of their own.
+    pub mapped: u64,
+    /// Of these, reserved and never written.
+    pub unwritten: u64,
+    /// Without blocks inside the file.
+    pub holes: u64,
+    /// Lowest and highest byte; none: nothing is mapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<[u64; 2]>,
+}
+
+/// A block trace of a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trace {
+    /// Base of its files, within the run's folder (`traces/trial-0001/loop0`): blkparse, btt and
+    /// `fslab trace report` read them.
+    pub base: String,
+    /// The device (`loop0`, `vda`) and what it is to the filesystem.
+    pub device: String,
+    /// Events, notes not counted.
+    pub events: u64,
+    /// Events that the tracer dropped: above 0 the figures are marked as degraded.
+    pub lost: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// Figures by phase, and of the whole under the name `trial`; see docs/metrics.md.
+    pub figures: BTreeMap<String, BTreeMap<String, f64>>,
+    /// What a reader must know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
 /// How a trial failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -290,6 +361,20 @@ pub enum Event {
         /// iostat and top in its middle.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         middle: Option<Middle>,
+    },
+    /// Where the files lie that a phase has left.
+    Layout {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Layout`].
+        layout: Layout,
+    },
+    /// What was traced while the trial ran.
+    Traced {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Trace`].
+        trace: Trace,
     },
     /// What the disk itself can do, measured before the first trial.
     Reference {

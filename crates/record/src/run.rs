@@ -7,8 +7,8 @@ use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
 use crate::event::{
-    Entry, Event, Evidence, FailureKind, Ledger, MemoryPressure, Middle, Mounted, Reference,
-    Sample, Usage,
+    Entry, Event, Evidence, FailureKind, Layout, Ledger, MemoryPressure, Middle, Mounted,
+    Reference, Sample, Trace, Usage,
 };
 use crate::folder::{EVENTS, RunFolder};
 use crate::log::Reader;
@@ -57,6 +57,10 @@ pub struct TrialRecord {
     pub mounted: Option<Mounted>,
     /// Its phases, in running order.
     pub phases: Vec<Phase>,
+    /// Where its files lay, by the phase that left them so.
+    pub layouts: Vec<Layout>,
+    /// Its block traces, one for each device.
+    pub traces: Vec<Trace>,
     /// Its samples; empty unless finished.
     pub samples: Vec<Sample>,
     /// Its evidence.
@@ -248,6 +252,12 @@ impl Run {
                 };
                 self.with(*trial, |t| t.phases.push(phase));
             }
+            Event::Layout { trial, layout } => {
+                self.with(*trial, |t| t.layouts.push(layout.clone()));
+            }
+            Event::Traced { trial, trace } => {
+                self.with(*trial, |t| t.traces.push(trace.clone()));
+            }
             Event::TrialFinished {
                 trial,
                 samples,
@@ -328,5 +338,51 @@ impl Run {
             .filter(|s| s.phase == phase && s.metric == metric && s.clock == clock)
             .map(|s| s.value)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    /// The example, and the event after the last line that speaks of trial 0's phases.
+    fn with(event: Event) -> Run {
+        let entries = example::entries();
+        let mut run = Run::begin(&entries[0]).unwrap();
+        for entry in &entries[1..] {
+            run.apply(entry);
+        }
+        run.apply(&Entry {
+            event,
+            ..entries[entries.len() - 1].clone()
+        });
+        run
+    }
+
+    #[test]
+    fn layouts_and_traces_belong_to_their_trial() {
+        let layout = Layout {
+            phase: "write".into(),
+            files_total: 3,
+            ..Layout::default()
+        };
+        let run = with(Event::Layout {
+            trial: 0,
+            layout: layout.clone(),
+        });
+        assert_eq!(run.trials[0].layouts, [layout]);
+        assert!(run.trials[1].layouts.is_empty());
+        let trace = Trace {
+            base: "traces/trial-0001/loop0".into(),
+            events: 7,
+            ..Trace::default()
+        };
+        let run = with(Event::Traced {
+            trial: 0,
+            trace: trace.clone(),
+        });
+        assert_eq!(run.trials[0].traces, [trace]);
+        assert!(run.trials[1].traces.is_empty());
     }
 }

@@ -124,7 +124,8 @@ mod tests {
             }
             seen.insert(tag.to_owned());
         }
-        // The example run was neither resumed, nor does its study ask for the raw device.
-        assert_eq!(seen.len(), branches.len() - 2, "{seen:?}");
+        // The example run was not resumed, and its study asks neither for the raw device nor for
+        // layouts and traces.
+        assert_eq!(seen.len(), branches.len() - 4, "{seen:?}");
     }
 }
