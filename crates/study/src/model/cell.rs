@@ -1,0 +1,68 @@
+//! Combinations of factor levels, and where each stands in the order.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::check::CheckSpec;
+use super::device::DeviceSpec;
+use super::filesystem::FilesystemVariant;
+use super::workload::WorkloadSpec;
+use crate::units::Bytes;
+
+/// One combination of factor levels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Position in [`super::Plan::cells`].
+    pub id: u32,
+    /// Factor name to level, as printed: `filesystem=ext4`, `workload=iozone`, `threads=8`.
+    pub levels: BTreeMap<String, String>,
+    /// How the filesystem is made and mounted, factors applied.
+    pub filesystem: FilesystemVariant,
+    /// What the rig prepares.
+    pub device: DeviceSpec,
+    /// Name of the workload entry in the study (`iozone`, `compilebench`).
+    pub workload_name: String,
+    /// The workload, factors applied.
+    pub workload: WorkloadSpec,
+    /// Memory that the trial, its page cache and its checker may use; none: all there is.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// The check after the workload; none: no check.
+    #[serde(default)]
+    pub check: Option<CheckSpec>,
+}
+
+impl Cell {
+    /// `filesystem=ext4 threads=8 workload=iozone`: the name used in logs and errors.
+    pub fn label(&self) -> String {
+        let pairs: Vec<String> = self
+            .levels
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        pairs.join(" ")
+    }
+}
+
+/// A place in the order: which cell runs when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// 0-based position in the order of the whole run.
+    pub trial: u32,
+    /// 0-based block.
+    pub block: u32,
+    /// [`Cell::id`].
+    pub cell: u32,
+    /// Seed of this trial, derived from the plan's.
+    pub seed: u64,
+}
+
+/// One cell in one block: what an executor runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Where it stands in the order.
+    pub slot: Slot,
+    /// What it does.
+    pub cell: Cell,
+}

@@ -1,0 +1,37 @@
+//! Parameters of the check after a workload.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The check that follows a workload: the filesystem is unmounted and its own checker timed,
+/// read-only (`e2fsck -fn -tt`, `xfs_repair -n -v`, `btrfs check --readonly`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckSpec {
+    /// Seconds after which the checker and everything it started is killed, and the trial failed.
+    #[schemars(title = "number of seconds", range(min = 0.001, max = 10_000_000.0))]
+    pub timeout_seconds: f64,
+    /// Drop caches before it, and prove it.
+    pub cold: bool,
+    /// More arguments for e2fsck, before the device.
+    #[schemars(title = "list of words")]
+    pub e2fsck: Vec<String>,
+    /// More arguments for xfs_repair.
+    #[schemars(title = "list of words")]
+    pub xfs_repair: Vec<String>,
+    /// More arguments for btrfs check.
+    #[schemars(title = "list of words")]
+    pub btrfs: Vec<String>,
+}
+
+impl Default for CheckSpec {
+    fn default() -> Self {
+        CheckSpec {
+            timeout_seconds: 86_400.0,
+            cold: true,
+            e2fsck: Vec::new(),
+            xfs_repair: Vec::new(),
+            btrfs: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Everything that will be run, in order.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, Slot, Trial};
+use super::filesystem::FilesystemVariant;
+use super::grid::GridSpec;
+use super::growth::GrowthSpec;
+use super::table::TableSpec;
+
+/// In which order the trials run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Randomised complete blocks: each block holds every cell once, in a seeded random order.
+    #[default]
+    Blocked,
+    /// As the originals ran: all repetitions of a cell together, cells in file order.
+    Sequential,
+}
+
+/// The expansion of a study: everything that will be run, in order. Touches nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the study (`journal`).
+    pub study: String,
+    /// One line.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// Document of published/ that it repeats (`wohlgemuth2009`).
+    pub repeats: Option<String>,
+    /// The profile in force (`quick`).
+    pub profile: String,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Order of the trials.
+    pub order: Order,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Practical band: differences within this share of 1 are not called differences (0.02).
+    pub band: f64,
+    /// Variants that any cell uses, by name.
+    pub filesystems: BTreeMap<String, FilesystemVariant>,
+    /// Factors in the file's order, with their levels in the file's order.
+    pub factors: Vec<(String, Vec<String>)>,
+    /// Every combination.
+    pub cells: Vec<Cell>,
+    /// Every trial, in running order.
+    pub slots: Vec<Slot>,
+    /// Tables of the report.
+    pub tables: Vec<TableSpec>,
+    /// Grids of the report.
+    #[serde(default)]
+    pub grids: Vec<GridSpec>,
+    /// Growth laws of the report.
+    #[serde(default)]
+    pub growth: Vec<GrowthSpec>,
+    /// Seconds of each sequential read of the raw-device reference before the run (hdparm -t: 3);
+    /// 0: no reference.
+    #[serde(default)]
+    pub reference_seconds: f64,
+    /// What a reader of the plan must know, a sentence each: cells that were excluded, and why;
+    /// what the target cannot vary.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The trial at a slot.
+    ///
+    /// # Panics
+    /// Never for a slot of this plan: `cell` indexes `cells` by construction.
+    pub fn trial(&self, slot: Slot) -> Trial {
+        Trial {
+            slot,
+            cell: self.cells[slot.cell as usize].clone(),
+        }
+    }
+}
