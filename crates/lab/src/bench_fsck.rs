@@ -5,11 +5,12 @@
 //! refused, because what a check says of a filesystem that changes under it means nothing.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use probe::superblock::Source;
 use rig::fsck::{self, Report};
 use workload::{Observer, Progress};
 
@@ -139,12 +140,12 @@ fn mounted_at(host: &rig::host::Host, name: &str) -> Option<PathBuf> {
 /// The family by the superblock.
 fn detect(target: &Path) -> Result<&'static str, Error> {
     let wrong = |why: String| Error::Preflight(format!("{}: {why}", target.display()));
-    let file = File::open(target)
+    let source = Source::open(target)
         .map_err(|error| wrong(format!("cannot be read: {error}; run as root")))?;
     for kind in ["ext4", "xfs", "btrfs"] {
         let found = rig::filesystem::of_kind(kind)
             .ok()
-            .and_then(|filesystem| filesystem.superblock(&file).ok());
+            .and_then(|filesystem| filesystem.superblock(&source).ok());
         if found.is_some() {
             return Ok(kind);
         }
@@ -193,7 +194,9 @@ pub fn render(report: &Report) -> String {
     }
     text.push_str(
         "\nseconds: by our clock; said: by the program itself; read MiB and reads: by the\n\
-         device's counters; RSS MiB: its largest resident memory so far\n",
+         device's counters; RSS MiB: its largest resident memory so far\n\
+         neither cold nor warm on purpose: what the page cache held of the target was not\n\
+         read again (for a cold check, echo 3 > /proc/sys/vm/drop_caches before it)\n",
     );
     let _ = writeln!(text, "\n{}", bench_text::time(&check::usage(report)));
     let _ = writeln!(text, "{}", report.explanation);

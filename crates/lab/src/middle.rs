@@ -62,9 +62,7 @@ struct State {
 impl Looks {
     /// A thread that waits for [`Looks::begin`].
     pub(crate) fn below(device: Option<&str>, pace: Pace) -> Looks {
-        let devices = device.map_or_else(Vec::new, |device| {
-            snapshot::stack(&Roots::default(), device)
-        });
+        let devices = device.map_or_else(Vec::new, stack);
         let shared = Arc::new(Shared {
             devices,
             pace,
@@ -173,12 +171,21 @@ impl State {
     }
 }
 
+/// A device and the disks below it, lowest first, as iostat lists them: without partitions.
+fn stack(device: &str) -> Vec<String> {
+    let host = rig::host::Host::default();
+    let mut names = host.ancestry(device);
+    names.retain(|name| name == device || !host.is_partition(name));
+    names.reverse();
+    names
+}
+
 /// What passed between two looks, when it is long enough to mean something.
 fn between(first: &(u64, Snapshot), second: &(u64, Snapshot)) -> Option<Middle> {
     if seconds(first.0, second.0) < SHORTEST {
         return None;
     }
-    let lines = snapshot::lines(&first.1, &second.1);
+    let lines = snapshot::lines(&Roots::default(), &first.1, &second.1);
     Some(Middle {
         seconds: lines.seconds,
         iostat_classic: lines.iostat_classic,

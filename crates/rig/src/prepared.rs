@@ -1,12 +1,11 @@
 //! A filesystem ready for one trial, and the facts of it as it really is.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use probe::mountinfo;
-use probe::superblock::Words;
+use probe::superblock::{Source, Words};
 use serde::{Deserialize, Serialize};
 
 use workload::Evidence;
@@ -69,10 +68,10 @@ impl Facts {
         device: &dyn Device,
     ) -> Result<()> {
         self.read_mount(point, |mount| mount.point == point)?;
-        let file = File::open(node)
+        let source = Source::open(node)
             .map_err(|error| Error::io(node, "cannot open it to read its superblock", error))?;
         self.superblock = filesystem
-            .superblock(&file)
+            .superblock(&source)
             .map_err(|error| Error::io(node, "cannot read its superblock", error))?;
         let name = device.block_name().unwrap_or_default();
         let uuid = self.superblock.get("uuid").cloned().unwrap_or_default();
@@ -104,8 +103,8 @@ impl Facts {
                 facts.driver = driver;
             }
             // Without root the device cannot be read: the kernel's words are what is left.
-            if let Ok(found) = File::open(Path::new("/dev").join(name))
-                .and_then(|file| filesystem.superblock(&file))
+            if let Ok(found) = Source::open(&Path::new("/dev").join(name))
+                .and_then(|source| filesystem.superblock(&source))
             {
                 facts.superblock = found;
             }

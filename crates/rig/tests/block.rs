@@ -94,10 +94,10 @@ fn a_wrong_serial_and_a_signed_disk_are_refused_and_untouched_needs_root() {
     assert!(status.unwrap().success());
     let error = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap_err();
     assert!(error.to_string().contains("ext2/3/4"), "{error}");
-    let file = File::open(&disk.node).unwrap();
+    let source = probe::superblock::Source::open(&disk.node).unwrap();
     let facts = rig::filesystem::of_kind("ext4")
         .unwrap()
-        .superblock(&file)
+        .superblock(&source)
         .unwrap();
     assert_eq!(facts["label"], "precious");
 }

@@ -11,29 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use common::{files, kill, root, start, throttles, traces, v1, wait_until_prepared};
+use common::{MIB, files, kill, open, root, start, throttles, traces, v1, wait_until_prepared};
 use rig::limits::Limits;
 use rig::{Class, Prepared, Request, Rig, Target};
 use workload::buffer::Buffer;
 use workload::residency;
 
-const MIB: u64 = 1 << 20;
-
-fn open(run: &Path) -> Rig {
-    let folder = run.to_path_buf();
-    Rig::open(Target::LoopImages { folder }, run).unwrap()
-}
-
 fn request(kind: &str) -> Request {
-    Request {
-        image_size: 1024 * MIB,
-        kind: kind.into(),
-        mkfs: match kind {
-            "ext4" => vec!["-E".into(), "lazy_itable_init=0".into()],
-            _ => Vec::new(),
-        },
-        ..Request::default()
-    }
+    common::request(kind, 1024 * MIB)
 }
 
 fn rates(read: u64, write: u64) -> Limits {

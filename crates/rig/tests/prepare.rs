@@ -8,27 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{files, root, traces};
+use common::{MIB, files, open, root, traces};
 use rig::{Class, Error, Facts, Request, Rig, Target};
 
-const MIB: u64 = 1 << 20;
-
-fn open(run: &Path) -> Rig {
-    let folder = run.to_path_buf();
-    Rig::open(Target::LoopImages { folder }, run).unwrap()
-}
-
 fn request(kind: &str) -> Request {
-    Request {
-        image_size: 512 * MIB,
-        kind: kind.into(),
-        // The kernel begins lazy initialisation up to 5 s late: only its own test waits for that.
-        mkfs: match kind {
-            "ext4" => words(&["-E", "lazy_itable_init=0"]),
-            _ => Vec::new(),
-        },
-        ..Request::default()
-    }
+    common::request(kind, 512 * MIB)
 }
 
 fn words(list: &[&str]) -> Vec<String> {

@@ -10,27 +10,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
-use common::{files, root, traces};
+use common::{MIB, files, open, root, traces};
 use rig::{Class, Error, Request, Rig, Target};
 use workload::residency;
 
-const MIB: u64 = 1 << 20;
-
-fn open(run: &Path) -> Rig {
-    let folder = run.to_path_buf();
-    Rig::open(Target::LoopImages { folder }, run).unwrap()
-}
-
 fn request(kind: &str) -> Request {
-    Request {
-        image_size: 512 * MIB,
-        kind: kind.into(),
-        mkfs: match kind {
-            "ext4" => vec!["-E".into(), "lazy_itable_init=0".into()],
-            _ => Vec::new(),
-        },
-        ..Request::default()
-    }
+    common::request(kind, 512 * MIB)
 }
 
 fn resident(path: &Path) -> u64 {

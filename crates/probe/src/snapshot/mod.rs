@@ -8,20 +8,18 @@
 //! then and now. Running iostat and top themselves was rejected: their first report is since boot,
 //! their interval is not the phase's, and two more processes would be in the table.
 //!
-//! Every level of a device's [`stack`] gets a row, lowest first: a loop device alone would hide what
-//! the disk below it did.
+//! Every device asked for gets a row. Ask for all levels of a stack, the lowest first: a loop device
+//! alone would hide what the disk below it did.
 
 mod task;
 mod text;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use crate::diskstats::{self, Counters, Identity};
 use crate::{Roots, cpu, meminfo};
-use task::Task;
+use task::{Task, Users};
 
 /// One look.
 #[derive(Clone, Debug)]
@@ -129,8 +127,8 @@ fn logged_in() -> usize {
         .count()
 }
 
-/// What passed between two looks; empty when no time did.
-pub fn lines(before: &Snapshot, after: &Snapshot) -> Lines {
+/// What passed between two looks; empty when no time did. Owners of tasks are named by `roots`.
+pub fn lines(roots: &Roots, before: &Snapshot, after: &Snapshot) -> Lines {
     let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
     if elapsed_ns == 0 {
         return Lines::default();
@@ -147,58 +145,20 @@ pub fn lines(before: &Snapshot, after: &Snapshot) -> Lines {
         })
         .collect();
     let busy = task::busy(&before.tasks, &after.tasks, elapsed_ns);
+    let users = Users::read(roots);
     Lines {
         seconds,
         iostat_classic: text::iostat_classic(&cpu, &disks, seconds),
         iostat_modern: text::iostat_modern(&cpu, &disks, seconds),
-        top_classic: text::top_classic(after, &cpu, &busy),
-        top_modern: text::top_modern(after, &cpu, &busy),
+        top_classic: text::top_classic(after, &cpu, &busy, &users),
+        top_modern: text::top_modern(after, &cpu, &busy, &users),
     }
-}
-
-/// A device and what lies below it, lowest first: the slaves of a stacked device (LUNs below md or
-/// dm), and the disk that holds the backing file of a loop device.
-pub fn stack(roots: &Roots, device: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    descend(roots, device, &mut Vec::new(), &mut found);
-    found
-}
-
-/// `seen` keeps a stack that bites its own tail from going on for ever.
-fn descend(roots: &Roots, device: &str, seen: &mut Vec<String>, found: &mut Vec<String>) {
-    if seen.iter().any(|name| name == device) {
-        return;
-    }
-    seen.push(device.to_owned());
-    let folder = roots.sys.join("class/block").join(device);
-    let slaves = fs::read_dir(folder.join("slaves")).into_iter().flatten();
-    let mut below: Vec<String> = slaves
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    below.sort();
-    if let Ok(file) = fs::read_to_string(folder.join("loop/backing_file")) {
-        below.extend(disk_of_file(roots, Path::new(file.trim_end())));
-    }
-    for name in below {
-        descend(roots, &name, seen, found);
-    }
-    found.push(device.to_owned());
-}
-
-/// The device that a file's filesystem lies on; none for a filesystem without one (tmpfs, btrfs's
-/// own numbers).
-fn disk_of_file(roots: &Roots, file: &Path) -> Option<String> {
-    let number = fs::metadata(file).ok()?.dev();
-    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-    let link = roots.sys.join(format!("dev/block/{major}:{minor}"));
-    let target = fs::canonicalize(link).ok()?;
-    Some(target.file_name()?.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn made_up(tree: &Path, stat: &str, disks: &str) -> Roots {
         let roots = Roots::under(tree);
@@ -251,7 +211,7 @@ mod tests {
         before.machine.users = 0;
         after.machine.users = 0;
         after.at = "2008-06-20T15:07:20Z".parse().unwrap();
-        let lines = lines(&before, &after);
+        let lines = lines(&roots, &before, &after);
         let whole = [
             lines.iostat_classic,
             lines.iostat_modern,
@@ -282,27 +242,13 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let roots = made_up(tree.path(), "cpu  0 0 0 0\n", "");
         let look = Snapshot::take(&roots, &[]).unwrap();
-        assert_eq!(lines(&look, &look), Lines::default());
+        assert_eq!(lines(&roots, &look, &look), Lines::default());
     }
 
     #[test]
     fn a_machine_without_counters_is_an_error() {
         let tree = tempfile::tempdir().unwrap();
         assert!(Snapshot::take(&Roots::under(tree.path()), &[]).is_err());
-    }
-
-    #[test]
-    fn the_stack_is_told_from_below() {
-        let tree = tempfile::tempdir().unwrap();
-        let roots = Roots::under(tree.path());
-        let blocks = roots.sys.join("class/block");
-        for slave in ["sdb", "sda"] {
-            fs::create_dir_all(blocks.join("dm-0/slaves").join(slave)).unwrap();
-            fs::create_dir_all(blocks.join(slave)).unwrap();
-        }
-        assert_eq!(stack(&roots, "dm-0"), ["sda", "sdb", "dm-0"]);
-        fs::create_dir_all(blocks.join("sda/slaves/dm-0")).unwrap();
-        assert_eq!(stack(&roots, "dm-0"), ["sda", "sdb", "dm-0"]);
     }
 
     #[test]
@@ -314,7 +260,7 @@ mod tests {
             std::hint::black_box(0);
         }
         let after = Snapshot::take(&roots, &[]).unwrap();
-        let lines = lines(&before, &after);
+        let lines = lines(&roots, &before, &after);
         // This test burnt most of a CPU, so at least one task has a row below the header.
         assert!(lines.top_modern.len() > 7, "{:#?}", lines.top_modern);
     }

@@ -11,7 +11,8 @@ use crate::tasks::stat;
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) pid: u32,
-    pub(super) user: String,
+    /// Its owner, effective.
+    pub(super) uid: u32,
     pub(super) comm: String,
     pub(super) state: char,
     /// Field 18; a real-time task has a negative one, which top prints as `rt` or its number.
@@ -35,7 +36,6 @@ pub(super) struct Busy<'a> {
 pub(super) fn all(roots: &Roots) -> Vec<Task> {
     let page_kib = rustix::param::page_size() as u64 / 1024;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    let users = users(roots);
     let entries = fs::read_dir(&roots.proc).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
@@ -53,10 +53,7 @@ pub(super) fn all(roots: &Roots) -> Vec<Task> {
             let owner = fs::metadata(&folder).map_or(0, |meta| meta.uid());
             Some(Task {
                 pid,
-                user: users
-                    .get(&owner)
-                    .cloned()
-                    .unwrap_or_else(|| owner.to_string()),
+                uid: owner,
                 comm: String::from_utf8_lossy(parsed.comm).into_owned(),
                 state,
                 priority,
@@ -82,16 +79,27 @@ fn scheduling(text: &[u8]) -> Option<(char, i64, i64)> {
     Some((state, priority, nice))
 }
 
-/// Names by uid, from `/etc/passwd`; a machine that asks a directory service shows numbers.
-fn users(roots: &Roots) -> BTreeMap<u32, String> {
-    let text = fs::read_to_string(roots.etc.join("passwd")).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| {
+/// Names by uid. Looked up when rows are printed, not at every look: a look is taken while
+/// something is measured.
+#[derive(Debug, Default)]
+pub(super) struct Users(BTreeMap<u32, String>);
+
+impl Users {
+    /// From `/etc/passwd`; a machine that asks a directory service shows numbers.
+    pub(super) fn read(roots: &Roots) -> Users {
+        let text = fs::read_to_string(roots.etc.join("passwd")).unwrap_or_default();
+        let names = text.lines().filter_map(|line| {
             let mut fields = line.split(':');
             let name = fields.next()?.to_owned();
             Some((fields.nth(1)?.parse().ok()?, name))
-        })
-        .collect()
+        });
+        Users(names.collect())
+    }
+
+    /// The name, or the number.
+    pub(super) fn name(&self, uid: u32) -> String {
+        self.0.get(&uid).cloned().unwrap_or_else(|| uid.to_string())
+    }
 }
 
 /// Tasks that ran in the interval, busiest first. A task that was not there before has all its
@@ -123,6 +131,24 @@ pub(super) fn busy<'a>(before: &[Task], after: &'a [Task], elapsed_ns: u64) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owners_have_names_or_numbers() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = Roots::under(tree.path());
+        assert_eq!(Users::read(&roots).name(0), "0", "no such file");
+        fs::create_dir_all(&roots.etc).unwrap();
+        fs::write(
+            roots.etc.join("passwd"),
+            "root:x:0:0:root:/root:/bin/sh\nbroken\nlab:x:1000:1000::/:/bin/sh\n",
+        )
+        .unwrap();
+        let users = Users::read(&roots);
+        assert_eq!(
+            [0, 1000, 77].map(|uid| users.name(uid)),
+            ["root", "lab", "77"]
+        );
+    }
 
     #[test]
     fn scheduling_fields_are_counted_from_the_last_parenthesis() {

@@ -5,7 +5,7 @@ use crate::diskstats::Counters;
 use crate::iostat::{CLASSIC_HEADER, Classic, MODERN_HEADER, Modern};
 use crate::tasks::time_plus;
 
-use super::task::{Busy, Task};
+use super::task::{Busy, Task, Users};
 use super::{Machine, Snapshot};
 
 fn average(cpu: &Times) -> [String; 2] {
@@ -94,7 +94,12 @@ fn first_lines(look: &Snapshot) -> [String; 2] {
     ]
 }
 
-pub(super) fn top_classic(look: &Snapshot, cpu: &Times, busy: &[Busy<'_>]) -> Vec<String> {
+pub(super) fn top_classic(
+    look: &Snapshot,
+    cpu: &Times,
+    busy: &[Busy<'_>],
+    users: &Users,
+) -> Vec<String> {
     let m = &look.machine;
     let mut lines = Vec::from(first_lines(look));
     lines.extend([
@@ -121,7 +126,7 @@ pub(super) fn top_classic(look: &Snapshot, cpu: &Times, busy: &[Busy<'_>]) -> Ve
         format!(
             "{:5} {:<8.8} {:>3} {:3} {:>5} {:>4} {:>4} {} {percent:4.0} {:4.1} {:>9}  {}",
             task.pid,
-            task.user,
+            users.name(task.uid),
             priority(task.priority, "RT"),
             task.nice,
             scaled(task.virtual_kib, 5),
@@ -136,7 +141,12 @@ pub(super) fn top_classic(look: &Snapshot, cpu: &Times, busy: &[Busy<'_>]) -> Ve
     lines
 }
 
-pub(super) fn top_modern(look: &Snapshot, cpu: &Times, busy: &[Busy<'_>]) -> Vec<String> {
+pub(super) fn top_modern(
+    look: &Snapshot,
+    cpu: &Times,
+    busy: &[Busy<'_>],
+    users: &Users,
+) -> Vec<String> {
     let m = &look.machine;
     let mib = |kib: u64| kib as f64 / 1024.0;
     let mut lines = Vec::from(first_lines(look));
@@ -164,7 +174,7 @@ pub(super) fn top_modern(look: &Snapshot, cpu: &Times, busy: &[Busy<'_>]) -> Vec
         format!(
             "{:7} {:<8.8} {:>3} {:3} {:>7} {:>6} {:>6} {} {percent:5.1} {:5.1} {:>9} {}",
             task.pid,
-            task.user,
+            users.name(task.uid),
             priority(task.priority, "rt"),
             task.nice,
             scaled(task.virtual_kib, 7),

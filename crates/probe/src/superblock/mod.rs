@@ -8,14 +8,15 @@
 
 pub mod btrfs;
 pub mod ext;
+mod source;
 pub(crate) mod words;
 pub mod xfs;
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+pub use source::Source;
 pub use words::Words;
 
 /// Where the journal or log is, and how large.
@@ -95,16 +96,13 @@ pub struct Facts {
     pub state: Option<&'static str>,
 }
 
-/// Reads the facts of a device or image. `Ok(None)` when no known format is there.
+/// Reads the facts of a device or image, without a trace in its page cache. `Ok(None)` when no known
+/// format is there.
 ///
 /// # Errors
 /// When it cannot be opened or read.
 pub fn read(path: &Path) -> io::Result<Option<Facts>> {
-    let file = File::open(path)?;
-    let facts = facts(&file);
-    // The device's cache must not keep what the filesystem goes on changing behind it.
-    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-    facts
+    facts(&Source::open(path)?)
 }
 
 fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
@@ -131,6 +129,7 @@ fn known<T>(read: io::Result<T>) -> io::Result<Option<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::process::Command;
 
     /// An image that the real mkfs made.

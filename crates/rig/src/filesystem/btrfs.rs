@@ -1,9 +1,8 @@
 //! btrfs.
 
-use std::fs::File;
 use std::path::PathBuf;
 
-use probe::superblock::{Words, btrfs::Superblock};
+use probe::superblock::{Source, Words, btrfs::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -38,7 +37,7 @@ impl Filesystem for Btrfs {
         109 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
         Ok(Superblock::read(device)?.words())
     }
 

@@ -1,9 +1,7 @@
 //! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
 //! this kernel has for them, which on most kernels of today is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
 
-use std::fs::File;
-
-use probe::superblock::{Words, ext::Superblock};
+use probe::superblock::{Source, Words, ext::Superblock};
 
 use super::{Filesystem, Mounted};
 use crate::Result;
@@ -58,7 +56,7 @@ impl Filesystem for Ext {
         1 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
         Superblock::read(device)?.words(device)
     }
 

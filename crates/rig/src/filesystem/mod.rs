@@ -11,10 +11,9 @@ pub mod options;
 pub(crate) mod uuid;
 pub mod xfs;
 
-use std::fs::File;
 use std::path::Path;
 
-use probe::superblock::Words;
+use probe::superblock::{Source, Words};
 
 use crate::host::Host;
 use crate::lazy_init::Settled;
@@ -41,7 +40,7 @@ pub trait Filesystem: Sync {
     fn least_bytes(&self) -> u64;
 
     /// Facts from the superblock on the device.
-    fn superblock(&self, device: &File) -> std::io::Result<Words>;
+    fn superblock(&self, device: &Source) -> std::io::Result<Words>;
 
     /// The driver that serves the mounted device, by sysfs; none when sysfs does not tell.
     fn driver(&self, host: &Host, block_name: &str) -> Option<String>;
@@ -174,7 +173,7 @@ mod tests {
         fn least_bytes(&self) -> u64 {
             0
         }
-        fn superblock(&self, _: &File) -> std::io::Result<Words> {
+        fn superblock(&self, _: &Source) -> std::io::Result<Words> {
             Ok(Words::new())
         }
         fn driver(&self, _: &Host, _: &str) -> Option<String> {

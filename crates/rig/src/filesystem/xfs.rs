@@ -1,8 +1,6 @@
 //! XFS.
 
-use std::fs::File;
-
-use probe::superblock::{Words, xfs::Superblock};
+use probe::superblock::{Source, Words, xfs::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -37,7 +35,7 @@ impl Filesystem for Xfs {
         300 << 20
     }
 
-    fn superblock(&self, device: &File) -> std::io::Result<Words> {
+    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
         Ok(Superblock::read(device)?.words())
     }
 

@@ -188,18 +188,16 @@ impl Account {
 
     fn evidence(&self, spent: &Spent, of: &Of) -> Vec<Evidence> {
         let io = self.printed_mib(of).map(|mib| self.io_agrees(mib, spent));
-        self.clock_agrees(spent.seconds, of)
-            .into_iter()
-            .chain(io)
-            .collect()
+        self.clock_agrees(spent, of).into_iter().chain(io).collect()
     }
 
     /// A program that never prints times says so once, for the whole.
-    fn clock_agrees(&self, ours: f64, of: &Of) -> Option<Evidence> {
+    fn clock_agrees(&self, spent: &Spent, of: &Of) -> Option<Evidence> {
         let program = self.ledger.checker.program();
+        let ours = spent.seconds;
         let tolerance = self.ledger.checker.tolerance(ours);
         let (holds, detail) = match (tolerance, self.printed_seconds(of)) {
-            (Some(tolerance), Some(said)) => two_clocks(program, said, ours, tolerance),
+            (Some(tolerance), Some(said)) => two_clocks(program, said, spent, tolerance),
             (Some(_), None) => (None, format!("{program} printed no time of it")),
             (None, _) if *of == Of::Whole => (None, format!("{program} prints no times")),
             (None, _) => return None,
@@ -263,24 +261,30 @@ impl Account {
     }
 }
 
-/// What a busy machine may add to the way of a line to us, seconds: both of us wait for a CPU. A
-/// disagreement within it speaks against neither clock, so it is unknown, not false.
+/// What a busy machine may add to the way of a line to us, seconds: the program, the kernel's worker
+/// that moves what is printed on a terminal, and we wait for a CPU.
 const BUSY: f64 = 0.075;
 
-fn two_clocks(program: &str, said: f64, ours: f64, tolerance: f64) -> (Option<bool>, String) {
+/// Whether two clocks agree. How long the program and we waited for a CPU the kernel counts, and
+/// that much is no disagreement; the worker in between may have waited as long again. What is left
+/// between that and what a busy machine may add speaks against neither clock: unknown, not false.
+fn two_clocks(program: &str, said: f64, spent: &Spent, tolerance: f64) -> (Option<bool>, String) {
+    let ours = spent.seconds;
     let apart = (said - ours).abs();
+    let waited = spent.waited.unwrap_or(0.0);
     let both = format!("{program} says {said} s, the clock {ours:.3} s");
+    let may = format!("they may differ by {tolerance:.3} s");
     if apart <= tolerance {
-        let detail = format!("{both}; they may differ by {tolerance:.3} s");
-        (Some(true), detail)
+        (Some(true), format!("{both}; {may}"))
+    } else if apart <= tolerance + (2.0 * waited).min(BUSY) {
+        let why = format!("{both}; {may}, and the two waited {waited:.3} s for a CPU meanwhile");
+        (Some(true), why)
     } else if apart <= tolerance + BUSY {
-        let detail = format!(
-            "{both}; they should differ by {tolerance:.3} s at most, and a busy machine may add {BUSY} s: it was too busy to tell"
-        );
+        let detail =
+            format!("{both}; {may}, and a busy machine may add {BUSY} s: it was too busy to tell");
         (None, detail)
     } else {
-        let detail = format!("{both}; they may differ by {tolerance:.3} s");
-        (Some(false), detail)
+        (Some(false), format!("{both}; {may}"))
     }
 }
 
@@ -294,5 +298,30 @@ fn part(part: &Part) -> RunReport {
         note: part.title.clone(),
         seconds: workload::clock::seconds(part.begin_ns, part.end_ns.unwrap_or(part.begin_ns)),
         ..RunReport::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_cpu_explains_a_difference_up_to_what_it_lasted() {
+        let holds = |ours: f64, waited: Option<f64>| {
+            let spent = Spent {
+                seconds: ours,
+                waited,
+                ..Spent::default()
+            };
+            two_clocks("e2fsck", 0.10, &spent, 0.03)
+        };
+        assert_eq!(holds(0.12, Some(0.0)).0, Some(true));
+        assert_eq!(holds(0.15, None).0, None, "not counted, so not known");
+        assert_eq!(holds(0.15, Some(0.001)).0, None);
+        let (agrees, why) = holds(0.15, Some(0.012));
+        assert_eq!(agrees, Some(true));
+        assert!(why.contains("the two waited 0.012 s for a CPU"), "{why}");
+        assert_eq!(holds(0.25, Some(9.0)).0, Some(false), "never so long");
+        assert_eq!(holds(0.25, None).0, Some(false));
     }
 }

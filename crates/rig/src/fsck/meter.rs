@@ -25,6 +25,9 @@ pub(super) struct Reading {
     pub(super) cpu: Cpu,
     /// Largest resident memory so far, bytes; 0 while unknown.
     pub(super) peak_rss: u64,
+    /// How long the checker's first thread and the reading one were ready to run and had no CPU so
+    /// far, nanoseconds; none where the kernel does not count it.
+    pub(super) waited_ns: Option<u64>,
     /// The device's counters.
     pub(super) disk: Option<(Identity, Counters)>,
 }
@@ -47,7 +50,11 @@ pub(super) struct Meter {
     pid: Option<Pid>,
     ticks_per_second: f64,
     last: Cpu,
+    /// The checker's part of the waiting; it is gone when the process is.
+    waited_ns: u64,
     peak_rss: u64,
+    /// When VmHWM was last read.
+    looked_ns: u64,
 }
 
 impl Meter {
@@ -58,7 +65,9 @@ impl Meter {
             pid: None,
             ticks_per_second: rustix::param::clock_ticks_per_second().max(1) as f64,
             last: Cpu::default(),
+            waited_ns: 0,
             peak_rss: 0,
+            looked_ns: 0,
         }
     }
 
@@ -70,7 +79,7 @@ impl Meter {
     /// All counters, at a moment that was just read from the clock.
     pub(super) fn read(&mut self, at_ns: u64) -> Reading {
         let disk = self.disk();
-        self.look_at_memory();
+        self.look_at_memory(at_ns);
         if let Some(pid) = self.pid {
             self.last = self.cpu(pid).unwrap_or(self.last);
         }
@@ -78,6 +87,7 @@ impl Meter {
             at_ns,
             cpu: self.last,
             peak_rss: self.peak_rss,
+            waited_ns: self.waited(),
             disk,
         }
     }
@@ -88,18 +98,30 @@ impl Meter {
         diskstats::find(&fs::read_to_string("/proc/diskstats").ok()?, name)
     }
 
+    /// How long we and the checker have waited for a CPU so far. A zombie's part can still be read.
+    pub(super) fn waited(&mut self) -> Option<u64> {
+        let own = waited("/proc/thread-self/schedstat")?;
+        let of_checker = self
+            .pid
+            .and_then(|pid| waited(&format!("/proc/{pid}/schedstat")));
+        self.waited_ns = of_checker.unwrap_or(self.waited_ns);
+        Some(own.saturating_add(self.waited_ns))
+    }
+
     /// Remembers VmHWM, which is gone when the process is.
-    pub(super) fn look_at_memory(&mut self) {
+    pub(super) fn look_at_memory(&mut self, at_ns: u64) {
         let status = self
             .pid
             .and_then(|pid| fs::read_to_string(format!("/proc/{pid}/status")).ok());
-        let kib = status.and_then(|text| status_kib(&text, "VmHWM:"));
-        self.peak_rss = self.peak_rss.max(kib.unwrap_or(0).saturating_mul(1024));
+        if let Some(kib) = status.and_then(|text| status_kib(&text, "VmHWM:")) {
+            self.peak_rss = self.peak_rss.max(kib.saturating_mul(1024));
+            self.looked_ns = at_ns;
+        }
     }
 
-    /// The largest VmHWM so far, bytes; 0 when it was never read.
-    pub(super) fn peak_rss(&self) -> u64 {
-        self.peak_rss
+    /// The largest VmHWM so far, bytes, with the moment of the last look; 0 when it was never read.
+    pub(super) fn peak_rss(&self) -> (u64, u64) {
+        (self.looked_ns, self.peak_rss)
     }
 
     fn cpu(&self, pid: Pid) -> Option<Cpu> {
@@ -125,6 +147,15 @@ fn stat_ticks(text: &str) -> Option<(u64, u64)> {
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace().skip(11);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// Field 2 of a `schedstat`: nanoseconds on a run queue without running, of one thread
+/// (Documentation/scheduler/sched-stats.rst). A kernel that does not count has none, or only zeros.
+fn waited(path: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let (ran, waited): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    (ran > 0 || waited > 0).then_some(waited)
 }
 
 /// CPU seconds of all threads of a process, by its CPU clock.
@@ -160,6 +191,7 @@ mod tests {
     fn the_own_process_is_read_alike_by_both_clocks() {
         let mut meter = Meter::new(None);
         assert_eq!(meter.read(7).cpu, Cpu::default());
+        assert_eq!(meter.peak_rss(), (0, 0));
         meter.follow(rustix::process::getpid());
         // Until it has used that much, however busy the machine is.
         let mut x = 1_u64;
@@ -173,6 +205,13 @@ mod tests {
         assert!((cpu.total - cpu.user - cpu.system).abs() < 0.2, "{cpu:?}");
         assert!(reading.peak_rss > 1 << 20, "{reading:?}");
         assert_eq!((reading.at_ns, reading.disk), (8, None));
+        assert_eq!(meter.peak_rss(), (8, reading.peak_rss));
+        let later = meter.waited();
+        assert!(
+            later >= reading.waited_ns,
+            "{later:?} {:?}",
+            reading.waited_ns
+        );
     }
 
     proptest! {

@@ -23,6 +23,7 @@ mod checker;
 mod e2fsck;
 mod ledger;
 mod meter;
+mod namespace;
 mod output;
 mod process;
 mod report;
@@ -31,6 +32,7 @@ mod spent;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod watch;
 mod xfs_repair;
 
@@ -58,7 +60,8 @@ pub struct Request {
     pub block_name: Option<String>,
     /// More arguments, before the device.
     pub extra: Vec<String>,
-    /// From its start to SIGTERM for the whole group; SIGKILL follows two seconds later.
+    /// From its start to SIGTERM for the whole group; SIGKILL follows two seconds later, for whatever
+    /// it has started.
     pub timeout: Duration,
 }
 

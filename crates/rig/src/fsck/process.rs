@@ -1,39 +1,55 @@
-//! A checker as a process: its own session, nothing of ours but its output, and an end that leaves
-//! nothing behind.
+//! A checker as a process: its own session and PID namespace, nothing of ours but its output, and an
+//! end that leaves nothing behind.
 //!
 //! The leader is reaped last. Until then its number cannot be given to anyone else, so signals to
-//! its group and the search for its session hit nobody but its own children.
+//! its group and the search for its children hit nobody but its own.
+//!
+//! The kernel counts the memory of the process that forks as the child's peak, until the child has
+//! used more. How much that is the child itself asks before it becomes the checker, so that it is
+//! known whether the peak told at the end is the checker's own.
 #![allow(
     unsafe_code,
-    reason = "pre_exec, and wait4(2), which is not wrapped by rustix"
+    reason = "pre_exec, getrusage(2), and wait4(2), which is not wrapped by rustix"
 )]
 
-use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open,
     set_parent_process_death_signal, setsid,
 };
 
-use super::meter::status_kib;
+use super::namespace::Namespace;
 use super::report::{Exit, Usage};
+use super::tree::{self, Tree};
 
 /// A running checker. Dropped before it is reaped, it is killed with its children.
 #[derive(Debug)]
 pub(super) struct Process {
     pid: Pid,
     reaped: bool,
-    /// Our resident memory when it was forked, KiB: the kernel counts that as the child's peak.
+    /// The peak that it was born with, KiB.
     inherited: u64,
+    hold: Hold,
 }
+
+/// What keeps its children together.
+#[derive(Debug)]
+enum Hold {
+    Namespace(Namespace),
+    Tree(Tree),
+}
+
+/// By how much a peak must exceed the one it was born with, KiB: the kernel counts pages for each
+/// CPU and adds up now and then, and the child touches a few before it becomes the checker.
+const MARGIN: u64 = 512;
 
 /// What is known at the end.
 #[derive(Debug)]
@@ -72,13 +88,49 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
             set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
         });
     }
-    let before = resident_kib();
-    let child = command.spawn()?;
+    let (told, born_with) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // SAFETY: getrusage(2) and write(2) are async-signal-safe; the descriptor is open in the child.
+    unsafe {
+        let born_with = born_with.as_raw_fd();
+        command.pre_exec(move || {
+            let peak = peak_of_the_caller().to_ne_bytes();
+            libc::write(born_with, peak.as_ptr().cast(), peak.len());
+            Ok(())
+        });
+    }
+    let (child, namespace) = spawn(&mut command)?;
+    let pid = Pid::from_child(&child);
+    let mut peak = [0; 8];
+    let known = rustix::io::read(&told, &mut peak) == Ok(peak.len());
     Ok(Process {
-        pid: Pid::from_child(&child),
+        pid,
         reaped: false,
-        inherited: before.max(resident_kib()),
+        inherited: if known {
+            u64::from_ne_bytes(peak)
+        } else {
+            u64::MAX
+        },
+        hold: match namespace {
+            Some(namespace) => Hold::Namespace(namespace),
+            None => Hold::Tree(Tree::of(pid)),
+        },
     })
+}
+
+#[cfg(not(test))]
+fn spawn(command: &mut Command) -> io::Result<(Child, Option<Namespace>)> {
+    Namespace::around(|| command.spawn())
+}
+
+/// Largest resident memory of the calling process so far, KiB.
+fn peak_of_the_caller() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a writable rusage, of which all-zero is a valid one.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_maxrss).unwrap_or(u64::MAX)
 }
 
 impl Process {
@@ -92,6 +144,13 @@ impl Process {
         Ok(pidfd_open(self.pid, PidfdFlags::empty())?)
     }
 
+    /// Looks who its children are, where nothing else keeps them together.
+    pub(super) fn look(&mut self) {
+        if let Hold::Tree(tree) = &mut self.hold {
+            tree.look();
+        }
+    }
+
     /// Signals the whole group.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.reaped {
@@ -99,19 +158,35 @@ impl Process {
         }
     }
 
-    /// Kills whatever is left of its session but the leader itself, and waits until it is gone.
-    /// Returns the numbers of those that do not go.
-    pub(super) fn end_children(&self, patience: Duration) -> Vec<i32> {
+    /// Kills everything that it has started, in whatever session it is, and waits until it is gone.
+    /// The leader itself stays to be reaped. Returns the numbers of those that do not go.
+    pub(super) fn end_children(&mut self, patience: Duration) -> Vec<i32> {
         let begun = Instant::now();
+        if let Hold::Namespace(namespace) = &mut self.hold {
+            namespace.kill();
+        }
         loop {
-            let left = members(self.pid);
+            let left = self.children();
             if left.is_empty() || begun.elapsed() > patience {
                 return left;
             }
-            for pid in left.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-                let _ = kill_process(pid, Signal::KILL);
+            if matches!(self.hold, Hold::Tree(_)) {
+                for pid in left.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
             }
             thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Living processes that it has started.
+    fn children(&mut self) -> Vec<i32> {
+        let leader = self.pid.as_raw_nonzero().get();
+        match &mut self.hold {
+            Hold::Namespace(namespace) => tree::processes()
+                .filter(|pid| *pid != leader && namespace.has(*pid) && tree::lives(*pid))
+                .collect(),
+            Hold::Tree(tree) => tree.living(),
         }
     }
 
@@ -121,7 +196,7 @@ impl Process {
         self.reaped = true;
         Ok(Ended {
             exit: exit_of(status),
-            own_peak: usage.max_rss > self.inherited + 512,
+            own_peak: usage.max_rss > self.inherited.saturating_add(MARGIN),
             usage,
         })
     }
@@ -193,45 +268,25 @@ fn usage_of(usage: &libc::rusage) -> Usage {
     }
 }
 
-fn resident_kib() -> u64 {
-    fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|text| status_kib(&text, "VmRSS:"))
-        .unwrap_or(0)
+#[cfg(test)]
+thread_local! {
+    /// Tests of the way without a namespace.
+    pub(super) static NO_NAMESPACE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Living processes of a session other than its leader.
-fn members(leader: Pid) -> Vec<i32> {
-    let session = leader.as_raw_nonzero().get();
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| *pid != session)
-        .filter(|pid| lives_in(&Path::new("/proc").join(pid.to_string()), session))
-        .collect()
-}
-
-fn lives_in(folder: &Path, session: i32) -> bool {
-    fs::read_to_string(folder.join("stat"))
-        .ok()
-        .and_then(|text| state_and_session(&text))
-        .is_some_and(|(state, of)| of == session && !matches!(state, 'Z' | 'X'))
-}
-
-/// Fields 3 and 6 of /proc/PID/stat.
-fn state_and_session(text: &str) -> Option<(char, i32)> {
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(2)?.parse().ok()?))
+#[cfg(test)]
+fn spawn(command: &mut Command) -> io::Result<(Child, Option<Namespace>)> {
+    if NO_NAMESPACE.get() {
+        return Ok((command.spawn()?, None));
+    }
+    Namespace::around(|| command.spawn())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
 
     fn shell(script: &str) -> Process {
         let null = fs::OpenOptions::new()
@@ -242,29 +297,91 @@ mod tests {
         start(&argv, null.into()).unwrap()
     }
 
-    #[test]
-    fn the_session_is_its_own_and_its_members_are_found() {
-        let process = shell("sleep 60 & sleep 60 & wait");
-        let pid = process.pid();
-        while members(pid).len() < 2 {
+    fn wait_for_children(process: &mut Process, count: usize) {
+        let begun = Instant::now();
+        while process.children().len() < count {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{count} children"
+            );
             thread::sleep(Duration::from_millis(5));
         }
-        assert!(process.end_children(Duration::from_secs(5)).is_empty());
-        let ended = process.reap().unwrap();
-        assert_eq!(ended.exit, Exit::Code(0));
-        assert!(members(pid).is_empty());
+    }
+
+    /// With a namespace, where this process may make one, and without.
+    fn both_ways(test: impl Fn()) {
+        for without in [false, true] {
+            NO_NAMESPACE.set(without);
+            test();
+        }
+        NO_NAMESPACE.set(false);
+    }
+
+    #[test]
+    fn children_are_found_and_ended_also_in_sessions_of_their_own() {
+        both_ways(|| {
+            let mut process = shell("sleep 60 & setsid sh -c 'setsid sleep 60 & sleep 60' & wait");
+            wait_for_children(&mut process, 4);
+            assert!(process.end_children(Duration::from_secs(5)).is_empty());
+            assert!(process.children().is_empty());
+            process.signal(Signal::KILL);
+            process.reap().unwrap();
+        });
+    }
+
+    #[test]
+    fn the_session_is_its_own() {
+        let process = shell("exec sleep 60");
+        let sid = rustix::process::getsid(Some(process.pid())).unwrap();
+        assert_eq!(sid, process.pid());
     }
 
     #[test]
     fn one_that_is_dropped_is_gone_with_its_children() {
-        let process = shell("sleep 60 & wait");
-        let pid = process.pid();
-        while members(pid).is_empty() {
+        both_ways(|| {
+            let mut process = shell("sleep 60 & setsid sleep 60 & wait");
+            wait_for_children(&mut process, 2);
+            let (pid, children) = (process.pid(), process.children());
+            drop(process);
+            assert!(children.iter().all(|child| !tree::lives(*child)));
+            assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        });
+    }
+
+    /// The kernel ends what is in a namespace when its first process ends, which does so with us:
+    /// here the end of the pipe stands for that.
+    #[test]
+    fn whoever_loses_its_lab_is_gone_needs_root() {
+        if !crate::host::is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let mut process = shell("setsid sleep 60 & wait");
+        wait_for_children(&mut process, 1);
+        let children = process.children();
+        let Hold::Namespace(namespace) = &mut process.hold else {
+            panic!("no namespace for root");
+        };
+        namespace.close_pipe();
+        let begun = Instant::now();
+        while children.iter().any(|child| tree::lives(*child)) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{children:?} live"
+            );
             thread::sleep(Duration::from_millis(5));
         }
-        drop(process);
-        assert!(members(pid).is_empty());
-        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        assert_eq!(process.reap().unwrap().exit, Exit::Signal(9));
+    }
+
+    /// A thread that made a namespace has its own children at home again.
+    #[test]
+    fn later_children_are_not_in_it() {
+        let of_children = || fs::read_link("/proc/thread-self/ns/pid_for_children").unwrap();
+        let before = of_children();
+        drop(shell("true"));
+        assert_eq!(of_children(), before);
+        thread::spawn(|| ()).join().unwrap();
     }
 
     #[test]
@@ -276,13 +393,5 @@ mod tests {
         let ended = process.reap().unwrap();
         assert!(inherited > 64 << 10, "{inherited}");
         assert!(!ended.own_peak, "{:?} of {inherited}", ended.usage);
-    }
-
-    #[test]
-    fn state_and_session_are_found_behind_any_name() {
-        let stat = "42 (a) b (c)) S 1 41 40 0 -1";
-        assert_eq!(state_and_session(stat), Some(('S', 40)));
-        assert_eq!(state_and_session("42 (a"), None);
-        assert_eq!(state_and_session(") S 1"), None);
     }
 }

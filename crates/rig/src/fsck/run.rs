@@ -143,11 +143,11 @@ fn carry_out(
     // After our own reading and before the fork, as time(1) does it.
     begin.at_ns = now_ns();
     let mut ledger = Ledger::new(checker, begin.clone());
-    let process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
+    let mut process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
     meter.follow(process.pid());
     let mut watch = Watch {
         checker,
-        process: &process,
+        process: &mut process,
         meter: &mut meter,
         ledger: &mut ledger,
         output: &mut output,
@@ -158,24 +158,24 @@ fn carry_out(
     let seen = watch
         .until_end(&terminal.ours)
         .map_err(failed("cannot wait for it"))?;
-    let disk = watch.meter.disk();
-    end_group(&process, program)?;
+    let (disk, waited_ns) = (watch.meter.disk(), watch.meter.waited());
+    end_children(watch.process, program)?;
     drain(&mut watch, &terminal.ours, seen).map_err(failed("cannot read what it printed"))?;
     let mut ended = process.reap().map_err(failed("cannot wait for it"))?;
-    let own_peak = ended.own_peak;
-    let mut end = settle(&mut ended, &meter, begin.at_ns, seen);
-    end.disk = disk;
+    let peak = Peak::of(&ended, &meter, seen);
+    let mut end = settle(&mut ended, &peak, begin.at_ns, seen);
+    (end.disk, end.waited_ns) = (disk, waited_ns);
     Ok(Went {
         account: ledger.end(end),
-        evidence: evidence(&ended, own_peak, terminal.only_a_pipe),
+        evidence: evidence(&peak, terminal.only_a_pipe),
         ended,
         cut: seen.cut,
         output: output.into_text(),
     })
 }
 
-/// Ends whatever the leader, which has ended, left of its group and session.
-fn end_group(process: &Process, program: &Path) -> Result<()> {
+/// Ends whatever the leader, which has ended, left behind.
+fn end_children(process: &mut Process, program: &Path) -> Result<()> {
     process.signal(Signal::KILL);
     let left = process.end_children(Duration::from_secs(10));
     if left.is_empty() {
@@ -188,8 +188,8 @@ fn end_group(process: &Process, program: &Path) -> Result<()> {
     })
 }
 
-/// Reads what is still under way. Nobody of the session is left to print more; a process that made
-/// a session of its own could, so there is an end to it.
+/// Reads what is still under way. Nobody is left to print more; should somebody be, there is an end
+/// to it.
 fn drain(watch: &mut Watch<'_>, ours: &OwnedFd, seen: Seen) -> io::Result<()> {
     let begun = Instant::now();
     let now = Timespec {
@@ -209,15 +209,70 @@ fn drain(watch: &mut Watch<'_>, ours: &OwnedFd, seen: Seen) -> io::Result<()> {
     Ok(())
 }
 
-/// The last reading: CPU time from wait4, memory from wherever it is the checker's own.
-fn settle(ended: &mut Ended, meter: &Meter, begin_ns: u64, seen: Seen) -> Reading {
-    let usage = &mut ended.usage;
-    let sampled = meter.peak_rss() / 1024;
-    if ended.own_peak {
-        usage.max_rss = usage.max_rss.max(sampled);
-    } else if sampled > 0 {
-        usage.max_rss = sampled;
+/// What is known of the largest resident memory, KiB.
+struct Peak {
+    /// The largest VmHWM that was read: it was no less.
+    seen: u64,
+    /// By wait4(2): it was no more.
+    counted: u64,
+    /// What wait4 counted is the checker's own, and not that of the process that forked.
+    own: bool,
+    /// From the last reading of VmHWM to the end, seconds.
+    unseen: f64,
+}
+
+impl Peak {
+    fn of(ended: &Ended, meter: &Meter, seen: Seen) -> Peak {
+        let (at_ns, bytes) = meter.peak_rss();
+        Peak {
+            seen: bytes / 1024,
+            counted: ended.usage.max_rss,
+            own: ended.own_peak,
+            unseen: seconds(at_ns, seen.end_ns),
+        }
     }
+
+    fn kib(&self) -> u64 {
+        if self.own || self.seen == 0 {
+            self.counted.max(self.seen)
+        } else {
+            self.seen
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let Peak { seen, counted, .. } = *self;
+        let (exact, detail) = if self.own {
+            (true, format!("{counted} KiB by wait4"))
+        } else if seen == 0 {
+            let detail = format!(
+                "{counted} KiB at most: it ended before its memory could be read, and wait4 counts \
+                 the process that forked too"
+            );
+            (false, detail)
+        } else {
+            let detail = format!(
+                "at least {seen} KiB by VmHWM, last read {:.0} ms before its end, and at most \
+                 {counted} KiB by wait4, which counts the process that forked too",
+                self.unseen * 1e3
+            );
+            (counted as f64 <= seen as f64 * CLOSE, detail)
+        };
+        Evidence {
+            name: "peak_memory".into(),
+            holds: exact.then_some(true),
+            detail,
+        }
+    }
+}
+
+/// Bounds of a peak that are no further apart than this are one number.
+const CLOSE: f64 = 1.05;
+
+/// The last reading: CPU time from wait4, memory from wherever it is the checker's own.
+fn settle(ended: &mut Ended, peak: &Peak, begin_ns: u64, seen: Seen) -> Reading {
+    let usage = &mut ended.usage;
+    usage.max_rss = peak.kib();
     usage.elapsed = seconds(begin_ns, seen.end_ns);
     Reading {
         at_ns: seen.end_ns,
@@ -227,23 +282,12 @@ fn settle(ended: &mut Ended, meter: &Meter, begin_ns: u64, seen: Seen) -> Readin
             system: usage.system,
         },
         peak_rss: usage.max_rss.saturating_mul(1024),
-        disk: None,
+        ..Reading::default()
     }
 }
 
-fn evidence(ended: &Ended, own_peak: bool, only_a_pipe: Option<String>) -> Vec<Evidence> {
-    let kib = ended.usage.max_rss;
-    let mut all = vec![Evidence {
-        name: "peak_memory".into(),
-        holds: own_peak.then_some(true),
-        detail: if own_peak {
-            format!("{kib} KiB by wait4")
-        } else {
-            format!(
-                "{kib} KiB by VmHWM, looked at every 50 ms: at least that; wait4 tells of the process that forked"
-            )
-        },
-    }];
+fn evidence(peak: &Peak, only_a_pipe: Option<String>) -> Vec<Evidence> {
+    let mut all = vec![peak.evidence()];
     all.extend(only_a_pipe.map(|why| Evidence {
         name: "boundaries_exact".into(),
         holds: None,
@@ -285,4 +329,34 @@ fn killed(signal: i32) -> String {
         _ => "",
     };
     format!("{KILLED} {signal}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_told_with_what_is_known_of_it() {
+        let told = |seen, counted, own| {
+            let peak = Peak {
+                seen,
+                counted,
+                own,
+                unseen: 0.0123,
+            };
+            let evidence = peak.evidence();
+            (peak.kib(), evidence.holds, evidence.detail)
+        };
+        assert_eq!(
+            told(900, 1000, true),
+            (1000, Some(true), "1000 KiB by wait4".into())
+        );
+        let bounds = "at least 900 KiB by VmHWM, last read 12 ms before its end, and at most 2000 KiB \
+                      by wait4, which counts the process that forked too";
+        assert_eq!(told(900, 2000, false), (900, None, bounds.into()));
+        assert_eq!(told(1980, 2000, false).1, Some(true), "as good as one");
+        let (kib, holds, detail) = told(0, 2000, false);
+        assert_eq!((kib, holds), (2000, None));
+        assert!(detail.starts_with("2000 KiB at most"), "{detail}");
+    }
 }

@@ -13,6 +13,8 @@ pub(super) struct Spent {
     pub(super) cpu: Cpu,
     /// Largest resident memory up to its end, bytes.
     pub(super) peak_rss: u64,
+    /// Seconds that the checker and its reader waited for a CPU; none where that is not counted.
+    pub(super) waited: Option<f64>,
     /// The device's part; none when its counters are unknown.
     pub(super) device: Option<Traffic>,
 }
@@ -42,6 +44,10 @@ impl Spent {
                 system: less(end.cpu.system, begin.cpu.system),
             },
             peak_rss: end.peak_rss,
+            waited: begin
+                .waited_ns
+                .zip(end.waited_ns)
+                .map(|(before, after)| workload::clock::seconds(before, after)),
             device: traffic(begin, end),
         }
     }
@@ -59,6 +65,7 @@ impl Spent {
                 system: self.cpu.system + later.cpu.system,
             },
             peak_rss: self.peak_rss.max(later.peak_rss),
+            waited: self.waited.zip(later.waited).map(|(a, b)| a + b),
             device: self.device.zip(later.device).map(|(a, b)| Traffic {
                 read: a.read.saturating_add(b.read),
                 written: a.written.saturating_add(b.written),

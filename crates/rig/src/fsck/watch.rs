@@ -46,7 +46,7 @@ pub(super) struct Seen {
 /// Everything that the wait works with.
 pub(super) struct Watch<'a> {
     pub(super) checker: &'static dyn Checker,
-    pub(super) process: &'a Process,
+    pub(super) process: &'a mut Process,
     pub(super) meter: &'a mut Meter,
     pub(super) ledger: &'a mut Ledger,
     pub(super) output: &'a mut Output,
@@ -89,7 +89,8 @@ impl Watch<'_> {
             }
             if looked.elapsed() >= SLICE {
                 looked = Instant::now();
-                self.meter.look_at_memory();
+                self.meter.look_at_memory(now_ns());
+                self.process.look();
                 ending = self.end_if_due(ending, begun)?;
             }
             if told.elapsed() >= Duration::from_secs(1) {

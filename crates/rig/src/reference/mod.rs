@@ -9,6 +9,10 @@
 //! hdparm makes one pass of 3 seconds, which is prone to noise: here there are several, and all are
 //! kept. Its other habits stay, the MB that are MiB among them. Devices are opened read-only always.
 //!
+//! One thing is not as hdparm's: its sync(2) waits for every filesystem of the machine, and one whose
+//! server or disk does not answer would hold the measurement up for ever. Here the filesystems on the
+//! device are synced and no others, since no others write to it, and an image below by itself.
+//!
 //! Rejected: running hdparm itself, which is often not installed, refuses loop devices on some
 //! versions and tells no single pass better than to 0.01 s.
 
@@ -23,7 +27,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Advice, OFlags, fadvise};
+use probe::mountinfo;
+use rustix::fs::{Advice, OFlags, fadvise, syncfs};
 use workload::buffer::Buffer;
 
 use crate::host::Host;
@@ -141,6 +146,8 @@ struct Device {
     sector: u32,
     /// The image below a loop device, whose pages would be read instead of the disk.
     image: Option<File>,
+    /// A folder of each filesystem that writes to it.
+    filesystems: Vec<File>,
 }
 
 impl Device {
@@ -173,6 +180,7 @@ impl Device {
             size,
             sector,
             image: below.and_then(|lo| File::open(lo.backing).ok()),
+            filesystems: name.map_or_else(Vec::new, |name| mounted_on(&host, &name)),
         })
     }
 
@@ -203,13 +211,19 @@ impl Device {
 
     /// sync, fsync, BLKFLSBUF, as hdparm; and the pages of an image below.
     fn drop_caches(&self) -> Result<()> {
-        rustix::fs::sync();
+        for filesystem in &self.filesystems {
+            syncfs(filesystem).map_err(|error| self.io("cannot sync a filesystem on it", error))?;
+        }
         self.file
             .sync_all()
             .map_err(|error| self.io("cannot sync it", error))?;
         block::flush_buffers(self.file.as_fd())
             .map_err(|error| self.io("cannot flush its buffers (BLKFLSBUF)", error))?;
         if let Some(image) = &self.image {
+            // Pages that are dirty would stay.
+            image
+                .sync_all()
+                .map_err(|error| self.io("cannot sync its image", error))?;
             fadvise(image, 0, None, Advice::DontNeed)
                 .map_err(|error| self.io("cannot drop the pages of its image", error))?;
         }
@@ -244,6 +258,51 @@ impl Device {
             self.stop(cancelled)?;
         }
     }
+}
+
+/// A folder of each mounted filesystem that writes to the disk `name`, however many layers above it;
+/// one that cannot be opened is left out.
+fn mounted_on(host: &Host, name: &str) -> Vec<File> {
+    let mut mounts = mountinfo::own().unwrap_or_default();
+    // One mount of each filesystem will do; those of btrfs and of servers elsewhere have no device.
+    mounts.sort_by_key(|mount| mount.device);
+    mounts.dedup_by_key(|mount| mount.device);
+    let source = |mount: &mountinfo::Mount| match mount.device {
+        (0, _) => host.number_of_node(&mount.source),
+        (major, minor) => host.name_of(major, minor),
+    };
+    mounts
+        .iter()
+        .filter(|mount| source(mount).is_some_and(|on| writes_to(host, &on, name)))
+        .filter_map(|mount| {
+            // A mount may be of one file, and that one a pipe.
+            let flags = OFlags::NONBLOCK.bits() as i32;
+            let mut options = OpenOptions::new();
+            options
+                .read(true)
+                .custom_flags(flags)
+                .open(&mount.point)
+                .ok()
+        })
+        .collect()
+}
+
+/// Whether what is written to `device` comes down to the disk `name`. Through a loop device's image
+/// it does so only when the filesystem with the image writes it, which is on the list itself.
+fn writes_to(host: &Host, device: &str, name: &str) -> bool {
+    let mut todo = vec![device.to_owned()];
+    let mut seen = Vec::new();
+    while let Some(next) = todo.pop() {
+        if next == name || host.disk_of(&next) == name {
+            return true;
+        }
+        if !seen.contains(&next) {
+            todo.extend(host.slaves(&next));
+            todo.push(host.disk_of(&next));
+            seen.push(next);
+        }
+    }
+    false
 }
 
 #[cfg(test)]

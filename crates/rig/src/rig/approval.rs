@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use probe::superblock::Source;
+
 use super::Rig;
 use crate::gate::{self, Gate, Reason, Refusal};
 use crate::syscall::block;
@@ -44,6 +46,9 @@ impl Rig {
         let Ok(found) = found else {
             return false;
         };
+        let Ok(source) = Source::open(device) else {
+            return false;
+        };
         let noted = |uuid: &str| {
             self.journal.left().iter().any(|(_, step)| {
                 matches!(step, Step::Formatted { serial, uuid: ours }
@@ -53,7 +58,7 @@ impl Rig {
         SIGNED.iter().any(|(kind, signature)| {
             let uuid = filesystem::of_kind(kind)
                 .ok()
-                .and_then(|filesystem| filesystem.superblock(&file).ok())
+                .and_then(|filesystem| filesystem.superblock(&source).ok())
                 .and_then(|mut facts| facts.remove("uuid"));
             uuid.is_some_and(|uuid| noted(&uuid))
                 && found.iter().all(|trace| trace.kind == *signature)

@@ -1,7 +1,8 @@
 //! What the undo journal says of the filesystem on a real disk, from before mkfs until it is wiped.
 
-use std::fs::File;
 use std::path::Path;
+
+use probe::superblock::Source;
 
 use super::Rig;
 use crate::filesystem::{Filesystem, uuid};
@@ -52,8 +53,8 @@ impl Rig {
         let Some((_, approved)) = &self.disk else {
             return Ok(None);
         };
-        let uuid = File::open(node)
-            .and_then(|file| filesystem.superblock(&file))
+        let uuid = Source::open(node)
+            .and_then(|source| filesystem.superblock(&source))
             .map_err(|error| Error::io(node, "cannot read the new superblock", error))?
             .remove("uuid")
             .unwrap_or_default();

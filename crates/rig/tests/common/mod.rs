@@ -8,6 +8,31 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rig::{Request, Rig, Target};
+
+pub const MIB: u64 = 1 << 20;
+
+/// A rig on loop images in the run's folder.
+pub fn open(run: &Path) -> Rig {
+    let folder = run.to_path_buf();
+    Rig::open(Target::LoopImages { folder }, run).unwrap()
+}
+
+/// A filesystem of `kind` on an image of so many bytes. The kernel begins lazy initialisation up to
+/// 5 s late: nobody here wants to wait for it.
+pub fn request(kind: &str, image_size: u64) -> Request {
+    let mkfs = match kind {
+        "ext4" => &["-E", "lazy_itable_init=0"][..],
+        _ => &[],
+    };
+    Request {
+        image_size,
+        kind: kind.into(),
+        mkfs: mkfs.iter().map(ToString::to_string).collect(),
+        ..Request::default()
+    }
+}
+
 /// Root, and alone in this program; says so when it is not root.
 pub fn root() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());

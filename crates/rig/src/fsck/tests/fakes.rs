@@ -15,6 +15,14 @@ use crate::fsck::run::{Environment, run_in};
 use crate::fsck::{Exit, Report, Request, Verdict};
 use crate::{Class, Error, Result};
 
+/// A child that goes on and tells its number: the host's, which a fake in a PID namespace of its own
+/// learns from /proc alone.
+const CHILD: &str =
+    "sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; exec sleep 1000' & sleep 0.3";
+/// The same in a session of its own, whose parent is gone.
+const ORPHAN: &str = "setsid sh -c 'setsid sh -c \"read -r n _ < /proc/self/stat; \
+                      echo orphan \\$n; exec sleep 1000\" & sleep 0.3; exit' & sleep 0.5";
+
 /// A folder with one fake in it, under the name of the real one.
 struct Fake {
     folder: tempfile::TempDir,
@@ -91,7 +99,7 @@ fn one_that_is_no_program_is_an_error_of_this_trial() {
 
 #[test]
 fn arguments_environment_and_input_are_as_documented() {
-    let report = Fake::new("echo \"args $*\"; env | sort; cat; [ -t 1 ] && [ -t 2 ] && echo terminal; ps -o tty= -p $$; pwd").run();
+    let report = Fake::new("echo \"args $*\"; env | sort; cat; [ -t 1 ] && [ -t 2 ] && echo terminal; read -r a b c d e f t rest < /proc/self/stat; echo \"tty $t\"; pwd").run();
     let program = &report.argv[0];
     let wanted = ["-fn", "-tt", "-E", "fragcheck", "/dev/null"];
     assert_eq!(report.argv[1..], wanted);
@@ -111,7 +119,7 @@ fn arguments_environment_and_input_are_as_documented() {
     );
     assert_eq!(
         lines[lines.len() - 2..],
-        ["?", "/"],
+        ["tty 0", "/"],
         "no controlling terminal"
     );
     assert_eq!(
@@ -153,9 +161,10 @@ fn a_crash_is_told_by_its_signal_and_keeps_what_was_done() {
 
 #[test]
 fn a_hang_is_ended_with_its_children_though_they_ignore_the_first_signal() {
-    let fake = Fake::new(
-        "trap '' TERM; sleep 1000 & echo \"child $!\"; echo \"own $$\"; echo 'Pass 1: Checking'; sleep 1000; sleep 1000",
-    );
+    let fake = Fake::new(&format!(
+        "trap '' TERM; read -r n _ < /proc/self/stat; echo \"own $n\"; {CHILD}; {ORPHAN}; \
+         echo 'Pass 1: Checking'; sleep 1000; sleep 1000"
+    ));
     let begun = Instant::now();
     let report = fake.run_for(Duration::from_millis(1500), &Silent).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(20));
@@ -167,7 +176,7 @@ fn a_hang_is_ended_with_its_children_though_they_ignore_the_first_signal() {
         report.explanation,
         "ended after its time limit of 1.5 s (killed by signal 9 (SIGKILL))"
     );
-    for key in ["child ", "own "] {
+    for key in ["child ", "orphan ", "own "] {
         let pid = number(&report.output, key);
         assert!(!lives(pid), "{key}{pid} lives");
     }
@@ -213,7 +222,9 @@ impl Observer for Impatient {
 fn an_interrupt_ends_the_group() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let fake = Fake::new(&format!(
-        "echo 'Pass 1: a'; sleep 0.1; sleep 1000 & echo $! > {}; echo 'Pass 2: b'; wait",
+        "echo 'Pass 1: a'; \
+         sh -c 'read -r n _ < /proc/self/stat; echo $n > {}; exec sleep 1000' & \
+         sleep 0.3; echo 'Pass 2: b'; wait",
         file.path().display()
     ));
     let observer = Impatient::default();
@@ -231,10 +242,24 @@ fn an_interrupt_ends_the_group() {
 #[test]
 fn children_that_outlive_their_checker_are_ended_too() {
     let begun = Instant::now();
-    let report = Fake::new("sleep 1000 & echo \"child $!\"; exit 0").run();
+    let report = Fake::new(&format!("{CHILD}; {ORPHAN}; exit 0")).run();
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(report.verdict, Verdict::Clean);
-    assert!(!lives(number(&report.output, "child ")));
+    for key in ["child ", "orphan "] {
+        assert!(!lives(number(&report.output, key)), "{}", report.output);
+    }
+}
+
+/// As whoever is not root.
+#[test]
+fn without_a_namespace_children_are_known_by_then() {
+    crate::fsck::process::NO_NAMESPACE.set(true);
+    let report = Fake::new(&format!("{CHILD}; {ORPHAN}; exit 0")).run();
+    crate::fsck::process::NO_NAMESPACE.set(false);
+    assert_eq!(report.verdict, Verdict::Clean);
+    for key in ["child ", "orphan "] {
+        assert!(!lives(number(&report.output, key)), "{}", report.output);
+    }
 }
 
 #[test]

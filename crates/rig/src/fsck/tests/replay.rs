@@ -21,6 +21,7 @@ fn reading(line: usize) -> Reading {
             system: 0.2 * at,
         },
         peak_rss: (line as u64 + 1) << 20,
+        waited_ns: None,
         disk: None,
     }
 }
