@@ -151,6 +151,16 @@ impl RunFolder {
         format!("telemetry/trial-{:04}.tele", trial + 1)
     }
 
+    /// Folder of the listings of where a trial's files lay (0-based), relative to the folder.
+    pub fn layouts_of(trial: u32) -> String {
+        format!("layouts/trial-{:04}", trial + 1)
+    }
+
+    /// Folder of a trial's block traces (0-based), relative to the folder.
+    pub fn traces_of(trial: u32) -> String {
+        format!("traces/trial-{:04}", trial + 1)
+    }
+
     /// Folder of the loop images.
     pub fn images(&self) -> PathBuf {
         self.dir.join("images")

@@ -15,7 +15,7 @@ const DEFAULTS: Builtin = Builtin {
     text: include_str!("../../../studies/defaults.toml"),
 };
 
-const STUDIES: [Builtin; 3] = [
+const STUDIES: [Builtin; 4] = [
     Builtin {
         name: "streaming",
         text: include_str!("../../../studies/streaming.toml"),
@@ -23,6 +23,10 @@ const STUDIES: [Builtin; 3] = [
     Builtin {
         name: "journal",
         text: include_str!("../../../studies/journal.toml"),
+    },
+    Builtin {
+        name: "allocation",
+        text: include_str!("../../../studies/allocation.toml"),
     },
     Builtin {
         name: "fsck-scale",

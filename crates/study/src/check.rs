@@ -16,6 +16,9 @@ use crate::node::{Node, Table, Value};
 use crate::schema;
 use crate::units::Bytes;
 
+/// Most words that a message lists.
+const MOST_CHOICES: usize = 60;
+
 /// A schema and the definition that its `$ref` names; the keywords beside a reference win.
 #[derive(Clone, Copy)]
 pub(crate) struct Schema<'a> {
@@ -174,7 +177,11 @@ impl Checker {
         }
         let hint = hint(text, choices.iter().map(String::as_str));
         let noun = noun(schema);
-        let choices = choices.join(", ");
+        let choices = match choices.len() {
+            // Metrics: more than anybody reads in a message.
+            many if many > MOST_CHOICES => format!("one of {many}, docs/metrics.md tells them"),
+            _ => choices.join(", "),
+        };
         self.complain(
             node,
             format!("{} is not {noun} ({hint}{choices})", node.show()),

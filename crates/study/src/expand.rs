@@ -15,7 +15,7 @@ use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, wor
 use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, TableSpec,
+    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, LayoutSpec, TableSpec,
 };
 use crate::node::{Node, Table};
 use crate::rules;
@@ -70,6 +70,8 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         device_size: root.find(&["device", "size"]).map(|node| &node.at),
         memory: table.get("memory").and_then(memory),
         check: check(table.get("check")).map_err(one)?,
+        layout: decode(table.get("layout")).map_err(one)?,
+        trace: decode(table.get("trace")).map_err(one)?,
         rig: &rig,
         workloads: &workloads,
     };
@@ -188,6 +190,8 @@ struct Expander<'a> {
     device_size: Option<&'a Origin>,
     memory: Option<Bytes>,
     check: Option<CheckSpec>,
+    layout: LayoutSpec,
+    trace: bool,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -248,6 +252,8 @@ impl Expander<'_> {
                 workload: spec,
                 memory: rigged.memory,
                 check: self.check.clone(),
+                layout: Some(self.layout).filter(|layout| layout.enabled),
+                trace: rigged.trace,
             },
             places,
             entry: at.clone(),
@@ -262,6 +268,7 @@ impl Expander<'_> {
             device: self.device.clone(),
             device_size: self.device_size.cloned(),
             memory: self.memory,
+            trace: self.trace,
         };
         let mut extra = (Vec::new(), Vec::new());
         for (name, level) in levels {
@@ -272,6 +279,7 @@ impl Expander<'_> {
                 "readahead" => rigged.device.readahead = level.name.parse().ok(),
                 "limit" => rigged.device.limit = level.name.parse().ok(),
                 "memory" => rigged.memory = level.name.parse().ok(),
+                "trace" => rigged.trace = level.name == "true",
                 "device_size" => {
                     rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
                     rigged.device_size = Some(level.node.at.clone());
@@ -298,6 +306,7 @@ struct Rigged {
     device: DeviceSpec,
     device_size: Option<Origin>,
     memory: Option<Bytes>,
+    trace: bool,
 }
 
 /// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
-    AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, Order,
-    StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
+    AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
+    Order, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
 };
 use crate::units::Bytes;
 
@@ -49,6 +49,11 @@ pub struct StudyFile {
     pub memory: Memory,
     /// The check after each workload.
     pub check: CheckFile,
+    /// The look at where files lie, after each phase that writes.
+    pub layout: LayoutSpec,
+    /// Whether a block trace of the device is recorded while each trial runs.
+    #[schemars(title = "switch")]
+    pub trace: bool,
     /// What is measured.
     pub workload: Vec<WorkloadEntry>,
     /// What is varied, each combination being a cell.
@@ -230,7 +235,7 @@ impl JsonSchema for Exclude {
 pub struct WorkloadEntry;
 
 /// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`, `limit`, `memory`,
-/// `device_size`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
+/// `device_size`, `trace`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
 pub struct Factors;
 
 /// An overlay of the study's values.
@@ -251,6 +256,11 @@ pub struct Profile {
     pub memory: Memory,
     /// The check after each workload.
     pub check: CheckFile,
+    /// The look at where files lie, after each phase that writes.
+    pub layout: LayoutSpec,
+    /// Whether a block trace of the device is recorded while each trial runs.
+    #[schemars(title = "switch")]
+    pub trace: bool,
     /// Parameters of the study's workloads, by name.
     pub workload: BTreeMap<String, WorkloadOverlay>,
     /// What is varied.
@@ -446,6 +456,9 @@ impl JsonSchema for Factors {
         let memory = generator.subschema_for::<Memory>().to_value();
         let about = "Limits of memory, \"none\" among them";
         properties.insert("memory".into(), list(memory, about));
+        let switch = json!({ "type": "boolean", "title": "switch" });
+        let about = "With and without a block trace: the cost of tracing is their difference";
+        properties.insert("trace".into(), list(switch, about));
         shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",

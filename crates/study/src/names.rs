@@ -64,8 +64,8 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
 }
 
 /// Metrics that workloads and checks give (docs/metrics.md). After the originals' own come those of
-/// `fill` and `age`, five figures for each system call, those of a check, and what memory
-/// management did in any phase.
+/// `fill` and `age`, five figures for each system call, those of a check, what memory management
+/// did in any phase, where a writing phase left its files, and what a block trace saw of a phase.
 pub const METRICS: &[&str] = &[
     "throughput",
     "seconds",
@@ -135,10 +135,56 @@ pub const METRICS: &[&str] = &[
     "pages_reclaimed",
     "allocation_stalls",
     "limit_met",
+    "cpu_share",
+    "layout_files",
+    "layout_rows",
+    "layout_extents",
+    "layout_runs",
+    "layout_discontiguities",
+    "layout_avoidable",
+    "layout_mapped",
+    "layout_unwritten",
+    "layout_delalloc",
+    "layout_shared",
+    "layout_holes",
+    "layout_groups",
+    "layout_run_p50",
+    "layout_weighted_run",
+    "layout_begins_on_unit",
+    "layout_ends_on_unit",
+    "layout_begins_on_width",
+    "layout_ends_on_width",
+    "layout_inode_data_same_group",
+    "layout_listed_blocks_ascending",
+    "trace_events",
+    "trace_lost",
+    "trace_bios",
+    "trace_bio_mean",
+    "trace_requests",
+    "trace_request_mean",
+    "trace_merges",
+    "trace_merge_ratio",
+    "trace_seek_mean",
+    "trace_sequential",
+    "trace_q2c_mean",
+    "trace_q2c_p99",
+    "trace_d2c_mean",
+    "trace_d2c_p99",
+    "trace_depth",
+    "trace_busy",
+    "trace_data_bytes",
+    "trace_metadata_bytes",
+    "trace_journal_bytes",
+    "trace_journal_share",
+    "trace_metadata_share",
+    "trace_flushes",
+    "trace_kind_switches",
 ];
 
 /// Units that tables print. `MB/s` and `MB_s` are both 2^20 bytes a second, `MB` and `MiB` both 2^20
-/// bytes, as the originals wrote them; `count` prints a bare number.
+/// bytes, as the originals wrote them; `10^6 B/s` is dd's MB/s, and `KiB` and `MiB` are what they say;
+/// `count` prints a bare number.
 pub const UNITS: &[&str] = &[
-    "MB/s", "MB_s", "secs", "files/s", "MB", "MiB", "GiB", "ms", "us", "count", "%",
+    "MB/s", "MB_s", "10^6 B/s", "secs", "files/s", "MB", "KiB", "MiB", "GiB", "ms", "us", "count",
+    "%", "ratio",
 ];

@@ -107,7 +107,9 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         ["workload", name, ..] if kinds.get(name).is_none() => {
             Err(unknown(&at, name, kinds.names()))
         }
-        ["check"] if matches!(node.value, Value::Flag(_)) => put(root, &["check", "enabled"], node),
+        [section @ ("check" | "layout")] if matches!(node.value, Value::Flag(_)) => {
+            put(root, &[section, "enabled"], node)
+        }
         path if rig_factor(path).is_some() => {
             let (factor, path) = rig_factor(path).unwrap_or(("", &[]));
             let varied = root.find(&["factors", factor]).is_some() || node.as_list().is_some();
@@ -134,6 +136,7 @@ fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> 
         ["limit"] | ["device", "limit"] => Some(("limit", &["device", "limit"])),
         ["device_size"] | ["device", "size"] => Some(("device_size", &["device", "size"])),
         ["memory"] => Some(("memory", &["memory"])),
+        ["trace"] => Some(("trace", &["trace"])),
         _ => None,
     }
 }
@@ -155,11 +158,13 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 11] = [
+const SETTABLE: [&str; 13] = [
     "run",
     "device",
     "memory",
     "check",
+    "layout",
+    "trace",
     "readahead",
     "limit",
     "device_size",
@@ -180,6 +185,7 @@ fn full_path(key: &str) -> Option<String> {
         ("run", "RunSpec"),
         ("device", "DeviceSpec"),
         ("check", "CheckFile"),
+        ("layout", "LayoutSpec"),
     ];
     sections.iter().find_map(|(section, definition)| {
         let found = nearest(key, Schema::definition(definition).keys())?;

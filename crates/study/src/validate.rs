@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 19] = [
     "include",
     "name",
     "title",
@@ -20,6 +20,8 @@ const RESERVED: [&str; 17] = [
     "device",
     "memory",
     "check",
+    "layout",
+    "trace",
     "workload",
     "factors",
     "exclude",
@@ -35,7 +37,7 @@ pub(crate) fn top_keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Factors that are no parameter of a workload.
-pub(crate) const RIG_FACTORS: [&str; 7] = [
+pub(crate) const RIG_FACTORS: [&str; 8] = [
     "filesystem",
     "mkfs",
     "mount",
@@ -43,6 +45,7 @@ pub(crate) const RIG_FACTORS: [&str; 7] = [
     "limit",
     "memory",
     "device_size",
+    "trace",
 ];
 
 /// All problems of a merged tree, profiles included.

@@ -99,6 +99,8 @@ fn cell(id: u32, filesystem: &str, workload: &str, variant: &FilesystemVariant) 
         workload: spec,
         memory: None,
         check: None,
+        layout: None,
+        trace: false,
     }
 }
 

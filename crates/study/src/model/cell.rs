@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::check::CheckSpec;
 use super::device::DeviceSpec;
 use super::filesystem::FilesystemVariant;
+use super::layout::LayoutSpec;
 use super::workload::WorkloadSpec;
 use crate::units::Bytes;
 
@@ -31,6 +32,12 @@ pub struct Cell {
     /// The check after the workload; none: no check.
     #[serde(default)]
     pub check: Option<CheckSpec>,
+    /// The look at the layout after each writing phase; none: no look.
+    #[serde(default)]
+    pub layout: Option<LayoutSpec>,
+    /// Whether a block trace is recorded while the trial runs.
+    #[serde(default)]
+    pub trace: bool,
 }
 
 impl Cell {

@@ -41,6 +41,8 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
         ("Device", (!device.is_empty()).then(|| device.join(", "))),
         ("Memory", memory),
         ("Check", checks(plan)),
+        ("Layout", layout(plan)),
+        ("Trace", trace(plan)),
         ("Reference", reference),
     ];
     out.push('\n');
@@ -88,6 +90,29 @@ fn checks(plan: &Plan) -> Option<String> {
         "after {cells}, unmounted{cold}: {}; killed after {} s",
         commands.join(", "),
         spec.timeout_seconds
+    ))
+}
+
+/// The look at where files lie.
+fn layout(plan: &Plan) -> Option<String> {
+    let spec = plan.cells.iter().find_map(|cell| cell.layout)?;
+    Some(format!(
+        "after each phase that writes, outside its clocks: extents, gaps and free space; the {} \
+         largest files one by one",
+        spec.files
+    ))
+}
+
+/// The block traces, where all cells have them; what varies is in the cells.
+fn trace(plan: &Plan) -> Option<String> {
+    let traced = plan.cells.iter().filter(|cell| cell.trace).count();
+    let whose = match traced {
+        0 => return None,
+        all if all == plan.cells.len() => "each trial".to_owned(),
+        some => format!("the trials of {some} cells"),
+    };
+    Some(format!(
+        "the block layer's events of {whose}, in traces/ of the run's folder"
     ))
 }
 
