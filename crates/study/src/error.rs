@@ -56,6 +56,11 @@ impl Origin {
         }
     }
 
+    /// Whether it is an argument of the command line.
+    pub(crate) fn is_argument(&self) -> bool {
+        matches!(self.source, Source::Argument(_))
+    }
+
     /// The place of a key below this one.
     pub(crate) fn key(&self, key: &str) -> Origin {
         self.child(Name::Key(key.to_owned()))

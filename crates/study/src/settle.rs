@@ -57,6 +57,13 @@ pub(crate) fn fill(placed: &mut Placed, target: Option<Bytes>) -> Result<(), Pro
                 format!("this settles {settled}, which is a factor here (leave one of them out)");
             return Err(Problem::new(placed.place(law), message));
         }
+        // A profile's law overrides a value of the study; a value of the command line would be lost.
+        let asked = placed.place(settled);
+        if used && asked.is_argument() {
+            let message =
+                format!("{law} settles {settled} here, so it would be ignored (set {law} instead)");
+            return Err(Problem::new(asked, message));
+        }
     }
     let mut spec = spec.clone();
     if let Err((parameter, message)) = follow(&mut spec, device) {

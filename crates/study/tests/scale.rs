@@ -324,6 +324,35 @@ fn a_factor_of_the_rig_is_fixed_by_its_short_name() {
 }
 
 #[test]
+fn a_value_of_the_command_line_is_never_ignored() {
+    let study = Study::load("fsck-scale").unwrap();
+    for (set, told) in [
+        (
+            &["fill.files=1000"][..],
+            "--set fill.files=1000: total_files settles files here, so it would be ignored (set \
+             total_files instead)",
+        ),
+        (
+            &["fill.total_files=3000", "fill.files=1000"],
+            "--set fill.files=1000: total_files settles files here",
+        ),
+        (
+            &["fill.size=4k"],
+            "--set fill.size=4k: fill_share settles size here, so it would be ignored (set \
+             fill_share instead)",
+        ),
+        (&["fill.files=[1000, 2000]"], "a factor here"),
+    ] {
+        let error = plan(&study, &overrides("quick", set, &[])).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(told), "{set:?}: {text}");
+    }
+    // A profile's law goes before the study's own value.
+    let plan = planned("fsck-scale", "quick", &["fill.total_files=3000"], &[]);
+    assert!(fills(&plan).all(|(_, spec)| spec.files == 1000));
+}
+
+#[test]
 fn a_disk_has_one_size_and_fills_follow_it() {
     let study = Study::load("fsck-scale").unwrap();
     let overrides = Overrides {
