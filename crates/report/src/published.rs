@@ -180,6 +180,7 @@ static DOCUMENTS: LazyLock<Vec<Published>> = LazyLock::new(|| {
     [
         include_str!("../../../published/dokos2008.json"),
         include_str!("../../../published/wohlgemuth2009.json"),
+        include_str!("../../../published/piszcz2010.json"),
         include_str!("../../../published/layton2012.json"),
     ]
     .iter()

@@ -28,6 +28,8 @@ pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {
     match (stored, printed) {
         ("bytes_per_s", "MB/s" | "MB_s" | "MiB/s") | ("bytes", "MB" | "MiB") => Some(1.0 / MIB),
         ("bytes_per_s", "KB/s" | "KiB/s" | "kB/s") | ("bytes", "KiB") => Some(1.0 / 1024.0),
+        // dd's MB/s.
+        ("bytes_per_s", "10^6 B/s") => Some(1e-6),
         ("s", "secs" | "sec" | "s" | "seconds")
         | ("files_per_s", "files/s" | "files_per_s")
         | ("percent", "%") => Some(1.0),

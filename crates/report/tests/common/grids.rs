@@ -32,6 +32,8 @@ fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> Cell {
         workload_name: workload.kind().to_owned(),
         memory: levels.get("memory").and_then(|m| m.parse().ok()),
         check: None,
+        layout: None,
+        trace: false,
         levels,
         workload,
     }
