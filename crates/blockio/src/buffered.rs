@@ -1,0 +1,68 @@
+//! A file or device read through the kernel's page cache.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::error::{OpenError, ReadError, within};
+use crate::handle::Handle;
+use crate::inline::Inline;
+use crate::queue::Queue;
+use crate::source::{BlockSource, Geometry};
+
+/// pread(2), and `POSIX_FADV_WILLNEED` for what is queued.
+///
+/// The right source for an image that is in memory anyway, for filesystems without O_DIRECT, and
+/// for a reader that comes back to the same blocks. For a sweep over a cold device [`crate::Direct`]
+/// is: the page cache copies every byte, and evicts what others need.
+pub struct Buffered {
+    handle: Handle,
+}
+
+impl Buffered {
+    /// Opens an image or a block device.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is neither.
+    pub fn open(path: impl AsRef<Path>) -> Result<Buffered, OpenError> {
+        let handle = Handle::open(path.as_ref(), false)?;
+        Ok(Buffered { handle })
+    }
+}
+
+impl BlockSource for Buffered {
+    fn name(&self) -> &Arc<str> {
+        self.handle.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.handle.len()
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.handle.geometry()
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
+        within(self.name(), self.len(), offset, buf.len() as u64)?;
+        self.handle.read(buf, offset)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        self.handle.next_data(offset)
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        // Only advice: a kernel that does not take it reads later.
+        if let Some(len) = NonZeroU64::new(len) {
+            let _ = fadvise(self.handle.file(), offset, Some(len), Advice::WillNeed);
+        }
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
+        Ok(Box::new(Inline::new(self, depth)))
+    }
+}

@@ -1,0 +1,111 @@
+//! A device with a head that moves.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::paced::{Pace, Paced};
+use crate::error::{OpenError, ReadError};
+use crate::queue::Queue;
+use crate::source::{BlockSource, Geometry};
+
+/// What a request costs beside its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyModel {
+    /// Of every request: the way there and back (a bus, a network, flash). Requests in flight share it.
+    pub fixed: Duration,
+    /// Of a request that does not begin where the one before it ended: settling, half a turn. There
+    /// is one head, so it is not shared.
+    pub seek: Duration,
+    /// On top of `seek`, for a move over the whole source; less distance costs by the square root, as
+    /// an arm that accelerates and brakes (Ruemmler and Wilkes, An introduction to disk drive
+    /// modeling, 1994).
+    pub full_stroke: Duration,
+}
+
+/// A source that answers as late as a disk with one head would.
+///
+/// Requests are served in the order of asking, as a disk without its own queue does: whoever wants
+/// an elevator sorts before asking. Transfer takes no time here; [`super::Throttle`] does that.
+pub struct Latency<S> {
+    paced: Paced<S, Head>,
+}
+
+impl<S: BlockSource> Latency<S> {
+    /// Delays what is read from `inner`.
+    pub fn new(inner: S, model: LatencyModel) -> Latency<S> {
+        let head = Head {
+            model,
+            len: inner.len(),
+            at: 0,
+            free: None,
+        };
+        Latency {
+            paced: Paced::with(inner, head),
+        }
+    }
+}
+
+struct Head {
+    model: LatencyModel,
+    len: u64,
+    /// End of the last request.
+    at: u64,
+    /// When the head has arrived there.
+    free: Option<Instant>,
+}
+
+impl Head {
+    fn moved(&self, offset: u64) -> Duration {
+        if offset == self.at {
+            return Duration::ZERO;
+        }
+        let share = offset.abs_diff(self.at) as f64 / self.len.max(1) as f64;
+        let stroke = self.model.full_stroke.as_secs_f64() * share.min(1.0).sqrt();
+        let stroke = Duration::try_from_secs_f64(stroke).unwrap_or(self.model.full_stroke);
+        self.model.seek.saturating_add(stroke)
+    }
+}
+
+impl Pace for Head {
+    fn due(&mut self, now: Instant, offset: u64, len: u64) -> Instant {
+        let start = self.free.map_or(now, |free| free.max(now));
+        let arrived = start.checked_add(self.moved(offset)).unwrap_or(start);
+        self.at = offset.saturating_add(len);
+        self.free = Some(arrived);
+        arrived.checked_add(self.model.fixed).unwrap_or(arrived)
+    }
+}
+
+super::paced::delegate!(Latency);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeks_queue_up_and_the_fixed_part_does_not() {
+        let ms = Duration::from_millis;
+        let mut head = Head {
+            model: LatencyModel {
+                fixed: ms(1),
+                seek: ms(4),
+                full_stroke: ms(12),
+            },
+            len: 1_000_000,
+            at: 0,
+            free: None,
+        };
+        let begin = Instant::now();
+        // From where the head stands: the fixed part only, and shared.
+        assert_eq!(head.due(begin, 0, 1000), begin + ms(1));
+        assert_eq!(head.due(begin, 1000, 1000), begin + ms(1));
+        // A quarter of the disk: half of the full stroke.
+        assert_eq!(head.due(begin, 252_000, 0), begin + ms(4 + 6 + 1));
+        // Back, at once: after the first move.
+        assert_eq!(head.due(begin, 2000, 0), begin + ms(10 + 10 + 1));
+        // Later: from the time of asking.
+        let later = begin + ms(100);
+        assert_eq!(head.due(later, 2000, 0), later + ms(1));
+    }
+}

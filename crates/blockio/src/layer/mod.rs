@@ -1,0 +1,20 @@
+//! Layers: sources around a source.
+//!
+//! Each does one thing, so that a stack says what is measured by its order. [`Counting`] around
+//! [`Cache`] around [`Counting`] tells what was asked and what reached the device; [`Throttle`] below
+//! the cache limits a device, above it a reader. A flag in the checker for each of these was
+//! rejected: the code that is measured would then not be the code that runs.
+
+mod cache;
+mod counting;
+mod faulty;
+mod latency;
+mod lru;
+mod paced;
+mod throttle;
+
+pub use cache::{Cache, CacheCounts};
+pub use counting::{Counting, IoCounts};
+pub use faulty::Faulty;
+pub use latency::{Latency, LatencyModel};
+pub use throttle::{Throttle, ThrottleLimits};
