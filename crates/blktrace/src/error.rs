@@ -22,6 +22,22 @@ pub enum Error {
         /// The base as given.
         base: String,
     },
+    /// A folder without a file of a trace.
+    #[error(
+        "{}: there is no trace in this folder (no file NAME.blktrace.N); name a trace by its base, or a folder that `fslab trace record` filled", folder.display()
+    )]
+    NoTraces {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder that cannot be listed.
+    #[error("{}: {source}; look at the rights of the folder", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Files without one record.
     #[error(
         "{base}: its files are empty; nothing was traced, or the tracer was killed before it wrote"

@@ -28,6 +28,10 @@ pub struct Forge {
     pub requests: u64,
     /// Whether it has what real traces have on bad days.
     pub hostile: bool,
+    /// Whether bios are merged.
+    pub merges: bool,
+    /// ns between one request and the next, besides what their events take.
+    pub pause: u64,
 }
 
 /// Chance from a seed (SplitMix64: Steele, Lea, Flood, 2014).
@@ -97,6 +101,8 @@ impl Forge {
             devices: vec![8 << 20],
             requests,
             hostile: false,
+            merges: true,
+            pause: 0,
         }
     }
 
@@ -108,6 +114,8 @@ impl Forge {
             devices: vec![8 << 20, (8 << 20) | 16, (253 << 20) | 3, 9 << 20],
             requests,
             hostile: true,
+            merges: true,
+            pause: 0,
         }
     }
 
@@ -270,6 +278,7 @@ impl<W: Write> Smith<W> {
 
     /// A request from its queueing to its issue; what is due meanwhile completes.
     fn request(&mut self) -> io::Result<()> {
+        self.time += self.forge.pause;
         self.complete_until(self.time)?;
         let cpu = self.chance.below(self.files.len() as u64) as usize;
         let request = self.choose();
@@ -296,7 +305,8 @@ impl<W: Write> Smith<W> {
         }
         let mut whole = request;
         whole.flags |= Category::Fs as u32;
-        for _ in 0..self.chance.below(4) {
+        let merges = self.chance.below(4);
+        for _ in 0..if self.forge.merges { merges } else { 0 } {
             self.merge(cpu, &mut whole)?;
         }
         if plugged || self.chance.one_in(2) {

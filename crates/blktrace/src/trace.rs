@@ -12,7 +12,7 @@ use crate::merge::Merge;
 pub struct Trace {
     merge: Merge,
     files: Vec<TraceFile>,
-    name: String,
+    names: Vec<String>,
     genesis: u64,
     merged: bool,
 }
@@ -22,6 +22,8 @@ pub struct Trace {
 pub struct TraceFile {
     /// Where.
     pub path: PathBuf,
+    /// The number of its base, of those that were opened together.
+    pub base: usize,
     /// The CPU in its name.
     pub cpu: u32,
     /// Its size.
@@ -35,13 +37,36 @@ impl Trace {
     /// # Errors
     /// No such file, files that cannot be read, files that are all empty or begin with no record.
     pub fn open(base: &Path) -> Result<Trace, Error> {
-        let (files, merged) = match find(base) {
-            Err(Error::Missing { .. }) if base.is_file() => (vec![merged_file(base)?], true),
-            found => (found?, false),
-        };
+        Trace::open_all(&[base])
+    }
+
+    /// Opens the traces of several devices that were traced together, as one: the devices of a stack,
+    /// or of a load that spreads.
+    ///
+    /// # Errors
+    /// As with [`Trace::open`]; bases of which none has a record. One device among others may have
+    /// none.
+    pub fn open_all(bases: &[impl AsRef<Path>]) -> Result<Trace, Error> {
+        let (mut files, mut merged) = (Vec::new(), false);
+        for (number, base) in bases.iter().map(AsRef::as_ref).enumerate() {
+            let mut found = match find(base) {
+                Err(Error::Missing { .. }) if base.is_file() && bases.len() == 1 => {
+                    merged = true;
+                    vec![merged_file(base)?]
+                }
+                found => found?,
+            };
+            for file in &mut found {
+                file.base = number;
+            }
+            files.extend(found);
+        }
+        let name = |base: &Path| stem(base).unwrap_or_default().to_owned();
+        let names: Vec<String> = bases.iter().map(|base| name(base.as_ref())).collect();
         if files.iter().all(|file| file.bytes == 0) {
+            let bases = bases.iter().map(|base| base.as_ref().display().to_string());
             return Err(Error::Empty {
-                base: base.display().to_string(),
+                base: bases.collect::<Vec<_>>().join(", "),
             });
         }
         let open = |file: &TraceFile| CpuFile::open(&file.path, (!merged).then_some(file.cpu));
@@ -55,9 +80,36 @@ impl Trace {
             },
             merge,
             files,
-            name: stem(base).unwrap_or_default().to_owned(),
+            names,
             merged,
         })
+    }
+
+    /// The bases of the traces that a path stands for: itself where it is one, those of all devices
+    /// where it is a folder, by name.
+    ///
+    /// # Errors
+    /// No trace there, or a folder that cannot be read.
+    pub fn bases(path: &Path) -> Result<Vec<PathBuf>, Error> {
+        match find(path) {
+            Err(Error::Missing { .. } | Error::Io { .. }) if path.is_dir() => {}
+            Err(Error::Missing { .. }) if path.is_file() => return Ok(vec![path.to_owned()]),
+            found => return found.map(|_| vec![path.to_owned()]),
+        }
+        let mut names: Vec<String> = list(path)?
+            .iter()
+            .filter_map(|entry| entry.rsplit_once(".blktrace."))
+            .filter(|(_, cpu)| cpu.parse::<u32>().is_ok())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            return Err(Error::NoTraces {
+                folder: path.to_owned(),
+            });
+        }
+        Ok(names.iter().map(|name| path.join(name)).collect())
     }
 
     /// Its files, by CPU.
@@ -65,9 +117,28 @@ impl Trace {
         &self.files
     }
 
-    /// The last part of its base, as blkparse names the device: `sda`.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// The last part of its base, as blkparse names the device: `sda`. Of several: `sda, sdb`.
+    pub fn name(&self) -> String {
+        self.names.join(", ")
+    }
+
+    /// The last part of each base.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// CPUs without a file although a later one has one. A tracer makes a file for each CPU, if only
+    /// an empty one: these were removed, or left behind, or their CPU was offline.
+    pub fn absent(&self) -> u64 {
+        if self.merged {
+            return 0;
+        }
+        let of = |number: usize| {
+            let files = self.files.iter().filter(|file| file.base == number);
+            let cpus = files.clone().map(|file| u64::from(file.cpu) + 1);
+            cpus.max().unwrap_or(0).saturating_sub(files.count() as u64)
+        };
+        (0..self.names.len()).map(of).sum()
     }
 
     /// The time of the first event, ns, from which blkparse and btt count; 0 in a merged file.
@@ -104,6 +175,7 @@ fn merged_file(path: &Path) -> Result<TraceFile, Error> {
     })?;
     Ok(TraceFile {
         path: path.to_owned(),
+        base: 0,
         cpu: 0,
         bytes: meta.len(),
     })
@@ -142,6 +214,7 @@ pub(crate) fn find(base: &Path) -> Result<Vec<TraceFile>, Error> {
         if let Some(cpu) = cpu {
             files.push(TraceFile {
                 path: entry.path(),
+                base: 0,
                 cpu,
                 bytes: entry.metadata().map_err(fail)?.len(),
             });
@@ -152,6 +225,19 @@ pub(crate) fn find(base: &Path) -> Result<Vec<TraceFile>, Error> {
         return Err(missing());
     }
     Ok(files)
+}
+
+/// The names in a folder that are text.
+fn list(folder: &Path) -> Result<Vec<String>, Error> {
+    let fail = |source| Error::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        names.extend(entry.map_err(fail)?.file_name().into_string());
+    }
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -204,5 +290,32 @@ mod tests {
         assert!(matches!(open("none/sda"), Err(Error::Io { .. })));
         write(folder.path(), 0, &[]);
         assert!(matches!(open("sda"), Err(Error::Empty { .. })));
+    }
+
+    #[test]
+    fn a_folder_stands_for_the_devices_traced_into_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = Trace::bases(folder.path());
+        assert!(matches!(found, Err(Error::NoTraces { .. })));
+        write(folder.path(), 0, &[1]);
+        write(folder.path(), 3, &[2]);
+        fs::write(
+            folder.path().join("sdb.blktrace.0"),
+            Head::default().to_bytes(),
+        )
+        .unwrap();
+        fs::write(folder.path().join("sdb.blktrace.json"), "{}").unwrap();
+        let bases = Trace::bases(folder.path()).unwrap();
+        assert_eq!(bases, ["sda", "sdb"].map(|name| folder.path().join(name)));
+        let mut trace = Trace::open_all(&bases).unwrap();
+        assert_eq!((trace.name(), trace.absent()), ("sda, sdb".into(), 2));
+        let mut order = Vec::new();
+        while let Some((file, _)) = trace.next().unwrap() {
+            order.push(file);
+        }
+        assert_eq!(order, [2, 0, 1]);
+        let one = Trace::bases(&bases[0]).unwrap();
+        assert_eq!(one, bases[..1]);
+        assert!(Trace::bases(&folder.path().join("sdc")).is_err());
     }
 }

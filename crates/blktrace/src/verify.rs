@@ -429,6 +429,7 @@ mod tests {
         bytes.extend(tail);
         let file = TraceFile {
             path: "sda.blktrace.0".into(),
+            base: 0,
             cpu: 0,
             bytes: bytes.len() as u64,
         };

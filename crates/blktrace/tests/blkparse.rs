@@ -2,55 +2,48 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use common::{present, run_in};
 
 use blktrace::forge::Forge;
 use blktrace::{Trace, merged, text, verify};
 
-fn present(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("-V")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if !found {
-        println!("skipped: needs {program}");
-    }
-    found
-}
-
 fn theirs(folder: &Path, more: &[&str]) -> Vec<u8> {
-    let output = Command::new("blkparse")
-        .args(["-i", "sda"])
-        .args(more)
-        .current_dir(folder)
-        .env("LC_ALL", "C")
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    output.stdout
+    run_in(folder, "blkparse", &[&["-i", "sda"], more].concat())
 }
 
 fn ours(folder: &Path, options: &text::Options) -> Vec<u8> {
-    let mut trace = Trace::open(&folder.join("sda")).unwrap();
+    print(
+        folder,
+        &mut Trace::open(&folder.join("sda")).unwrap(),
+        options,
+    )
+}
+
+fn print(folder: &Path, trace: &mut Trace, options: &text::Options) -> Vec<u8> {
     let mut out = Vec::new();
-    text::write(&mut trace, options, &mut out).unwrap();
+    text::write(trace, options, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     // blkparse runs in the folder.
     text.replace(&format!("{}/", folder.display()), "").into()
 }
 
 fn compare(folder: &Path, options: &text::Options, more: &[&str], what: &str) {
-    let (ours, theirs) = (ours(folder, options), theirs(folder, more));
+    same(&ours(folder, options), &theirs(folder, more), what);
+}
+
+fn same(ours: &[u8], theirs: &[u8], what: &str) {
     if ours == theirs {
         return;
     }
     let (ours, theirs) = (
-        String::from_utf8_lossy(&ours),
-        String::from_utf8_lossy(&theirs),
+        String::from_utf8_lossy(ours),
+        String::from_utf8_lossy(theirs),
     );
     for (number, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
         assert_eq!(a, b, "{what}: line {number}");
@@ -84,6 +77,29 @@ fn plain_and_hostile_traces_read_the_same_needs_blkparse() {
             };
             compare(folder.path(), &quiet, &["-q"], &what);
         }
+    }
+}
+
+#[test]
+fn devices_that_were_traced_together_read_the_same_needs_blkparse() {
+    if !present("blkparse") {
+        return;
+    }
+    for seed in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let sdb = Forge {
+            devices: vec![(8 << 20) | 16],
+            ..Forge::hostile(seed + 100, 400)
+        };
+        Forge::hostile(seed, 500)
+            .write(folder.path(), "sda")
+            .unwrap();
+        sdb.write(folder.path(), "sdb").unwrap();
+        let bases = ["sda", "sdb"].map(|name| folder.path().join(name));
+        let mut trace = Trace::open_all(&bases).unwrap();
+        let ours = print(folder.path(), &mut trace, &text::Options::default());
+        let theirs = theirs(folder.path(), &["-i", "sdb"]);
+        same(&ours, &theirs, &format!("seed {seed}"));
     }
 }
 

@@ -53,6 +53,8 @@ fn analysed(base: &Path, folder: &Path) -> Result<(), Error> {
         seeks_per_second: prefix,
         periodic: Some(0.1),
         rates: true,
+        live: true,
+        histograms: Some("sizes".into()),
         ..btt::FileOptions::default()
     };
     let outcome = btt::run(&mut Trace::open(base)?, &btt::Options::btt(), Some(&files))?;

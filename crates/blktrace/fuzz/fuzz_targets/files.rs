@@ -1,22 +1,46 @@
 //! Bytes as the files of two CPUs: read, printed, merged, checked and analysed without a panic.
+//!
+//! The first two bytes of an input say how many of the others are the first CPU's, so that the files of
+//! a real or forged trace, one behind the other, make a good first corpus:
+//! `cargo run -p blktrace --example corpus -- fuzz/corpus/files`.
 
 #![no_main]
 
+use std::cell::RefCell;
 use std::fs;
+use std::path::Path;
 
 use blktrace::{Trace, btt, merged, text, verify};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
-    let Ok(folder) = tempfile::tempdir() else {
+thread_local! {
+    /// One folder for all inputs: making one costs more than most inputs do.
+    static FOLDER: RefCell<Option<tempfile::TempDir>> = const { RefCell::new(None) };
+}
+
+fuzz_target!(|input: &[u8]| {
+    FOLDER.with_borrow_mut(|folder| {
+        if folder.is_none() {
+            *folder = tempfile::tempdir().ok();
+        }
+        if let Some(folder) = folder {
+            try_all(folder.path(), input);
+        }
+    });
+});
+
+fn try_all(folder: &Path, input: &[u8]) {
+    let Some((length, rest)) = input.split_at_checked(2) else {
         return;
     };
-    let base = folder.path().join("sda");
-    for (cpu, bytes) in [input.0, input.1].iter().enumerate() {
-        if fs::write(folder.path().join(format!("sda.blktrace.{cpu}")), bytes).is_err() {
+    let first = usize::from(u16::from_le_bytes([length[0], length[1]]));
+    let (first, second) = rest.split_at(first.min(rest.len()));
+    for (cpu, bytes) in [first, second].iter().enumerate() {
+        if fs::write(folder.join(format!("sda.blktrace.{cpu}")), bytes).is_err() {
             return;
         }
     }
+    let base = folder.join("sda");
     let _ = verify::verify(&base);
     let options = text::Options {
         track: true,
@@ -29,10 +53,14 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     if let Ok(mut trace) = Trace::open(&base) {
         let _ = merged::write(&mut trace, &mut std::io::sink());
     }
+    let options = btt::Options {
+        from_seconds: first.len().is_multiple_of(7).then_some(0.000_1),
+        ..btt::Options::btt()
+    };
     if let Ok(mut trace) = Trace::open(&base)
-        && let Ok(outcome) = btt::run(&mut trace, &btt::Options::btt(), None)
+        && let Ok(outcome) = btt::run(&mut trace, &options, None)
     {
         let _ = (outcome.tables(true), outcome.ranges(), outcome.easy());
         let _ = outcome.analysis();
     }
-});
+}

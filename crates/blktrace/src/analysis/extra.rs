@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::latency::Latencies;
-use super::process::Accounts;
+use super::process::{Accounts, Kind};
 use super::scatter::{Point, Sampler};
 use super::sizes::Sizes;
 use super::timeline::Recorder;
-use super::{Analysis, Depth, Direction, DirectionSummary, Losses};
+use super::{Analysis, Chains, Depth, Direction, DirectionSummary, Losses};
 use crate::btt::Interval;
 use crate::file::Event;
 use crate::hash::Fast;
@@ -24,14 +24,18 @@ struct Sequence {
     largest: u32,
     seen: u64,
     gaps: u64,
+    time: u64,
+    backwards: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Extra {
     events: u64,
+    first_time: Option<u64>,
     last_time: u64,
     passthrough: u64,
-    sequences: HashMap<u32, Sequence, Fast>,
+    /// By file and CPU.
+    sequences: HashMap<u64, Sequence, Fast>,
     directions: [Counts; 3],
     latencies: Latencies,
     accounts: Accounts,
@@ -42,6 +46,10 @@ pub(crate) struct Extra {
     recorder: Recorder,
     sampler: Sampler,
     remaps: HashMap<(u32, u32), u64, Fast>,
+    pub(crate) chains: Chains,
+    /// Device, first sector, sector after the last, and whether it was data, of the last request.
+    last_request: Option<(u32, u64, u64, bool)>,
+    kind_switches: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -68,18 +76,24 @@ impl Extra {
         self.accounts.learn(note);
     }
 
-    /// Every event that has a sequence number.
+    /// Every event that has a sequence number; `time` is ns from the first one of all.
     #[inline]
-    pub(crate) fn sequence(&mut self, head: &Head) {
+    pub(crate) fn sequence(&mut self, file: usize, head: &Head, time: u64) {
         self.events += 1;
         let number = head.sequence;
-        let known = self.sequences.entry(head.cpu).or_insert(Sequence {
+        let place = (file as u64) << 32 | u64::from(head.cpu);
+        let known = self.sequences.entry(place).or_insert(Sequence {
             first: number,
             last: number.wrapping_sub(1),
             largest: number,
             seen: 0,
             gaps: 0,
+            time: 0,
+            backwards: 0,
         });
+        let time = forwards(time);
+        known.backwards += u64::from(time < known.time);
+        known.time = time;
         known.seen += 1;
         known.gaps += u64::from(number > known.last.wrapping_add(1) && number > known.largest);
         known.last = number;
@@ -94,7 +108,9 @@ impl Extra {
     /// The time of any event, ns from the first.
     #[inline]
     pub(crate) fn at(&mut self, time: u64) {
-        self.last_time = self.last_time.max(forwards(time));
+        let time = forwards(time);
+        self.first_time.get_or_insert(time);
+        self.last_time = self.last_time.max(time);
     }
 
     #[inline]
@@ -132,6 +148,13 @@ impl Extra {
         counts.request_bytes += u64::from(head.bytes);
         self.request_sizes.add(direction, head.bytes);
         let time = forwards(head.time);
+        self.chains.issue(head);
+        let data = self.accounts.kind(head) == Kind::Data;
+        let request = (head.device, head.sector, head.end(), data);
+        if let Some((device, sector, end, before)) = self.last_request.replace(request) {
+            let touches = device == head.device && head.sector <= end && sector <= head.end();
+            self.kind_switches += u64::from(before != data && !touches);
+        }
         let accounts = &mut self.accounts;
         self.sampler.add(|| Point {
             seconds: time as f64 / 1e9,
@@ -157,6 +180,7 @@ impl Extra {
         let counts = &mut self.directions[direction as usize];
         counts.completed_bytes += u64::from(head.bytes);
         counts.errors += u64::from(head.error != 0);
+        self.chains.complete(head);
         let time = forwards(head.time);
         self.recorder.complete(time, direction, head.bytes);
         let Some(end) = self.flying.remove(&(head.device, head.sector)) else {
@@ -183,14 +207,16 @@ impl Extra {
 
     /// What was gathered; the rest of the analysis is btt's.
     pub(crate) fn analysis(&self, name: &str) -> Analysis {
-        let seconds = self.last_time as f64 / 1e9;
-        let (mean, mean_busy) = self.recorder.means(self.last_time);
+        let first = self.first_time.unwrap_or(0);
+        let span = self.last_time.saturating_sub(first);
+        let (mean, mean_busy) = self.recorder.means(span);
         let mut remaps: Vec<_> = self.remaps.iter().map(|(k, &n)| (k.0, k.1, n)).collect();
         remaps.sort_unstable();
         Analysis {
             name: name.to_owned(),
             events: self.events,
-            seconds,
+            seconds: span as f64 / 1e9,
+            begin: first as f64 / 1e9,
             losses: self.losses(),
             directions: self.directions(),
             intervals: self.latencies.summaries(),
@@ -207,6 +233,8 @@ impl Extra {
             timeline: self.recorder.timeline(),
             scatter: self.sampler.scatter(),
             remaps,
+            chains: self.chains.summaries(),
+            kind_switches: self.kind_switches,
         }
     }
 
@@ -218,12 +246,14 @@ impl Extra {
     fn losses(&self) -> Losses {
         let mut losses = Losses {
             passthrough: self.passthrough,
+            legs: self.chains.unfinished(),
             ..Losses::default()
         };
         for sequence in self.sequences.values() {
             let range = u64::from(sequence.largest - sequence.first) + 1;
             losses.missing += range.saturating_sub(sequence.seen);
             losses.gaps += sequence.gaps;
+            losses.backwards += sequence.backwards;
         }
         losses
     }

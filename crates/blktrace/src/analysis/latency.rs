@@ -19,6 +19,42 @@ struct Cell {
     histogram: Histogram<u64>,
 }
 
+/// An hour is the largest; the constructor accepts these constants.
+fn histogram() -> Option<Histogram<u64>> {
+    Histogram::new_with_bounds(1, 3_600_000_000_000, DIGITS).ok()
+}
+
+/// 50, 90, 99 and 99.9 %, in seconds. The histogram rounds up inside a class; no quantile is beyond
+/// the largest sample.
+fn quantiles(average: &Average, histogram: &Histogram<u64>) -> [f64; 4] {
+    [0.5, 0.9, 0.99, 0.999]
+        .map(|share| histogram.value_at_quantile(share).min(average.max) as f64 / 1e9)
+}
+
+/// One quantity.
+#[derive(Default)]
+pub(super) struct Gauge {
+    pub(super) average: Average,
+    histogram: Option<Box<Histogram<u64>>>,
+}
+
+impl Gauge {
+    pub(super) fn add(&mut self, ns: u64) {
+        if self.histogram.is_none() {
+            self.histogram = histogram().map(Box::new);
+        }
+        self.average.add(ns);
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    /// None without samples.
+    pub(super) fn quantiles(&self) -> Option<[f64; 4]> {
+        Some(quantiles(&self.average, self.histogram.as_ref()?))
+    }
+}
+
 impl Latencies {
     #[inline]
     pub(super) fn add(&mut self, interval: Interval, direction: Direction, ns: u64) {
@@ -35,8 +71,7 @@ impl Latencies {
     fn begin(&mut self, at: usize, ns: u64) {
         self.cells
             .resize_with(Interval::COUNT * Direction::ALL.len(), || None);
-        // An hour is the largest; the constructor accepts these constants.
-        if let Ok(mut histogram) = Histogram::new_with_bounds(1, 3_600_000_000_000, DIGITS) {
+        if let Some(mut histogram) = histogram() {
             let mut average = Average::default();
             average.add(ns);
             histogram.saturating_record(ns);
@@ -82,16 +117,15 @@ fn summary(
     average: &Average,
     histogram: &Histogram<u64>,
 ) -> IntervalSummary {
-    // The histogram rounds up inside a class; no quantile is beyond the largest sample.
-    let at = |share: f64| histogram.value_at_quantile(share).min(average.max) as f64 / 1e9;
+    let [p50, p90, p99, p999] = quantiles(average, histogram);
     IntervalSummary {
         interval,
         direction,
         average: *average,
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        p999: at(0.999),
+        p50,
+        p90,
+        p99,
+        p999,
     }
 }
 

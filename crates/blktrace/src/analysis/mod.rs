@@ -4,6 +4,7 @@
 //! All of it is bounded: histograms instead of samples, time bins that double their width when the
 //! trace is longer than they reach, and a scatter that is thinned evenly.
 
+mod chain;
 mod extra;
 mod latency;
 mod process;
@@ -14,6 +15,8 @@ mod timeline;
 use serde::{Deserialize, Serialize};
 
 use crate::btt::{Average, Averages, Interval, LiveSummary, SeekSummary};
+pub(crate) use chain::Chains;
+pub use chain::{ChainSummary, Step, StepSummary};
 pub(crate) use extra::Extra;
 pub use process::{Kind, KindSummary, ProcessSummary, Traffic};
 pub use scatter::{Point, Scatter};
@@ -59,6 +62,9 @@ pub struct Analysis {
     pub events: u64,
     /// From the first event to the last.
     pub seconds: f64,
+    /// When the first event was, from the begin of the trace: not 0 where only a part was asked for.
+    #[serde(default)]
+    pub begin: f64,
     /// What is missing.
     pub losses: Losses,
     /// By direction: bios, requests, merges.
@@ -83,6 +89,13 @@ pub struct Analysis {
     pub scatter: Scatter,
     /// Remaps that were seen: device asked, device it became (major << 20 | minor), how often.
     pub remaps: Vec<(u32, u32, u64)>,
+    /// Bios of stacked devices followed to the disks below.
+    #[serde(default)]
+    pub chains: Vec<ChainSummary>,
+    /// Requests that carry another kind (data, or metadata and journal) than the request before them
+    /// and do not touch it.
+    #[serde(default)]
+    pub kind_switches: u64,
 }
 
 /// What a trace lacks, and what could not be matched.
@@ -100,6 +113,16 @@ pub struct Losses {
     pub outstanding: u64,
     /// Passthrough requests' events.
     pub passthrough: u64,
+    /// Events that stand behind a later one of their file: a few where interrupts came between, many
+    /// where a file was shuffled or glued together.
+    #[serde(default)]
+    pub backwards: u64,
+    /// CPUs without a file although a later one has one.
+    #[serde(default)]
+    pub absent: u64,
+    /// Legs of remapped bios that were not completed below.
+    #[serde(default)]
+    pub legs: u64,
 }
 
 /// Counts of a direction.

@@ -143,6 +143,12 @@ impl Device {
         before.find_map(|(_, io)| (sector < io.end).then_some(io))
     }
 
+    /// The place of the outstanding I/O that contains a sector, and when it was queued.
+    pub(crate) fn place_of(&self, sector: u64) -> Option<((u64, u64), u64)> {
+        let mut before = self.ios.range(..=(sector, u64::MAX)).rev().take(4);
+        before.find_map(|(&place, io)| (sector < io.end).then_some((place, io.queued)))
+    }
+
     /// Keeps an I/O until its completion.
     #[inline]
     pub(crate) fn keep(&mut self, sector: u64, io: Io) {

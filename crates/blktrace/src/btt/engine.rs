@@ -5,6 +5,8 @@
 //! within them; a completion releases them. Requests without bytes and passthrough requests are left
 //! out. Each interval is counted for the whole, for the device and for the process that queued.
 
+use std::ops::RangeInclusive;
+
 use super::average::{Averages, Interval, delta};
 use super::device::{Device, Io, NEVER, q2d_class};
 use super::live::Live;
@@ -33,19 +35,28 @@ pub(crate) struct Engine {
     pub(crate) files: Option<Box<Files>>,
     done: Vec<((u64, u64), Io)>,
     limit: u64,
+    /// Devices that stand in files of periods of work.
+    levels: usize,
+    /// Times that count, ns.
+    window: RangeInclusive<u64>,
 }
 
 impl Engine {
     pub(crate) fn new(options: Options, files: Option<Box<Files>>) -> Engine {
+        let mut live = Live::default();
+        live.log_to(files.as_ref().and_then(|files| files.live(false)));
+        let ns = |seconds: f64| (seconds * 1e9) as u64;
         Engine {
-            limit: (options.range_seconds * 1e9) as u64,
+            limit: ns(options.range_seconds),
+            window: options.from_seconds.map_or(0, ns)..=options.to_seconds.map_or(u64::MAX, ns),
             options,
+            levels: 0,
             devices: Vec::new(),
             processes: Processes::default(),
             all: Averages::default(),
             last_queue: None,
             regions: Regions::default(),
-            live: Live::default(),
+            live,
             queue_sizes: vec![0; SIZES],
             issue_sizes: vec![0; SIZES],
             extra: Extra::default(),
@@ -54,14 +65,17 @@ impl Engine {
         }
     }
 
-    /// Takes an event; `time` is ns from the first one.
+    /// Takes an event of a file; `time` is ns from the first one of all.
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>, time: u64) {
+    pub(crate) fn event(&mut self, file: usize, event: &Event<'_>, time: u64) {
         let mut head = event.head;
         if head.has(Category::Notify) {
             return self.note(event, time);
         }
-        self.extra.sequence(&head);
+        if !self.window.contains(&time) {
+            return;
+        }
+        self.extra.sequence(file, &head, time);
         // Neither blkparse nor btt sees an event without a category.
         if head.action >> 16 == 0 || head.has(Category::Passthrough) {
             self.extra.skipped(&head);
@@ -146,10 +160,15 @@ impl Engine {
         };
         self.devices
             .push(Device::new(head.device, stacked, head.time));
+        let at = self.devices.len() - 1;
         if let Some(files) = &mut self.files {
             files.meet(head.device);
+            let asked = &self.options.devices;
+            if asked.is_empty() || asked.contains(&head.device) {
+                self.devices[at].live.log_to(files.live(true));
+            }
         }
-        self.devices.len() - 1
+        at
     }
 
     /// Counts an interval everywhere.
@@ -365,8 +384,10 @@ impl Engine {
         for (place, _) in &ios {
             device.ios.remove(place);
         }
-        for ((sector, _), io) in ios.drain(..) {
-            self.end_of(at, sector, &io, head);
+        for (place, io) in ios.drain(..) {
+            let bio = (head.device, place);
+            self.extra.chains.end(bio, io.queued, head.time);
+            self.end_of(at, place.0, &io, head);
         }
         self.done = ios;
     }
@@ -386,7 +407,9 @@ impl Engine {
             d2c = Some(sample);
             self.count(Interval::D2C, at, io, sample);
             if io.issued <= head.time {
-                self.devices[at].live.add(io.issued, head.time);
+                let live = &mut self.devices[at].live;
+                self.levels += usize::from(live.stand(self.levels + 1));
+                live.add(io.issued, head.time);
                 self.live.add(io.issued, head.time);
             }
         }
@@ -421,6 +444,13 @@ impl Engine {
             ..*head
         };
         self.extra.remap(remapped.from, remapped.to);
+        let upper = self.find(remapped.from);
+        let above = upper.and_then(|upper| self.devices[upper].place_of(remapped.sector));
+        let above = above.map(|(place, queued)| ((remapped.from, place), queued));
+        self.extra.chains.remap(head, &remapped, above);
+        if self.options.ignore_remaps {
+            return;
+        }
         if self.enter(&lower, true).is_none() {
             return;
         }

@@ -2,16 +2,56 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::average::seconds;
+use super::files::Out;
+use crate::error::Error;
+
 /// Periods that are kept open for a later one to join.
 const OPEN: usize = 8192;
 
 /// Disjoint periods, added mostly in the order of their ends.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Live {
     open: Vec<(u64, u64)>,
     closed: u64,
     covered: u64,
     end: u64,
+    log: Option<Log>,
+}
+
+/// A file of the periods, as the points of a step plot (btt -Z).
+pub(crate) struct Log {
+    out: Out,
+    /// Where the steps stand: 0 for the system, then one for each device, in the order of their first
+    /// work.
+    level: Option<usize>,
+    last: u64,
+}
+
+impl Log {
+    pub(super) fn new(out: Out, level: Option<usize>) -> Log {
+        Log {
+            out,
+            level,
+            last: 0,
+        }
+    }
+
+    fn period(&mut self, from: u64, to: u64) {
+        let level = self.level.unwrap_or(0);
+        let (low, high) = (format!("{level}.0"), format!("{level}.9"));
+        for (time, height) in [
+            (self.last, &low),
+            (from, &low),
+            (from, &high),
+            (to, &high),
+            (to, &low),
+        ] {
+            self.out
+                .line(format_args!("{:.9} {height}\n", seconds(time)));
+        }
+        self.last = to;
+    }
 }
 
 /// How long and how often a device had work. Times in ns.
@@ -66,7 +106,34 @@ impl Live {
         for (from, to) in self.open.drain(..count) {
             self.closed += 1;
             self.covered += to - from;
+            if let Some(log) = &mut self.log {
+                log.period(from, to);
+            }
         }
+    }
+
+    pub(super) fn log_to(&mut self, log: Option<Log>) {
+        self.log = log;
+    }
+
+    /// Whether it has a file that does not stand anywhere yet; then it stands at this level.
+    pub(super) fn stand(&mut self, level: usize) -> bool {
+        match &mut self.log {
+            Some(Log {
+                level: unset @ None,
+                ..
+            }) => {
+                *unset = Some(level);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes what is left to the file.
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        self.close(self.open.len());
+        self.log.as_mut().map_or(Ok(()), |log| log.out.finish())
     }
 
     pub(crate) fn summary(&self) -> LiveSummary {
@@ -87,8 +154,8 @@ impl LiveSummary {
             0 => (0.0, 0.0, 0.0),
             1 => (0.0, 0.0, 100.0),
             periods => {
-                let end = super::average::seconds(self.end);
-                let covered = super::average::seconds(self.covered);
+                let end = seconds(self.end);
+                let covered = seconds(self.covered);
                 let lull = (end - covered) / (periods - 1) as f64;
                 (covered / periods as f64, lull, 100.0 * covered / end)
             }

@@ -14,10 +14,15 @@
 //! | the time of an issue that was not seen, in the files of requests | 2^64 - 1 ns, cut to 32 bits | `-` |
 //! | records with a cgroup id | ignored | counted like any other |
 //! | several outstanding bios at one sector | the one that its tree gives first | the one that begins last, then the latest |
+//! | steps of the files of -Z | stand in the order of the devices' first events | of their first work |
+//! | names of devices (-M) | read, and not used | used |
+//! | rows TOTAL of the iostat file | other columns than their heads, zeros in an interval | sums |
+//! | %util of the iostat file | idle also where a request is in flight at the end of an interval | busy |
 //! | completions that never come | kept for ever | the oldest are given up beyond 200,000 |
 //! | avgqu-sz of the iostat file | falls with each bio of a request, below zero | falls once a request |
 //!
-//! [`Options::as_btt`] brings back btt's answer to the first, fourth and fifth, for comparison.
+//! [`Options::btt`] brings back btt's MEDIAN, its guess by majors and its blindness for cgroup ids, for
+//! comparison.
 
 mod average;
 mod device;
@@ -36,6 +41,7 @@ use crate::analysis::{Analysis, DeviceSummary, Losses};
 use crate::error::Error;
 use crate::pipeline;
 use crate::trace::Trace;
+pub(crate) use average::delta;
 pub use average::{Average, Averages, Interval, seconds};
 use engine::Engine;
 pub use files::FileOptions;
@@ -62,6 +68,19 @@ pub struct Options {
     pub absolute_seeks: bool,
     /// Events closer than this belong to one range of activity, seconds (btt -d).
     pub range_seconds: f64,
+    /// Remaps are not looked at (btt -r); chains still are.
+    pub ignore_remaps: bool,
+    /// The devices that have rows, in this order (btt -D): major << 20 | minor; none: all. What is
+    /// summed up over all devices remains so.
+    pub devices: Vec<u32>,
+    /// The processes that have rows, in this order (btt -e); none: all.
+    pub processes: Vec<String>,
+    /// Events before this time do not count, seconds from the first (btt -t).
+    pub from_seconds: Option<f64>,
+    /// Nor do events after this one (btt -T).
+    pub to_seconds: Option<f64>,
+    /// Names of devices in tables (btt -M, which btt 2.09 reads and does not use).
+    pub names: BTreeMap<u32, String>,
 }
 
 impl Default for Options {
@@ -71,6 +90,12 @@ impl Default for Options {
             as_btt: false,
             absolute_seeks: false,
             range_seconds: 0.1,
+            ignore_remaps: false,
+            devices: Vec::new(),
+            processes: Vec::new(),
+            from_seconds: None,
+            to_seconds: None,
+            names: BTreeMap::new(),
         }
     }
 }
@@ -91,6 +116,7 @@ pub struct Outcome {
     engine: Engine,
     name: String,
     strays: u64,
+    absent: u64,
 }
 
 /// Analyses a trace, and writes btt's files if asked to.
@@ -105,15 +131,16 @@ pub fn run(
     let files = files.map(files::Files::open).transpose()?.map(Box::new);
     let genesis = trace.genesis();
     let mut engine = Engine::new(options.clone(), files);
-    pipeline::each(trace, |_, event| {
-        engine.event(event, event.head.time.wrapping_sub(genesis));
+    pipeline::each(trace, |file, event| {
+        engine.event(file, event, event.head.time.wrapping_sub(genesis));
         Ok(())
     })?;
     engine.finish()?;
     Ok(Outcome {
         engine,
-        name: trace.name().to_owned(),
+        name: trace.name(),
         strays: trace.strays(),
+        absent: trace.absent(),
     })
 }
 
@@ -127,9 +154,21 @@ impl Engine {
             }
         }
         self.extra.finish();
+        for device in &mut self.devices {
+            device.live.finish()?;
+        }
+        self.live.finish()?;
         match &mut self.files {
-            Some(files) => files.finish(),
+            Some(files) => files.finish([&self.queue_sizes, &self.issue_sizes]),
             None => Ok(()),
+        }
+    }
+
+    /// The processes that have rows.
+    fn shown_processes(&self) -> Box<dyn Iterator<Item = &process::Process> + '_> {
+        match &self.options.processes[..] {
+            [] => Box::new(self.processes.by_name()),
+            names => Box::new(self.processes.named(names)),
         }
     }
 }
@@ -180,6 +219,7 @@ impl Outcome {
         let sum = |field: fn(&device::Device) -> u64| self.engine.devices.iter().map(field).sum();
         analysis.losses = Losses {
             strays: self.strays,
+            absent: self.absent,
             forgotten: sum(|device| device.forgotten),
             outstanding: sum(|device| device.ios.len() as u64),
             ..analysis.losses

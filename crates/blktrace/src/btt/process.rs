@@ -69,6 +69,12 @@ impl Processes {
         }
     }
 
+    /// Those of these names that are known.
+    pub(crate) fn named(&self, names: &[String]) -> impl Iterator<Item = &Process> {
+        let known = names.iter().filter_map(|name| self.by_name.get(name));
+        known.map(|&number| &self.list[number as usize])
+    }
+
     /// All, by name.
     pub(crate) fn by_name(&self) -> impl Iterator<Item = &Process> {
         self.by_name

@@ -78,25 +78,34 @@ pub fn write(trace: &mut Trace, options: &Options, out: &mut impl Write) -> Resu
 #[derive(Clone, Default)]
 struct Cpu {
     number: u32,
+    /// The number of its device.
+    base: usize,
     records: u64,
     stats: Stats,
+}
+
+/// What is counted of a device.
+#[derive(Default)]
+struct Base {
+    name: String,
+    events: u64,
+    first: u64,
+    last: u64,
+    depth: [u32; 2],
+    deepest: [u32; 2],
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "switches of a command line")]
 struct Printer {
     genesis: u64,
     cpus: Vec<Cpu>,
+    bases: Vec<Base>,
     names: Names,
     line: Line,
     track: Option<Track>,
     processes: Option<Processes>,
     quiet: bool,
     inputs: bool,
-    events: u64,
-    first: u64,
-    last: u64,
-    depth: [u32; 2],
-    deepest: [u32; 2],
     driver_data: bool,
 }
 
@@ -113,22 +122,23 @@ impl Printer {
     fn new(trace: &Trace, options: &Options) -> Printer {
         let cpu = |file: &crate::trace::TraceFile| Cpu {
             number: file.cpu,
+            base: file.base,
             ..Cpu::default()
+        };
+        let base = |name: &String| Base {
+            name: name.clone(),
+            ..Base::default()
         };
         Printer {
             genesis: trace.genesis(),
             cpus: trace.files().iter().map(cpu).collect(),
+            bases: trace.names().iter().map(base).collect(),
             names: Names::default(),
             line: Line::new(),
             track: options.track.then(Track::default),
             processes: options.processes.then(Processes::default),
             quiet: options.quiet,
             inputs: !options.no_inputs,
-            events: 0,
-            first: 0,
-            last: 0,
-            depth: [0; 2],
-            deepest: [0; 2],
             driver_data: false,
         }
     }
@@ -143,8 +153,10 @@ impl Printer {
             return;
         }
         let time = head.time.wrapping_sub(self.genesis);
-        self.cpus[file].records += 1;
-        self.last = time;
+        let cpu = &mut self.cpus[file];
+        cpu.records += 1;
+        let base = cpu.base;
+        self.bases[base].last = time;
         // An event without a category is none for blkparse's mask.
         if head.action >> 16 == 0 {
             return;
@@ -156,10 +168,11 @@ impl Printer {
         } else {
             self.filesystem(file, event, time, out);
         }
-        if self.events == 0 {
-            self.first = time;
+        let base = &mut self.bases[base];
+        if base.events == 0 {
+            base.first = time;
         }
-        self.events += 1;
+        base.events += 1;
     }
 
     fn message(&mut self, event: &Event<'_>, time: u64, out: &mut Vec<u8>) {
@@ -194,7 +207,7 @@ impl Printer {
             return;
         }
         self.cpus[file].stats.count(code, head);
-        self.deepen(code, head);
+        self.deepen(file, code, head);
         let mut elapsed = None;
         if self.track.is_some() || self.processes.is_some() {
             elapsed = self.follow(code, head, time);
@@ -265,15 +278,16 @@ impl Printer {
 
     /// Follows what is in the driver's hands.
     #[inline]
-    fn deepen(&mut self, code: u32, head: &Head) {
+    fn deepen(&mut self, file: usize, code: u32, head: &Head) {
+        let base = &mut self.bases[self.cpus[file].base];
         let way = direction(head);
         match code {
             7 => {
-                self.depth[way] += 1;
-                self.deepest[way] = self.deepest[way].max(self.depth[way]);
+                base.depth[way] += 1;
+                base.deepest[way] = base.deepest[way].max(base.depth[way]);
             }
             // Events may be missing.
-            6 | 8 => self.depth[way] = self.depth[way].saturating_sub(1),
+            6 | 8 => base.depth[way] = base.depth[way].saturating_sub(1),
             _ => {}
         }
     }
@@ -304,7 +318,7 @@ impl Printer {
             return;
         }
         self.cpus[file].stats.count_passthrough(code, head);
-        self.deepen(code, head);
+        self.deepen(file, code, head);
         // The name is looked up before or after a process is counted, as blkparse does it.
         if matches!(code, 6 | 7) {
             self.count_passthrough_process(code, head);
@@ -354,7 +368,8 @@ impl Printer {
             out.extend(processes.text(&mut self.names));
         }
         if !self.quiet {
-            out.extend(self.summary(trace.name()).bytes());
+            let summaries: Vec<String> = (0..self.bases.len()).map(|n| self.summary(n)).collect();
+            out.extend(summaries.join("\n").bytes());
         }
         if self.inputs {
             for file in trace.files().iter().filter(|file| file.bytes > 0) {
@@ -370,13 +385,17 @@ impl Printer {
         }
     }
 
-    fn summary(&self, name: &str) -> String {
+    /// The summary of a device.
+    fn summary(&self, number: usize) -> String {
+        let base = &self.bases[number];
+        let name = &base.name;
         let mut text = String::new();
         let mut total = Stats::default();
         let mut shown = 0;
-        for cpu in self.cpus.iter().filter(|cpu| cpu.records > 0) {
+        let cpus = self.cpus.iter().filter(|cpu| cpu.base == number);
+        for cpu in cpus.filter(|cpu| cpu.records > 0) {
             let title = format!("CPU{} ({name}):", cpu.number);
-            text += &cpu.stats.block(&title, Some(self.deepest));
+            text += &cpu.stats.block(&title, Some(base.deepest));
             total.sum(&cpu.stats);
             shown += 1;
         }
@@ -384,7 +403,7 @@ impl Printer {
             text += "\n";
             text += &total.block(&format!("Total ({name}):"), None);
         }
-        let msec = self.last.wrapping_sub(self.first) / 1_000_000;
+        let msec = base.last.wrapping_sub(base.first) / 1_000_000;
         let [read, write] = total.completed.map(|flow| {
             let amount = flow.kib.wrapping_mul(1000).wrapping_add(flow.rest);
             amount.checked_div(msec).unwrap_or(0)
@@ -392,7 +411,7 @@ impl Printer {
         text + &format!(
             "\nThroughput (R/W): {read}KiB/s / {write}KiB/s\nEvents ({name}): {} entries\n\
              Skips: 0 forward (0 -   0.0%)\n",
-            self.events
+            base.events
         )
     }
 }
