@@ -28,6 +28,7 @@ pub mod local;
 mod middle;
 mod observer;
 mod open;
+mod partial;
 pub mod planning;
 pub mod preflight;
 mod pressure;

@@ -68,8 +68,11 @@ impl<'a> LocalExecutor<'a> {
         images: &Path,
     ) -> Vec<Result<Reference, String>> {
         let (interrupt, disk) = (self.interrupt, self.host_disk.as_deref());
-        let stop = || interrupt.is_raised();
-        reference::measure(plan, target, &mut self.rig, images, disk, &stop)
+        let listener = reference::Listener {
+            begins: &|what| self.watcher.phase(what),
+            cancelled: &|| interrupt.is_raised(),
+        };
+        reference::measure(plan, target, &mut self.rig, images, disk, &listener)
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Prepared, rig::Error> {
@@ -121,8 +124,10 @@ impl<'a> LocalExecutor<'a> {
             emit,
         );
         let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
-        let outcome = run_workload(workload, dir, seed, &observer)
-            .map_err(|error| Self::workload_failure(&error))?;
+        let outcome = run_workload(workload, dir, seed, &observer).map_err(|error| {
+            observer.broken_off(&error);
+            Self::workload_failure(&error)
+        })?;
         Ok((outcome, observer.into_seen()))
     }
 

@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::middle::{Looks, Pace};
 use crate::open::{Begun, Open};
 use crate::watch::Watcher;
-use crate::{bytes, pressure, usage};
+use crate::{bytes, partial, pressure, usage};
 
 /// What a phase began with.
 struct Begin {
@@ -88,6 +88,20 @@ impl<'a> TrialObserver<'a> {
             used: usage::Reading::now(),
             disk: bytes::now(self.device.as_deref()),
             at_ns: workload::clock::now_ns(),
+        }
+    }
+
+    /// The workload ended with an error: phases that it broke off are told as far as they came.
+    pub(crate) fn broken_off(&self, error: &workload::Error) {
+        for mut report in partial::reports(error) {
+            let Some(begin_ns) = self.open.of(&report.name, |begin| begin.at_ns) else {
+                continue; // The workload has told of it.
+            };
+            if report.seconds <= 0.0 {
+                let now = workload::clock::now_ns();
+                report.seconds = workload::clock::seconds(begin_ns, now);
+            }
+            self.phase_finished(&report);
         }
     }
 

@@ -37,6 +37,12 @@ impl<T> Open<T> {
         all.insert(phase.to_owned(), Begun { reading, alone });
     }
 
+    /// Something of what was read when it began; none when it is not open.
+    pub(crate) fn of<R>(&self, phase: &str, what: impl FnOnce(&T) -> R) -> Option<R> {
+        let all = self.0.lock().ok()?;
+        all.get(phase).map(|begun| what(&begun.reading))
+    }
+
     /// It ends.
     pub(crate) fn end(&self, phase: &str) -> Option<Begun<T>> {
         self.0.lock().ok()?.remove(phase)
@@ -51,7 +57,9 @@ mod tests {
     fn phases_that_overlap_are_not_alone() {
         let open = Open::default();
         open.begin("write", || 1);
+        assert_eq!(open.of("write", |reading| reading + 10), Some(11));
         let write = open.end("write").unwrap();
+        assert_eq!(open.of("write", |reading| *reading), None);
         assert!(write.alone && write.reading == 1);
         assert!(open.end("write").is_none(), "it ended");
         open.begin("patch", || 2);

@@ -8,7 +8,7 @@
 //! It is measurement and not the lab's own time. It is kept short: a study says how many seconds a
 //! pass has, and the trials are what a run is for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use record::Reference;
@@ -26,6 +26,18 @@ const LEAST: u64 = 16 << 20;
 const MIB: f64 = (1_u64 << 20) as f64;
 /// Share of the free space that a reference may take.
 const SHARE: u64 = 8;
+/// What a loop image of our own is called; a node it has for the moment only.
+const IMAGE_DEVICE: &str = "loop image";
+/// What it stands for.
+const IMAGE_ABOUT: &str = "a loop image like the trials'";
+
+/// Who hears of a measurement that begins, and says when to stop.
+pub(crate) struct Listener<'a> {
+    /// Told what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
+    pub(crate) begins: &'a dyn Fn(&str),
+    /// Whether someone asked to stop.
+    pub(crate) cancelled: &'a dyn Fn() -> bool,
+}
 
 /// Everything that is to be measured, in order; each as measured or the line that says why not. An
 /// interrupt ends it early.
@@ -35,54 +47,113 @@ pub(crate) fn measure(
     rig: &mut Rig,
     images: &Path,
     host_disk: Option<&str>,
-    cancelled: &dyn Fn() -> bool,
+    listener: &Listener<'_>,
 ) -> Vec<Result<Reference, String>> {
     let options = options(plan.reference_seconds);
     let mut found = Vec::new();
-    let disk = match target {
-        Target::Directory(_) => return found,
-        Target::Device { path, .. } => Some((path.clone(), "the disk itself")),
-        Target::LoopImages => host_disk.map(|name| {
-            let node = Path::new("/dev").join(name);
-            (node, "the disk under the images")
-        }),
+    let subjects = match subjects(plan, target, host_disk) {
+        Ok(subjects) => subjects,
+        Err((why, subjects)) => {
+            found.push(Err(why));
+            subjects
+        }
     };
-    if let Some((node, about)) = disk {
-        let begun = Instant::now();
-        let measured = measure_device(&node, &options, cancelled);
-        let node = node.display().to_string();
-        found.extend(told(measured, &node, about.into(), None, &options, begun));
-    } else {
-        let why =
-            "raw-device reference: no disk can be named under the images; see `fslab context`";
-        found.push(Err(why.into()));
-    }
-    if *target != Target::LoopImages {
-        return found;
-    }
-    for limit in limits(plan) {
-        if cancelled() {
+    for (number, subject) in (1..).zip(&subjects) {
+        if (listener.cancelled)() {
             break;
         }
-        let about = match limit {
-            None => "a loop image".to_owned(),
-            Some(limit) => format!("a loop image held to {limit}"),
-        };
-        let Some(size) = image_size(images) else {
-            found.push(Err(format!(
-                "raw-device reference: {about}: no room for an image of {} MiB in {}; free some \
-                 space to have it",
-                LEAST >> 20,
-                images.display()
-            )));
-            break;
-        };
-        let held = limit.map(convert::limits);
+        (listener.begins)(&format!(
+            "raw-device reference {number}/{}: {}",
+            subjects.len(),
+            subject.name()
+        ));
         let begun = Instant::now();
-        let measured = rig.reference_image(size, held, &options, cancelled);
-        found.extend(told(measured, "loop image", about, limit, &options, begun));
+        let measured = match &subject.node {
+            Some(node) => measure_device(node, &options, listener.cancelled),
+            None => {
+                let Some(size) = image_size(images) else {
+                    found.push(Err(no_room(subject, images)));
+                    break;
+                };
+                let held = subject.limit.map(convert::limits);
+                rig.reference_image(size, held, &options, listener.cancelled)
+            }
+        };
+        found.extend(told(measured, subject, &options, begun));
     }
     found
+}
+
+/// Something to measure.
+struct Subject {
+    /// A device that is there; none: an image made for it.
+    node: Option<PathBuf>,
+    about: &'static str,
+    limit: Option<Limit>,
+}
+
+impl Subject {
+    fn device(&self) -> String {
+        self.node
+            .as_ref()
+            .map_or_else(|| IMAGE_DEVICE.into(), |node| node.display().to_string())
+    }
+
+    fn name(&self) -> String {
+        let limit = self.limit.map(|limit| limit.to_string());
+        name(&self.device(), self.about, limit.as_deref())
+    }
+}
+
+/// What there is to measure, in order. An error has the line that says what there is not, and the
+/// rest.
+fn subjects(
+    plan: &Plan,
+    target: &Target,
+    host_disk: Option<&str>,
+) -> Result<Vec<Subject>, (String, Vec<Subject>)> {
+    let of_disk = |node: PathBuf, about| Subject {
+        node: Some(node),
+        about,
+        limit: None,
+    };
+    match target {
+        Target::Directory(_) => Ok(Vec::new()),
+        Target::Device { path, .. } => Ok(vec![of_disk(path.clone(), "the disk itself")]),
+        Target::LoopImages => {
+            let images = limits(plan).into_iter().map(|limit| Subject {
+                node: None,
+                about: IMAGE_ABOUT,
+                limit,
+            });
+            let Some(disk) = host_disk else {
+                let why = "raw-device reference: no disk can be named under the images; see \
+                           `fslab context`";
+                return Err((why.into(), images.collect()));
+            };
+            let disk = of_disk(Path::new("/dev").join(disk), "the disk under the images");
+            Ok(std::iter::once(disk).chain(images).collect())
+        }
+    }
+}
+
+/// `/dev/vda (the disk under the images)`, `a loop image like the trials', held to 70m`.
+fn name(device: &str, about: &str, limit: Option<&str>) -> String {
+    let limit = limit.map_or_else(String::new, |limit| format!(", held to {limit}"));
+    if about.contains(device) {
+        format!("{about}{limit}")
+    } else {
+        format!("{device} ({about}){limit}")
+    }
+}
+
+fn no_room(subject: &Subject, images: &Path) -> String {
+    format!(
+        "raw-device reference: {}: no room for an image of {} MiB in {}; free some space to have it",
+        subject.name(),
+        LEAST >> 20,
+        images.display()
+    )
 }
 
 /// Five passes as hdparm's manual asks for several; three where even a pass is kept short.
@@ -118,21 +189,22 @@ fn image_size(folder: &Path) -> Option<u64> {
 /// A measurement as the log keeps it. An interrupt is neither a result nor a fault.
 fn told(
     measured: rig::Result<Measured>,
-    device: &str,
-    about: String,
-    limit: Option<Limit>,
+    subject: &Subject,
     options: &Options,
     begun: Instant,
 ) -> Option<Result<Reference, String>> {
     let measured = match measured {
         Ok(measured) => measured,
         Err(error) if error.class() == Class::Interrupted => return None,
-        Err(error) => return Some(Err(format!("raw-device reference: {about}: {error}"))),
+        Err(error) => {
+            let name = subject.name();
+            return Some(Err(format!("raw-device reference: {name}: {error}")));
+        }
     };
     Some(Ok(Reference {
-        device: device.to_owned(),
-        about,
-        limit: limit.map(|limit| limit.to_string()),
+        device: subject.device(),
+        about: subject.about.into(),
+        limit: subject.limit.map(|limit| limit.to_string()),
         sequential: measured.sequential,
         sequential_direct: measured.sequential_direct,
         pass_seconds: options.pass.as_secs_f64(),
@@ -161,9 +233,12 @@ pub(crate) fn summary(reference: &Reference) -> String {
     .flatten()
     .collect();
     format!(
-        "{} ({}): {} (medians of {}), {:.0} random reads of 4 KiB a second",
-        reference.device,
-        reference.about,
+        "{}: {} (medians of {}), {:.0} random reads of 4 KiB a second",
+        name(
+            &reference.device,
+            &reference.about,
+            reference.limit.as_deref()
+        ),
         words.join(", "),
         reference.sequential.len(),
         reference.random_reads_per_s
@@ -189,6 +264,27 @@ mod tests {
             "/dev/vda (the disk under the images): 200 MiB/s buffered, 250 MiB/s O_DIRECT \
              (medians of 3), 9120 random reads of 4 KiB a second"
         );
+    }
+
+    #[test]
+    fn every_name_says_each_thing_once() {
+        let image = |limit| Subject {
+            node: None,
+            about: IMAGE_ABOUT,
+            limit,
+        };
+        let limit = "read=40m,write=80m".parse().unwrap();
+        assert_eq!(image(None).name(), "a loop image like the trials'");
+        assert_eq!(
+            image(Some(limit)).name(),
+            "a loop image like the trials', held to read=40m,write=80m"
+        );
+        let disk = Subject {
+            node: Some("/dev/vda".into()),
+            about: "the disk itself",
+            limit: None,
+        };
+        assert_eq!(disk.name(), "/dev/vda (the disk itself)");
     }
 
     #[test]

@@ -188,7 +188,6 @@ impl<'a> Session<'a> {
         if !wanted || run.remaining().is_empty() || self.interrupt.is_raised() {
             return Ok(());
         }
-        self.watcher.phase("raw-device reference");
         let images = self.folder.images();
         for measured in executor.references(&run.plan, &self.target, &images) {
             let event = match measured {
