@@ -7,48 +7,36 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::{
-    ABORT, Capabilities, Direction, Engine, Failure, Job, Kind, Latency, Run, finish_short,
-};
+use super::queue::{Queue, Queued, Refusal};
+use super::slots::{Completion, Slots, retryable};
+use super::{Direction, Job, Kind};
 use crate::buffer::Buffer;
-use crate::clock::now_ns;
 
-/// A context with as many buffers as requests in flight.
-///
 /// What aiod, iozone's -k and fio's libaio do, by the bare system calls: libaio itself is four
 /// wrappers, and the crates around it are no longer kept. On an O_DIRECT file the requests really
 /// are in flight; on a buffered one the kernel serves each inside `io_submit` (which is why aiod is
 /// direct by default) and this engine is then as synchronous as [`super::Sync`].
+pub(super) type Aio = Queued<Context>;
+
+/// A context, and what is on its way to it and from it.
 ///
 /// All requests that can be made are handed over in one `io_submit`, and one `io_getevents` takes
 /// whatever is complete and at least one. Reading the completion ring in user space, as fio can,
 /// was left out: it saves one system call of some 100 ns beside a request of a device.
 ///
-/// The kernel writes into the buffer while requests are in flight, so this side keeps its address
-/// and makes a slice of one slot at a time, once that slot's request is complete. `io_destroy`
-/// waits for its requests, and the context is dropped before the buffer.
-pub struct Aio {
-    context: Context,
-    /// Never looked into while a request is in flight.
-    _buffer: Buffer,
-    /// The buffer's first byte.
-    base: *mut u8,
-    /// Bytes of each slot.
-    record: usize,
-    slots: Vec<Slot>,
-    free: Vec<u16>,
+/// `io_destroy` waits for its requests, and the context is dropped before the buffer.
+pub(super) struct Context {
+    id: ContextId,
     /// Filled in and not yet handed over, oldest first.
     waiting: Vec<u16>,
+    /// Handed over, and not yet told as complete.
+    in_flight: usize,
     /// What is handed over; the kernel copies it before `io_submit` returns.
     requests: Vec<Request>,
     pointers: Vec<*const Request>,
-    events: Vec<Completion>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    record: u64,
-    begin_ns: u64,
+    events: Vec<Event>,
+    /// Those of `events` that have come and are not yet told.
+    come: std::ops::Range<usize>,
 }
 
 /// `struct iocb` of include/uapi/linux/aio_abi.h. `key` and `rw_flags`, whose order depends on
@@ -72,7 +60,7 @@ struct Request {
 /// `struct io_event`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Completion {
+struct Event {
     data: u64,
     request: u64,
     result: i64,
@@ -83,16 +71,16 @@ const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 
 /// An AIO context of the kernel.
-struct Context(libc::c_ulong);
+struct ContextId(libc::c_ulong);
 
-impl Context {
-    fn new(depth: u32) -> io::Result<Context> {
+impl ContextId {
+    fn new(depth: u32) -> io::Result<ContextId> {
         let mut id: libc::c_ulong = 0;
         // SAFETY: the pointer is to a writable context number, 0 as io_setup demands.
         let made =
             unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut id) };
         match made {
-            0 => Ok(Context(id)),
+            0 => Ok(ContextId(id)),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -116,7 +104,7 @@ impl Context {
     }
 
     /// Waits for at least one completion.
-    fn wait(&self, events: &mut [Completion]) -> io::Result<usize> {
+    fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
         // SAFETY: the pointer is to as many writable events as are said to be there; a null
         // timeout waits without end.
         let found = unsafe {
@@ -133,7 +121,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for ContextId {
     fn drop(&mut self) {
         // SAFETY: destroys the context made in `new`, once. It waits for requests in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
@@ -145,248 +133,98 @@ impl Aio {
     ///
     /// # Errors
     /// `EAGAIN`: more requests than fs.aio-max-nr leaves. A buffer that is too small.
-    pub fn new(queue_depth: u32, record: usize, mut buffer: Buffer) -> io::Result<Aio> {
+    pub(super) fn new(queue_depth: u32, record: usize, buffer: Buffer) -> io::Result<Aio> {
         let depth = queue_depth.clamp(1, Kind::Aio.capabilities().max_queue_depth);
-        if buffer.as_mut_slice().len() < depth as usize * record {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the buffer holds fewer records than may be in flight",
-            ));
-        }
-        let base = buffer.as_mut_slice().as_mut_ptr();
-        Ok(Aio {
-            context: Context::new(depth)?,
-            _buffer: buffer,
-            base,
-            record,
-            slots: vec![Slot::default(); depth as usize],
-            free: (0..depth as u16).rev().collect(),
-            waiting: Vec::with_capacity(depth as usize),
-            requests: vec![Request::default(); depth as usize],
-            pointers: Vec::with_capacity(depth as usize),
-            events: vec![Completion::default(); depth as usize],
-        })
+        let slots = Slots::new(depth, record, buffer)?;
+        let requests = depth as usize;
+        let queue = Context {
+            id: ContextId::new(depth)?,
+            waiting: Vec::with_capacity(requests),
+            in_flight: 0,
+            requests: vec![Request::default(); requests],
+            pointers: Vec::with_capacity(requests),
+            events: vec![Event::default(); requests],
+            come: 0..0,
+        };
+        Ok(Queued { queue, slots })
     }
+}
 
-    /// Requests that the kernel has and whose completions have not been reaped.
-    fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len() - self.waiting.len()
-    }
-
-    /// Where a slot's record begins; inside the buffer for every slot there is.
-    fn place(&self, slot: u16) -> *mut u8 {
-        self.base.wrapping_add(usize::from(slot) * self.record)
-    }
-
-    /// The bytes of a slot that the kernel does not have.
-    fn bytes(&mut self, slot: u16, len: usize) -> &mut [u8] {
-        // SAFETY: `run` refuses records larger than a slot, so the range lies inside the buffer,
-        // which was initialised when it was made; the kernel has no request for this slot, and
-        // other slots' bytes are not in the slice.
-        unsafe { std::slice::from_raw_parts_mut(self.place(slot), len) }
-    }
-
-    /// Fills in requests while there are records and free buffers and no flag is up.
-    fn fill(&mut self, job: &Job<'_>, run: &mut Run, watch: u32, timed: bool) {
-        let records = job.order.records();
-        while run.position < records && !self.free.is_empty() {
-            if job.flags.up(watch) {
-                run.stopped = true;
-                return;
-            }
-            let Some(slot) = self.free.pop() else { return };
-            let record = job.order.at(run.position);
-            job.fill(record, self.bytes(slot, job.record));
-            self.slots[usize::from(slot)] = Slot {
-                record,
-                begin_ns: if timed { now_ns() } else { 0 },
-            };
-            self.requests[usize::from(slot)] = Request {
-                data: u64::from(slot),
-                opcode: match job.direction {
-                    Direction::Read => PREAD,
-                    Direction::Write => PWRITE,
-                },
-                file: job.file.as_raw_fd() as u32,
-                buffer: self.place(slot) as u64,
-                bytes: job.record as u64,
-                offset: (record * job.record as u64) as i64,
-                ..Request::default()
-            };
-            self.waiting.push(slot);
-            run.position += 1;
-        }
-    }
-
+impl Context {
     /// Hands over what is waiting, as far as the kernel takes it now.
-    fn submit(&mut self, job: &Job<'_>) -> Result<(), Failure> {
-        while !self.waiting.is_empty() {
+    fn hand_over(&mut self) -> Result<(), Refusal> {
+        while let Some(&first) = self.waiting.first() {
             self.pointers.clear();
             for &slot in &self.waiting {
                 self.pointers
                     .push(&raw const self.requests[usize::from(slot)]);
             }
-            // SAFETY: each request is for a slot that is neither free nor in flight; its bytes are
-            // not looked at again before its completion is reaped.
-            match unsafe { self.context.submit(&self.pointers) } {
+            // SAFETY: each request is for bytes that stay untouched until its completion is told
+            // (`push`), and those are of slots that are not in flight.
+            match unsafe { self.id.submit(&self.pointers) } {
                 Ok(taken @ 1..) => {
-                    self.waiting.drain(..taken.min(self.waiting.len()));
+                    let taken = taken.min(self.waiting.len());
+                    self.waiting.drain(..taken);
+                    self.in_flight += taken;
                 }
                 // No room now; there will be when something has completed.
-                Ok(0) if self.in_flight() > 0 => return Ok(()),
-                Ok(0) => return Err(self.refused(job, io::ErrorKind::WouldBlock.into())),
+                Ok(0) if self.in_flight > 0 => return Ok(()),
+                Ok(0) => return Err(Refusal::Request(first, io::ErrorKind::WouldBlock.into())),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if retryable(&e) && self.in_flight() > 0 => return Ok(()),
-                Err(source) => return Err(self.refused(job, source)),
+                Err(e) if retryable(&e) && self.in_flight > 0 => return Ok(()),
+                Err(source) => return Err(Refusal::Request(first, source)),
             }
         }
         Ok(())
     }
+}
 
-    /// The kernel refused the first waiting request and looked at none of the rest.
-    fn refused(&mut self, job: &Job<'_>, source: io::Error) -> Failure {
-        let first = self.waiting.first().copied().unwrap_or_default();
-        let record = self.slots[usize::from(first)].record;
-        self.free.append(&mut self.waiting);
-        Failure {
-            transferred: 0,
-            offset: record * job.record as u64,
-            source,
-        }
+impl Queue for Context {
+    const KIND: Kind = Kind::Aio;
+    const THING: &'static str = "context";
+
+    #[inline]
+    unsafe fn push(&mut self, job: &Job<'_>, slot: u16, place: *mut u8, offset: u64) -> bool {
+        self.requests[usize::from(slot)] = Request {
+            data: u64::from(slot),
+            opcode: match job.direction {
+                Direction::Read => PREAD,
+                Direction::Write => PWRITE,
+            },
+            file: job.file.as_raw_fd() as u32,
+            buffer: place as u64,
+            bytes: job.record as u64,
+            offset: offset as i64,
+            ..Request::default()
+        };
+        self.waiting.push(slot);
+        true
     }
 
-    /// Takes in one completion.
-    fn reap(
-        &mut self,
-        job: &Job<'_>,
-        done: Completion,
-        run: &mut Run,
-        latency: Option<&mut Latency>,
-    ) -> Result<(), Failure> {
-        let slot = done.data as u16;
-        let Slot { record, begin_ns } = self.slots[usize::from(slot)];
-        if let Some(latency) = latency {
-            latency.record(now_ns().saturating_sub(begin_ns));
+    fn submit(&mut self, wait: usize) -> Result<(), Refusal> {
+        self.hand_over()?;
+        if wait > 0 && self.in_flight > 0 {
+            self.come = match self.id.wait(&mut self.events) {
+                Ok(found) => 0..found,
+                Err(e) if retryable(&e) => 0..0,
+                Err(source) => return Err(Refusal::Broken(source)),
+            };
         }
-        let offset = record * job.record as u64;
-        self.free.push(slot);
-        let bytes = self.bytes(slot, job.record);
-        let moved = usize::try_from(done.result)
-            .map_err(|_| io::Error::from_raw_os_error(-done.result as i32));
-        match moved {
-            Ok(n) if n == job.record => Ok(()),
-            Ok(n) => {
-                run.short += 1;
-                finish_short(job.file, job.direction, bytes, n, offset)
-            }
-            Err(e) if retryable(&e) => finish_short(job.file, job.direction, bytes, 0, offset),
-            Err(e) => Err(e),
-        }
-        .and_then(|()| job.check(record, bytes))
-        .map_err(|source| Failure {
-            transferred: 0,
-            offset,
-            source,
+        Ok(())
+    }
+
+    #[inline]
+    fn completion(&mut self) -> Option<Completion> {
+        let event = self.events.get(self.come.next()?)?;
+        self.in_flight -= 1;
+        Some(Completion {
+            slot: event.data as u16,
+            result: event.result,
         })
     }
 
-    /// Waits, and takes in whatever is complete. `done` counts whole records.
-    fn collect(
-        &mut self,
-        job: &Job<'_>,
-        run: &mut Run,
-        watch: u32,
-        done: &mut u64,
-        mut latency: Option<&mut Latency>,
-    ) -> Result<(), Failure> {
-        let found = match self.context.wait(&mut self.events) {
-            Ok(found) => found,
-            Err(e) if retryable(&e) => 0,
-            Err(source) => {
-                return Err(Failure {
-                    transferred: 0,
-                    offset: 0,
-                    source,
-                });
-            }
-        };
-        let mut failure = None;
-        for i in 0..found {
-            let event = self.events[i];
-            match self.reap(job, event, run, latency.as_deref_mut()) {
-                Ok(()) => {
-                    *done += 1;
-                    run.counted += u64::from(!job.flags.up(watch));
-                    job.done.show(*done);
-                }
-                Err(e) => failure = failure.or(Some(e)),
-            }
-            if job.is_slow_to_check() && failure.is_none() {
-                // The device is not to wait until all that have come are checked.
-                self.fill(job, run, watch | ABORT, latency.is_some());
-                failure = self.submit(job).err();
-            }
-        }
-        failure.map_or(Ok(()), Err)
-    }
-}
-
-/// The kernel asks to try again.
-fn retryable(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN))
-}
-
-impl Engine for Aio {
-    fn capabilities(&self) -> Capabilities {
-        Kind::Aio.capabilities()
-    }
-
-    fn run(
-        &mut self,
-        job: &Job<'_>,
-        from: u64,
-        watch: u32,
-        mut latency: Option<&mut Latency>,
-    ) -> Result<Run, Failure> {
-        let mut run = Run {
-            position: from,
-            ..Run::default()
-        };
-        if job.record > self.record {
-            return Err(Failure {
-                transferred: 0,
-                offset: 0,
-                source: io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "the context was made for smaller records",
-                ),
-            });
-        }
-        let mut done = from;
-        let mut failure: Option<Failure> = None;
-        loop {
-            if failure.is_none() {
-                self.fill(job, &mut run, watch | ABORT, latency.is_some());
-                failure = self.submit(job).err();
-            } else {
-                // Never handed over: as if never begun.
-                self.free.append(&mut self.waiting);
-            }
-            if self.in_flight() == 0 {
-                break;
-            }
-            let collected = self.collect(job, &mut run, watch, &mut done, latency.as_deref_mut());
-            if let Err(e) = collected {
-                failure = failure.or(Some(e));
-            }
-        }
-        match failure {
-            None => Ok(run),
-            Some(failure) => Err(Failure {
-                transferred: (done - from) * job.record as u64,
-                ..failure
-            }),
-        }
+    fn withdraw(&mut self) -> Option<u16> {
+        self.waiting.pop()
     }
 }
 
@@ -395,7 +233,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::engine::{Counter, Flags, Order};
+    use crate::engine::{ABORT, Counter, Engine, Flags, Order};
 
     const RECORD: usize = 4096;
 
@@ -409,7 +247,7 @@ mod tests {
         assert_eq!(size_of::<Request>(), 64);
         assert_eq!(std::mem::offset_of!(Request, opcode), 16);
         assert_eq!(std::mem::offset_of!(Request, offset), 40);
-        assert_eq!(size_of::<Completion>(), 32);
+        assert_eq!(size_of::<Event>(), 32);
     }
 
     #[test]
@@ -429,7 +267,7 @@ mod tests {
         let mut aio = aio(3);
         let failure = aio.run(&job, 4, ABORT, None).unwrap_err();
         assert_eq!((failure.transferred, failure.offset), (0, 4 * 4096));
-        assert_eq!((aio.in_flight(), aio.free.len()), (0, 3));
+        assert_eq!((aio.queue.in_flight, aio.slots.free()), (0, 3));
     }
 
     #[test]

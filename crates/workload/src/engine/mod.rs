@@ -16,6 +16,8 @@ mod aio;
 mod control;
 mod latency;
 mod null;
+mod queue;
+mod slots;
 mod sync;
 mod uring;
 
@@ -24,14 +26,14 @@ use std::os::fd::BorrowedFd;
 
 use serde::{Deserialize, Serialize};
 
-pub use aio::Aio;
 pub use control::{ABORT, Counter, Flags, STONEWALL};
 pub use latency::Latency;
 pub use null::Null;
 pub use sync::Sync;
-pub use uring::Uring;
 
 use crate::buffer::Buffer;
+use aio::Aio;
+use uring::Uring;
 
 /// The engines there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
