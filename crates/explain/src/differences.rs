@@ -1,0 +1,734 @@
+//! Which differences there are to explain: those that count in the report of the run.
+//!
+//! A study's tables and grids say what is compared. A table compares its columns with the first, one family
+//! for each combination of the factors it leaves open, exactly as the report does. A grid compares
+//! along each factor that its cells vary in. A run with neither compares each factor's levels with its
+//! first, in the headline figure of each phase, and so does whoever names a factor. Workloads are never
+//! compared with each other, nor sizes of which a law of growth is asked: that more files take longer needs
+//! no explanation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::{Run, Status};
+use serde::Serialize;
+use stats::{Comparison, Verdict};
+use study::{Cell, Clock, Plan};
+
+use crate::compare;
+use crate::error::Error;
+use crate::explanation::Options;
+
+/// Which of the two is slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Slower {
+    /// The one that was compared with.
+    Base,
+    /// The other.
+    Other,
+}
+
+/// One side of a difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// Number of the cell.
+    pub cell: u32,
+    /// Level of the factor.
+    pub level: String,
+    /// Median of its values, in the unit of the difference.
+    pub median: f64,
+    /// Trials behind it.
+    pub trials: usize,
+}
+
+/// A difference that counts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Where the report prints it: the table's or the grid's title, or the factor.
+    pub title: String,
+    /// The factor in which the two cells differ.
+    pub factor: String,
+    /// The levels that both have, factors of one level aside.
+    pub common: BTreeMap<String, String>,
+    /// Phase.
+    pub phase: String,
+    /// Metric.
+    pub metric: String,
+    /// What is inside the clock.
+    pub clock: Clock,
+    /// Unit of the medians, as stored (`bytes_per_s`, `s`, `files_per_s`).
+    pub unit: String,
+    /// What it was compared with.
+    pub base: Place,
+    /// The other.
+    pub other: Place,
+    /// Which is slower.
+    pub slower: Slower,
+    /// How many times as long the slower takes: above 1.
+    pub times: f64,
+    /// Its interval.
+    pub interval: (f64, f64),
+    /// p after correction for the family.
+    pub p_adjusted: f64,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub differences: Vec<Difference>,
+    /// Comparisons of figures of which one direction is better.
+    pub compared: usize,
+    /// Comparisons that had too few values.
+    pub too_few: usize,
+    pub notes: Vec<String>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Series {
+    phase: String,
+    metric: String,
+    clock: Clock,
+}
+
+/// Cells to compare along a factor.
+struct Question<'a> {
+    title: String,
+    factor: String,
+    series: Vec<(Series, Vec<&'a Cell>)>,
+    /// One family for each combination of the other factors, as tables have; else one in all.
+    split: bool,
+}
+
+/// The differences of a run that count.
+///
+/// # Errors
+/// Names that the run does not have, a plan of one cell, nothing to compare.
+pub(crate) fn find(run: &Run, options: &Options) -> Result<Found, Error> {
+    let plan = &run.plan;
+    if plan.cells.len() < 2 {
+        return Err(Error::OneCell {
+            run: run.name.clone(),
+        });
+    }
+    check_names(run, options)?;
+    let mut found = Found::default();
+    for question in questions(run, options) {
+        answer(run, options, &question, &mut found);
+    }
+    if found.compared == 0 && found.too_few == 0 {
+        return Err(Error::NothingToCompare {
+            run: run.name.clone(),
+            why: "no two cells that differ in one factor alone have values of the same figure; \
+                  loosen --filter, or see fslab show for trials that failed"
+                .to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+/// Refuses names that nothing in the run has.
+fn check_names(run: &Run, options: &Options) -> Result<(), Error> {
+    let plan = &run.plan;
+    let factors: BTreeSet<&str> = plan
+        .cells
+        .iter()
+        .flat_map(|cell| cell.levels.keys().map(String::as_str))
+        .collect();
+    let levels = |factor: &str| -> BTreeSet<&str> {
+        plan.cells
+            .iter()
+            .filter_map(|cell| cell.levels.get(factor).map(String::as_str))
+            .collect()
+    };
+    let known = |option, name: &str, what, allowed: &BTreeSet<&str>| {
+        if allowed.contains(name) {
+            return Ok(());
+        }
+        let allowed: Vec<&str> = allowed.iter().copied().collect();
+        Err(Error::Unknown {
+            option,
+            name: name.to_owned(),
+            what,
+            allowed: allowed.join(", "),
+        })
+    };
+    for factor in &options.factors {
+        known("--factor", factor, "factor", &factors)?;
+    }
+    for (factor, level) in &options.filter {
+        known("--filter", factor, "factor", &factors)?;
+        known("--filter", level, "level", &levels(factor))?;
+    }
+    if let Some(base) = &options.base {
+        let all: BTreeSet<&str> = factors.iter().flat_map(|factor| levels(factor)).collect();
+        known("--base", base, "level", &all)?;
+    }
+    let samples = || run.trials.iter().flat_map(|trial| &trial.samples);
+    if let Some(phase) = &options.phase {
+        let phases = samples().map(|sample| sample.phase.as_str()).collect();
+        known("--phase", phase, "phase", &phases)?;
+    }
+    if let Some(metric) = &options.metric {
+        let metrics = samples().map(|sample| sample.metric.as_str()).collect();
+        known("--metric", metric, "metric", &metrics)?;
+    }
+    Ok(())
+}
+
+fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>> {
+    let plan = &run.plan;
+    let cells: Vec<&Cell> = plan
+        .cells
+        .iter()
+        .filter(|cell| passes(cell, options))
+        .collect();
+    let silent = plan.tables.is_empty() && plan.grids.is_empty();
+    let mut all = if options.factors.is_empty() && !silent && options.metric.is_none() {
+        let mut all = of_tables(plan, &cells);
+        all.extend(of_grids(plan, &cells));
+        all
+    } else {
+        let factors = match options.factors.as_slice() {
+            [] => varying(plan, &cells),
+            named => named.to_vec(),
+        };
+        let series = headline(run, options);
+        let with_cells = |series: &Series| (series.clone(), cells.clone());
+        let question = |factor: String| Question {
+            title: format!("by {factor}"),
+            factor,
+            series: series.iter().map(with_cells).collect(),
+            split: true,
+        };
+        factors.into_iter().map(question).collect()
+    };
+    for question in &mut all {
+        question.series.retain(|(series, _)| {
+            options
+                .phase
+                .as_ref()
+                .is_none_or(|phase| *phase == series.phase)
+                && options.clock.is_none_or(|clock| clock == series.clock)
+        });
+    }
+    all
+}
+
+/// Whether a cell passes every `--filter`; several levels of one factor are alternatives.
+fn passes(cell: &Cell, options: &Options) -> bool {
+    options.filter.iter().all(|(factor, _)| {
+        let mut levels = options.filter.iter().filter(|(f, _)| f == factor);
+        levels.any(|(_, level)| cell.levels.get(factor) == Some(level))
+    })
+}
+
+fn has(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
+    levels
+        .iter()
+        .all(|(factor, level)| cell.levels.get(factor) == Some(level))
+}
+
+fn of_tables<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
+    let question = |table: &study::TableSpec| {
+        let cells: Vec<&Cell> = cells
+            .iter()
+            .copied()
+            .filter(|cell| has(cell, &table.filter))
+            .collect();
+        let series = table.rows.iter().map(|row| Series {
+            phase: row.phase.clone(),
+            metric: row.metric.clone(),
+            clock: row.clock,
+        });
+        Question {
+            title: table.title.trim_end_matches(':').to_owned(),
+            factor: table.columns.clone(),
+            series: series.map(|series| (series, cells.clone())).collect(),
+            split: true,
+        }
+    };
+    plan.tables.iter().map(question).collect()
+}
+
+fn of_grids<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
+    let mut all = Vec::new();
+    for grid in &plan.grids {
+        let mut series: Vec<(Series, Vec<&Cell>)> = Vec::new();
+        for column in &grid.columns {
+            let one = Series {
+                phase: column.phase.clone(),
+                metric: column.metric.clone(),
+                clock: column.clock,
+            };
+            let shown = cells
+                .iter()
+                .copied()
+                .filter(|cell| has(cell, &grid.filter) && has(cell, &column.filter));
+            let known = series.iter().position(|(known, _)| *known == one);
+            let known = known.unwrap_or_else(|| {
+                series.push((one, Vec::new()));
+                series.len() - 1
+            });
+            for cell in shown {
+                if !series[known].1.iter().any(|c| c.id == cell.id) {
+                    series[known].1.push(cell);
+                }
+            }
+        }
+        let shown: Vec<&Cell> = series
+            .iter()
+            .flat_map(|(_, cells)| cells.iter().copied())
+            .collect();
+        all.extend(varying(plan, &shown).into_iter().map(|factor| Question {
+            title: grid.title.trim_end_matches(':').to_owned(),
+            factor,
+            series: series.clone(),
+            split: false,
+        }));
+    }
+    all
+}
+
+/// The factors in which cells differ and which it makes sense to compare along.
+fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+    // What grows is counted in files where x is no factor.
+    const SIZES: [&str; 4] = ["files", "total_files", "rounds", "count"];
+    let grows = |factor: &str| {
+        let x = |law: &study::GrowthSpec| {
+            law.x == factor || (law.x == "count" && SIZES.contains(&factor))
+        };
+        plan.growth.iter().any(x)
+    };
+    let names = plan.factors.iter().map(|(name, _)| name);
+    let more = cells.iter().flat_map(|cell| cell.levels.keys());
+    let mut all: Vec<String> = Vec::new();
+    for name in names.chain(more) {
+        let levels: BTreeSet<&String> = cells.iter().filter_map(|c| c.levels.get(name)).collect();
+        if levels.len() > 1 && name != "workload" && !grows(name) && !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    all
+}
+
+/// The figure of each phase that says how fast it was: a metric that was asked for, else its
+/// throughput, files or seconds, under (a) and (c).
+fn headline(run: &Run, options: &Options) -> Vec<Series> {
+    let rank = |metric: &str| match (&options.metric, metric) {
+        (Some(asked), metric) => (asked == metric).then_some(0),
+        (None, "throughput") => Some(0),
+        (None, "files") => Some(1),
+        (None, "seconds") => Some(2),
+        _ => None,
+    };
+    let mut best: BTreeMap<&str, usize> = BTreeMap::new();
+    let samples = || run.trials.iter().flat_map(|trial| &trial.samples);
+    for sample in samples() {
+        if let Some(rank) = rank(&sample.metric) {
+            let entry = best.entry(&sample.phase).or_insert(rank);
+            *entry = rank.min(*entry);
+        }
+    }
+    let mut all: Vec<Series> = Vec::new();
+    for sample in samples() {
+        let wanted =
+            rank(&sample.metric).is_some_and(|r| best.get(sample.phase.as_str()) == Some(&r));
+        let clock = options
+            .clock
+            .map_or(sample.clock != Clock::Fsync, |c| c == sample.clock);
+        let series = Series {
+            phase: sample.phase.clone(),
+            metric: sample.metric.clone(),
+            clock: sample.clock,
+        };
+        if wanted && clock && !all.contains(&series) {
+            all.push(series);
+        }
+    }
+    all
+}
+
+/// The values of a cell, each with its block, in block order, and their unit.
+fn values(run: &Run, cell: &Cell, series: &Series) -> (Vec<(u32, f64)>, Option<String>) {
+    let mut slots: Vec<_> = run
+        .plan
+        .slots
+        .iter()
+        .filter(|s| s.cell == cell.id)
+        .collect();
+    slots.sort_by_key(|slot| slot.block);
+    let mut unit = None;
+    let mut values = Vec::new();
+    for slot in slots {
+        let Some(record) = run.trials.get(slot.trial as usize) else {
+            continue;
+        };
+        if record.status != Status::Finished {
+            continue;
+        }
+        let mine = record.samples.iter().filter(|s| {
+            s.phase == series.phase && s.metric == series.metric && s.clock == series.clock
+        });
+        for sample in mine {
+            unit.get_or_insert_with(|| sample.unit.clone());
+            values.push((slot.block, sample.value));
+        }
+    }
+    (values, unit)
+}
+
+/// A comparison with its place.
+struct Compared<'a> {
+    group: BTreeMap<String, String>,
+    series: &'a Series,
+    unit: String,
+    sides: [(&'a Cell, f64, usize); 2],
+}
+
+fn answer<'a>(run: &'a Run, options: &Options, question: &'a Question<'a>, found: &mut Found) {
+    let mut groups: Vec<BTreeMap<String, String>> = Vec::new();
+    for (_, cells) in &question.series {
+        for cell in cells {
+            let rest = rest(cell, &question.factor);
+            if cell.levels.contains_key(&question.factor) && !groups.contains(&rest) {
+                groups.push(rest);
+            }
+        }
+    }
+    let mut family = Vec::new();
+    for group in groups {
+        for (series, cells) in &question.series {
+            let here: Vec<&Cell> = cells
+                .iter()
+                .copied()
+                .filter(|cell| cell.levels.contains_key(&question.factor))
+                .filter(|cell| rest(cell, &question.factor) == group)
+                .collect();
+            compare_here(
+                run,
+                options,
+                question,
+                series,
+                &here,
+                &group,
+                &mut family,
+                found,
+            );
+        }
+        if question.split {
+            judge(run, question, std::mem::take(&mut family), found);
+        }
+    }
+    judge(run, question, family, found);
+}
+
+fn rest(cell: &Cell, factor: &str) -> BTreeMap<String, String> {
+    let others = cell.levels.iter().filter(|(name, _)| *name != factor);
+    others
+        .map(|(name, level)| (name.clone(), level.clone()))
+        .collect()
+}
+
+/// Compares the cells of one group with its base.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one place of a loop over families"
+)]
+fn compare_here<'a>(
+    run: &'a Run,
+    options: &Options,
+    question: &'a Question<'a>,
+    series: &'a Series,
+    cells: &[&'a Cell],
+    group: &BTreeMap<String, String>,
+    family: &mut Vec<(Compared<'a>, Comparison)>,
+    found: &mut Found,
+) {
+    let Some(base) = base(&run.plan, options, &question.factor, cells) else {
+        return;
+    };
+    let (base_values, unit) = values(run, base, series);
+    let Some(unit) = unit else {
+        return;
+    };
+    for other in cells.iter().copied().filter(|cell| cell.id != base.id) {
+        let (other_values, _) = values(run, other, series);
+        if other_values.is_empty() {
+            continue;
+        }
+        let compared = compare::pair(&run.plan, options.level, &unit, &base_values, &other_values);
+        match compared {
+            Ok(comparison) => family.push((
+                Compared {
+                    group: group.clone(),
+                    series,
+                    unit: unit.clone(),
+                    sides: [(base, &base_values), (other, &other_values)]
+                        .map(|(cell, values)| (cell, median(values), values.len())),
+                },
+                comparison,
+            )),
+            Err(stats::Error::Empty | stats::Error::TooFew { .. }) => {
+                found.too_few += usize::from(compare::higher_is_better(&unit).is_some());
+            }
+            Err(error) => found.notes.push(format!(
+                "{} {}, {}: not compared: {error}",
+                series.phase,
+                series.metric,
+                other.label()
+            )),
+        }
+    }
+}
+
+/// The cell to compare with: of the level asked for, else of the factor's first.
+fn base<'a>(plan: &Plan, options: &Options, factor: &str, cells: &[&'a Cell]) -> Option<&'a Cell> {
+    let at = |level: &String| {
+        cells
+            .iter()
+            .copied()
+            .find(|c| c.levels.get(factor) == Some(level))
+    };
+    let listed = plan.factors.iter().find(|(name, _)| name == factor);
+    let first = listed.and_then(|(_, levels)| levels.iter().find_map(at));
+    let asked = options.base.as_ref().and_then(at);
+    asked.or(first).or_else(|| cells.first().copied())
+}
+
+fn median(values: &[(u32, f64)]) -> f64 {
+    let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2])
+}
+
+/// Corrects a family and keeps what counts.
+fn judge(
+    run: &Run,
+    question: &Question<'_>,
+    family: Vec<(Compared<'_>, Comparison)>,
+    found: &mut Found,
+) {
+    let (places, mut comparisons): (Vec<Compared<'_>>, Vec<Comparison>) =
+        family.into_iter().unzip();
+    if let Err(error) = stats::family(&mut comparisons, run.plan.band) {
+        found
+            .notes
+            .push(format!("{}: not corrected: {error}", question.title));
+    }
+    for (place, comparison) in places.iter().zip(&comparisons) {
+        let Some(higher) = compare::higher_is_better(&place.unit) else {
+            continue;
+        };
+        found.compared += 1;
+        if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
+            continue;
+        }
+        let difference = difference(&run.plan, question, place, comparison, higher);
+        let same = |known: &Difference| {
+            (known.base.cell, known.other.cell) == (difference.base.cell, difference.other.cell)
+                && (&known.phase, &known.metric, known.clock)
+                    == (&difference.phase, &difference.metric, difference.clock)
+        };
+        // Two grids may show the same pair.
+        if found.differences.iter().any(same) {
+            found.compared -= 1;
+        } else {
+            found.differences.push(difference);
+        }
+    }
+}
+
+fn difference(
+    plan: &Plan,
+    question: &Question<'_>,
+    place: &Compared<'_>,
+    comparison: &Comparison,
+    higher: bool,
+) -> Difference {
+    let [base, other] = place.sides.map(|(cell, median, trials)| Place {
+        cell: cell.id,
+        level: cell
+            .levels
+            .get(&question.factor)
+            .cloned()
+            .unwrap_or_default(),
+        median,
+        trials,
+    });
+    // other / base, in the unit: below 1 the other has less of it.
+    let other_slower = (comparison.ratio < 1.0) == higher;
+    let (low, high) = (comparison.interval.low, comparison.interval.high);
+    let turn = comparison.ratio < 1.0;
+    let all: Vec<&Cell> = plan.cells.iter().collect();
+    let varies = |name: &String| {
+        let levels: BTreeSet<Option<&String>> = all.iter().map(|c| c.levels.get(name)).collect();
+        levels.len() > 1
+    };
+    Difference {
+        title: question.title.clone(),
+        factor: question.factor.clone(),
+        common: place
+            .group
+            .iter()
+            .filter(|(name, _)| varies(name))
+            .map(|(name, level)| (name.clone(), level.clone()))
+            .collect(),
+        phase: place.series.phase.clone(),
+        metric: place.series.metric.clone(),
+        clock: place.series.clock,
+        unit: place.unit.clone(),
+        base,
+        other,
+        slower: if other_slower {
+            Slower::Other
+        } else {
+            Slower::Base
+        },
+        times: if turn {
+            1.0 / comparison.ratio
+        } else {
+            comparison.ratio
+        },
+        interval: if turn {
+            (1.0 / high, 1.0 / low)
+        } else {
+            (low, high)
+        },
+        p_adjusted: comparison.adjusted_p,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(options: &Options) -> Found {
+        find(&record::example::run(), options).unwrap()
+    }
+
+    #[test]
+    fn the_tables_of_the_example_give_their_differences() {
+        let found = found(&Options::default());
+        assert_eq!(found.compared, 16, "six rows and ten, two columns each");
+        let clean = found
+            .differences
+            .iter()
+            .find(|d| d.phase == "clean")
+            .unwrap();
+        assert_eq!(clean.slower, Slower::Other, "1102 MB/s on ext4, 640 on xfs");
+        assert!(
+            (clean.times - 1102.0 / 640.0).abs() < 0.05,
+            "{}",
+            clean.times
+        );
+        assert!(clean.interval.0 < clean.times && clean.times < clean.interval.1);
+        assert_eq!(
+            (clean.base.level.as_str(), clean.other.level.as_str()),
+            ("ext4", "xfs")
+        );
+        let deleted = found
+            .differences
+            .iter()
+            .find(|d| d.phase == "delete_tree")
+            .unwrap();
+        assert_eq!(deleted.slower, Slower::Other, "seconds: more is slower");
+        assert!(found.differences.iter().all(|d| d.times > 1.0));
+        assert!(
+            !found.differences.iter().any(|d| d.phase == "reread"),
+            "1490 against 1491"
+        );
+    }
+
+    #[test]
+    fn a_base_turns_the_pair_around() {
+        let options = Options {
+            base: Some("xfs".into()),
+            ..Options::default()
+        };
+        let turned = found(&options);
+        let clean = turned
+            .differences
+            .iter()
+            .find(|d| d.phase == "clean")
+            .unwrap();
+        assert_eq!(
+            (clean.base.level.as_str(), clean.slower),
+            ("xfs", Slower::Base)
+        );
+    }
+
+    #[test]
+    fn names_that_are_not_there_are_refused() {
+        let said = |options: Options| {
+            let error = find(&record::example::run(), &options).unwrap_err();
+            error.to_string()
+        };
+        let factor = said(Options {
+            factors: vec!["colour".into()],
+            ..Options::default()
+        });
+        assert!(
+            factor.contains("--factor \"colour\"") && factor.contains("filesystem"),
+            "{factor}"
+        );
+        let level = said(Options {
+            filter: vec![("filesystem".into(), "zfs".into())],
+            ..Options::default()
+        });
+        assert!(level.contains("zfs") && level.contains("ext4"), "{level}");
+        let phase = said(Options {
+            phase: Some("sleep".into()),
+            ..Options::default()
+        });
+        assert!(
+            phase.contains("sleep") && phase.contains("rewrite"),
+            "{phase}"
+        );
+        let nothing = said(Options {
+            filter: vec![("filesystem".into(), "ext4".into())],
+            ..Options::default()
+        });
+        assert!(nothing.contains("loosen --filter"), "{nothing}");
+    }
+
+    #[test]
+    fn a_run_of_one_cell_has_no_difference() {
+        let mut run = record::example::run();
+        run.plan.cells.truncate(1);
+        let said = find(&run, &Options::default()).unwrap_err().to_string();
+        assert!(said.contains("its plan has one cell"), "{said}");
+    }
+
+    #[test]
+    fn a_silent_study_compares_headlines() {
+        let mut run = record::example::run();
+        run.plan.tables.clear();
+        let found = find(&run, &Options::default()).unwrap();
+        assert!(found.compared > 0);
+        let metrics: BTreeSet<&str> = found
+            .differences
+            .iter()
+            .map(|d| d.metric.as_str())
+            .collect();
+        assert!(
+            metrics.is_subset(&["throughput", "seconds"].into()),
+            "{metrics:?}"
+        );
+    }
+
+    /// Blocks that only one side finished are not compared with anything.
+    #[test]
+    fn too_few_blocks_are_counted_not_compared() {
+        let mut run = record::example::run();
+        for slot in run.plan.slots.clone() {
+            if slot.block > 0 {
+                run.trials[slot.trial as usize].status = Status::Pending;
+            }
+        }
+        let found = find(&run, &Options::default()).unwrap();
+        assert_eq!((found.compared, found.differences.len()), (0, 0));
+        assert_eq!(found.too_few, 16);
+    }
+}

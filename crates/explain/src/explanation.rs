@@ -1,0 +1,207 @@
+//! The answer: each difference with what every rule says of it.
+
+use std::path::Path;
+
+use record::Run;
+use serde::Serialize;
+use study::Clock;
+
+use crate::differences::{self, Difference, Slower};
+use crate::error::Error;
+use crate::gather::Gatherer;
+use crate::pair::Pair;
+use crate::rule::{Confidence, Judgement, Verdict};
+use crate::rules;
+
+/// What to explain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Factors to compare along; empty: as the study's tables and grids do.
+    pub factors: Vec<String>,
+    /// Level that the others are compared with; none: each factor's first.
+    pub base: Option<String>,
+    /// `(factor, level)` that cells must have; several of one factor are alternatives.
+    pub filter: Vec<(String, String)>,
+    /// Only this phase.
+    pub phase: Option<String>,
+    /// This metric instead of the tables' and the headlines.
+    pub metric: Option<String>,
+    /// Only this clock.
+    pub clock: Option<Clock>,
+    /// Confidence level of the intervals.
+    pub level: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            factors: Vec::new(),
+            base: None,
+            filter: Vec::new(),
+            phase: None,
+            metric: None,
+            clock: None,
+            level: 0.95,
+        }
+    }
+}
+
+/// What one rule says of one difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule's id.
+    pub rule: &'static str,
+    /// The cause in words.
+    pub title: &'static str,
+    /// What it says.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+}
+
+/// A difference and what the rules say of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The difference.
+    pub difference: Difference,
+    /// Whether any rule holds.
+    pub explained: bool,
+    /// What each rule says that speaks of such a phase: those that hold, the surest first, then those
+    /// that are denied, then those that could not be judged.
+    pub findings: Vec<Finding>,
+}
+
+impl Explanation {
+    /// The rules that hold, the surest first.
+    pub fn holds(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|f| f.judgement.confidence().is_some())
+    }
+
+    /// The rules that are denied.
+    pub fn denied(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|f| f.judgement.verdict == Verdict::Denied)
+    }
+
+    /// The rules that could not be judged, with what they need.
+    pub fn open(&self) -> impl Iterator<Item = (&Finding, &str)> {
+        self.findings
+            .iter()
+            .filter_map(|finding| match &finding.judgement.verdict {
+                Verdict::NotJudged { needs } => Some((finding, needs.as_str())),
+                _ => None,
+            })
+    }
+}
+
+/// Everything that a run's differences have to say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explained {
+    /// The run's name.
+    pub run: String,
+    /// Its study.
+    pub study: String,
+    /// Comparisons that were made.
+    pub compared: usize,
+    /// Comparisons that had too few values to be made.
+    pub too_few: usize,
+    /// One for each difference that counts, in the order of the study's tables.
+    pub explanations: Vec<Explanation>,
+    /// What went wrong meanwhile.
+    pub notes: Vec<String>,
+}
+
+impl Explained {
+    /// Differences for which a rule holds.
+    pub fn explained(&self) -> usize {
+        self.explanations.iter().filter(|e| e.explained).count()
+    }
+}
+
+/// Explains the differences of a run that count.
+///
+/// `dir` is the run's folder, from which telemetry is read; without it rules that need telemetry cannot
+/// judge. An unfinished run is explained as far as it goes.
+///
+/// # Errors
+/// Names in the options that the run does not have; a run with nothing to compare.
+pub fn explain(run: &Run, dir: Option<&Path>, options: &Options) -> Result<Explained, Error> {
+    let found = differences::find(run, options)?;
+    let mut gatherer = Gatherer::new(run, dir);
+    let explanations = found
+        .differences
+        .into_iter()
+        .map(|difference| of(run, &mut gatherer, difference))
+        .collect();
+    Ok(Explained {
+        run: run.name.clone(),
+        study: run.plan.study.clone(),
+        compared: found.compared,
+        too_few: found.too_few,
+        explanations,
+        notes: found.notes,
+    })
+}
+
+fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explanation {
+    let (slower, faster) = match difference.slower {
+        Slower::Base => (difference.base.cell, difference.other.cell),
+        Slower::Other => (difference.other.cell, difference.base.cell),
+    };
+    let cell = |id: u32| run.plan.cells.iter().find(|cell| cell.id == id);
+    let mut findings = Vec::new();
+    if let (Some(slower), Some(faster)) = (cell(slower), cell(faster)) {
+        gatherer.gather(slower, &difference.phase);
+        gatherer.gather(faster, &difference.phase);
+        let sides = gatherer
+            .side(slower, &difference.phase)
+            .zip(gatherer.side(faster, &difference.phase));
+        if let Some(sides) = sides {
+            let pair = Pair {
+                slower: sides.0,
+                faster: sides.1,
+                slower_cell: slower,
+                faster_cell: faster,
+                times: difference.times,
+                factor: &difference.factor,
+                phase: &difference.phase,
+                metric: &difference.metric,
+                clock: difference.clock,
+            };
+            findings = ask(&pair);
+        }
+    }
+    Explanation {
+        explained: findings.iter().any(|f| f.judgement.confidence().is_some()),
+        difference,
+        findings,
+    }
+}
+
+/// What every rule says, the surest first.
+fn ask(pair: &Pair<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = rules::ALL
+        .iter()
+        .filter_map(|rule| {
+            Some(Finding {
+                rule: rule.id(),
+                title: rule.title(),
+                judgement: rule.judge(pair)?,
+            })
+        })
+        .collect();
+    let rank = |finding: &Finding| match finding.judgement.verdict {
+        Verdict::Holds { confidence, .. } => match confidence {
+            Confidence::High => 0,
+            Confidence::Medium => 1,
+            Confidence::Low => 2,
+        },
+        Verdict::Denied => 3,
+        Verdict::NotJudged { .. } => 4,
+    };
+    // Stable: the rules keep their order within a rank.
+    findings.sort_by_key(rank);
+    findings
+}

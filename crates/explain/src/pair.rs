@@ -1,0 +1,234 @@
+//! Two cells that differ in one figure of one phase: what a rule looks at.
+
+use study::{Cell, Clock, WorkloadSpec};
+
+use crate::side::{Side, describe};
+use crate::value::{Row, Value};
+
+/// What a phase does to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It reads data or metadata.
+    Read,
+    /// It writes, makes or removes.
+    Write,
+}
+
+impl Direction {
+    /// Of a phase by its name (docs/metrics.md lists them).
+    pub fn of(phase: &str) -> Direction {
+        let reads =
+            phase.contains("read") || phase.starts_with("stat") || phase.starts_with("check");
+        if reads {
+            Direction::Read
+        } else {
+            Direction::Write
+        }
+    }
+}
+
+/// Two cells of which one is slower.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// The slower cell's evidence.
+    pub slower: &'a Side,
+    /// The faster cell's.
+    pub faster: &'a Side,
+    /// Their cells of the plan.
+    pub slower_cell: &'a Cell,
+    /// See `slower_cell`.
+    pub faster_cell: &'a Cell,
+    /// How many times as long the slower takes: above 1.
+    pub times: f64,
+    /// The factor in which the cells differ.
+    pub factor: &'a str,
+    /// Phase.
+    pub phase: &'a str,
+    /// Metric.
+    pub metric: &'a str,
+    /// What is inside its clock.
+    pub clock: Clock,
+}
+
+impl Pair<'_> {
+    /// What the phase does to the disk.
+    pub fn direction(&self) -> Direction {
+        Direction::of(self.phase)
+    }
+
+    /// `read` or `write`, as names of figures have it.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.direction() {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        }
+    }
+
+    /// Medians of a figure, slower first; none unless both have it.
+    pub fn both(&self, name: &str) -> Option<[f64; 2]> {
+        Some([self.slower.median(name)?, self.faster.median(name)?])
+    }
+
+    /// As [`Pair::both`], of a figure that grows with the work: the faster's is scaled to the bytes that
+    /// the slower moved, where the cells moved different ones (a factor that sets the request size).
+    pub(crate) fn for_the_same_work(&self, name: &str) -> Option<[f64; 2]> {
+        let [slower, faster] = self.both(name)?;
+        let work = self
+            .both("bytes")
+            .map_or(1.0, |[slower, faster]| slower / faster);
+        let scale = if work.is_finite() && work > 0.0 {
+            work
+        } else {
+            1.0
+        };
+        Some([slower, faster * scale])
+    }
+
+    /// The device's rates, where it moves as many bytes a second for the slower side (at least nine
+    /// tenths): what makes a device slow is then not what tells the sides apart.
+    pub(crate) fn device_as_fast(&self) -> Option<Row> {
+        let name = format!("{}_rate", self.verb());
+        let [slower, faster] = self.both(&name)?;
+        (slower >= 0.9 * faster).then(|| self.row(&name))?
+    }
+
+    /// Facts, slower first; none unless both have it.
+    pub(crate) fn facts(&self, name: &str) -> Option<[&str; 2]> {
+        Some([self.slower.fact(name)?, self.faster.fact(name)?])
+    }
+
+    /// The figure as a row; none when neither has it.
+    pub fn row(&self, name: &str) -> Option<Row> {
+        let (label, unit, source) = describe(name);
+        let value = |side: &Side| side.median(name).map_or(Value::Absent, Value::Number);
+        let (slower, faster) = (value(self.slower), value(self.faster));
+        (slower != Value::Absent || faster != Value::Absent).then(|| Row {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            unit,
+            slower,
+            faster,
+            source: source.to_owned(),
+        })
+    }
+
+    /// Whether three or more trials of each cell do not overlap in a figure.
+    pub(crate) fn apart(&self, name: &str) -> bool {
+        let ranges = self.slower.range(name).zip(self.faster.range(name));
+        ranges.is_some_and(|(slower, faster)| {
+            slower.2 >= 3 && faster.2 >= 3 && (slower.0 > faster.1 || slower.1 < faster.0)
+        })
+    }
+
+    /// Seconds that the slower takes longer, under the clock of the difference.
+    pub(crate) fn extra_seconds(&self) -> Option<f64> {
+        let name = match self.clock {
+            Clock::Original => "seconds.original",
+            Clock::Fsync => "seconds.fsync",
+            Clock::Syncfs => "seconds.syncfs",
+        };
+        let of = |name| self.slower.median(name);
+        let seconds = of(name).or_else(|| of("elapsed"))?;
+        Some(seconds * (1.0 - 1.0 / self.times))
+    }
+
+    /// Whether data goes past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        match &self.slower_cell.workload {
+            WorkloadSpec::Throughput(spec) => spec.direct,
+            WorkloadSpec::Stream(spec) => spec.direct,
+            _ => false,
+        }
+    }
+
+    /// Why a source gave nothing in one of the cells.
+    pub(crate) fn why_absent(&self, source: &str) -> Option<&str> {
+        let slower = self.slower.why_absent(source);
+        slower.or_else(|| self.faster.why_absent(source))
+    }
+
+    /// What a rule needs that reads the device's counters.
+    pub(crate) fn needs_counters(&self) -> String {
+        let why = self.why_absent("diskstats");
+        format!(
+            "needs the device's counters: {}",
+            why.unwrap_or("a cell has none for this phase")
+        )
+    }
+
+    /// What a rule needs that reads telemetry.
+    pub(crate) fn needs_telemetry(&self) -> String {
+        let why = self.why_absent("telemetry");
+        format!(
+            "needs telemetry: {}",
+            why.unwrap_or("a cell has none for this phase")
+        )
+    }
+
+    /// What a rule needs that reads a trace.
+    pub(crate) fn needs_trace() -> String {
+        "needs a trace: --set trace=true".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Sides;
+
+    #[test]
+    fn phases_read_or_write() {
+        for phase in [
+            "read",
+            "reread",
+            "random_read",
+            "read_tree",
+            "stat_tree",
+            "check_pass_1",
+        ] {
+            assert_eq!(Direction::of(phase), Direction::Read, "{phase}");
+        }
+        for phase in [
+            "write",
+            "initial_write",
+            "rewrite",
+            "random_write",
+            "fill",
+            "create",
+        ] {
+            assert_eq!(Direction::of(phase), Direction::Write, "{phase}");
+        }
+    }
+
+    #[test]
+    fn the_extra_time_is_what_the_faster_does_not_need() {
+        let sides = Sides::new("write").slow("seconds.original", 10.0);
+        let extra = sides.pair(4.0).extra_seconds().unwrap();
+        assert!((extra - 7.5).abs() < 0.2, "{extra}");
+        assert_eq!(Sides::new("write").pair(4.0).extra_seconds(), None);
+    }
+
+    #[test]
+    fn more_work_is_no_more_of_a_cause() {
+        let sides = Sides::new("write")
+            .both("bytes", 4e6, 1e6)
+            .both("cpu_seconds", 4.0, 1.0);
+        let [slower, faster] = sides.pair(2.0).for_the_same_work("cpu_seconds").unwrap();
+        assert!((slower - faster).abs() < 1e-9, "{slower} {faster}");
+        let unknown = Sides::new("write").both("cpu_seconds", 4.0, 1.0);
+        assert_eq!(
+            unknown.pair(2.0).for_the_same_work("cpu_seconds"),
+            Some([4.0, 1.0])
+        );
+    }
+
+    #[test]
+    fn trials_stand_apart_only_when_none_overlaps() {
+        let sides = Sides::new("read")
+            .both("flushes", 10.0, 9.0)
+            .both("bytes", 10.0, 9.99);
+        let pair = sides.pair(2.0);
+        assert!(pair.apart("flushes") && !pair.apart("bytes") && !pair.apart("nothing"));
+        assert!(pair.row("flushes").is_some() && pair.row("nothing").is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! No delayed allocation: the slower side chooses blocks in every write call.
+//!
+//! With delayed allocation blocks are chosen when data is written out, for whole extents; without it once
+//! for each page, in the writer's own time, and bios come out smaller. It holds when the slower side has
+//! it off and the faster on, and one of its consequences shows: at least 10 % more CPU time, or requests or
+//! bios at most 0.8 as large, or 1.5 times the discontiguities. Where consequences were measured and none
+//! shows it is denied, and so are smaller requests for which the device moves as many bytes a second; where none was measured it is inferred from the setting.
+
+use crate::pair::{Direction, Pair};
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Row, digits};
+
+/// Figures, the least ratio that shows a consequence, and whether more is worse.
+const CONSEQUENCES: [(&str, f64, bool); 4] = [
+    ("cpu_seconds", 1.1, true),
+    ("trace_bio_mean", 1.25, false),
+    ("write_request_mean", 1.25, false),
+    ("layout_discontiguities", 1.5, true),
+];
+
+/// See the module.
+pub(crate) struct DelayedAllocation;
+
+impl Rule for DelayedAllocation {
+    fn id(&self) -> &'static str {
+        "delayed_allocation"
+    }
+
+    fn title(&self) -> &'static str {
+        "no delayed allocation"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        if pair.direction() == Direction::Read || pair.is_direct() {
+            return None;
+        }
+        let Some([slower, faster]) = pair.facts("delalloc") else {
+            return Judgement::not_judged("needs the effective mount options of both cells");
+        };
+        let names = CONSEQUENCES.map(|(name, ..)| name);
+        let row = Row::words(
+            "delalloc",
+            "delayed allocation",
+            slower,
+            faster,
+            "mount options",
+        );
+        let grounds = Grounds::of(pair, &names).row(row);
+        if slower != "off" || faster != "on" {
+            return grounds.denied(format!(
+                "delayed allocation is {slower} on the slower side and {faster} on the faster"
+            ));
+        }
+        let idle = pair.device_as_fast();
+        let effects: Vec<(&str, f64, bool)> = CONSEQUENCES
+            .iter()
+            .filter_map(|(name, least, worse)| {
+                let [slower, faster] = pair.for_the_same_work(name)?;
+                let [slower, faster] = if *worse {
+                    [slower, faster]
+                } else {
+                    pair.both(name)?
+                };
+                // Smaller requests that do not slow the device are no consequence that counts.
+                let least = if *name == "cpu_seconds" || idle.is_none() {
+                    *least
+                } else {
+                    f64::INFINITY
+                };
+                let effect = if *worse {
+                    slower / faster
+                } else {
+                    faster / slower
+                };
+                effect
+                    .is_finite()
+                    .then_some((*name, effect, effect >= least))
+            })
+            .collect();
+        let shown = effects.iter().filter(|(.., shows)| *shows);
+        let Some((name, effect, _)) = shown.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+            if effects.is_empty() {
+                return grounds.inferred(true).carries(1.0).holds(
+                    "off on the slower side; none of its consequences was measured",
+                    EXPERIMENT,
+                );
+            }
+            return grounds
+                .denied("it is off, but neither CPU time nor requests nor layout show it");
+        };
+        let grounds = match *name {
+            // The writer's own time, in seconds; of gaps no time is known.
+            "cpu_seconds" => {
+                let cpu = pair.for_the_same_work(name);
+                grounds.takes(cpu.map(|[slower, faster]| slower - faster))
+            }
+            "layout_discontiguities" => grounds.carries(1.0),
+            _ => grounds.carries(*effect),
+        };
+        grounds.apart(name).holds(
+            format!(
+                "off on the slower side, and it shows: {} {} times {}",
+                crate::side::describe(name).0,
+                digits(*effect),
+                if matches!(*name, "cpu_seconds" | "layout_discontiguities") {
+                    "as much"
+                } else {
+                    "smaller"
+                }
+            ),
+            EXPERIMENT,
+        )
+    }
+}
+
+const EXPERIMENT: &str = "mount = [\"\", \"nodelalloc\"] on one filesystem that has it (ext4)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    fn sides() -> Sides {
+        Sides::new("write").facts("delalloc", "off", "on")
+    }
+
+    #[test]
+    fn a_consequence_that_carries_the_difference_holds() {
+        let sides = sides()
+            .both("cpu_seconds", 29.0, 16.0)
+            .slow("seconds.original", 30.0);
+        let said = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert!(
+            said.because.contains("CPU time 1.81 times as much"),
+            "{}",
+            said.because
+        );
+    }
+
+    #[test]
+    fn no_consequence_or_the_same_setting_denies_it() {
+        let none = sides()
+            .both("cpu_seconds", 16.0, 16.0)
+            .both("write_request_mean", 1e5, 1e5);
+        let idle = sides()
+            .both("write_request_mean", 83e3, 848e3)
+            .both("write_rate", 41e6, 38e6)
+            .both("cpu_seconds", 1.0, 1.0);
+        let same = Sides::new("write")
+            .facts("delalloc", "on", "on")
+            .both("cpu_seconds", 2.0, 1.0);
+        let other = Sides::new("write").facts("delalloc", "on", "off");
+        for sides in [none, idle, same, other] {
+            let said = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_bare_setting_is_inferred_and_no_setting_leaves_it_open() {
+        let said = DelayedAllocation.judge(&sides().pair(2.0)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        let said = DelayedAllocation
+            .judge(&Sides::new("write").pair(2.0))
+            .unwrap();
+        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(
+            DelayedAllocation
+                .judge(&Sides::new("read").pair(2.0))
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! Flushes: the slower side makes the device empty its cache more often.
+//!
+//! A barrier is a cache flush that the filesystem waits for. It holds when the slower side sends at
+//! least 1.5 times the faster's flushes and at least five more, and the device spent at least 5 % of the phase in
+//! flushes, where their time was counted. What they carry is the difference of that time against the
+//! extra time. A device that writes through gets no flushes, which denies it. diskstats counts flushes from the
+//! block layer, whatever the disk makes of them.
+
+use crate::pair::{Direction, Pair};
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Row, Unit, print};
+
+const MORE: f64 = 1.5;
+const LEAST: f64 = 5.0;
+const SHARE: f64 = 0.05;
+
+/// See the module.
+pub(crate) struct FlushesBarriers;
+
+impl Rule for FlushesBarriers {
+    fn id(&self) -> &'static str {
+        "flushes_barriers"
+    }
+
+    fn title(&self) -> &'static str {
+        "cache flushes (barriers)"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        if pair.direction() == Direction::Read {
+            return None;
+        }
+        let name = if pair.both("trace_flushes").is_some() {
+            "trace_flushes"
+        } else {
+            "flushes"
+        };
+        let Some([slower, faster]) = pair.for_the_same_work(name) else {
+            return Judgement::not_judged(pair.needs_telemetry());
+        };
+        let mut grounds = Grounds::of(pair, &[name, "flush_seconds"]);
+        for (fact, label) in [
+            ("barriers", "barriers"),
+            ("device.write_cache", "device cache"),
+        ] {
+            if let Some([s, f]) = pair.facts(fact) {
+                grounds = grounds.row(Row::words(fact, label, s, f, "mount and sysfs"));
+            }
+        }
+        if pair.slower.fact("device.write_cache") == Some("write through") {
+            return grounds.denied("the device writes through: it gets no flushes");
+        }
+        if slower < MORE * faster || slower < faster + LEAST {
+            return grounds.denied(format!(
+                "{} flushes, {} on the faster side",
+                print(slower, Unit::Count),
+                print(faster, Unit::Count)
+            ));
+        }
+        let time = pair.slower.median("flush_seconds");
+        let share = time
+            .zip(pair.slower.median("elapsed"))
+            .map(|(time, all)| time / all);
+        if let Some(share) = share.filter(|share| *share < SHARE) {
+            return grounds.denied(format!(
+                "its {} flushes took {} of the phase",
+                print(slower, Unit::Count),
+                print(share, Unit::Share)
+            ));
+        }
+        let theirs = pair
+            .for_the_same_work("flush_seconds")
+            .map_or(0.0, |[_, faster]| faster);
+        grounds
+            .takes(time.map(|time| time - theirs))
+            .apart(name)
+            .holds(
+                format!(
+                    "{} cache flushes instead of {}{}",
+                    print(slower, Unit::Count),
+                    print(faster, Unit::Count),
+                    share.map_or(String::new(), |share| format!(
+                        ", {} of the phase",
+                        print(share, Unit::Share)
+                    ))
+                ),
+                "mount = [\"\", \"barrier=0\"] (ext): not the same durability, but the same bytes",
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    fn sides(flushes: [f64; 2], seconds: [f64; 2]) -> Sides {
+        Sides::new("fill")
+            .both("flushes", flushes[0], flushes[1])
+            .both("flush_seconds", seconds[0], seconds[1])
+            .both("elapsed", 10.0, 5.0)
+            .slow("seconds.original", 10.0)
+    }
+
+    #[test]
+    fn flushes_that_take_the_extra_time_hold() {
+        let said = FlushesBarriers
+            .judge(&sides([1000.0, 10.0], [4.5, 0.1]).pair(2.0))
+            .unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+    }
+
+    #[test]
+    fn as_many_cheap_or_dropped_flushes_deny_it() {
+        for sides in [
+            sides([100.0, 90.0], [4.0, 0.1]),
+            sides([4.0, 1.0], [4.0, 0.1]),
+            sides([1000.0, 10.0], [0.2, 0.1]),
+            sides([1000.0, 10.0], [4.5, 0.1]).facts(
+                "device.write_cache",
+                "write through",
+                "write through",
+            ),
+        ] {
+            let said = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_without_time_is_not_shown_to_carry_it() {
+        let sides = Sides::new("write").both("trace_flushes", 1000.0, 10.0);
+        let said = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let said = FlushesBarriers
+            .judge(&Sides::new("write").pair(2.0))
+            .unwrap();
+        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(
+            FlushesBarriers
+                .judge(&Sides::new("read").pair(2.0))
+                .is_none()
+        );
+    }
+}

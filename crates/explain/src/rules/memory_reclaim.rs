@@ -1,0 +1,113 @@
+//! Memory reclaim: the slower side stops to find free pages.
+//!
+//! It holds when the slower side's phase met its memory limit, swapped, or had allocations that
+//! reclaimed by themselves, at least twice as often as the faster side, and at least ten times (a limit is
+//! met now and then by any group that ever filled it). The kernel counts what tasks lost by it as memory
+//! pressure; that time, against the extra time, decides whether it carries the difference. A phase
+//! that met nothing denies it.
+
+use crate::pair::Pair;
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Unit, print};
+
+const OFTEN: f64 = 10.0;
+const MORE: f64 = 2.0;
+
+/// See the module.
+pub(crate) struct MemoryReclaim;
+
+const SIGNS: [&str; 4] = ["limit_met", "allocation_stalls", "swap_ins", "swap_outs"];
+
+impl Rule for MemoryReclaim {
+    fn id(&self) -> &'static str {
+        "memory_reclaim"
+    }
+
+    fn title(&self) -> &'static str {
+        "memory reclaim"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        if SIGNS.iter().all(|sign| pair.slower.median(sign).is_none()) {
+            return Judgement::not_judged(
+                "needs the memory counters of the phase: it has none of its own",
+            );
+        }
+        let names = [
+            "memory_limit",
+            "limit_met",
+            "allocation_stalls",
+            "pages_scanned",
+            "swap_ins",
+            "psi_memory_some",
+        ];
+        let grounds = Grounds::of(pair, &names);
+        let worst = SIGNS
+            .iter()
+            .filter_map(|sign| {
+                let slower = pair.slower.median(sign)?;
+                // A group that was not limited never met its limit.
+                let faster = pair.faster.median(sign).unwrap_or(0.0);
+                (slower >= OFTEN && slower >= MORE * faster).then_some((*sign, slower))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((sign, count)) = worst else {
+            return grounds.denied("the slower side did not have to reclaim more");
+        };
+        let waiting = pair.slower.median("psi_memory_some");
+        let theirs = pair.faster.median("psi_memory_some").unwrap_or(0.0);
+        let elapsed = pair.slower.median("elapsed");
+        grounds
+            .takes(
+                waiting
+                    .zip(elapsed)
+                    .map(|(share, seconds)| (share - theirs) * seconds),
+            )
+            .apart(sign)
+            .holds(
+                format!(
+                    "{} {} times in the phase",
+                    crate::side::describe(sign).0,
+                    print(count, Unit::Count)
+                ),
+                "the same with all memory: --set memory=none, or a smaller working set",
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    #[test]
+    fn a_limit_that_costs_the_extra_time_holds() {
+        let sides = Sides::new("read")
+            .both("limit_met", 5000.0, 0.0)
+            .both("psi_memory_some", 0.7, 0.0)
+            .both("elapsed", 10.0, 5.0)
+            .slow("seconds.original", 10.0);
+        let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+        // The faster side never met it: 0 does not vary, and lies apart.
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+    }
+
+    #[test]
+    fn a_side_without_a_group_is_one_that_met_none() {
+        let sides = Sides::new("read").slow("limit_met", 5000.0);
+        let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+    }
+
+    #[test]
+    fn no_reclaim_or_as_much_denies_it() {
+        for (slow, fast) in [(0.0, 0.0), (5.0, 0.0), (900.0, 800.0)] {
+            let sides = Sides::new("read").both("limit_met", slow, fast);
+            let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        }
+        let said = MemoryReclaim.judge(&Sides::new("read").pair(2.0)).unwrap();
+        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+    }
+}

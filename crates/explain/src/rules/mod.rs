@@ -1,0 +1,119 @@
+//! The rules, one file each. docs/explain.md lists what each needs and what denies it.
+
+mod allocator_fragmentation;
+mod cache_served;
+mod cpu_bound_writer;
+mod delayed_allocation;
+mod device_limited;
+mod flushes_barriers;
+mod journal_share;
+mod lazy_init_running;
+mod lost_merges;
+mod memory_reclaim;
+mod metadata_seeks;
+mod readahead_too_small;
+mod small_requests;
+mod tracing_cost;
+mod unfair_comparison;
+mod writeback_throttled;
+
+use crate::rule::Rule;
+
+/// Every rule, in the order in which they are printed at the same confidence: what is nearest to the
+/// setting that a reader can change comes first.
+pub const ALL: &[&dyn Rule] = &[
+    &unfair_comparison::UnfairComparison,
+    &device_limited::DeviceLimited,
+    &readahead_too_small::ReadaheadTooSmall,
+    &cache_served::CacheServed,
+    &writeback_throttled::WritebackThrottled,
+    &memory_reclaim::MemoryReclaim,
+    &cpu_bound_writer::CpuBoundWriter,
+    &small_requests::SmallRequests,
+    &lost_merges::LostMerges,
+    &journal_share::JournalShare,
+    &flushes_barriers::FlushesBarriers,
+    &metadata_seeks::MetadataSeeks,
+    &allocator_fragmentation::AllocatorFragmentation,
+    &delayed_allocation::DelayedAllocation,
+    &lazy_init_running::LazyInitRunning,
+    &tracing_cost::TracingCost,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Verdict;
+    use crate::testing::Sides;
+
+    #[test]
+    fn ids_are_once_and_are_names() {
+        let mut ids: Vec<&str> = ALL.iter().map(|rule| rule.id()).collect();
+        ids.sort_unstable();
+        let all = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
+        let plain = |id: &str| id.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        assert!(ids.iter().all(|id| plain(id)), "{ids:?}");
+    }
+
+    #[test]
+    fn every_rule_is_documented() {
+        let guide = include_str!("../../../../docs/explain.md");
+        for rule in ALL {
+            let head = format!("## {}", rule.id());
+            assert!(guide.contains(&head), "{head} is not in docs/explain.md");
+            assert!(guide.contains(rule.title()), "{}", rule.title());
+        }
+    }
+
+    #[test]
+    fn without_evidence_no_rule_holds() {
+        for phase in ["write", "read", "random_read", "fill", "check", "stat_tree"] {
+            let sides = Sides::new(phase);
+            for rule in ALL {
+                let Some(said) = rule.judge(&sides.pair(2.0)) else {
+                    continue;
+                };
+                assert!(
+                    !matches!(said.verdict, Verdict::Holds { .. }),
+                    "{} holds on nothing in {phase}: {said:?}",
+                    rule.id()
+                );
+            }
+        }
+    }
+
+    /// Two cells that show the same cannot be told apart by any rule.
+    #[test]
+    fn without_a_difference_no_rule_holds() {
+        for phase in ["write", "read", "fill", "check"] {
+            let mut sides = Sides::new(phase)
+                .facts("journal.mode", "ordered", "ordered")
+                .facts("delalloc", "on", "on")
+                .facts("driver", "ext4", "ext4")
+                .facts("evidence.lazy_init_finished", "yes", "yes")
+                .facts("barriers", "on", "on");
+            for (name, ..) in crate::side::CATALOGUE {
+                sides = sides.both(name, 0.99, 0.99);
+            }
+            for clock in ["original", "fsync", "syncfs"] {
+                sides = sides.both(&format!("seconds.{clock}"), 2.0, 1.0).both(
+                    &format!("throughput.{clock}"),
+                    1.0,
+                    2.0,
+                );
+            }
+            for rule in ALL {
+                let Some(said) = rule.judge(&sides.pair(2.0)) else {
+                    continue;
+                };
+                assert!(
+                    !matches!(said.verdict, Verdict::Holds { .. }),
+                    "{} holds on two equals in {phase}: {said:?}",
+                    rule.id()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Small requests: the slower side asks the device for as many bytes in more pieces.
+//!
+//! A request costs something whatever its size: a round trip, an interrupt, a lock, on a spindle a
+//! missed sector, under a limit of operations one of them. So the mean size of requests is read from
+//! a trace where there is one, else from the device's counters.
+//!
+//! Thresholds: the slower side's requests must be at most 0.8 of the faster's (below that the extra
+//! requests are a quarter more; less is what chance and the last request of a file make), and below
+//! 1 MiB: beyond it a request takes a millisecond on a disk of 1 GB/s, and its own cost is lost in that.
+//! It is denied where the device moves as many bytes a second for both sides (nine tenths): the requests
+//! then do not slow it. Against it speaks a slower side that also completes a third fewer requests a second: were their
+//! number the limit, it would complete as many.
+
+use crate::pair::Pair;
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Unit, print};
+
+/// Requests below this share of the other side's size are smaller.
+const SMALLER: f64 = 0.8;
+/// Requests from this size on cost nothing by their number, bytes.
+const LARGE: f64 = 1_048_576.0;
+/// Requests a second below this share of the other side's speak against it.
+const FEWER: f64 = 0.67;
+
+/// See the module.
+pub(crate) struct SmallRequests;
+
+impl Rule for SmallRequests {
+    fn id(&self) -> &'static str {
+        "small_requests"
+    }
+
+    fn title(&self) -> &'static str {
+        "small requests"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        let verb = pair.verb();
+        let counted = format!("{verb}_request_mean");
+        let rate = format!("{verb}s_per_s");
+        let name = if pair.both("trace_request_mean").is_some() {
+            "trace_request_mean"
+        } else {
+            &counted
+        };
+        let Some([slower, faster]) = pair.both(name) else {
+            return Judgement::not_judged(pair.needs_counters());
+        };
+        let grounds = Grounds::of(pair, &[name, &rate, "trace_bios", "trace_bio_mean"]);
+        if slower <= 0.0 || slower > SMALLER * faster {
+            return grounds.denied("the slower side's requests are not smaller");
+        }
+        if slower >= LARGE {
+            return grounds.denied(format!(
+                "requests of {} are too large for their number to matter",
+                print(slower, Unit::Bytes)
+            ));
+        }
+        if let Some(row) = pair.device_as_fast() {
+            return grounds
+                .against(Some(row))
+                .denied("the requests are smaller, but the device moves as many bytes a second");
+        }
+        let fewer = pair.both(&rate).filter(|[s, f]| *s < FEWER * f);
+        grounds
+            .carries(faster / slower)
+            .apart(name)
+            .against(fewer.and_then(|_| pair.row(&rate)))
+            .holds(
+                format!(
+                    "{}s of {} instead of {}: {} times as many for the same bytes",
+                    verb,
+                    print(slower, Unit::Bytes),
+                    print(faster, Unit::Bytes),
+                    crate::value::digits(faster / slower)
+                ),
+                experiment(pair),
+            )
+    }
+}
+
+/// What makes the slower side's requests larger.
+fn experiment(pair: &Pair<'_>) -> String {
+    let name = &pair.slower_cell.workload_name;
+    match (&pair.slower_cell.workload, pair.direction()) {
+        (study::WorkloadSpec::Throughput(spec), _) if spec.direct => {
+            format!("--set {name}.record=4m")
+        }
+        (study::WorkloadSpec::Stream(spec), _) if spec.direct => {
+            format!("--set {name}.block=16m")
+        }
+        (_, crate::Direction::Read) => "--set device.readahead=4096".to_owned(),
+        (study::WorkloadSpec::Stream(_), _) => {
+            format!("--set {name}.write_through=none, or a larger {name}.block where it is set")
+        }
+        (study::WorkloadSpec::Fill(_), _) => {
+            format!("--set {name}.size=1m, fewer and larger files")
+        }
+        _ => "the same with one large file: fslab run streaming".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    const KIB: f64 = 1024.0;
+
+    fn judge(sides: &Sides) -> Judgement {
+        SmallRequests.judge(&sides.pair(4.0)).unwrap()
+    }
+
+    #[test]
+    fn four_times_as_many_requests_explain_four_times_the_time() {
+        let sides = Sides::new("write")
+            .both("write_request_mean", 16.0 * KIB, 64.0 * KIB)
+            .both("writes_per_s", 1000.0, 1000.0);
+        let said = judge(&sides);
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert!(
+            said.because.contains("16 KiB instead of 64 KiB"),
+            "{}",
+            said.because
+        );
+    }
+
+    #[test]
+    fn fewer_requests_a_second_speak_against_it() {
+        let sides = Sides::new("read")
+            .both("read_request_mean", 16.0 * KIB, 64.0 * KIB)
+            .both("reads_per_s", 300.0, 1000.0);
+        let said = judge(&sides);
+        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        assert_eq!(said.against[0].name, "reads_per_s");
+    }
+
+    #[test]
+    fn equal_or_large_requests_deny_it() {
+        for (slow, fast) in [(64.0, 64.0), (80.0, 64.0), (2048.0, 8192.0)] {
+            let sides = Sides::new("write").both("write_request_mean", slow * KIB, fast * KIB);
+            assert_eq!(judge(&sides).verdict, Verdict::Denied, "{slow} {fast}");
+        }
+    }
+
+    /// Under a limit of bytes a second the journal's double bytes are the cause, not its requests.
+    #[test]
+    fn a_device_that_moves_as_many_bytes_denies_it() {
+        let sides = Sides::new("write")
+            .both("write_request_mean", 83.0 * KIB, 848.0 * KIB)
+            .both("write_rate", 41e6, 38e6);
+        let said = judge(&sides);
+        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        assert!(said.against.iter().any(|row| row.name == "write_rate"));
+    }
+
+    #[test]
+    fn the_trace_is_asked_first() {
+        let sides = Sides::new("write")
+            .both("write_request_mean", 16.0 * KIB, 64.0 * KIB)
+            .both("trace_request_mean", 64.0 * KIB, 64.0 * KIB);
+        assert_eq!(judge(&sides).verdict, Verdict::Denied);
+    }
+
+    #[test]
+    fn without_counters_it_says_why() {
+        let mut sides = Sides::new("write").slow("write_request_mean", 4096.0);
+        let why = "a directory has no device".to_owned();
+        sides.faster.absent.insert("diskstats", why);
+        let Verdict::NotJudged { needs } = judge(&sides).verdict else {
+            panic!("it judged one side alone");
+        };
+        assert!(needs.contains("a directory has no device"), "{needs}");
+    }
+}

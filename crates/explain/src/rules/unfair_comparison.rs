@@ -1,0 +1,222 @@
+//! Unfair comparison: the cells differ in more than the factor says.
+//!
+//! A comparison begins with the difference of contexts. The mounted facts of both cells (the device and
+//! how it is attached, its scheduler and cache, the host's filesystem, barriers, the mkfs program of one
+//! kind) and the contexts of their trials are held against each other, without what the factor itself
+//! sets. Evidence that does not hold on one side alone (a cache that was not cold, direct I/O not
+//! honoured) counts too, and so does another program that took a fifth of a CPU more during the slower
+//! side's phases. It holds when anything differs; it cannot say how much that costs, so its
+//! confidence stays low, and what else holds is to be read with it in mind. With facts of both sides and
+//! no difference it is denied.
+
+use std::collections::BTreeMap;
+
+use crate::pair::Pair;
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Row, Unit, print};
+
+/// Device facts that should be the same, and the factors that may change them.
+const DEVICE: [(&str, &[&str]); 12] = [
+    ("direct_io", &[]),
+    ("write_cache", &[]),
+    ("fua", &[]),
+    ("scheduler", &[]),
+    ("nr_requests", &[]),
+    ("max_sectors_kb", &[]),
+    ("rotational", &[]),
+    ("host_filesystem", &[]),
+    ("logical_block_size", &[]),
+    ("physical_block_size", &[]),
+    ("size", &["size"]),
+    ("read_ahead_kb", &["readahead"]),
+];
+
+/// Factors that say what the filesystem is and how it is mounted.
+const OF_FILESYSTEM: [&str; 3] = ["filesystem", "mkfs", "mount"];
+
+/// Share of a CPU that another program may take more on one side.
+const FOREIGN: f64 = 0.2;
+
+/// See the module.
+pub(crate) struct UnfairComparison;
+
+impl Rule for UnfairComparison {
+    fn id(&self) -> &'static str {
+        "unfair_comparison"
+    }
+
+    fn title(&self) -> &'static str {
+        "unfair comparison"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        let (compared, differing) = differences(pair);
+        if compared == 0 {
+            return Judgement::not_judged("needs what was mounted: no trial of a cell recorded it");
+        }
+        let grounds = Grounds::of(pair, &[]);
+        if differing.is_empty() {
+            return grounds.denied(format!(
+                "none of {compared} facts differs besides {}",
+                pair.factor
+            ));
+        }
+        let names: Vec<&str> = differing.iter().map(|row| row.label.as_str()).collect();
+        let because = format!(
+            "besides {} they differ in {}",
+            pair.factor,
+            names.join(", ")
+        );
+        differing
+            .into_iter()
+            .fold(grounds, Grounds::row)
+            .inferred(true)
+            .carries(1.0)
+            .holds(
+                because,
+                "make these the same and run again: fslab context shows the machine's",
+            )
+    }
+}
+
+/// How many facts were compared, and those that differ.
+fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
+    let mut rows = Vec::new();
+    let mut compared = 0;
+    let mut compare = |name: &str, label: &str, source: &str| {
+        let of = |facts: &BTreeMap<String, Vec<String>>| facts.get(name).map(|v| v.join(" or "));
+        if let (Some(slower), Some(faster)) = (of(&pair.slower.facts), of(&pair.faster.facts)) {
+            compared += 1;
+            if slower != faster {
+                rows.push(Row::words(name, label, &slower, &faster, source));
+            }
+        }
+    };
+    for (fact, factors) in DEVICE {
+        if !factors.contains(&pair.factor) {
+            compare(&format!("device.{fact}"), &fact.replace('_', " "), "sysfs");
+        }
+    }
+    if !OF_FILESYSTEM.contains(&pair.factor) {
+        compare("driver", "driver", "kernel");
+        compare("barriers", "barriers", "mount options");
+        compare("mkfs.version", "mkfs", "mkfs -V");
+    }
+    let contexts: Vec<&String> = pair
+        .slower
+        .facts
+        .keys()
+        .filter(|name| name.starts_with("context."))
+        .collect();
+    for name in contexts {
+        compare(name, name.trim_start_matches("context."), "context");
+    }
+    compared += doubts(pair, &mut rows);
+    if let Some([slower, faster]) = pair.both("foreign_task") {
+        compared += 1;
+        if slower > faster + FOREIGN {
+            let who = |side: &crate::side::Side, share| {
+                let names = side.facts.get("foreign_task").map(|names| names.join(", "));
+                let share = print(share, Unit::Share);
+                names.map_or(share.clone(), |names| format!("{share} ({names})"))
+            };
+            rows.push(Row::words(
+                "foreign_task",
+                "another program, of a CPU",
+                &who(pair.slower, slower),
+                &who(pair.faster, faster),
+                "telemetry",
+            ));
+        }
+    }
+    (compared, rows)
+}
+
+/// Evidence that holds on one side alone.
+fn doubts(pair: &Pair<'_>, rows: &mut Vec<Row>) -> usize {
+    let mut compared = 0;
+    for (name, slower) in &pair.slower.facts {
+        let Some(label) = name.strip_prefix("evidence.") else {
+            continue;
+        };
+        let Some(faster) = pair.faster.facts.get(name) else {
+            continue;
+        };
+        compared += 1;
+        let fails = |said: &[String]| said.iter().any(|holds| holds == "no");
+        if fails(slower) != fails(faster) {
+            let [slower, faster] = [slower, faster].map(|said| said.join(" or "));
+            rows.push(Row::words(
+                name,
+                &label.replace('_', " "),
+                &slower,
+                &faster,
+                "evidence",
+            ));
+        }
+    }
+    compared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    fn judge(sides: &Sides) -> Judgement {
+        UnfairComparison.judge(&sides.pair(2.0)).unwrap()
+    }
+
+    #[test]
+    fn another_scheduler_or_a_warm_cache_holds() {
+        let scheduler = Sides::new("read").facts("device.scheduler", "[none]", "[bfq] none");
+        let said = judge(&scheduler);
+        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        assert!(said.because.contains("scheduler"), "{}", said.because);
+        let warm = Sides::new("read").facts("evidence.cold_cache", "yes", "no");
+        assert!(judge(&warm).because.contains("cold cache"));
+        let kernel = Sides::new("read").facts("context.system.kernel.release", "6.18", "6.17");
+        assert!(judge(&kernel).because.contains("kernel.release"));
+    }
+
+    #[test]
+    fn what_the_factor_sets_is_fair() {
+        let sides = Sides::new("read")
+            .factor("readahead")
+            .facts("device.read_ahead_kb", "128", "2048")
+            .facts("device.scheduler", "[none]", "[none]");
+        assert_eq!(judge(&sides).verdict, Verdict::Denied);
+        let said = judge(&sides.factor("filesystem"));
+        assert!(said.because.contains("read ahead kb"), "{}", said.because);
+        let filesystem =
+            Sides::new("read")
+                .facts("driver", "ext4", "xfs")
+                .facts("device.fua", "0", "0");
+        assert_eq!(judge(&filesystem).verdict, Verdict::Denied);
+        assert!(judge(&filesystem.factor("memory")).confidence().is_some());
+    }
+
+    #[test]
+    fn another_program_on_one_side_is_unfair() {
+        let busy = Sides::new("read").both("foreign_task", 0.9, 0.1);
+        assert!(
+            judge(&busy).because.contains("another program"),
+            "{}",
+            judge(&busy).because
+        );
+        let quiet = Sides::new("read").both("foreign_task", 0.9, 0.85);
+        assert_eq!(judge(&quiet).verdict, Verdict::Denied);
+    }
+
+    #[test]
+    fn evidence_that_could_not_be_checked_is_no_difference() {
+        let sides = Sides::new("read").facts("evidence.bytes_on_device", "yes", "not known");
+        assert_eq!(judge(&sides).verdict, Verdict::Denied);
+        let said = judge(&Sides::new("read"));
+        assert!(
+            matches!(said.verdict, Verdict::NotJudged { .. }),
+            "{said:?}"
+        );
+    }
+}

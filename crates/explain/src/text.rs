@@ -1,0 +1,292 @@
+//! The explanation as text: 78 columns, what holds in full, what does not in a line each.
+
+use std::collections::BTreeMap;
+
+use crate::differences::{Difference, Slower};
+use crate::explanation::{Explained, Explanation, Finding};
+use crate::rule::Verdict;
+use crate::value::{Unit, digits, print};
+
+/// Columns of a mail.
+const WIDTH: usize = 78;
+/// Where the values of the slower and the faster side end.
+const COLUMNS: [usize; 2] = [56, 74];
+
+/// What the words mean, once below all explanations.
+pub const LEGEND: &str = "Confidence counts what is lacking of four things: the cause was measured in this phase \
+in both cells, not inferred; it is large enough to carry half of the difference (of its logarithm); three or more \
+trials of each cell do not overlap in it; nothing speaks against it. high: none is lacking; medium: one; low: two \
+or more. Figures are medians over a cell's trials. docs/explain.md has each rule's thresholds.";
+
+/// The whole text.
+pub fn render(explained: &Explained) -> String {
+    let mut out = head(explained);
+    for (number, explanation) in explained.explanations.iter().enumerate() {
+        out.push('\n');
+        out.push_str(&one(number + 1, explanation));
+    }
+    for note in &explained.notes {
+        out.push('\n');
+        out.push_str(&wrap("Note: ", 6, note));
+    }
+    if explained.explained() > 0 {
+        out.push('\n');
+        out.push_str(&wrap("", 0, LEGEND));
+    }
+    out
+}
+
+fn head(explained: &Explained) -> String {
+    let differences = explained.explanations.len();
+    let mut text = format!(
+        "{} of {} comparisons differ, {} of these explained",
+        differences,
+        explained.compared,
+        explained.explained()
+    );
+    if explained.too_few > 0 {
+        text += &format!(
+            "; {} more had too few blocks to compare (run with --blocks 5)",
+            explained.too_few
+        );
+    }
+    wrap(&format!("Why: {}: ", explained.run), 5, &text)
+}
+
+/// One difference.
+fn one(number: usize, explanation: &Explanation) -> String {
+    let difference = &explanation.difference;
+    let mut out = wrap(&format!("{number}. "), 3, &title(difference));
+    out.push_str(&wrap("   ", 3, &sentence(difference)));
+    for finding in explanation.holds() {
+        out.push('\n');
+        out.push_str(&holding(finding, difference));
+    }
+    out.push('\n');
+    if !explanation.explained {
+        out.push_str("   Not explained: no rule holds.\n");
+    }
+    let denied: Vec<String> = explanation
+        .denied()
+        .map(|f| format!("{} ({})", f.title, f.judgement.because))
+        .collect();
+    if !denied.is_empty() {
+        out.push_str(&wrap("   Denied: ", 6, &(denied.join("; ") + ".")));
+    }
+    let open = open(explanation);
+    if !open.is_empty() {
+        out.push_str(&wrap("   Not judged: ", 6, &(open + ".")));
+    }
+    out
+}
+
+/// Rules that could not be judged, those that need the same together.
+fn open(explanation: &Explanation) -> String {
+    let mut by_need: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (finding, needs) in explanation.open() {
+        by_need.entry(needs).or_default().push(finding.title);
+    }
+    let parts: Vec<String> = by_need
+        .iter()
+        .map(|(needs, titles)| {
+            // One rule needs, several need.
+            let needs = match titles.len() {
+                1 => (*needs).to_owned(),
+                _ => needs.replacen("needs ", "need ", 1),
+            };
+            format!("{} ({needs})", titles.join(", "))
+        })
+        .collect();
+    parts.join("; ")
+}
+
+fn title(difference: &Difference) -> String {
+    let common: Vec<String> = difference
+        .common
+        .iter()
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect();
+    let place = if common.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", common.join(" "))
+    };
+    format!(
+        "{} {} {}: {} {} against {}{place}",
+        difference.phase,
+        difference.metric,
+        difference.clock.mark(),
+        difference.factor,
+        difference.other.level,
+        difference.base.level,
+    )
+}
+
+fn sentence(difference: &Difference) -> String {
+    let unit = match difference.unit.as_str() {
+        "bytes_per_s" => Unit::BytesPerS,
+        "s" => Unit::Seconds,
+        "files_per_s" => Unit::PerS,
+        _ => Unit::Count,
+    };
+    let (slower, faster) = sides(difference);
+    format!(
+        "{} is slower: {} against {}, {} times ({} to {}; {} and {} trials).",
+        slower.level,
+        print(slower.median, unit),
+        print(faster.median, unit),
+        digits(difference.times),
+        digits(difference.interval.0),
+        digits(difference.interval.1),
+        slower.trials,
+        faster.trials,
+    )
+}
+
+fn sides(difference: &Difference) -> (&crate::Place, &crate::Place) {
+    match difference.slower {
+        Slower::Base => (&difference.base, &difference.other),
+        Slower::Other => (&difference.other, &difference.base),
+    }
+}
+
+/// A rule that holds, with its figures.
+fn holding(finding: &Finding, difference: &Difference) -> String {
+    let judgement = &finding.judgement;
+    let Verdict::Holds { confidence, lacks } = &judgement.verdict else {
+        return String::new();
+    };
+    let lacking = if lacks.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", lacks.join("; "))
+    };
+    let mut out = wrap(
+        "   ",
+        5,
+        &format!("{} [{}]", capital(finding.title), finding.rule),
+    );
+    out.push_str(&wrap(
+        "     ",
+        7,
+        &format!("confidence {}{lacking}", confidence.word()),
+    ));
+    out.push_str(&wrap("     ", 5, &(capital(&judgement.because) + ".")));
+    let (slower, faster) = sides(difference);
+    if !judgement.evidence.is_empty() {
+        out.push_str(&line("", &[cap(&slower.level), cap(&faster.level)]));
+        for row in &judgement.evidence {
+            out.push_str(&table_row(row));
+        }
+    }
+    if !judgement.against.is_empty() {
+        out.push_str("     Against it:\n");
+        for row in &judgement.against {
+            out.push_str(&table_row(row));
+        }
+    }
+    if let Some(experiment) = &judgement.experiment {
+        out.push_str(&wrap("     To test it: ", 7, experiment));
+    }
+    out
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// A level that fits above its column.
+fn cap(level: &str) -> String {
+    const ROOM: usize = COLUMNS[1] - COLUMNS[0] - 2;
+    if level.chars().count() <= ROOM {
+        return level.to_owned();
+    }
+    let kept: String = level.chars().take(ROOM - 2).collect();
+    kept + ".."
+}
+
+fn table_row(row: &crate::Row) -> String {
+    let values = row.printed();
+    let room = COLUMNS[1] - COLUMNS[0] - 2;
+    if values.iter().all(|value| value.chars().count() <= room) {
+        return line(&row.label, &values);
+    }
+    // Words that no column holds.
+    let [slower, faster] = values;
+    let text = if faster.is_empty() {
+        slower
+    } else {
+        format!("{slower}; faster: {faster}")
+    };
+    wrap(&format!("       {}: ", row.label), 9, &text)
+}
+
+/// A label and two values, right-aligned.
+fn line(label: &str, values: &[String; 2]) -> String {
+    let mut text = format!("       {label}");
+    for (value, end) in values.iter().zip(COLUMNS) {
+        let used = text.chars().count() + value.chars().count();
+        text.push_str(&" ".repeat(end.saturating_sub(used).max(1)));
+        text.push_str(value);
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// Text wrapped to 78 columns with `first` before its first line and `indent` spaces before the others.
+pub fn wrap(first: &str, indent: usize, text: &str) -> String {
+    let mut out = String::new();
+    let mut line = first.to_owned();
+    let mut fresh = true;
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        let gap = usize::from(!fresh);
+        if !fresh && line.chars().count() + gap + word.len() > WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = " ".repeat(indent);
+            fresh = true;
+        }
+        if !fresh {
+            line.push(' ');
+        }
+        // A word longer than a line is cut.
+        while line.chars().count() + word.len() > WIDTH {
+            let room = WIDTH.saturating_sub(line.chars().count()).max(1);
+            let rest = word.split_off(room.min(word.len()));
+            line.extend(word);
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = " ".repeat(indent);
+            word = rest;
+        }
+        line.extend(word);
+        fresh = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_and_no_letter_is_lost(text in "[a-z, =]{0,300}", indent in 0_usize..20) {
+            let out = wrap("name: ", indent, &text);
+            for line in out.lines() {
+                prop_assert!(line.chars().count() <= WIDTH, "{line:?}");
+            }
+            let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(letters(&out), format!("name:{}", letters(&text)));
+        }
+    }
+}
