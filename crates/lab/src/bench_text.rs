@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use record::Usage;
+use report::originals::{Era, aiod_line, dd_lines};
 use workload::{Clocks, Outcome, PhaseReport};
 
 use crate::bench::Measured;
@@ -12,6 +13,24 @@ const MIB: f64 = (1_u64 << 20) as f64;
 /// GNU time's two lines.
 pub fn time(usage: &Usage) -> String {
     report::usage::gnu_time(usage).join("\n")
+}
+
+/// aiod's line for each phase, of clock (a).
+pub fn aiod(outcome: &Outcome) -> String {
+    let lines = outcome
+        .phases
+        .iter()
+        .map(|phase| aiod_line(&phase.name, phase.bytes, phase.seconds));
+    lines.collect()
+}
+
+/// dd's three lines for each phase, of clock (a).
+pub fn dd(outcome: &Outcome, era: Era) -> String {
+    let lines = outcome
+        .phases
+        .iter()
+        .map(|phase| dd_lines(phase.operations, phase.bytes, phase.seconds, era));
+    lines.collect()
 }
 
 /// What was measured as tables within 78 columns, with GNU time's two lines for each phase.
@@ -32,6 +51,11 @@ pub fn render(measured: &Measured) -> String {
     );
     for phase in &outcome.phases {
         text.push_str(&calls(phase));
+    }
+    if !measured.usages.is_empty() {
+        text.push_str(
+            "\nGNU time of each phase; elapsed goes on to the end of syncfs: clock (c)\n",
+        );
     }
     for (phase, usage) in &measured.usages {
         let _ = write!(text, "\n{phase}:\n{}\n", time(usage));
@@ -217,6 +241,14 @@ mod tests {
             phases: vec![phase("create", 7), doubtful, phase("delete_compiled_tree", 0)],
             warnings: vec!["a working set of 2 MiB is 0.0001 of memory, so that buffered reads come from the page cache".into()],
         }
+    }
+
+    #[test]
+    fn every_phase_has_its_originals_lines() {
+        assert_eq!(aiod(&outcome()).lines().count(), 3);
+        let dd = dd(&outcome(), Era::Of2010);
+        assert!(dd.starts_with("7+0 records in\n7+0 records out\n"), "{dd}");
+        assert_eq!(dd.lines().count(), 9);
     }
 
     #[test]

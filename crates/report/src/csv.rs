@@ -2,7 +2,8 @@
 //!
 //! What laws of growth say follows behind the samples as rows without a trial, so that no sum over
 //! trials takes a projection for a measurement: `growth_power_b`, `projection_linear_at_105000000`,
-//! each also with `_low` and `_high`; their `marks` say `law` and `projection`.
+//! each also with `_low` and `_high`; their `marks` say `law` and `projection`. So does what tracing cost
+//! (`cost_of_tracing_throughput`, marked `ratio`), traced over untraced.
 
 use stats::Interval;
 use stats::growth::{Estimate, Law};
@@ -10,6 +11,7 @@ use stats::growth::{Estimate, Law};
 use crate::error::Result;
 use crate::growth::{Curve, Growth};
 use crate::model::clock_name;
+use crate::requests::Pair;
 use crate::samples::lines;
 use crate::{Format, Report};
 
@@ -45,6 +47,10 @@ impl Format for Csv {
             ]);
             out.push_str(&record(fields));
         }
+        let costs = report.cost.iter().flat_map(|cost| &cost.pairs);
+        for pair in costs {
+            out.push_str(&cost(report, pair, &factors));
+        }
         for growth in &report.growths {
             for curve in &growth.curves {
                 for (metric, value, unit, mark) in derived(growth, curve) {
@@ -59,6 +65,33 @@ impl Format for Csv {
         }
         Ok(out)
     }
+}
+
+/// The rows of what tracing cost in one phase: the ratio and the ends of its interval.
+fn cost(report: &Report<'_>, pair: &Pair, factors: &[String]) -> String {
+    let cells = &report.run.plan.cells;
+    let cell = cells.iter().find(|c| Some(c.id) == pair.traced.cell);
+    let level = |factor: &String| cell.and_then(|cell| cell.levels.get(factor).cloned());
+    let levels = factors
+        .iter()
+        .map(|factor| level(factor).unwrap_or_default());
+    let levels: Vec<String> = levels.collect();
+    let Some(versus) = &pair.versus else {
+        return String::new();
+    };
+    let ends = versus
+        .interval
+        .map(|(low, high)| [("_low", low), ("_high", high)]);
+    let all = std::iter::once(("", versus.ratio)).chain(ends.into_iter().flatten());
+    let rows = all.map(|(end, value)| {
+        let metric = format!("cost_of_tracing_{}{end}", pair.metric);
+        let (clock, value) = (clock_name(pair.clock), value.to_string());
+        let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
+        fields.extend(levels.iter().map(String::as_str));
+        fields.extend([&pair.phase, &metric, clock, &value, "ratio", "ratio"]);
+        record(fields)
+    });
+    rows.collect()
 }
 
 /// Metric, value, unit and mark of everything that the reported laws of a curve say.

@@ -42,10 +42,11 @@ impl General {
             Mark::Warning => String::new(),
             _ => format!("{}{phase} could not be checked: ", self.name),
         };
-        format!(
-            "all {} trials of {}: {says}{}",
-            self.trials, self.of, self.text
-        )
+        let who = match self.trials {
+            1 => "the only trial".to_owned(),
+            n => format!("all {n} trials"),
+        };
+        format!("{who} of {}: {says}{}", self.of, self.text)
     }
 }
 

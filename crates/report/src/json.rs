@@ -2,13 +2,14 @@
 
 mod grid;
 mod growth;
+mod io;
 
 use serde_json::{Map, Value, json};
 use study::{Clock, Plan};
 
 use crate::error::Result;
 use crate::facts::{Answer, Fact};
-use crate::model::{Figure, Row, Table, clock_meaning, clock_name};
+use crate::model::{Figure, Row, Table, Versus, clock_meaning, clock_name};
 use crate::samples::{Line, lines};
 use crate::usage::gnu_time;
 use crate::{Format, Report, reference, units};
@@ -69,6 +70,10 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
         "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
         "memory": report.memory.as_ref().map(growth::memory),
+        "layouts": io::layouts(report)?,
+        "traces": io::traces(report),
+        "cost_of_tracing": io::cost(report),
+        "list": io::list(report),
         "references": references(report)?,
         "level": report.options.level,
         "trials": trials(report)?,
@@ -149,7 +154,18 @@ fn figure(column: &str, figure: &Figure) -> Value {
         "cell": figure.cell,
         "values": figure.points.iter().map(|p| json!({"trial": p.trial, "block": p.block, "value": p.value})).collect::<Vec<_>>(),
         "summary": figure.summary,
-        "comparison": figure.versus.as_ref().map(|v| json!({
+        "comparison": comparison(figure.versus.as_ref()),
+        "published": figure.published.map(|p| json!({
+            "value": p.value, "stddev": p.stddev, "n": p.n, "ratio": p.ratio,
+            "ratio_of_ratios": p.ratio_of_ratios,
+        })),
+        "marks": figure.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+    })
+}
+
+fn comparison(versus: Option<&Versus>) -> Option<Value> {
+    versus.map(|v| {
+        json!({
             "ratio": v.ratio,
             "interval": v.interval,
             "p": v.p,
@@ -158,12 +174,7 @@ fn figure(column: &str, figure: &Figure) -> Value {
             "sign": v.difference.sign().to_string(),
             "method": v.method,
             "warnings": v.warnings,
-        })),
-        "published": figure.published.map(|p| json!({
-            "value": p.value, "stddev": p.stddev, "n": p.n, "ratio": p.ratio,
-            "ratio_of_ratios": p.ratio_of_ratios,
-        })),
-        "marks": figure.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+        })
     })
 }
 
@@ -182,6 +193,8 @@ fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
                 "started_at": trial.started_at,
                 "telemetry": trial.telemetry,
                 "mounted": serde_json::to_value(&trial.mounted)?,
+                "layouts": serde_json::to_value(&trial.layouts)?,
+                "traces": serde_json::to_value(&trial.traces)?,
                 "phases": trial.phases.iter().map(phase).collect::<Result<Vec<_>>>()?,
                 "evidence": serde_json::to_value(&trial.evidence)?,
                 "warnings": trial.warnings,

@@ -34,17 +34,22 @@ pub mod grid;
 pub mod growth;
 mod html;
 mod json;
+mod labels;
 pub mod layout;
 mod md;
 pub mod model;
 mod numbers;
 mod options;
+pub mod originals;
 mod pivot;
+pub mod placement;
 pub mod pressure;
 pub mod published;
 mod reference;
+pub mod requests;
 mod samples;
 mod text;
+pub mod transcript;
 pub mod trust;
 mod units;
 pub mod usage;
@@ -68,8 +73,11 @@ use facts::Fact;
 use grid::Grid;
 use growth::Growth;
 use model::{Figure, Table};
+use placement::Placement;
 use pressure::Memory;
 use published::Published;
+use requests::{Cost, Requests};
+use transcript::Transcript;
 use trust::Trust;
 use variants::Variant;
 
@@ -100,6 +108,14 @@ pub struct Report<'a> {
     pub growths: Vec<Growth>,
     /// Whether it was memory.
     pub memory: Option<Memory>,
+    /// Where the files lie.
+    pub placement: Option<Placement<'a>>,
+    /// What the block traces tell.
+    pub requests: Option<Requests<'a>>,
+    /// What tracing cost.
+    pub cost: Option<Cost>,
+    /// The runs as the message of 2010 lists them.
+    pub transcript: Option<Transcript<'a>>,
     /// What speaks against the numbers.
     pub trust: Trust,
     /// What went wrong while the report was made.
@@ -142,9 +158,15 @@ impl<'a> Report<'a> {
             .filter(|cell| cells.contains(&cell.id))
             .collect();
         let memory = pressure::of(&sources, options, &shown, &mut notes);
+        let narrowed = options.is_pivot() || options.table.is_some();
+        let cost = if narrowed {
+            None
+        } else {
+            requests::cost_of(&sources, options, &shown, &mut notes)
+        };
         compare::tables(&run.plan, options, &mut tables, &mut notes);
         notes.dedup();
-        Ok(Report {
+        let mut report = Report {
             run,
             dir,
             options,
@@ -154,11 +176,22 @@ impl<'a> Report<'a> {
             grids,
             growths,
             memory,
+            placement: None,
+            requests: None,
+            cost,
+            transcript: None,
             trust,
             notes,
             published,
             cells,
-        })
+        };
+        // A pivot, or one table, asks for something else.
+        if !narrowed {
+            report.placement = placement::of(&report);
+            report.requests = requests::of(&report);
+            report.transcript = transcript::of(&report);
+        }
+        Ok(report)
     }
 
     /// The trials of the report's cells, in running order.

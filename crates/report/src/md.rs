@@ -2,6 +2,7 @@
 
 mod grid;
 mod growth;
+mod io;
 
 use study::Clock;
 
@@ -10,7 +11,7 @@ use crate::facts::Answer;
 use crate::model::{Mark, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
 use crate::text::{
-    begun, decimals, few, meaning, method, order, table_warnings, time_lines, trials,
+    begun, decimals, few, meaning, method, order, table_warnings, time_lines, trials, trials_of,
 };
 use crate::{Format, Report, units};
 
@@ -36,6 +37,7 @@ impl Format for Md {
                 out.push_str(&published(report, table));
             }
         }
+        out.push_str(&io::sections(report));
         out.push_str(&doubts(report));
         Ok(out)
     }
@@ -77,8 +79,14 @@ fn head(report: &Report<'_>) -> String {
             rows.push((
                 "filesystem",
                 format!(
-                    "{}: driver {}; {}",
-                    variant.name, served.driver, served.options
+                    "{}: driver {}; {}{}",
+                    variant.name,
+                    served.driver,
+                    served.options,
+                    match served.asked.as_str() {
+                        "" => String::new(),
+                        asked => format!(" (asked for -o {asked})"),
+                    }
                 ),
             ));
         }
@@ -262,13 +270,13 @@ fn doubts(report: &Report<'_>) -> String {
             _ => first.to_owned(),
         };
         out.push_str(&format!(
-            "- `{}` {}{} ({} trials): {}\n",
+            "- `{}` {}{} ({}): {}\n",
             group.mark.sign(),
             escape(group.name),
             group
                 .phase
                 .map_or(String::new(), |p| format!(" in {}", escape(p))),
-            group.doubts.len(),
+            trials_of(group.doubts.len()),
             escape(&detail)
         ));
     }

@@ -62,10 +62,13 @@ impl Spread {
 
 /// `the disk under the images (/dev/vda), held to 70m`.
 pub(crate) fn name(reference: &Reference) -> String {
+    // Who measured may have said all of it in words; nothing is said twice.
     let limit = reference
         .limit
         .as_ref()
-        .map_or(String::new(), |limit| format!(", held to {limit}"));
+        .map(|limit| format!("held to {limit}"))
+        .filter(|words| !reference.about.contains(words.as_str()))
+        .map_or(String::new(), |words| format!(", {words}"));
     match reference.about.as_str() {
         "" => format!("{}{limit}", reference.device),
         about if about.contains(&reference.device) => format!("{about}{limit}"),
@@ -218,5 +221,8 @@ mod tests {
         reference.limit = Some("70m".to_owned());
         assert_eq!(name(&reference), "a loop image (/dev/loop0), held to 70m");
         assert_eq!(facts(&reference)[0].1, "not measured");
+        reference.about = "a loop image held to 70m".to_owned();
+        reference.device = "loop image".to_owned();
+        assert_eq!(name(&reference), "a loop image held to 70m");
     }
 }

@@ -14,6 +14,13 @@ use study::{Cell, Slot};
 
 use crate::Report;
 
+/// Who the lab's own workloads' usage is recorded of.
+pub(crate) const OWN: &str = "fslab";
+
+/// What is inside `elapsed` of the lab's own workloads: more than what the original's clock has.
+pub const ELAPSED: &str =
+    "elapsed, of fslab's own workloads, goes on to the end of syncfs: clock (c)";
+
 /// GNU time's two lines.
 pub fn gnu_time(usage: &Usage) -> [String; 2] {
     [
@@ -87,6 +94,13 @@ pub(crate) struct OfCell<'a> {
     pub n: usize,
     /// Its phases.
     pub phases: Vec<Used<'a>>,
+}
+
+impl OfCell<'_> {
+    /// Whether any of its phases ran inside the lab.
+    pub(crate) fn has_own(&self) -> bool {
+        self.phases.iter().any(|(_, usage)| usage.of == OWN)
+    }
 }
 
 /// The middle trial of each cell of the report that has usage: by the wall seconds of all its phases,

@@ -23,6 +23,8 @@ pub struct Variant {
 pub struct Served {
     /// Driver, with the type asked for when they differ.
     pub driver: String,
+    /// Mount options that the study asked for; the kernel does not list those that are its defaults.
+    pub asked: String,
     /// Effective options.
     pub options: String,
     /// The mkfs command without the device.
@@ -61,12 +63,11 @@ pub fn of(run: &Run) -> Vec<Variant> {
                 .collect();
             let mut seen: BTreeMap<Served, usize> = BTreeMap::new();
             for slot in run.plan.slots.iter().filter(|s| cells.contains(&s.cell)) {
-                let mounted = run
-                    .trials
-                    .get(slot.trial as usize)
-                    .and_then(|t| t.mounted.as_ref());
-                if let Some(mounted) = mounted {
-                    *seen.entry(served(mounted)).or_default() += 1;
+                let trial = run.trials.get(slot.trial as usize);
+                let mounted = trial.and_then(|t| t.mounted.as_ref());
+                let cell = run.plan.cells.iter().find(|c| c.id == slot.cell);
+                if let (Some(mounted), Some(cell)) = (mounted, cell) {
+                    *seen.entry(served(mounted, cell)).or_default() += 1;
                 }
             }
             Variant {
@@ -78,7 +79,7 @@ pub fn of(run: &Run) -> Vec<Variant> {
         .collect()
 }
 
-fn served(mounted: &record::Mounted) -> Served {
+fn served(mounted: &record::Mounted, cell: &study::Cell) -> Served {
     let driver = if mounted.driver == mounted.asked_type || mounted.asked_type.is_empty() {
         mounted.driver.clone()
     } else {
@@ -93,6 +94,7 @@ fn served(mounted: &record::Mounted) -> Served {
         .collect();
     Served {
         driver,
+        asked: cell.filesystem.mount.join(","),
         options: mounted.options.join(","),
         mkfs: mkfs.join(" "),
         mkfs_version: mounted.mkfs_version.clone(),

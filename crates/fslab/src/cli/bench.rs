@@ -56,7 +56,7 @@ pub(crate) struct ThroughputArgs {
     /// I/O engine
     #[arg(long, value_enum, default_value = "sync")]
     pub(crate) engine: EngineArg,
-    /// Requests in flight per child (io-uring only)
+    /// Requests in flight per child (aio and io-uring only)
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) queue_depth: u32,
     /// Seconds of rest after each test's sync
@@ -83,7 +83,7 @@ pub(crate) enum EngineArg {
     Sync,
     /// io_uring
     IoUring,
-    /// Linux AIO (stream only)
+    /// Linux AIO
     Aio,
     /// Transfers nothing: the cost of the generator
     Null,
@@ -142,7 +142,7 @@ pub(crate) enum BenchFormat {
     Text,
     /// One document
     Json,
-    /// As iozone or compilebench prints it
+    /// As the original program prints it: iozone, compilebench or fs_mark
     Original,
 }
 

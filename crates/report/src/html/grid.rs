@@ -26,6 +26,7 @@ fn of_grid(number: usize, grid: &Grid) -> Value {
         "title": grid.title,
         "short": grid.title.trim_end_matches(':'),
         "census": census(grid),
+        "bars": grid.panels.iter().any(|p| !plots(p).is_empty()),
         "panels": grid.panels.iter().map(|p| panel(&id, p)).collect::<Vec<_>>(),
         "beside": grid.beside.as_ref().map(beside),
         "footnotes": footnotes.map(|(at, f)| footnote(&id, at + 1, f)).collect::<Vec<_>>(),
@@ -63,25 +64,19 @@ fn place(id: &str, head: &Head, place: &Place) -> Value {
     let short = writer(&head.unit);
     let figure = &place.figure;
     let summary = figure.summary.as_ref();
-    let value = match summary {
-        None if figure.cell.is_none() => String::new(),
-        None => "–".to_owned(),
-        Some(summary) => short(summary.median),
-    };
-    let few = summary.filter(|s| s.n <= 2);
-    let below = match (summary, few) {
-        (None, _) => String::new(),
-        (Some(_), Some(s)) if s.n == 1 => "n=1".to_owned(),
-        (Some(s), Some(_)) => format!("{}, n=2", range(s.min, s.max, short)),
-        (Some(s), None) => {
-            let interval = s.median_interval.as_ref();
-            let interval = interval.map_or(String::new(), |i| range(i.low, i.high, short) + ", ");
-            format!("{interval}n={}", s.n)
-        }
-    };
     let values: Vec<String> = figure.points.iter().map(|p| short(p.value)).collect();
+    // As the census says: up to two runs are printed themselves, more by their median.
+    let shown = match summary {
+        None if figure.cell.is_none() => Vec::new(),
+        None => vec!["–".to_owned()],
+        Some(summary) if summary.n <= 2 => values.clone(),
+        Some(summary) => vec![short(summary.median)],
+    };
+    let interval = summary.filter(|s| s.n > 2).and_then(|s| s.median_interval);
+    let interval = interval.map_or(String::new(), |i| range(i.low, i.high, short) + ", ");
+    let below = summary.map_or(String::new(), |s| format!("{interval}n={}", s.n));
     json!({
-        "value": value,
+        "values": shown,
         "below": below,
         "title": format!("{} {}: {}", head.label, head.below(), values.join(", ")),
         "signs": figure.signs(),

@@ -9,6 +9,8 @@ mod grid;
 mod grid_plot;
 mod growth;
 mod growth_plot;
+mod io;
+mod names;
 mod plot;
 mod telemetry;
 mod view;
@@ -20,6 +22,7 @@ use crate::{Format, Report};
 
 const PAGE: &str = include_str!("../../templates/page.html");
 const GROWTH: &str = include_str!("../../templates/growth.html");
+const IO: &str = include_str!("../../templates/io.html");
 const CSS: &str = concat!(
     include_str!("../../assets/page.css"),
     include_str!("../../assets/growth.css")
@@ -43,9 +46,9 @@ impl Format for Html {
         environment
             .add_template("page.html", PAGE)
             .map_err(failed)?;
-        environment
-            .add_template("growth.html", GROWTH)
-            .map_err(failed)?;
+        for (name, text) in [("growth.html", GROWTH), ("io.html", IO)] {
+            environment.add_template(name, text).map_err(failed)?;
+        }
         let mut view = view::page(report)?;
         for (name, text) in [
             ("css", CSS),

@@ -7,19 +7,21 @@
 
 use std::fmt::Write as _;
 
+use super::names;
 use crate::model::{Difference, Figure, Mark, Row, Table};
 use crate::numbers::{ratio, short};
 
 /// Units of the drawing; the page scales it to its card.
 const WIDTH: f64 = 360.0;
-const NAMES: f64 = 104.0;
+/// Widths of the names: as much as they need, within these.
+const NAMES: [f64; 2] = [104.0, 168.0];
+/// Mean width of a letter, with room for wide ones.
+const LETTER: f64 = 6.3;
 const VALUES: f64 = 62.0;
 const LINE: f64 = 24.0;
 const BAR: f64 = 13.0;
 const TOP: f64 = 6.0;
 const AXIS: f64 = 20.0;
-/// Letters of a name that fit beside the bars.
-const LETTERS: usize = 15;
 
 /// Text for XML content and attribute values.
 pub(super) fn escape(text: &str) -> String {
@@ -41,13 +43,15 @@ pub(super) fn escape(text: &str) -> String {
 
 /// The horizontal scale: 0 at the names' right edge.
 struct Scale {
+    /// Where the names end and the bars begin.
+    left: f64,
     step: f64,
     top: f64,
 }
 
 impl Scale {
     /// Round ticks, about four, up to `largest`.
-    fn to(largest: f64) -> Scale {
+    fn to(largest: f64, left: f64) -> Scale {
         let largest = if largest > 0.0 && largest.is_finite() {
             largest
         } else {
@@ -61,13 +65,14 @@ impl Scale {
             .find(|s| *s >= rough)
             .unwrap_or(power * 10.0);
         Scale {
+            left,
             step,
             top: (largest / step).ceil() * step,
         }
     }
 
     fn x(&self, value: f64) -> f64 {
-        NAMES + (value.max(0.0) / self.top).min(1.0) * (WIDTH - NAMES - VALUES)
+        self.left + (value.max(0.0) / self.top).min(1.0) * (WIDTH - self.left - VALUES)
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
@@ -108,7 +113,12 @@ pub(super) fn row(table: &Table, row: &Row) -> String {
     if row.figures.iter().all(|f| f.summary.is_none()) {
         return "<p class=\"few\">No finished trial measured it.</p>".to_owned();
     }
-    let scale = Scale::to(largest(table, row));
+    let columns: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
+    let longest = columns.iter().map(|name| name.chars().count()).max();
+    let left = (longest.unwrap_or(0) as f64 * LETTER + 9.0).clamp(NAMES[0], NAMES[1]);
+    let letters = ((left - 9.0) / LETTER) as usize;
+    let names = names::fitted(&columns, letters);
+    let scale = Scale::to(largest(table, row), left);
     let bottom = TOP + LINE * row.figures.len() as f64;
     let mut svg = format!(
         "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">",
@@ -118,17 +128,18 @@ pub(super) fn row(table: &Table, row: &Row) -> String {
     axis(&mut svg, &scale, bottom);
     for (index, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
         let middle = TOP + LINE * (index as f64 + 0.5);
-        let name: String = if column.name.chars().count() > LETTERS {
-            column.name.chars().take(LETTERS - 1).chain(['…']).collect()
+        let name = &names[index];
+        let whole = if *name == column.name {
+            String::new()
         } else {
-            column.name.clone()
+            format!("<title>{}</title>", escape(&column.name))
         };
         let _ = write!(
             svg,
-            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            NAMES - 6.0,
+            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}{whole}</text>",
+            left - 6.0,
             middle + 4.0,
-            escape(&name)
+            escape(name)
         );
         bar(&mut svg, &scale, middle, figure, index == table.base);
         if let Some(value) = scaled(table, row, figure) {
@@ -268,7 +279,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_cover_the_data() {
         for largest in [0.0, 0.0031, 0.7, 3.0, 66.5, 592.4, 12_345.0] {
-            let scale = Scale::to(largest);
+            let scale = Scale::to(largest, NAMES[0]);
             assert!(scale.top >= largest, "{largest}");
             let ticks: Vec<f64> = scale.ticks().collect();
             assert!((2..=6).contains(&ticks.len()), "{largest}: {ticks:?}");

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use study::Clock;
 
-use super::{grid, growth, inert_json, plot, telemetry};
+use super::{grid, growth, inert_json, io, plot, telemetry};
 use crate::Report;
 use crate::error::Result;
 use crate::facts::{Answer, items};
@@ -12,7 +12,7 @@ use crate::model::{Difference, Figure, Mark, Row, Table, clock_meaning};
 use crate::numbers::{range, ratio, short};
 use crate::text::{
     begun, decimals, family, few, few_blocks, meaning, method, order, table_warnings, time_lines,
-    trials,
+    trials, trials_of,
 };
 use crate::trust::Group;
 use crate::units;
@@ -49,9 +49,13 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
         .map(|(index, t)| table(report, index, t))
         .collect();
     put("tables", json!(tables));
+    put("elapsed", json!(crate::usage::ELAPSED));
     put("grids", grid::grids(report));
     put("growths", growth::growths(report));
     put("memory", growth::memory(report));
+    put("list", io::list(report));
+    put("layout", io::layout(report));
+    put("traces", io::traces(report));
     put("references", grid::references(report));
     put("tally", tally(report));
     let doubts: Vec<Value> = report
@@ -118,7 +122,7 @@ fn alarms(report: &Report<'_>) -> Value {
             let phase = g.phase.map_or(String::new(), |p| format!(" in {p}"));
             json!({
                 "sign": g.mark.sign().to_string(),
-                "text": format!("{}{phase}: {}, {} trial(s){}", g.name, g.mark.meaning(), g.doubts.len(), why_it_matters(g)),
+                "text": format!("{}{phase}: {}, {}{}", g.name, g.mark.meaning(), trials_of(g.doubts.len()), why_it_matters(g)),
             })
         })
         .collect();
@@ -322,7 +326,7 @@ fn doubt(report: &Report<'_>, group: &Group<'_>) -> Value {
         "name": group.name,
         "phase": group.phase.filter(|_| group.mark != Mark::Warning),
         "meaning": group.says(),
-        "count": group.doubts.len(),
+        "count": trials_of(group.doubts.len()),
         "open": group.doubts.len() <= OPEN && matches!(group.mark, Mark::Fails | Mark::Missing),
         "trials": trials,
     })
@@ -340,7 +344,7 @@ fn variants(report: &Report<'_>) -> Value {
                 mkfs => format!("{mkfs} ({})", served.mkfs_version),
             };
             rows.push(json!({
-                "name": variant.name, "driver": served.driver, "options": served.options,
+                "name": variant.name, "driver": served.driver, "asked": served.asked, "options": served.options,
                 "mkfs": mkfs, "features": served.features, "trials": trials,
             }));
         }
@@ -440,7 +444,8 @@ fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
         (None, _) => "the report was made without the run's folder.".to_owned(),
         (Some(_), 0) => "no trial has a telemetry file that can be read.".to_owned(),
         (Some(_), n) => format!(
-            "{n} trial(s), counters of /proc and /sys as rates, at most {} points each.",
+            "{}, counters of /proc and /sys as rates, at most {} points each.",
+            trials_of(n),
             140
         ),
     };
@@ -449,6 +454,7 @@ fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
     Ok(vec![
         ("telemetry_trials", json!(count)),
         ("telemetry_about", json!(about)),
+        ("telemetry_missing_count", json!(trials_of(missing.len()))),
         ("telemetry_missing", json!(missing)),
         ("telemetry_json", json!(inert_json(&data))),
     ])

@@ -6,7 +6,7 @@
 
 use super::{grid, wrap};
 use crate::Report;
-use crate::usage::{OfCell, gnu_time, middle, switches};
+use crate::usage::{ELAPSED, OfCell, gnu_time, middle, switches};
 
 /// Both parts; empty when the run has neither.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
@@ -21,8 +21,12 @@ fn times(report: &Report<'_>, width: usize) -> String {
     if cells.is_empty() {
         return String::new();
     }
-    let title = "GNU time of each phase (middle trial of each cell)";
-    let mut out = wrap("\n\n", 2, title, width);
+    let mut title = "GNU time of each phase (middle trial of each cell)".to_owned();
+    if cells.iter().any(OfCell::has_own) {
+        title.push_str("; ");
+        title.push_str(ELAPSED);
+    }
+    let mut out = wrap("\n\n", 2, &title, width);
     for cell in &cells {
         out.push('\n');
         out.push_str(&wrap("", 2, &heading(cell), width));

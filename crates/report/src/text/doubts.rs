@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::wrap;
+use super::{trials_of, wrap};
 use crate::Report;
 use crate::general::General;
 use crate::model::Mark;
@@ -155,11 +155,11 @@ fn print_told(report: &Report<'_>, told: &ToldOnce<'_>, width: usize) -> String 
         &format!("{} ", group.mark.sign()),
         4,
         &format!(
-            "{}{phase}: {} ({} of {} trials){why}",
+            "{}{phase}: {} ({} of {}){why}",
             group.name,
             group.says(),
             trials.len(),
-            report.run.trials.len()
+            trials_of(report.run.trials.len())
         ),
         width,
     );

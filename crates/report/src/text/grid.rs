@@ -59,6 +59,7 @@ pub(crate) fn census(grid: &Grid) -> String {
     let mut text = match (least, most) {
         (1, 1) => format!("One run each ({n})"),
         (2, 2) => format!("Both runs of each, one below the other ({n})"),
+        (1, 2) => format!("Both runs of each, one below the other; of one its value ({n})"),
         (3.., _) => format!("Medians ({n}), below them their intervals"),
         _ => {
             format!("Medians ({n}), below them their intervals; of two runs both, of one its value")

@@ -105,7 +105,7 @@ fn in_doubt(report: &Report<'_>) -> Option<String> {
     }
     let texts: Vec<String> = kinds
         .iter()
-        .map(|(name, trials)| format!("{name} fails in {} trial(s)", trials.len()))
+        .map(|(name, trials)| format!("{name} fails in {}", trials_of(trials.len())))
         .collect();
     (!texts.is_empty()).then(|| format!("{} (marked !, see Doubts)", texts.join("; ")))
 }
@@ -143,9 +143,21 @@ pub(crate) fn trials(report: &Report<'_>) -> String {
         text.push_str("; the run is incomplete");
     }
     if report.run.resumed > 0 {
-        text.push_str(&format!("; resumed {} time(s)", report.run.resumed));
+        let times = match report.run.resumed {
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
+        text.push_str(&format!("; resumed {times}"));
     }
     text
+}
+
+/// `1 trial`, `12 trials`.
+pub(crate) fn trials_of(n: usize) -> String {
+    match n {
+        1 => "1 trial".to_owned(),
+        n => format!("{n} trials"),
+    }
 }
 
 /// `5 blocks, interleaved in a seeded random order (seed 2009)`.
@@ -184,7 +196,7 @@ fn print_variant(variant: &Variant, width: usize) -> String {
         .iter()
         .map(|(served, trials)| {
             let count = if many {
-                format!(" ({trials} trials)")
+                format!(" ({})", trials_of(*trials))
             } else {
                 String::new()
             };
@@ -196,10 +208,17 @@ fn print_variant(variant: &Variant, width: usize) -> String {
                 "" => "not recorded",
                 options => options,
             };
+            let asked = match served.asked.as_str() {
+                "" => String::new(),
+                asked => format!("; asked for -o {asked}"),
+            };
             wrap(
                 &format!("  {}: ", variant.name),
                 indent + 2,
-                &format!("driver {}{count}; options {options}; {mkfs}", served.driver),
+                &format!(
+                    "driver {}{count}{asked}; options {options}; {mkfs}",
+                    served.driver
+                ),
                 width,
             )
         })

@@ -21,10 +21,14 @@ mod growth;
 mod header;
 mod legend;
 mod matrix;
+mod names;
+pub(crate) mod placement;
 mod pressure;
 mod reference;
+pub(crate) mod requests;
 mod sheet;
 mod table;
+pub(crate) mod transcript;
 mod wrap;
 
 use std::collections::BTreeSet;
@@ -39,7 +43,7 @@ pub(crate) use closing::lines as time_lines;
 pub(crate) use differences::{family, few_blocks, table_warnings};
 pub(crate) use doubts::meaning;
 pub(crate) use grid::{census, published_notes, published_value};
-pub(crate) use header::{begun, order, trials};
+pub(crate) use header::{begun, order, trials, trials_of};
 pub(crate) use legend::{few, method};
 pub(crate) use table::decimals;
 pub(crate) use wrap::{cap, wrap};
@@ -68,6 +72,10 @@ impl Format for Text {
         if let Some(memory) = &report.memory {
             out.push_str("\n\n");
             out.push_str(&pressure::print(memory, width));
+        }
+        if let Some(transcript) = &report.transcript {
+            out.push_str("\n\n");
+            out.push_str(&transcript::print(transcript, width));
         }
         if sections
             .main
@@ -102,6 +110,17 @@ impl Format for Text {
             out.push_str(&differences::print(report, &sections.main, width));
         }
         out.push_str(&other_clocks(&sections, width));
+        if let Some(placement) = &report.placement {
+            out.push_str("\n\n");
+            out.push_str(&placement::print(placement, width));
+        }
+        if let Some(requests) = &report.requests {
+            out.push_str("\n\n");
+            out.push_str(&requests::print(requests, width));
+            out.push_str("\n\n");
+            let (cost, level) = (report.cost.as_ref(), report.options.level);
+            out.push_str(&requests::print_cost(cost, level, width));
+        }
         out.push_str("\n\n");
         for table in &sections.unmeasured {
             out.push_str(&unmeasured(table, width));

@@ -10,7 +10,7 @@ use study::{
 use super::{MIB, empty, journal, noise};
 
 /// A cell as the test wants it: its levels, and the rest from them.
-fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> Cell {
+pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> Cell {
     let levels = levels
         .iter()
         .map(|(f, l)| ((*f).to_owned(), (*l).to_owned()));
@@ -32,10 +32,10 @@ fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> Cell {
         workload_name: workload.kind().to_owned(),
         memory: levels.get("memory").and_then(|m| m.parse().ok()),
         check: None,
-        layout: None,
-        trace: false,
         levels,
         workload,
+        layout: None,
+        trace: false,
     }
 }
 
@@ -53,7 +53,7 @@ fn variant(name: &str) -> FilesystemVariant {
 }
 
 /// A plan of these cells in blocks, without tables.
-fn plan(study: &str, title: &str, doc: &str, cells: Vec<Cell>, blocks: u32) -> Plan {
+pub(crate) fn plan(study: &str, title: &str, doc: &str, cells: Vec<Cell>, blocks: u32) -> Plan {
     let mut plan = journal(&Overrides::default());
     study.clone_into(&mut plan.study);
     title.clone_into(&mut plan.title);
@@ -186,7 +186,7 @@ fn middle(reading: bool, seconds: f64) -> Middle {
     }
 }
 
-fn mounted(name: &str) -> Mounted {
+pub(crate) fn mounted(name: &str) -> Mounted {
     Mounted {
         device: "/dev/loop0".to_owned(),
         asked_type: name.to_owned(),

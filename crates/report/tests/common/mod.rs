@@ -3,6 +3,7 @@
 
 pub(crate) mod grids;
 pub(crate) mod growth;
+pub(crate) mod io;
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! `fslab bench stream`.
 
-use workload::stream::text::{self, Era};
+use lab::bench_text::{aiod, dd};
+use report::originals::Era;
 use workload::stream::{self, Between, Content, Flush, Test, WriteThrough};
 
 use super::{engine, watch};
@@ -11,11 +12,11 @@ use crate::cli::bench::{
 pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<u8> {
     let options = options(args)?;
     let (format, print): (_, fn(&workload::Outcome) -> String) = match args.format {
-        StreamFormat::Text => (BenchFormat::Text, text::aiod_text),
-        StreamFormat::Json => (BenchFormat::Json, text::aiod_text),
-        StreamFormat::Original => (BenchFormat::Original, text::aiod_text),
-        StreamFormat::Dd => (BenchFormat::Original, |o| text::dd_text(o, Era::Today)),
-        StreamFormat::Dd2010 => (BenchFormat::Original, |o| text::dd_text(o, Era::Of2010)),
+        StreamFormat::Text => (BenchFormat::Text, aiod),
+        StreamFormat::Json => (BenchFormat::Json, aiod),
+        StreamFormat::Original => (BenchFormat::Original, aiod),
+        StreamFormat::Dd => (BenchFormat::Original, |o| dd(o, Era::Today)),
+        StreamFormat::Dd2010 => (BenchFormat::Original, |o| dd(o, Era::Of2010)),
     };
     watch(format, print, |watcher, interrupt| {
         lab::bench::stream(&options, watcher, interrupt)

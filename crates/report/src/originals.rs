@@ -8,8 +8,6 @@
 
 use std::fmt::Write;
 
-use crate::Outcome;
-
 /// Which dd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
@@ -20,25 +18,8 @@ pub enum Era {
     Today,
 }
 
-/// A line for each phase, of clock (a): `<op> <bytes> bytes in <s> s: <MiB/s> MiB/s (<MB/s> MB/s)`.
-pub fn aiod_text(outcome: &Outcome) -> String {
-    let mut text = String::new();
-    for phase in &outcome.phases {
-        text.push_str(&aiod_line(&phase.name, phase.bytes, phase.seconds));
-    }
-    text
-}
-
-/// dd's three lines for each phase, of clock (a).
-pub fn dd_text(outcome: &Outcome, era: Era) -> String {
-    let mut text = String::new();
-    for phase in &outcome.phases {
-        text.push_str(&dd_lines(phase.operations, phase.bytes, phase.seconds, era));
-    }
-    text
-}
-
-fn aiod_line(operation: &str, bytes: u64, seconds: f64) -> String {
+/// `<op> <bytes> bytes in <s> s: <MiB/s> MiB/s (<MB/s> MB/s)`, with a newline.
+pub fn aiod_line(operation: &str, bytes: u64, seconds: f64) -> String {
     let rate = if seconds > 0.0 {
         bytes as f64 / seconds
     } else {
@@ -52,8 +33,15 @@ fn aiod_line(operation: &str, bytes: u64, seconds: f64) -> String {
     )
 }
 
-fn dd_lines(records: u64, bytes: u64, seconds: f64, era: Era) -> String {
-    let mut text = format!("{records}+0 records in\n{records}+0 records out\n");
+/// dd's three lines of so many whole records.
+pub fn dd_lines(records: u64, bytes: u64, seconds: f64, era: Era) -> String {
+    let last = dd_last(bytes, seconds, era);
+    format!("{records}+0 records in\n{records}+0 records out\n{last}\n")
+}
+
+/// The last of them, without its newline.
+pub fn dd_last(bytes: u64, seconds: f64, era: Era) -> String {
+    let mut text = String::new();
     let si = size(bytes, 1000, "");
     let iec = size(bytes, 1024, "i");
     // A number of bytes below the first prefix is not said twice.
@@ -76,7 +64,7 @@ fn dd_lines(records: u64, bytes: u64, seconds: f64, era: Era) -> String {
     } else {
         "Infinity B".to_owned()
     };
-    let _ = writeln!(text, ", {} s, {rate}/s", general(seconds));
+    let _ = write!(text, ", {} s, {rate}/s", general(seconds));
     text
 }
 
@@ -166,7 +154,6 @@ fn general(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PhaseReport;
 
     const TEN_GIB: u64 = 10_737_418_240;
 
@@ -258,29 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_outcome_has_a_line_for_each_phase() {
-        let phase = |name: &str, seconds| PhaseReport {
-            name: name.into(),
-            bytes: 14_680_064_000_000,
-            operations: 3_500_000,
-            seconds,
-            ..PhaseReport::default()
-        };
-        let outcome = Outcome {
-            phases: vec![phase("write", 47_457.6), phase("read", 27_504.2)],
-            ..Outcome::default()
-        };
+    fn aiods_line_has_both_units() {
         // Dokos, 2008: 295 and 509 "MB/s", which are MiB/s.
         assert_eq!(
-            aiod_text(&outcome),
-            "write 14680064000000 bytes in 47457.6 s: 295.00 MiB/s (309.33 MB/s)\n\
-             read 14680064000000 bytes in 27504.2 s: 509.01 MiB/s (533.74 MB/s)\n"
+            aiod_line("write", 14_680_064_000_000, 47_457.6),
+            "write 14680064000000 bytes in 47457.6 s: 295.00 MiB/s (309.33 MB/s)\n"
         );
-        let dd = dd_text(&outcome, Era::Today);
-        assert_eq!(dd.lines().count(), 6);
-        assert!(
-            dd.contains("14680064000000 bytes (15 TB, 13 TiB) copied, 27504.2 s, 534 MB/s"),
-            "{dd}"
+        assert_eq!(
+            aiod_line("read", 14_680_064_000_000, 27_504.2),
+            "read 14680064000000 bytes in 27504.2 s: 509.01 MiB/s (533.74 MB/s)\n"
+        );
+        assert_eq!(
+            dd_last(14_680_064_000_000, 27_504.2, Era::Today),
+            "14680064000000 bytes (15 TB, 13 TiB) copied, 27504.2 s, 534 MB/s"
         );
     }
 }

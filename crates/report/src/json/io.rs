@@ -1,0 +1,108 @@
+//! Layouts, block traces and what tracing cost, as summaries over trials. Each trial's own layouts and
+//! traces are among the trials, as recorded.
+
+use serde_json::{Map, Value, json};
+
+use crate::Report;
+use crate::error::Result;
+use crate::model::clock_name;
+use crate::requests::{Pair, WHOLE};
+
+/// Where the files lie: one object for each cell and phase.
+pub(super) fn layouts(report: &Report<'_>) -> Result<Value> {
+    let rows = report.placement.iter().flat_map(|found| &found.rows);
+    let rows = rows.map(|row| {
+        let names = row.trials.iter().flat_map(|layout| layout.figures.keys());
+        let figures = names.map(|name| (name.clone(), json!(row.values(name))));
+        let figures: Map<String, Value> = figures.collect();
+        Ok(json!({
+            "cell": row.cell,
+            "name": row.label,
+            "phase": row.phase,
+            "n": row.trials.len(),
+            "files": row.files(),
+            "figures": figures,
+            "middle": {
+                "trial": row.middle.0.trial,
+                "block": row.middle.0.block,
+                "layout": serde_json::to_value(row.middle.1)?,
+                "gaps": row.gaps(),
+            },
+        }))
+    });
+    Ok(json!(rows.collect::<Result<Vec<_>>>()?))
+}
+
+/// The block traces: one object for each cell, device and phase.
+pub(super) fn traces(report: &Report<'_>) -> Value {
+    let rows = report.requests.iter().flat_map(|found| &found.rows);
+    let rows = rows.map(|row| {
+        let of_phase = row
+            .traces
+            .iter()
+            .filter_map(|(_, t)| t.figures.get(row.phase));
+        let names = of_phase.flat_map(|figures| figures.keys());
+        let figures = names.map(|name| {
+            let value = json!({"values": row.values(name), "median": row.median(name)});
+            (name.clone(), value)
+        });
+        let figures: Map<String, Value> = figures.collect();
+        json!({
+            "cell": row.cell,
+            "name": row.label,
+            "phase": (row.phase != WHOLE).then_some(row.phase),
+            "device": row.device,
+            "n": row.traces.len(),
+            "degraded": row.degraded() > 0,
+            "doubt": row.doubt(),
+            "figures": figures,
+        })
+    });
+    json!(rows.collect::<Vec<_>>())
+}
+
+/// What tracing cost; null where nothing was traced.
+pub(super) fn cost(report: &Report<'_>) -> Value {
+    let Some(cost) = &report.cost else {
+        return Value::Null;
+    };
+    json!({
+        "comparisons": cost.family,
+        "without_twin": cost.alone,
+        "pairs": cost.pairs.iter().map(pair).collect::<Vec<_>>(),
+    })
+}
+
+fn pair(pair: &Pair) -> Value {
+    json!({
+        "name": pair.label,
+        "phase": pair.phase,
+        "metric": pair.metric,
+        "clock": clock_name(pair.clock),
+        "unit": pair.unit,
+        "untraced": super::figure("untraced", &pair.untraced),
+        "traced": super::figure("traced", &pair.traced),
+        "comparison": super::comparison(pair.versus.as_ref()),
+    })
+}
+
+/// The runs as the message of 2010 lists them.
+pub(super) fn list(report: &Report<'_>) -> Value {
+    let groups = report.transcript.iter().flat_map(|found| &found.groups);
+    let groups = groups.map(|group| {
+        let entries = group.entries.iter().map(|entry| {
+            json!({
+                "cell": entry.cell,
+                "trial": entry.slot.trial,
+                "n": entry.n,
+                "phase": entry.phase,
+                "heading": entry.heading(),
+                "bytes": entry.bytes,
+                "seconds": entry.seconds,
+                "lines": entry.lines(),
+            })
+        });
+        json!({"of": group.of, "entries": entries.collect::<Vec<_>>()})
+    });
+    json!(groups.collect::<Vec<_>>())
+}
