@@ -1,14 +1,10 @@
 //! Ratios to the base column, and which of them count.
 //!
-//! Blocks were interleaved so that what slows a whole block slows both sides: where the run is in
-//! blocks, only blocks that both sides finished are compared, block by block. A sequential run, as
-//! the originals were, has no such pairs. One table is one family: its p-values are corrected
-//! together.
-
-use std::collections::BTreeMap;
+//! How two figures are compared stands below, in [`explain::compare`]. One table is one family: its
+//! p-values are corrected together.
 
 use stats::{Comparison, Verdict};
-use study::{Order, Plan};
+use study::Plan;
 
 use crate::model::{Difference, Figure, Table, Versus};
 use crate::options::Options;
@@ -86,6 +82,8 @@ fn bare_ratios(table: &mut Table) {
     }
 }
 
+/// Compares two figures as [`explain::compare`] does, so that what a table marks as different is what
+/// gets explained.
 pub(crate) fn one(
     plan: &Plan,
     options: &Options,
@@ -93,33 +91,10 @@ pub(crate) fn one(
     base: &Figure,
     other: &Figure,
 ) -> Result<Comparison, stats::Error> {
-    let paired = plan.order == Order::Blocked;
-    let (base, other) = if paired {
-        common_blocks(base, other)
-    } else {
-        (base.values(), other.values())
+    let by_block = |figure: &Figure| -> Vec<(u32, f64)> {
+        figure.points.iter().map(|p| (p.block, p.value)).collect()
     };
-    stats::compare(
-        &base,
-        &other,
-        stats::Options {
-            level: options.level,
-            band: plan.band,
-            paired,
-            seed: plan.seed,
-            higher_is_better: units::higher_is_better(unit).unwrap_or(true),
-        },
-    )
-}
-
-/// The values of the blocks that both have, in the order of the blocks.
-fn common_blocks(base: &Figure, other: &Figure) -> (Vec<f64>, Vec<f64>) {
-    let by_block: BTreeMap<u32, f64> = base.points.iter().map(|p| (p.block, p.value)).collect();
-    other
-        .points
-        .iter()
-        .filter_map(|p| Some((*by_block.get(&p.block)?, p.value)))
-        .unzip()
+    explain::compare::pair(plan, options.level, unit, &by_block(base), &by_block(other))
 }
 
 pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
@@ -145,35 +120,5 @@ pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
             .filter(|w| !matches!(w, stats::Warning::FewValues { .. }))
             .map(ToString::to_string)
             .collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Point;
-
-    fn figure(values: &[(u32, f64)]) -> Figure {
-        Figure {
-            points: values
-                .iter()
-                .map(|&(block, value)| Point {
-                    trial: block,
-                    block,
-                    value,
-                })
-                .collect(),
-            ..Figure::default()
-        }
-    }
-
-    #[test]
-    fn only_common_blocks_are_paired() {
-        let base = figure(&[(0, 1.0), (1, 2.0), (2, 3.0)]);
-        let other = figure(&[(2, 30.0), (0, 10.0), (3, 40.0)]);
-        assert_eq!(
-            common_blocks(&base, &other),
-            (vec![3.0, 1.0], vec![30.0, 10.0])
-        );
     }
 }

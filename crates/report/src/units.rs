@@ -4,6 +4,8 @@
 //! `MB/s` (iozone) and `MB_s` (compilebench), both 2^20 bytes a second. The label is kept as the
 //! original wrote it, and every report says once what it means.
 
+pub(crate) use explain::compare::higher_is_better;
+
 /// 2^20.
 const MIB: f64 = 1_048_576.0;
 
@@ -54,15 +56,6 @@ pub(crate) fn usual(stored: &str) -> &str {
     }
 }
 
-/// Whether more is better: true for rates, false for times; `None` when it is neither.
-pub(crate) fn higher_is_better(printed: &str) -> Option<bool> {
-    match printed {
-        "secs" | "sec" | "s" | "seconds" | "ms" | "us" => Some(false),
-        unit if unit.ends_with("/s") || unit.ends_with("_s") => Some(true),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,13 +70,5 @@ mod tests {
         assert_eq!(factor("bytes", "GiB"), Some(1.0 / 1_073_741_824.0));
         assert_eq!(factor("s", "us"), Some(1e6));
         assert_eq!(factor("percent", "%"), Some(1.0));
-    }
-
-    #[test]
-    fn times_are_better_small() {
-        assert_eq!(higher_is_better("MB_s"), Some(true));
-        assert_eq!(higher_is_better("files_per_s"), Some(true));
-        assert_eq!(higher_is_better("secs"), Some(false));
-        assert_eq!(higher_is_better("count"), None);
     }
 }
