@@ -11,6 +11,7 @@ mod process;
 mod scatter;
 mod sizes;
 mod timeline;
+pub mod window;
 
 use serde::{Deserialize, Serialize};
 

@@ -21,6 +21,11 @@ const JOURNALS: [&str; 8] = [
     "reiserfs",
 ];
 
+/// Whether a thread of this name writes a journal.
+pub(super) fn is_journal(name: &str) -> bool {
+    JOURNALS.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// What a bio carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -145,7 +150,7 @@ impl Accounts {
         let number = *self.by_name.entry(name.clone()).or_insert(next);
         if number == next {
             self.list.push(Account {
-                journal: JOURNALS.iter().any(|prefix| name.starts_with(prefix)),
+                journal: is_journal(&name),
                 summary: ProcessSummary {
                     name,
                     ..ProcessSummary::default()
