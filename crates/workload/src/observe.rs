@@ -27,6 +27,10 @@ pub trait Observer: Sync {
     fn phase_started(&self, _name: &str) {}
     /// Called after the phase's last clock has stopped.
     fn phase_finished(&self, _phase: &PhaseReport) {}
+    /// Called when a phase has written `files` and closed them, before the fsync of clock (b): the
+    /// one moment at which it shows what the filesystem has put off. What it takes is left out of
+    /// clocks (b) and (c); what the disk writes meanwhile is not, so it has to be short.
+    fn written(&self, _phase: &str, _files: &[&Path]) {}
     /// See [`Progress`].
     fn progress(&self, _progress: &Progress) {}
     /// Makes the caches cold and proves it for `files` (a sample of the working set; may be

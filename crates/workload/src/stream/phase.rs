@@ -47,7 +47,10 @@ pub(super) struct Seen {
     pub(super) syncfs_ns: u64,
     pub(super) records: u64,
     pub(super) short: u64,
+    /// From begin to the end of clock (c).
     pub(super) cpu: Cpu,
+    /// From begin to the end of clock (a).
+    pub(super) cpu_original: Cpu,
     /// The run whose units a verified read has found.
     pub(super) found_run: u64,
     pub(super) before: io::Result<Residency>,
@@ -67,6 +70,7 @@ impl Default for Seen {
             records: 0,
             short: 0,
             cpu: Cpu::default(),
+            cpu_original: Cpu::default(),
             found_run: 0,
             before: Ok(Residency::default()),
             after: Ok(Residency::default()),
@@ -266,14 +270,15 @@ impl Phase<'_> {
         .map_err(|failure| self.failed(failure))?;
         (seen.records, seen.short) = (run.position - first, run.short);
         seen.found_run = checker.as_ref().map_or(0, Checker::run);
-        self.finish(file, shared, seen)?;
+        self.close(file, shared, seen)?;
+        seen.cpu_original = Cpu::thread() - cpu + more;
+        self.flush(shared, seen)?;
         seen.cpu = Cpu::thread() - cpu + more;
         Ok(())
     }
 
-    /// Flush and close inside clock (a); fsync for (b) and syncfs for (c) after it. A phase that is
-    /// to end early waits for no disk.
-    fn finish(&self, file: Option<File>, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
+    /// Flush and close inside clock (a). A phase that is to end early waits for no disk.
+    fn close(&self, file: Option<File>, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
         let written = seen.records * self.options.block;
         let waits = self.transfers() && !shared.flags.up(ABORT);
         if let Some(file) = file {
@@ -288,15 +293,27 @@ impl Phase<'_> {
             close(file).map_err(|e| self.io_error("close", e, written))?;
         }
         seen.end_ns = now_ns();
+        Ok(())
+    }
+
+    /// fsync for clock (b) and syncfs for (c). The look of whoever watches stops both.
+    fn flush(&self, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
+        let written = seen.records * self.options.block;
+        let waits = self.transfers() && !shared.flags.up(ABORT);
+        let begun = now_ns();
+        if self.direction == Direction::Write && waits {
+            self.observer.written(self.name(), &[self.target.path()]);
+        }
+        let looked = now_ns() - begun;
         if waits {
             let flushed = self.target.fsync();
             flushed.map_err(|e| self.io_error("fsync", e, written))?;
         }
-        seen.fsync_ns = now_ns();
+        seen.fsync_ns = now_ns() - looked;
         if waits {
             syncfs(&self.options.dir)?;
         }
-        seen.syncfs_ns = now_ns();
+        seen.syncfs_ns = now_ns() - looked;
         Ok(())
     }
 
@@ -387,6 +404,13 @@ pub(super) fn report(options: &Options, direction: Direction, seen: &Seen) -> Ph
         syncfs: rate(clock_seconds.syncfs),
     };
     let seconds = clock_seconds.original.unwrap_or_default();
+    let cpu = seen.cpu_original;
+    let figures = [
+        ("open_seconds", seen.open_ns as f64 / 1e9),
+        ("user_seconds", cpu.user),
+        ("system_seconds", cpu.system),
+        ("cpu_share", (cpu.user + cpu.system) / seconds.max(1e-9)),
+    ];
     PhaseReport {
         name: phase_name(direction).into(),
         bytes_asked: options.bytes(),
@@ -399,7 +423,7 @@ pub(super) fn report(options: &Options, direction: Direction, seen: &Seen) -> Ph
         user_seconds: seen.cpu.user,
         system_seconds: seen.cpu.system,
         bytes_per_s,
-        figures: [("open_seconds".to_owned(), seen.open_ns as f64 / 1e9)].into(),
+        figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
         threads: vec![ThreadReport {
             thread: 0,
             bytes,
