@@ -215,6 +215,7 @@ fn figure_unit(name: &str) -> &'static str {
         "total_over_elapsed" => "files_per_s",
         "app_overhead" => "s",
         "fs_use" => "percent",
+        "cpu_share" => "ratio",
         _ if name.ends_with("_mib_per_s") => "mib_per_s",
         _ if name.ends_with("_seconds") || name.starts_with("latency_") => "s",
         _ if is_call(name) => "s",

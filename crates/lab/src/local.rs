@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use blktrace::analysis::window::Places;
 use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
 use record::{Event, Evidence, FailureKind, Ledger, Mounted, Reference, RunFolder, Sample};
@@ -18,8 +19,10 @@ use crate::check::{self, Checked};
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure};
 use crate::interrupt::Interrupt;
-use crate::observer::{self, Seen, TrialObserver};
+use crate::layout::Looker;
+use crate::observer::{self, Asked, Seen, TrialObserver};
 use crate::target::Target;
+use crate::traced::{self, Explained, Spans, Traced};
 use crate::watch::Watcher;
 use crate::{convert, reference, telemetry};
 
@@ -117,7 +120,7 @@ impl<'a> LocalExecutor<'a> {
         let workload = &trial.cell.workload;
         let observer = TrialObserver::new(
             trial.slot.trial,
-            convert::keeps_files(workload),
+            self.asked(trial, prepared),
             prepared,
             self.interrupt,
             self.watcher,
@@ -129,6 +132,39 @@ impl<'a> LocalExecutor<'a> {
             Self::workload_failure(&error)
         })?;
         Ok((outcome, observer.into_seen()))
+    }
+
+    /// What is looked at besides the counters.
+    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Asked {
+        let (cell, number) = (&trial.cell, trial.slot.trial);
+        let root = prepared.mount_point();
+        let looker = |spec| Looker::new(spec, number, &self.folder, root);
+        let whole = match cell.workload {
+            WorkloadSpec::Stream(_) => observer::Traced::Whole,
+            _ => observer::Traced::InPart,
+        };
+        Asked {
+            looker: cell.layout.map(looker),
+            traced: cell.trace.then_some(whole),
+            kept: convert::keeps_files(&cell.workload),
+        }
+    }
+
+    /// Starts the block trace that the study asks for, if it does.
+    fn trace(&self, trial: &Trial, prepared: &Prepared) -> Result<Option<Traced>, Stopped> {
+        if !trial.cell.trace {
+            return Ok(None);
+        }
+        self.watcher.step(trial, "starting the block trace");
+        let subjects = traced::subjects(prepared, self.host_disk.as_deref());
+        let started = subjects.and_then(|subjects| {
+            Traced::start(self.rig.journal(), &self.folder, trial.slot.trial, subjects)
+        });
+        started.map(Some).map_err(|why| Stopped {
+            kind: FailureKind::Cell,
+            message: format!("block trace: {why}"),
+            fatal: None,
+        })
     }
 
     /// Unmounts and runs the checker that the study asks for, if it does.
@@ -219,9 +255,17 @@ impl<'a> LocalExecutor<'a> {
         });
         emit(self.trial_context(trial, &prepared));
 
+        let traced = self.trace(trial, &prepared)?;
         let sampler = self.sample(trial, &prepared);
-        let measured = self.measure(trial, &mut prepared, ledger, emit);
+        let mut spans = Spans::default();
+        let measured = self.measure(trial, &mut prepared, ledger, &mut |event| {
+            spans.note(&event);
+            emit(event)
+        });
         let sampled = telemetry::stop(sampler);
+
+        // After the sampler, whose rows tell what the tracer cost; before the device goes.
+        let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
         self.watcher.step(trial, "unmounting");
         let ready = prepared
@@ -235,6 +279,12 @@ impl<'a> LocalExecutor<'a> {
         ledger.umount += begun.elapsed().as_secs_f64();
         let mut findings = measured?;
         finished.map_err(|error| self.rig_failure(error))?;
+        if let Some(recorded) = recorded {
+            self.watcher.step(trial, "analysing the block trace");
+            let recorded = recorded.map_err(|why| trace_failure(&why))?;
+            let explained = recorded.explain(&spans, &findings.places);
+            findings.take(explained, trial.slot.trial, emit);
+        }
 
         warnings.append(&mut findings.warnings);
         let mut evidence = ready;
@@ -266,6 +316,7 @@ impl<'a> LocalExecutor<'a> {
             samples: convert::samples(&outcome.phases),
             evidence: seen.evidence,
             warnings: outcome.warnings,
+            places: seen.places,
         };
         findings.samples.extend(seen.samples);
         let own = outcome.phases.iter().flat_map(convert::phase_evidence);
@@ -341,6 +392,29 @@ struct Findings {
     samples: Vec<Sample>,
     evidence: Vec<Evidence>,
     warnings: Vec<String>,
+    /// What lies where on the device, for its trace.
+    places: Places,
+}
+
+impl Findings {
+    /// What the trial's traces tell.
+    fn take(&mut self, explained: Explained, trial: u32, emit: &mut Emit<'_>) {
+        for trace in explained.traces {
+            emit(Event::Traced { trial, trace });
+        }
+        self.samples.extend(explained.samples);
+        self.evidence.extend(explained.evidence);
+        self.warnings.extend(explained.warnings);
+    }
+}
+
+/// A trace that could not be written or taken back.
+fn trace_failure(why: &str) -> Stopped {
+    Stopped {
+        kind: FailureKind::Trial,
+        message: format!("block trace: {why}"),
+        fatal: None,
+    }
 }
 
 /// Why an attempt ended early.

@@ -11,14 +11,17 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use blktrace::analysis::window::Places;
 use record::{Event, Evidence, Sample};
 use rig::Prepared;
 use workload::{Observer, PhaseReport, Progress};
 
 use crate::executor::Emit;
 use crate::interrupt::Interrupt;
+use crate::layout::Looker;
 use crate::middle::{Looks, Pace};
 use crate::open::{Begun, Open};
+use crate::places;
 use crate::watch::Watcher;
 use crate::{bytes, partial, pressure, usage};
 
@@ -42,7 +45,20 @@ pub(crate) struct TrialObserver<'a> {
     kept: bool,
     open: Open<Begin>,
     looks: Looks,
+    /// Looks at where the files lie, where the study asks for it.
+    looker: Option<Looker>,
+    /// Whether a trace needs to know what lies where.
+    traced: Option<Traced>,
     seen: Mutex<Seen>,
+}
+
+/// How much is known of the files of a trial that is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traced {
+    /// What a phase has written stays where it is: what lies elsewhere is the filesystem's own.
+    Whole,
+    /// Files come and go.
+    InPart,
 }
 
 /// What was seen besides what the workload itself reports.
@@ -50,12 +66,22 @@ pub(crate) struct TrialObserver<'a> {
 pub(crate) struct Seen {
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) samples: Vec<Sample>,
+    /// What lies where on the device.
+    pub(crate) places: Places,
+}
+
+/// What is looked at besides the counters.
+pub(crate) struct Asked {
+    pub(crate) looker: Option<Looker>,
+    pub(crate) traced: Option<Traced>,
+    /// What a phase wrote is still there when it ends.
+    pub(crate) kept: bool,
 }
 
 impl<'a> TrialObserver<'a> {
     pub(crate) fn new(
         trial: u32,
-        kept: bool,
+        asked: Asked,
         prepared: &'a Prepared,
         interrupt: &'a Interrupt,
         watcher: &'a dyn Watcher,
@@ -71,7 +97,9 @@ impl<'a> TrialObserver<'a> {
             watcher,
             emit: Mutex::new(emit),
             unrecorded: AtomicBool::new(false),
-            kept,
+            kept: asked.kept,
+            looker: asked.looker,
+            traced: asked.traced,
             open: Open::default(),
             seen: Mutex::default(),
         }
@@ -88,6 +116,37 @@ impl<'a> TrialObserver<'a> {
             used: usage::Reading::now(),
             disk: bytes::now(self.device.as_deref()),
             at_ns: workload::clock::now_ns(),
+        }
+    }
+
+    /// A phase is over and told: where its files lie is looked at in nobody's time.
+    fn look(&self, phase: &str) {
+        if self.cancelled() {
+            return;
+        }
+        let others = self.open.any();
+        let found = self.looker.as_ref();
+        if let Some(found) = found.and_then(|looker| looker.finished(phase, others)) {
+            self.emit(Event::Layout {
+                trial: self.trial,
+                layout: found.layout,
+            });
+            if let Ok(mut seen) = self.seen.lock() {
+                seen.samples.extend(found.samples);
+            }
+        }
+        if let Some(traced) = self.traced.filter(|_| !others) {
+            let places = places::of(self.prepared, traced == Traced::Whole);
+            if let (Ok(mut seen), Some(places)) = (self.seen.lock(), places) {
+                seen.places = places;
+            }
+        }
+    }
+
+    fn emit(&self, event: Event) {
+        let kept = self.emit.lock().is_ok_and(|mut emit| emit(event));
+        if !kept {
+            self.unrecorded.store(true, Ordering::Relaxed);
         }
     }
 
@@ -151,9 +210,13 @@ impl Observer for TrialObserver<'_> {
             usage,
             memory,
         };
-        let kept = self.emit.lock().is_ok_and(|mut emit| emit(event));
-        if !kept {
-            self.unrecorded.store(true, Ordering::Relaxed);
+        self.emit(event);
+        self.look(&phase.name);
+    }
+
+    fn written(&self, phase: &str, files: &[&Path]) {
+        if let Some(looker) = &self.looker {
+            looker.written(phase, files);
         }
     }
 

@@ -37,6 +37,11 @@ impl<T> Open<T> {
         all.insert(phase.to_owned(), Begun { reading, alone });
     }
 
+    /// Whether any phase is open.
+    pub(crate) fn any(&self) -> bool {
+        self.0.lock().is_ok_and(|all| !all.is_empty())
+    }
+
     /// Something of what was read when it began; none when it is not open.
     pub(crate) fn of<R>(&self, phase: &str, what: impl FnOnce(&T) -> R) -> Option<R> {
         let all = self.0.lock().ok()?;

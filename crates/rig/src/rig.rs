@@ -135,7 +135,8 @@ impl Rig {
         &self.target
     }
 
-    pub(crate) fn journal(&self) -> &Arc<Journal> {
+    /// Where what a run makes on the host is written down before it is made.
+    pub fn journal(&self) -> &Arc<Journal> {
         &self.journal
     }
 
