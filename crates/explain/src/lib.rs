@@ -51,5 +51,5 @@ pub use error::Error;
 pub use explanation::{Explained, Explanation, Finding, Options, explain};
 pub use pair::{Direction, Pair};
 pub use rule::{Confidence, Judgement, Rule, Verdict};
-pub use text::{LEGEND, render, wrap};
+pub use text::{LEGEND, render, sentence, title, wrap};
 pub use value::{Row, Unit, Value};
