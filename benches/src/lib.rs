@@ -5,7 +5,11 @@
 //! such tests fail, and people would then stop believing them. Build and run them with
 //! `cargo run --release -p benches --bin NAME`.
 
+pub mod arguments;
+pub mod fio;
 pub mod image;
+pub mod memory;
+pub mod needs;
 pub mod pairs;
 pub mod run;
 pub mod table;

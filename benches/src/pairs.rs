@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 
+use crate::run::Stop;
+
 /// Results of both sides, pair by pair.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
@@ -28,6 +30,17 @@ impl Pairs {
         median(&self.ours) / median(&self.theirs)
     }
 
+    /// Both medians, their ratio, and the least and largest ratio within a pair.
+    pub fn cells(&self, unit: f64, digits: usize, of_ratio: usize) -> [String; 4] {
+        let (low, high) = self.extremes();
+        [
+            format!("{:.digits$}", median(&self.ours) / unit),
+            format!("{:.digits$}", median(&self.theirs) / unit),
+            format!("{:.of_ratio$}", self.ratio()),
+            format!("{low:.of_ratio$}..{high:.of_ratio$}"),
+        ]
+    }
+
     /// Least and largest ratio within a pair.
     pub fn extremes(&self) -> (f64, f64) {
         let ratios = self.ours.iter().zip(&self.theirs).map(|(a, b)| a / b);
@@ -51,6 +64,43 @@ pub fn in_turn<A, B>(
         let b = theirs()?;
         Ok((ours()?, b))
     }
+}
+
+/// So many pairs, one side first in one and the other in the next.
+pub fn alternating(
+    pairs: u32,
+    stop: &Stop,
+    mut ours: impl FnMut() -> Result<f64>,
+    mut theirs: impl FnMut() -> Result<f64>,
+) -> Result<Pairs> {
+    let mut results = Pairs::default();
+    for pair in 0..pairs {
+        stop.check()?;
+        results.push_both(in_turn(pair % 2 == 0, &mut ours, &mut theirs)?);
+    }
+    Ok(results)
+}
+
+/// Ours (`true`), theirs, theirs, ours, or the other way round: what drifts meanwhile meets both
+/// alike. The rates are (ours, theirs), each of two runs.
+pub fn two_and_two(
+    ours_first: bool,
+    mut side: impl FnMut(bool) -> Result<f64>,
+) -> Result<(f64, f64)> {
+    let outer = side(ours_first)?;
+    let inner = [side(!ours_first)?, side(!ours_first)?];
+    let first = together(outer, side(ours_first)?);
+    let second = together(inner[0], inner[1]);
+    Ok(if ours_first {
+        (first, second)
+    } else {
+        (second, first)
+    })
+}
+
+/// The rate of two runs over the same amount.
+pub fn together(one: f64, other: f64) -> f64 {
+    2.0 / (1.0 / one + 1.0 / other)
 }
 
 /// The middle value, or the mean of the two middle ones; NaN of nothing.
@@ -82,6 +132,36 @@ mod tests {
         }
         assert_eq!(pairs.ratio(), 1.5);
         assert_eq!(pairs.extremes(), (1.0, 2.0));
+    }
+
+    #[test]
+    fn two_runs_of_a_side_count_as_one_over_both_amounts() {
+        // A mile at 30 and a mile at 60 is two miles at 40.
+        assert!((together(30.0, 60.0) - 40.0).abs() < 1e-9);
+        for ours_first in [true, false] {
+            let mut order = String::new();
+            let side = |ours| {
+                order.push(if ours { 'o' } else { 't' });
+                Ok(if ours { 3.0 } else { 5.0 })
+            };
+            assert_eq!(two_and_two(ours_first, side).unwrap(), (3.0, 5.0));
+            assert_eq!(order, if ours_first { "otto" } else { "toot" });
+        }
+    }
+
+    #[test]
+    fn sides_alternate_and_cells_have_their_digits() {
+        let order = RefCell::new(String::new());
+        let say = |c, value| {
+            order.borrow_mut().push(c);
+            Ok(value)
+        };
+        let pairs = alternating(3, &Stop::default(), || say('o', 30.0), || say('t', 20.0)).unwrap();
+        assert_eq!(order.borrow().as_str(), "ottoot");
+        assert_eq!(
+            pairs.cells(10.0, 1, 2),
+            ["3.0", "2.0", "1.50", "1.50..1.50"]
+        );
     }
 
     #[test]

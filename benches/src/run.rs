@@ -1,11 +1,14 @@
 //! Running programs, and stopping when asked to.
 
+use std::io;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use workload::Observer;
+
+use crate::needs::Missing;
 
 /// Set by SIGINT and SIGTERM, so that mounts and loop devices are undone on the way out.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +45,7 @@ impl Observer for Stop {
 }
 
 /// Ends a bench: prints whether all targets were met (exit code 0), some missed (3), or why it
-/// could not be measured (1).
+/// could not be measured: something that it needs is [`Missing`] (2), or it failed (1).
 pub fn verdict(name: &str, met: Result<bool>) -> ExitCode {
     match met {
         Ok(true) => {
@@ -55,7 +58,11 @@ pub fn verdict(name: &str, met: Result<bool>) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{name}: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<Missing>() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -67,10 +74,39 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<String> {
         .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot start {program}; install it"))?;
+        .map_err(|error| cannot_start(program, error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{line}: {}: {}", output.status, said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Why a program did not start.
+pub fn cannot_start(program: &str, error: io::Error) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Missing(format!("cannot start {program}: {error}; install it")).into();
+    }
+    anyhow::Error::new(error).context(format!("cannot start {program}"))
+}
+
+/// Writes all back and empties the page, dentry and inode caches.
+pub fn drop_caches() -> Result<()> {
+    rustix::fs::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop caches")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_ends_a_bench_with_2_and_another_failure_with_1() {
+        let missing = output("/no/such/program", &[]).unwrap_err();
+        assert!(missing.to_string().contains("/no/such/program"));
+        let code = |error| format!("{:?}", verdict("test", Err(error)));
+        assert_eq!(code(missing), format!("{:?}", ExitCode::from(2)));
+        let failed = output("false", &[]).unwrap_err();
+        assert_eq!(code(failed), format!("{:?}", ExitCode::FAILURE));
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::pairs::Pairs;
+
 /// One line of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -13,6 +15,30 @@ pub struct Row {
     pub target: String,
     /// Whether it was met.
     pub met: bool,
+}
+
+impl Row {
+    /// A line.
+    pub fn new(
+        name: impl Into<String>,
+        cells: impl Into<Vec<String>>,
+        target: impl Into<String>,
+        met: bool,
+    ) -> Row {
+        Row {
+            name: name.into(),
+            cells: cells.into(),
+            target: target.into(),
+            met,
+        }
+    }
+
+    /// A line of four cells (both medians, ratio, ratios of pairs) whose ratio is to be at least
+    /// `target`.
+    pub fn at_least(name: &str, pairs: &Pairs, cells: [String; 4], target: f64) -> Row {
+        let met = pairs.ratio() >= target;
+        Row::new(name, cells, format!(">= {target:.2}"), met)
+    }
 }
 
 /// A table: title, column heads between the name and the target, and rows.
@@ -78,6 +104,31 @@ impl Table {
     }
 }
 
+/// Prints tables as they are ready.
+#[derive(Debug)]
+pub struct Printer {
+    met: bool,
+}
+
+impl Default for Printer {
+    fn default() -> Printer {
+        Printer { met: true }
+    }
+}
+
+impl Printer {
+    /// Prints one.
+    pub fn show(&mut self, table: &Table) {
+        println!("{}", table.text());
+        self.met &= table.all_met();
+    }
+
+    /// Whether every row of every table met its target.
+    pub fn all_met(&self) -> bool {
+        self.met
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,12 +137,8 @@ mod tests {
     fn columns_line_up_and_misses_stand_out() {
         let mut table = Table::new("Speed", &["ours", "ratio"]);
         for (name, ours, met) in [("read", "9.0", true), ("random write", "1234.5", false)] {
-            table.rows.push(Row {
-                name: name.into(),
-                cells: vec![ours.into(), "1.00".into()],
-                target: ">= 0.95".into(),
-                met,
-            });
+            let cells = [ours.to_owned(), "1.00".to_owned()];
+            table.rows.push(Row::new(name, cells, ">= 0.95", met));
         }
         assert!(!table.all_met());
         assert_eq!(

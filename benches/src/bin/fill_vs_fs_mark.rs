@@ -19,14 +19,16 @@
 //! walks an absolute path for every file, ours one relative to the open base. Both are ours to
 //! choose, and part of what is measured.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
+use benches::arguments::{Place, Times};
 use benches::image::Image;
-use benches::pairs::{Pairs, in_turn, median};
-use benches::run::{Stop, output};
-use benches::table::{Row, Table};
+use benches::pairs::{Pairs, in_turn};
+use benches::run::{Stop, output, verdict};
+use benches::table::{Printer, Row, Table};
+use benches::{memory, needs};
 use clap::Parser;
 use workload::fill::{self, Mkdir, Names, Options};
 
@@ -35,12 +37,8 @@ const MIB: u64 = 1 << 20;
 /// Measures `fill` against fs_mark and prints tables with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// Few files and three pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Pairs of runs.
-    #[arg(long, default_value_t = 7)]
-    pairs: u32,
+    #[command(flatten)]
+    times: Times<7>,
     /// Processes of both sides.
     #[arg(long, default_value_t = 2)]
     processes: u32,
@@ -56,9 +54,8 @@ struct Arguments {
     /// Filesystems to make.
     #[arg(long, value_delimiter = ',', default_value = "ext4,xfs")]
     fs: Vec<String>,
-    /// Folder for the image.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// Plan this many names and say what memory it took: the bench starts itself with it.
     #[arg(long, hide = true)]
     plan: Option<u64>,
@@ -97,7 +94,7 @@ struct Bench {
 }
 
 fn main() -> ExitCode {
-    benches::run::verdict("fill_vs_fs_mark", bench())
+    verdict("fill_vs_fs_mark", bench())
 }
 
 /// Whether all targets were met.
@@ -107,20 +104,15 @@ fn bench() -> Result<bool> {
         println!("{}", plan(names)?);
         return Ok(true);
     }
-    if arguments.quick {
-        arguments.pairs = arguments.pairs.min(3);
-        arguments.files = arguments.files.min(10_000);
-        arguments.synced_files = arguments.synced_files.min(2000);
-    }
+    arguments.files = arguments.times.amount(arguments.files, 10_000);
+    arguments.synced_files = arguments.times.amount(arguments.synced_files, 2000);
     ensure!(
         arguments.files.min(arguments.synced_files) >= u64::from(DIRECTORIES) * PER_DIRECTORY,
         "at least {} files, so that every directory is used",
         u64::from(DIRECTORIES) * PER_DIRECTORY
     );
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and mounts need root"
-    );
+    needs::root("loop devices and mounts")?;
+    needs::peers(&[("fs_mark", "fsmark")])?;
     Bench {
         arguments,
         stop: Stop::on_signals()?,
@@ -135,22 +127,18 @@ impl Bench {
             "fs_mark {}",
             version.as_deref().unwrap_or("(not a package)")
         );
-        let mut met = true;
-        let mut show = |table: Table| {
-            println!("{}", table.text());
-            met &= table.all_met();
-        };
-        show(memory()?);
+        let mut tables = Printer::default();
+        tables.show(&planned()?);
         let files = self.arguments.files * u64::from(self.arguments.processes);
         // mke2fs gives an inode for each 16 KiB.
         let bytes = (files * 5 / 4 * self.arguments.size.max(16 << 10) + 512 * MIB).max(1024 * MIB);
-        let image = Image::new(&self.arguments.dir, bytes)?;
+        let image = Image::new(&self.arguments.place.dir, bytes)?;
         for fs in &self.arguments.fs {
             for (method, files) in [(0, self.arguments.files), (1, self.arguments.synced_files)] {
-                show(self.pairs(&image, fs, method, files)?);
+                tables.show(&self.pairs(&image, fs, method, files)?);
             }
         }
-        Ok(met)
+        Ok(tables.all_met())
     }
 
     fn pairs(&self, image: &Image, fs: &str, method: u8, files: u64) -> Result<Table> {
@@ -161,7 +149,7 @@ impl Bench {
         let mut overheads = rates.clone();
         let mut equal = (true, true);
         let mut seen = None;
-        for pair in 0..self.arguments.pairs {
+        for pair in 0..self.arguments.times.pairs() {
             let first = pair % 2 == 0;
             let outer = in_turn(first, || ours(Mkdir::FirstUse), theirs)?;
             let every = ours(Mkdir::EveryFile)?;
@@ -184,7 +172,9 @@ impl Bench {
             format!(
                 "{fs}, -S {method}: {} processes x {files} files of {} bytes, -D {DIRECTORIES} \
                  -N {PER_DIRECTORY},\n{} pairs of 2 + 2 runs on fresh filesystems; medians",
-                self.arguments.processes, self.arguments.size, self.arguments.pairs
+                self.arguments.processes,
+                self.arguments.size,
+                self.arguments.times.pairs()
             ),
             &["ours", "fs_mark", "ratio", "of pairs"],
         );
@@ -301,39 +291,21 @@ fn compared(
     target: &str,
     is_met: impl Fn(f64) -> bool,
 ) -> Row {
-    let (low, high) = pairs.extremes();
-    Row {
-        name: name.into(),
-        cells: vec![
-            format!("{:.digits$}", median(&pairs.ours)),
-            format!("{:.digits$}", median(&pairs.theirs)),
-            format!("{:.2}", pairs.ratio()),
-            format!("{low:.2}..{high:.2}"),
-        ],
-        target: target.into(),
-        met: is_met(pairs.ratio()),
-    }
+    let met = is_met(pairs.ratio());
+    Row::new(name, pairs.cells(1.0, digits, 2), target, met)
 }
 
 fn same(name: &str, ours: u64, theirs: u64, met: bool) -> Row {
-    Row {
-        name: name.into(),
-        cells: vec![
-            ours.to_string(),
-            theirs.to_string(),
-            String::new(),
-            String::new(),
-        ],
-        target: "equal".into(),
-        met,
-    }
+    let none = String::new;
+    let cells = [ours.to_string(), theirs.to_string(), none(), none()];
+    Row::new(name, cells, "equal", met)
 }
 
 /// Names to plan: a fifth of the largest fill of 2012.
 const NAMES: u64 = 20_000_000;
 
 /// What planning names costs, in a process of its own.
-fn memory() -> Result<Table> {
+fn planned() -> Result<Table> {
     let program = std::env::current_exe()?.display().to_string();
     let said = output(&program, &["--plan", &NAMES.to_string()])?;
     let mut words = said.split_whitespace();
@@ -347,16 +319,13 @@ fn memory() -> Result<Table> {
         ),
         &["ours", "fs_mark 3.3-3"],
     );
-    table.rows.push(Row {
-        name: "memory, MiB".into(),
-        // 208 bytes of each name's entry, as its binary allocates them.
-        cells: vec![
-            format!("{mib:.1}"),
-            format!("{:.0}", (NAMES * 208) as f64 / MIB as f64),
-        ],
-        target: "< 50".into(),
-        met: mib < 50.0,
-    });
+    // 208 bytes of each name's entry, as its binary allocates them.
+    let cells = [
+        format!("{mib:.1}"),
+        format!("{:.0}", (NAMES * 208) as f64 / MIB as f64),
+    ];
+    let row = Row::new("memory, MiB", cells, "< 50", mib < 50.0);
+    table.rows.push(row);
     Ok(table)
 }
 
@@ -391,11 +360,5 @@ fn plan(names: u64) -> Result<String> {
     }
     ensure!(folded[0] == folded[1], "names differ the second time");
     let seconds = begin.elapsed().as_secs_f64();
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let most = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kib: f64 = most
-        .and_then(|line| line.split_whitespace().nth(1))
-        .context("/proc/self/status has no VmHWM")?
-        .parse()?;
-    Ok(format!("{:.1} {seconds:.3}", kib / 1024.0))
+    Ok(format!("{:.1} {seconds:.3}", memory::peak("self")?))
 }

@@ -16,9 +16,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use benches::arguments::Times;
 use benches::image::Image;
-use benches::pairs::{Pairs, in_turn, median};
-use benches::run::{Stop, output};
+use benches::needs;
+use benches::pairs::{Pairs, alternating, median};
+use benches::run::{Stop, drop_caches, output, verdict};
 use benches::table::{Row, Table};
 use clap::Parser;
 use workload::fill::{self, Options};
@@ -28,18 +30,14 @@ const MIB: u64 = 1 << 20;
 /// Measures the layout of a tree against filefrag and prints a table with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// 40,000 files and three pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    times: Times<7>,
     /// Files; 1000000 for the number that is promised (2.5 GB in --dir, and 3 GB of memory to be warm).
     #[arg(long, default_value_t = 200_000)]
     files: u64,
     /// Bytes of a file.
     #[arg(long, default_value_t = 1024)]
     size: u64,
-    /// Pairs, warm and cold.
-    #[arg(long, default_value_t = 7)]
-    pairs: u32,
     /// Folder for the image.
     #[arg(long, default_value = "/var/tmp")]
     dir: PathBuf,
@@ -49,7 +47,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    benches::run::verdict("layout_vs_filefrag", bench())
+    verdict("layout_vs_filefrag", bench())
 }
 
 /// Whether all targets were met.
@@ -61,14 +59,13 @@ fn bench() -> Result<bool> {
         println!("{}", serde_json::to_string(&scan.tally.summary())?);
         return Ok(true);
     }
-    if arguments.quick {
-        arguments.files = arguments.files.min(40_000);
-        arguments.pairs = arguments.pairs.min(3);
-    }
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices, mounts and dropping caches need root"
-    );
+    arguments.files = arguments.times.amount(arguments.files, 40_000);
+    needs::root("loop devices, mounts and dropping caches")?;
+    needs::peers(&[
+        ("find", "findutils"),
+        ("xargs", "findutils"),
+        ("filefrag", "e2fsprogs"),
+    ])?;
     let stop = Stop::on_signals()?;
     // Blocks of 1 KiB and an inode for every 2 KiB, so that a million files fit into little room.
     let bytes = arguments.files * (arguments.size.max(1024) + 1024) * 5 / 4 + 128 * MIB;
@@ -161,7 +158,9 @@ fn measure(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<bool> {
     let mut table = Table::new(
         format!(
             "{} files of {} bytes on ext4, {} pairs; seconds, medians",
-            arguments.files, arguments.size, arguments.pairs
+            arguments.files,
+            arguments.size,
+            arguments.times.pairs()
         ),
         &["layout", "find|xargs", "times as fast", "of pairs"],
     );
@@ -170,19 +169,13 @@ fn measure(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<bool> {
         ("cold", true, 1),
         ("warm, xargs -P 2", false, 2),
     ] {
-        let mut pairs = Pairs::default();
+        let us = || one(is_cold, || ours(tree).map(drop));
+        let them = || one(is_cold, || theirs(tree, at_once, Stdio::null()).map(drop));
         if !is_cold {
-            one(is_cold, || ours(tree).map(drop))?;
-            one(is_cold, || theirs(tree, at_once, Stdio::null()).map(drop))?;
+            us()?;
+            them()?;
         }
-        for pair in 0..arguments.pairs {
-            stop.check()?;
-            pairs.push_both(in_turn(
-                pair % 2 == 0,
-                || one(is_cold, || ours(tree).map(drop)),
-                || one(is_cold, || theirs(tree, at_once, Stdio::null()).map(drop)),
-            )?);
-        }
+        let pairs = alternating(arguments.times.pairs(), stop, us, them)?;
         table.rows.push(row(name, &pairs, at_once == 1));
     }
     println!("{}", table.text());
@@ -192,8 +185,7 @@ fn measure(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<bool> {
 /// Seconds of a look.
 fn one(is_cold: bool, look: impl FnOnce() -> Result<()>) -> Result<f64> {
     if is_cold {
-        rustix::fs::sync();
-        std::fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop caches")?;
+        drop_caches()?;
     }
     let begin = Instant::now();
     look()?;
@@ -203,15 +195,12 @@ fn one(is_cold: bool, look: impl FnOnce() -> Result<()>) -> Result<f64> {
 fn row(name: &str, pairs: &Pairs, has_target: bool) -> Row {
     let (low, high) = pairs.extremes();
     let faster = pairs.ratio().recip();
-    Row {
-        name: name.into(),
-        cells: vec![
-            format!("{:.3}", median(&pairs.ours)),
-            format!("{:.3}", median(&pairs.theirs)),
-            format!("{faster:.2}"),
-            format!("{:.2}..{:.2}", high.recip(), low.recip()),
-        ],
-        target: if has_target { ">= 3.00" } else { "" }.into(),
-        met: !has_target || faster >= 3.0,
-    }
+    let cells = [
+        format!("{:.3}", median(&pairs.ours)),
+        format!("{:.3}", median(&pairs.theirs)),
+        format!("{faster:.2}"),
+        format!("{:.2}..{:.2}", high.recip(), low.recip()),
+    ];
+    let target = if has_target { ">= 3.00" } else { "" };
+    Row::new(name, cells, target, !has_target || faster >= 3.0)
 }

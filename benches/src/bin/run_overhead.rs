@@ -13,9 +13,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use benches::run::{Stop, verdict};
+use anyhow::{Result, ensure};
+use benches::arguments::Place;
+use benches::run::{Stop, cannot_start, verdict};
 use benches::table::{Row, Table};
+use benches::{memory, needs};
 use clap::Parser;
 use record::Run;
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,9 +36,8 @@ struct Arguments {
     /// The binary.
     #[arg(long, default_value = "target/release/fslab")]
     fslab: PathBuf,
-    /// Folder for the run.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// Blocks; none: as the profile says.
     #[arg(long)]
     blocks: Option<u32>,
@@ -49,12 +50,17 @@ fn main() -> std::process::ExitCode {
 /// Whether all targets were met.
 fn measure() -> Result<bool> {
     let arguments = Arguments::parse();
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and mounts need root"
-    );
+    needs::root("loop devices and mounts")?;
+    if !arguments.fslab.is_file() {
+        return Err(needs::Missing(format!(
+            "{}: no such program, and it is what is measured here; build it (cargo build \
+             --release -p fslab) or name it with --fslab",
+            arguments.fslab.display()
+        ))
+        .into());
+    }
     let stop = Stop::on_signals()?;
-    let folder = tempfile::tempdir_in(&arguments.dir)?;
+    let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let out = folder.path().join("run");
     let mut command = Command::new(&arguments.fslab);
     command
@@ -72,7 +78,7 @@ fn measure() -> Result<bool> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .with_context(|| arguments.fslab.display().to_string())?;
+        .map_err(|error| cannot_start(&arguments.fslab.display().to_string(), error))?;
     let (status, peak) = wait(&mut child, &stop)?;
     let wall = begun.elapsed().as_secs_f64();
     stop.check()?;
@@ -81,7 +87,7 @@ fn measure() -> Result<bool> {
         "the run failed: {status}"
     );
     let run = Run::load(&out)?;
-    let table = table(&run, wall, peak as f64 / f64::from(1 << 20));
+    let table = table(&run, wall, peak);
     println!("{}", table.text());
     println!(
         "{} trials; own time is all but mkfs, mount, workload, sync, umount and reference",
@@ -90,12 +96,12 @@ fn measure() -> Result<bool> {
     Ok(table.all_met())
 }
 
-/// Waits for the run and returns its peak memory in bytes; asks it to stop when we are asked to.
-fn wait(child: &mut Child, stop: &Stop) -> Result<(ExitStatus, u64)> {
-    let (mut peak, mut told) = (0, false);
+/// Waits for the run and returns its peak memory in MiB; asks it to stop when we are asked to.
+fn wait(child: &mut Child, stop: &Stop) -> Result<(ExitStatus, f64)> {
+    let (mut peak, mut told) = (0.0_f64, false);
     loop {
         // The reports are written last, so the peak is looked for until the very end.
-        peak = peak.max(high_water(child.id()));
+        peak = peak.max(memory::peak(&child.id().to_string()).unwrap_or(0.0));
         if let Some(status) = child.try_wait()? {
             return Ok((status, peak));
         }
@@ -105,16 +111,6 @@ fn wait(child: &mut Child, stop: &Stop) -> Result<(ExitStatus, u64)> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// VmHWM of a process, bytes; 0 once it is gone.
-fn high_water(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: u64 = line
-        .and_then(|text| text.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0);
-    kib << 10
 }
 
 fn table(run: &Run, wall: f64, peak: f64) -> Table {
@@ -129,12 +125,7 @@ fn table(run: &Run, wall: f64, peak: f64) -> Table {
         &["value", "of"],
     );
     let mut row = |name: &str, value: String, of: String, target: String, met: bool| {
-        table.rows.push(Row {
-            name: name.into(),
-            cells: vec![value, of],
-            target,
-            met,
-        });
+        table.rows.push(Row::new(name, [value, of], target, met));
     };
     let share = 100.0 * own / wall;
     row(

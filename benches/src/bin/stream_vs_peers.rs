@@ -18,14 +18,16 @@
 //! is nothing to hide behind.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use benches::arguments::{Place, Times};
 use benches::image::{Image, Mounted};
-use benches::pairs::{Pairs, median};
-use benches::run::{Stop, output};
-use benches::table::{Row, Table};
+use benches::pairs::{Pairs, two_and_two};
+use benches::run::{Stop, cannot_start, output, verdict};
+use benches::table::{Printer, Row, Table};
+use benches::{fio, needs};
 use clap::Parser;
 use workload::engine::{Direction, Kind};
 use workload::stream::{self, Between, Options, Test};
@@ -38,12 +40,8 @@ const FILE: &str = "bigfile";
 /// Measures `stream` against fio and dd and prints tables with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// A small file and three pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Pairs of runs.
-    #[arg(long, default_value_t = 7)]
-    pairs: u32,
+    #[command(flatten)]
+    times: Times<7>,
     /// MiB of the file.
     #[arg(long, default_value_t = 1024)]
     size: u64,
@@ -59,9 +57,8 @@ struct Arguments {
     /// Only the comparisons whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Folder for the image.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Against whom.
@@ -152,19 +149,15 @@ impl Observer for Remounts<'_> {
 }
 
 fn main() -> ExitCode {
-    benches::run::verdict("stream_vs_peers", bench())
+    verdict("stream_vs_peers", bench())
 }
 
 /// Whether all targets were met.
 fn bench() -> Result<bool> {
     let mut arguments = Arguments::parse();
-    if arguments.quick {
-        (arguments.pairs, arguments.size) = (arguments.pairs.min(3), arguments.size.min(128));
-    }
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and mounts need root"
-    );
+    arguments.size = arguments.times.amount(arguments.size, 128);
+    needs::root("loop devices and mounts")?;
+    needs::peers(&[fio::FIO, ("dd", "coreutils")])?;
     ensure!(
         (arguments.size * MIB).is_multiple_of(arguments.block << 10),
         "--size must hold whole blocks"
@@ -195,34 +188,26 @@ impl Bench {
 
     fn run(&self) -> Result<bool> {
         let dd = output("dd", &["--version"])?;
-        println!(
-            "{}, {}",
-            output("fio", &["--version"])?.trim(),
-            dd.lines().next().unwrap_or("dd")
-        );
-        let image = Image::new(&self.arguments.dir, self.bytes() * 9 / 8 + 512 * MIB)?;
-        let mut met = true;
-        let mut show = |table: Table| {
-            println!("{}", table.text());
-            met &= table.all_met();
-        };
+        println!("{}, {}", fio::version()?, dd.lines().next().unwrap_or("dd"));
+        let image = Image::new(&self.arguments.place.dir, self.bytes() * 9 / 8 + 512 * MIB)?;
+        let mut tables = Printer::default();
         if self.wants("write") {
-            show(self.writes(&image)?);
+            tables.show(&self.writes(&image)?);
         }
         if self.wants("read") {
-            show(self.reads(&image)?);
+            tables.show(&self.reads(&image)?);
         }
         if self.wants("verify") {
-            show(self.verification(&image)?);
+            tables.show(&self.verification(&image)?);
         }
-        Ok(met)
+        Ok(tables.all_met())
     }
 
     /// Each write on a filesystem of its own.
     fn writes(&self, image: &Image) -> Result<Table> {
         let cases = self.cases();
         let mut results = vec![Pairs::default(); cases.len()];
-        for pair in 0..self.arguments.pairs as usize {
+        for pair in 0..self.arguments.times.pairs() as usize {
             for (i, case) in cases.iter().enumerate() {
                 let side = |ours: bool| {
                     self.stop.check()?;
@@ -239,7 +224,7 @@ impl Bench {
     fn reads(&self, image: &Image) -> Result<Table> {
         let cases = self.cases();
         let mut results = vec![Pairs::default(); cases.len()];
-        for pair in 0..self.arguments.pairs as usize {
+        for pair in 0..self.arguments.times.pairs() as usize {
             let mounted = image.fresh(&self.arguments.fs)?;
             self.make_file(&mounted, false)?;
             for (i, case) in cases.iter().enumerate() {
@@ -272,7 +257,7 @@ impl Bench {
             ),
         ];
         let mut results = vec![Pairs::default(); ways.len()];
-        for pair in 0..self.arguments.pairs as usize {
+        for pair in 0..self.arguments.times.pairs() as usize {
             let mounted = image.fresh(&self.arguments.fs)?;
             self.make_file(&mounted, true)?;
             for (i, (_, direct, engine, queue_depth, between)) in ways.into_iter().enumerate() {
@@ -297,7 +282,9 @@ impl Bench {
         let mut table = Table::new(
             format!(
                 "cost of verification: {} MiB in {} KiB blocks, {} pairs of 2 + 2 reads, MiB/s",
-                self.arguments.size, self.arguments.block, self.arguments.pairs
+                self.arguments.size,
+                self.arguments.block,
+                self.arguments.times.pairs()
             ),
             &["verified", "plain", "ratio", "of pairs"],
         );
@@ -317,7 +304,7 @@ impl Bench {
                 self.arguments.fs,
                 self.arguments.size,
                 self.arguments.block,
-                self.arguments.pairs,
+                self.arguments.times.pairs(),
                 self.bytes() as f64 / fastest * 1e3
             ),
             &["ours", "theirs", "ratio", "of pairs"],
@@ -428,22 +415,16 @@ impl Bench {
             "--invalidate=0",
             "--fadvise_hint=0",
             "--zero_buffers",
-            "--output-format=json",
         ];
         arguments.extend(more.iter().map(String::as_str));
-        let text = output("fio", &arguments)?;
-        // fio may print notes before the document.
-        let begin = text.find('{').context("fio printed no JSON")?;
-        let document: serde_json::Value = serde_json::from_str(&text[begin..])?;
-        let job = &document["jobs"][0];
+        let jobs = fio::jobs(&arguments)?;
+        let moved = &jobs[0][key]["io_bytes"];
         ensure!(
-            job["error"] == 0 && job[key]["io_bytes"] == self.bytes(),
-            "fio {}: error {}, {} bytes",
-            more.join(" "),
-            job["error"],
-            job[key]["io_bytes"]
+            *moved == self.bytes(),
+            "fio {}: {moved} bytes",
+            more.join(" ")
         );
-        job[key]["bw_bytes"].as_f64().context("fio told no rate")
+        fio::rate(&jobs)
     }
 
     fn dd(&self, file: &Path, case: &Case, direction: Direction) -> Result<f64> {
@@ -460,7 +441,9 @@ impl Bench {
             .args(case.direct.then_some(flag))
             .env("LC_ALL", "C")
             .stdin(Stdio::null());
-        let output = command.output().context("cannot start dd; install it")?;
+        let output = command
+            .output()
+            .map_err(|error| cannot_start("dd", error))?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(output.status.success(), "dd: {said}");
         let line = said.lines().last().unwrap_or_default();
@@ -475,37 +458,7 @@ impl Bench {
     }
 }
 
-/// Bytes a second of two runs over the same bytes.
-fn together(one: f64, other: f64) -> f64 {
-    2.0 / (1.0 / one + 1.0 / other)
-}
-
-/// Ours, theirs, theirs, ours, or the other way round: what drifts meanwhile meets both alike.
-/// The figures are (ours, theirs), each of two runs.
-fn two_and_two(ours_first: bool, mut side: impl FnMut(bool) -> Result<f64>) -> Result<(f64, f64)> {
-    let outer = side(ours_first)?;
-    let inner = [side(!ours_first)?, side(!ours_first)?];
-    let first = together(outer, side(ours_first)?);
-    let second = together(inner[0], inner[1]);
-    Ok(if ours_first {
-        (first, second)
-    } else {
-        (second, first)
-    })
-}
-
 /// A line of ours against theirs.
 fn row(name: &str, pairs: &Pairs, target: f64) -> Row {
-    let (low, high) = pairs.extremes();
-    Row {
-        name: name.into(),
-        cells: vec![
-            format!("{:.0}", median(&pairs.ours) / MIB as f64),
-            format!("{:.0}", median(&pairs.theirs) / MIB as f64),
-            format!("{:.3}", pairs.ratio()),
-            format!("{low:.3}..{high:.3}"),
-        ],
-        target: format!(">= {target:.2}"),
-        met: pairs.ratio() >= target,
-    }
+    Row::at_least(name, pairs, pairs.cells(MIB as f64, 0, 3), target)
 }

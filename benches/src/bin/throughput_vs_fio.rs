@@ -25,11 +25,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
+use benches::arguments::{Place, Times};
 use benches::image::{Image, Mounted};
-use benches::pairs::{Pairs, in_turn, median};
-use benches::run::{Stop, output};
-use benches::table::{Row, Table};
+use benches::pairs::{Pairs, alternating, median, two_and_two};
+use benches::run::{Stop, verdict};
+use benches::table::{Printer, Row, Table};
+use benches::{fio, needs};
 use clap::Parser;
 use workload::engine::{Direction, Kind};
 use workload::syncfs::syncfs;
@@ -40,12 +42,8 @@ const MIB: u64 = 1 << 20;
 /// Measures `throughput` against fio and prints tables with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// Small files and three pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Pairs of runs.
-    #[arg(long, default_value_t = 7)]
-    pairs: u32,
+    #[command(flatten)]
+    times: Times<7>,
     /// Children and fio jobs.
     #[arg(long, default_value_t = 2)]
     threads: u32,
@@ -62,9 +60,8 @@ struct Arguments {
         default_value = "direct,buffered,cached,null"
     )]
     parts: Vec<String>,
-    /// Folder for the image.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
 }
 
 struct Bench {
@@ -73,19 +70,15 @@ struct Bench {
 }
 
 fn main() -> ExitCode {
-    benches::run::verdict("throughput_vs_fio", bench())
+    verdict("throughput_vs_fio", bench())
 }
 
 /// Whether all targets were met.
 fn bench() -> Result<bool> {
     let mut arguments = Arguments::parse();
-    if arguments.quick {
-        (arguments.pairs, arguments.size) = (arguments.pairs.min(3), arguments.size.min(128));
-    }
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and mounts need root"
-    );
+    arguments.size = arguments.times.amount(arguments.size, 128);
+    needs::root("loop devices and mounts")?;
+    needs::peers(&[fio::FIO])?;
     let bench = Bench {
         arguments,
         stop: Stop::on_signals()?,
@@ -99,14 +92,10 @@ impl Bench {
     }
 
     fn run(&self) -> Result<bool> {
-        let mut met = true;
-        let mut show = |table: Table| {
-            println!("{}", table.text());
-            met &= table.all_met();
-        };
-        println!("{}", output("fio", &["--version"])?.trim());
+        let mut tables = Printer::default();
+        println!("{}", fio::version()?);
         if self.wants("null") {
-            show(self.null()?);
+            tables.show(&self.null()?);
         }
         let needs_image = ["direct", "buffered", "cached"]
             .iter()
@@ -114,17 +103,17 @@ impl Bench {
         if needs_image {
             let files = self.arguments.size * u64::from(self.arguments.threads);
             let bytes = (files.max(self.cached_mib()) * 9 / 8 + 512) * MIB;
-            let image = Image::new(&self.arguments.dir, bytes)?;
+            let image = Image::new(&self.arguments.place.dir, bytes)?;
             for (part, direct) in [("direct", true), ("buffered", false)] {
                 if self.wants(part) {
-                    show(self.six_tests(&image, direct)?);
+                    tables.show(&self.six_tests(&image, direct)?);
                 }
             }
             if self.wants("cached") {
-                show(self.cached(&image)?);
+                tables.show(&self.cached(&image)?);
             }
         }
-        Ok(met)
+        Ok(tables.all_met())
     }
 
     /// The six tests on one image. In a pair each test is done four times, ours, fio's, fio's, ours
@@ -135,24 +124,22 @@ impl Bench {
     /// image on somebody's host, whoever comes first fills the host's cache for the second.
     fn six_tests(&self, image: &Image, direct: bool) -> Result<Table> {
         let Arguments {
-            pairs,
-            threads,
-            size,
-            fs,
-            ..
+            threads, size, fs, ..
         } = &self.arguments;
+        let pairs = self.arguments.times.pairs();
         let mut results = vec![Pairs::default(); Test::ALL.len()];
-        for pair in 0..*pairs as usize {
+        for pair in 0..pairs as usize {
             let mut mounted = None;
             for (i, test) in Test::ALL.into_iter().enumerate() {
-                let side = |ours: bool, mounted: &mut Option<Mounted>| {
+                let mut side = |ours: bool| {
                     self.stop.check()?;
                     if test == Test::InitialWrite {
                         // Unmounts the one before.
-                        *mounted = None;
-                        *mounted = Some(image.fresh(fs)?);
+                        drop(mounted.take());
+                        mounted = Some(image.fresh(fs)?);
                     }
-                    let dir = mounted.as_ref().context("nothing is mounted")?.path();
+                    let mounted: Option<&Mounted> = mounted.as_ref();
+                    let dir = mounted.context("nothing is mounted")?.path();
                     if ours {
                         self.ours(dir, test, direct)
                     } else {
@@ -161,23 +148,9 @@ impl Bench {
                 };
                 let ours_first = (pair + i) % 2 == 0;
                 if pair == 0 || test == Test::Read {
-                    side(!ours_first, &mut mounted)?;
+                    side(!ours_first)?;
                 }
-                let outer = [
-                    side(ours_first, &mut mounted)?,
-                    side(!ours_first, &mut mounted)?,
-                ];
-                let inner = [
-                    side(!ours_first, &mut mounted)?,
-                    side(ours_first, &mut mounted)?,
-                ];
-                let (first, second) = (together(outer[0], inner[1]), together(outer[1], inner[0]));
-                let (ours, theirs) = if ours_first {
-                    (first, second)
-                } else {
-                    (second, first)
-                };
-                results[i].push(ours, theirs);
+                results[i].push_both(two_and_two(ours_first, side)?);
             }
         }
         let fastest = results.iter().flat_map(|r| &r.theirs).copied();
@@ -244,7 +217,7 @@ impl Bench {
             format!("--numjobs={}", self.arguments.threads),
             "--bs=256k".into(),
         ];
-        let rate = self.steadily(dir, is_warm_read(test, direct), || fio(dir, &more))?;
+        let rate = self.steadily(dir, is_warm_read(test, direct), || run_fio(dir, &more))?;
         syncfs(dir)?;
         Ok(rate)
     }
@@ -272,7 +245,7 @@ impl Bench {
 
     /// MiB of the file for 4 KiB records from the page cache.
     fn cached_mib(&self) -> u64 {
-        if self.arguments.quick { 256 } else { 2048 }
+        self.arguments.times.amount(2048, 256)
     }
 
     /// 4 KiB random reads from the page cache, each side pinned to the same processor.
@@ -308,21 +281,15 @@ impl Bench {
         ] {
             let mut line = jobs.to_vec();
             line.extend(extra.map(String::from));
-            let mut pairs = Pairs::default();
-            for pair in 0..self.arguments.pairs {
-                let (ours, fio) = in_turn(
-                    pair % 2 == 0,
-                    || {
-                        let _pinned = Pinned::to(processor()?)?;
-                        self.steadily(dir, true, || {
-                            let outcome = throughput::run(&options, &self.stop)?;
-                            Ok(outcome.phases[0].figures["children"])
-                        })
-                    },
-                    || self.steadily(dir, true, || fio(dir, &line)),
-                )?;
-                pairs.push(ours, fio);
-            }
+            let ours = || {
+                let _pinned = Pinned::to(processor()?)?;
+                self.steadily(dir, true, || {
+                    let outcome = throughput::run(&options, &self.stop)?;
+                    Ok(outcome.phases[0].figures["children"])
+                })
+            };
+            let theirs = || self.steadily(dir, true, || run_fio(dir, &line));
+            let pairs = alternating(self.arguments.times.pairs(), &self.stop, ours, theirs)?;
             table.rows.push(row(name, &pairs, 4096.0 * 1e3, 1.0));
         }
         Ok(table)
@@ -345,31 +312,21 @@ impl Bench {
                 record: 4096,
                 engine: Kind::Null,
                 tests: vec![test],
-                ..self.options(&self.arguments.dir)
+                ..self.options(&self.arguments.place.dir)
             };
             let mut rates = Vec::new();
-            for _ in 0..self.arguments.pairs {
+            for _ in 0..self.arguments.times.pairs() {
                 let outcome = throughput::run(&options, &self.stop)?;
                 rates.push(outcome.phases[0].figures["children"] / 4096.0 / 1e6);
             }
             let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
             let largest = rates.iter().copied().fold(0.0, f64::max);
-            table.rows.push(Row {
-                name: test.name().into(),
-                cells: [median(&rates), least, largest]
-                    .map(|v| format!("{v:.1}"))
-                    .to_vec(),
-                target: ">= 50".into(),
-                met: median(&rates) >= 50.0,
-            });
+            let cells = [median(&rates), least, largest].map(|v| format!("{v:.1}"));
+            let met = median(&rates) >= 50.0;
+            table.rows.push(Row::new(test.name(), cells, ">= 50", met));
         }
         Ok(table)
     }
-}
-
-/// Bytes a second of two runs over the same bytes.
-fn together(one: f64, other: f64) -> f64 {
-    2.0 / (1.0 / one + 1.0 / other)
 }
 
 /// Whether a test finds, and must keep, its files in the page cache.
@@ -405,22 +362,11 @@ fn warm_up(dir: &Path) -> Result<()> {
 
 /// A line of ours against fio's.
 fn row(name: &str, pairs: &Pairs, unit: f64, target: f64) -> Row {
-    let (low, high) = pairs.extremes();
-    Row {
-        name: name.into(),
-        cells: vec![
-            format!("{:.1}", median(&pairs.ours) / unit),
-            format!("{:.1}", median(&pairs.theirs) / unit),
-            format!("{:.3}", pairs.ratio()),
-            format!("{low:.3}..{high:.3}"),
-        ],
-        target: format!(">= {target:.2}"),
-        met: pairs.ratio() >= target,
-    }
+    Row::at_least(name, pairs, pairs.cells(unit, 1, 3), target)
 }
 
 /// One fio run with the settings both sides share: the sum of its jobs' bytes a second.
-fn fio(dir: &Path, more: &[String]) -> Result<f64> {
+fn run_fio(dir: &Path, more: &[String]) -> Result<f64> {
     let directory = format!("--directory={}", dir.display());
     let mut arguments = vec![
         "--name=job",
@@ -433,28 +379,10 @@ fn fio(dir: &Path, more: &[String]) -> Result<f64> {
         "--scramble_buffers=0",
         "--buffer_pattern=0xa5a5a5a5",
         "--filename_format=iozone.DUMMY.$jobnum",
-        "--output-format=json",
         directory.as_str(),
     ];
     arguments.extend(more.iter().map(String::as_str));
-    let text = output("fio", &arguments)?;
-    // fio may print notes before the document.
-    let begin = text.find('{').context("fio printed no JSON")?;
-    let document: serde_json::Value = serde_json::from_str(&text[begin..])?;
-    let jobs = document["jobs"]
-        .as_array()
-        .context("fio's JSON has no jobs")?;
-    let mut sum = 0.0;
-    for job in jobs {
-        if job["error"] != 0 {
-            bail!("fio {}: error {}", more.join(" "), job["error"]);
-        }
-        for direction in ["read", "write"] {
-            sum += job[direction]["bw_bytes"].as_f64().unwrap_or(0.0);
-        }
-    }
-    ensure!(sum > 0.0, "fio {}: it moved nothing", more.join(" "));
-    Ok(sum)
+    fio::rate(&fio::jobs(&arguments)?)
 }
 
 /// The last processor that this program may use: the first takes most interrupts.

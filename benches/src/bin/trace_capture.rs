@@ -9,16 +9,20 @@
 //! The reader of the trace runs on the same two cores as the load: its time is in the ratio, as it
 //! is for whoever records. blktrace itself is no peer here where lockdown forbids its relay files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
+use benches::arguments::{Place, Times};
 use benches::image::Image;
-use benches::pairs::{Pairs, in_turn, median};
-use benches::run::{Stop, output, verdict};
+use benches::pairs::{alternating, median};
+use benches::run::{Stop, verdict};
 use benches::table::{Row, Table};
+use benches::{fio, needs};
 use clap::Parser;
 use probe::capture::{BUFFER, Mask, Options, Plan, Summary};
+
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// Least throughput of the traced side.
 const RATIO: f64 = 0.97;
@@ -26,21 +30,16 @@ const RATIO: f64 = 0.97;
 /// Measures what `fslab trace record` costs and prints a table with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// Three short pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Pairs of runs.
-    #[arg(long, default_value_t = 7)]
-    pairs: u32,
+    #[command(flatten)]
+    times: Times<7>,
     /// Seconds of a run.
     #[arg(long, default_value_t = 4)]
-    seconds: u32,
+    seconds: u64,
     /// MiB of the image.
     #[arg(long, default_value_t = 1024)]
     size: u64,
-    /// Folder for the image and the traces.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// A load: its name and fio's options for it.
@@ -82,20 +81,17 @@ fn main() -> ExitCode {
 
 fn measure() -> Result<bool> {
     let mut arguments = Arguments::parse();
-    if arguments.quick {
-        (arguments.pairs, arguments.seconds) = (3, 1);
-    }
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and tracing need root"
-    );
+    arguments.seconds = arguments.times.amount(arguments.seconds, 1);
+    needs::root("loop devices and tracing")?;
+    needs::peers(&[fio::FIO])?;
     let stop = Stop::on_signals()?;
-    let image = Image::new(&arguments.dir, arguments.size << 20)?;
-    let folder = tempfile::tempdir_in(&arguments.dir)?;
+    let image = Image::new(&arguments.place.dir, arguments.size << 20)?;
+    let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let mut table = Table::new(
         format!(
             "fslab trace record, {} pairs of {} s; MiB/s",
-            arguments.pairs, arguments.seconds
+            arguments.times.pairs(),
+            arguments.seconds
         ),
         &[
             "traced", "untraced", "ratio", "low", "high", "events/s", "lost",
@@ -111,35 +107,34 @@ fn measure() -> Result<bool> {
 }
 
 fn row(load: &Load, arguments: &Arguments, image: &Image, dir: &Path, stop: &Stop) -> Result<Row> {
-    let mut pairs = Pairs::default();
     let mut taken = Taken::default();
-    let untraced = || fio(load, arguments.seconds, image.device());
+    let untraced = || run_fio(load, arguments.seconds, image.device());
     // The first run of a load pays for what was never touched before.
     untraced()?;
-    for pair in 0..arguments.pairs {
-        stop.check()?;
-        let traced = || traced(load, arguments.seconds, image.device(), dir, &mut taken);
-        pairs.push_both(in_turn(pair % 2 == 0, traced, untraced)?);
-    }
+    let traced = || traced(load, arguments.seconds, image.device(), dir, &mut taken);
+    let pairs = alternating(arguments.times.pairs(), stop, traced, untraced)?;
     let ratio = pairs.ratio();
     let (low, high) = pairs.extremes();
-    Ok(Row {
-        name: load.name.to_owned(),
-        cells: vec![
-            format!("{:.0}", median(&pairs.ours)),
-            format!("{:.0}", median(&pairs.theirs)),
-            format!("{ratio:.3}"),
-            format!("{low:.3}"),
-            format!("{high:.3}"),
-            format!("{:.0}", median(&taken.events_per_second)),
-            taken.lost.to_string(),
-        ],
-        target: format!(">= {RATIO}, 0 lost"),
-        met: ratio >= RATIO && taken.lost == 0,
-    })
+    let [ours, theirs, of_medians, _] = pairs.cells(MIB, 0, 3);
+    let cells = [
+        ours,
+        theirs,
+        of_medians,
+        format!("{low:.3}"),
+        format!("{high:.3}"),
+        format!("{:.0}", median(&taken.events_per_second)),
+        taken.lost.to_string(),
+    ];
+    let met = ratio >= RATIO && taken.lost == 0;
+    Ok(Row::new(
+        load.name,
+        cells,
+        format!(">= {RATIO}, 0 lost"),
+        met,
+    ))
 }
 
-fn traced(load: &Load, seconds: u32, device: &str, dir: &Path, taken: &mut Taken) -> Result<f64> {
+fn traced(load: &Load, seconds: u64, device: &str, dir: &Path, taken: &mut Taken) -> Result<f64> {
     let folder = tempfile::tempdir_in(dir)?;
     let plan = Plan::new(&Options {
         devices: vec![device.into()],
@@ -148,7 +143,7 @@ fn traced(load: &Load, seconds: u32, device: &str, dir: &Path, taken: &mut Taken
         buffer: BUFFER,
     })?;
     let recording = plan.start()?;
-    let rate = fio(load, seconds, device)?;
+    let rate = run_fio(load, seconds, device)?;
     let summaries = recording.finish()?;
     for summary in &summaries {
         ensure!(summary.events > 0, "the trace is empty");
@@ -162,8 +157,8 @@ fn rate_of(summary: &Summary) -> f64 {
     summary.events as f64 / summary.seconds
 }
 
-/// MiB/s of one run, over reads and writes.
-fn fio(load: &Load, seconds: u32, device: &str) -> Result<f64> {
+/// Bytes a second of one run, over reads and writes.
+fn run_fio(load: &Load, seconds: u64, device: &str) -> Result<f64> {
     let (file, runtime) = (
         format!("--filename={device}"),
         format!("--runtime={seconds}"),
@@ -175,15 +170,9 @@ fn fio(load: &Load, seconds: u32, device: &str) -> Result<f64> {
         "--time_based=1",
         "--randrepeat=1",
         "--norandommap=1",
-        "--output-format=json",
         &file,
         &runtime,
     ];
     words.extend(load.options);
-    let text = output("fio", &words)?;
-    let json: serde_json::Value = serde_json::from_str(&text).context("fio's JSON")?;
-    let of = |way: &str| json["jobs"][0][way]["bw_bytes"].as_f64().unwrap_or(0.0);
-    let rate = (of("read") + of("write")) / (1024.0 * 1024.0);
-    ensure!(rate > 0.0, "fio moved nothing");
-    Ok(rate)
+    fio::rate(&fio::jobs(&words)?)
 }

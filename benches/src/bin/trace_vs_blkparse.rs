@@ -13,14 +13,16 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use benches::pairs::{Pairs, in_turn, median};
-use benches::run::{Stop, output};
+use benches::arguments::{Place, Times};
+use benches::pairs::{Pairs, alternating, median};
+use benches::run::{Stop, cannot_start, output, verdict};
 use benches::table::{Row, Table};
+use benches::{memory, needs};
 use blktrace::forge::Forge;
 use blktrace::{Trace, btt, text};
 use clap::{Parser, ValueEnum};
@@ -28,18 +30,13 @@ use clap::{Parser, ValueEnum};
 /// Measures text and analysis of a trace against blkparse and btt and prints a table with targets.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// A tenth of the events and three pairs: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Pairs of runs.
-    #[arg(long, default_value_t = 5)]
-    pairs: u32,
+    #[command(flatten)]
+    times: Times<5>,
     /// Events, about.
     #[arg(long, default_value_t = 5_400_000)]
     events: u64,
-    /// Folder for the trace.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// What the benchmark asks of itself: do our side of a run.
     #[arg(long, hide = true)]
     side: Option<Side>,
@@ -61,14 +58,14 @@ struct Cost {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.side {
-        Some(side) => match ours(&arguments.dir, side) {
+        Some(side) => match ours(&arguments.place.dir, side) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("trace_vs_blkparse: {error:#}");
                 ExitCode::FAILURE
             }
         },
-        None => benches::run::verdict("trace_vs_blkparse", bench(arguments)),
+        None => verdict("trace_vs_blkparse", bench(arguments)),
     }
 }
 
@@ -88,38 +85,28 @@ fn ours(base: &Path, side: Side) -> Result<()> {
             out.flush()?;
         }
     }
-    eprintln!("{}", peak("self")?);
+    eprintln!("{}", memory::peak("self")?);
     Ok(())
 }
 
-/// KiB of a process' high-water mark.
-fn peak(process: &str) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next());
-    kib.context("no VmHWM in /proc/self/status")?
-        .parse()
-        .context("VmHWM is no number")
-}
-
 fn bench(mut arguments: Arguments) -> Result<bool> {
-    if arguments.quick {
-        arguments.pairs = arguments.pairs.min(3);
-        arguments.events /= 10;
-    }
+    arguments.events = arguments
+        .times
+        .amount(arguments.events, arguments.events / 10);
+    needs::peers(&[("blkparse", "blktrace"), ("btt", "blktrace")])?;
     let stop = Stop::on_signals()?;
     println!("{}", output("blkparse", &["-V"])?.trim());
     println!("{}", output("btt", &["-V"])?.trim());
     let folder = tempfile::Builder::new()
         .prefix("fslab-bench-")
-        .tempdir_in(&arguments.dir)?;
+        .tempdir_in(&arguments.place.dir)?;
     // A plain request has 8.3 events on average.
     let forge = Forge::plain(1, arguments.events * 10 / 83);
     let events = forge.write(folder.path(), "sda")?;
     let mut table = Table::new(
         format!(
             "{events} events in the page cache, {} pairs, seconds and peak MiB",
-            arguments.pairs
+            arguments.times.pairs()
         ),
         &["ours", "theirs", "ratio", "of pairs", "peak"],
     );
@@ -143,18 +130,15 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
             blkparse_without_text_and_btt,
         ),
     ] {
-        let (mut pairs, mut largest) = (Pairs::default(), 0.0_f64);
-        for pair in 0..arguments.pairs {
-            stop.check()?;
-            let (ours, theirs) = in_turn(
-                pair % 2 == 0,
-                || run_ours(folder.path(), side),
-                || theirs(folder.path()),
-            )?;
-            // Rates, so that a ratio above 1 is in our favour.
-            pairs.push(1.0 / ours.seconds, 1.0 / theirs);
-            largest = largest.max(ours.peak_mib);
-        }
+        let mut largest = 0.0_f64;
+        // Rates, so that a ratio above 1 is in our favour.
+        let ours = || {
+            let cost = run_ours(folder.path(), side)?;
+            largest = largest.max(cost.peak_mib);
+            Ok(1.0 / cost.seconds)
+        };
+        let theirs = || Ok(1.0 / theirs(folder.path())?);
+        let pairs = alternating(arguments.times.pairs(), &stop, ours, theirs)?;
         table.rows.push(row(name, &pairs, largest, target));
     }
     println!("{}", table.text());
@@ -162,19 +146,16 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 }
 
 fn row(name: &str, pairs: &Pairs, peak_mib: f64, target: f64) -> Row {
-    let (low, high) = pairs.extremes();
-    Row {
-        name: name.into(),
-        cells: vec![
-            format!("{:.3}", 1.0 / median(&pairs.ours)),
-            format!("{:.3}", 1.0 / median(&pairs.theirs)),
-            format!("{:.2}", pairs.ratio()),
-            format!("{low:.2}..{high:.2}"),
-            format!("{peak_mib:.1}"),
-        ],
-        target: format!(">= {target:.1}, < 100 MiB"),
-        met: pairs.ratio() >= target && peak_mib < 100.0,
-    }
+    let [_, _, ratio, of_pairs] = pairs.cells(1.0, 0, 2);
+    let cells = [
+        format!("{:.3}", 1.0 / median(&pairs.ours)),
+        format!("{:.3}", 1.0 / median(&pairs.theirs)),
+        ratio,
+        of_pairs,
+        format!("{peak_mib:.1}"),
+    ];
+    let met = pairs.ratio() >= target && peak_mib < 100.0;
+    Row::new(name, cells, format!(">= {target:.1}, < 100 MiB"), met)
 }
 
 fn run_ours(folder: &Path, side: Side) -> Result<Cost> {
@@ -193,11 +174,8 @@ fn run_ours(folder: &Path, side: Side) -> Result<Cost> {
     let seconds = begin.elapsed().as_secs_f64();
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "ours: {}", said.trim());
-    let kib: f64 = said.trim().parse().context("ours told no peak")?;
-    Ok(Cost {
-        seconds,
-        peak_mib: kib / 1024.0,
-    })
+    let peak_mib = said.trim().parse().context("ours told no peak")?;
+    Ok(Cost { seconds, peak_mib })
 }
 
 fn blkparse(folder: &Path) -> Result<f64> {
@@ -228,7 +206,7 @@ fn timed(folder: &Path, lines: &[&[&str]]) -> Result<f64> {
             .stdout(File::create("/dev/null")?)
             .stderr(Stdio::null())
             .status()
-            .with_context(|| format!("cannot start {program}; install blktrace"))?;
+            .map_err(|error| cannot_start(program, error))?;
         ensure!(status.success(), "{}: {status}", line.join(" "));
     }
     Ok(begin.elapsed().as_secs_f64())

@@ -13,13 +13,15 @@
 //! which is harder on us: the less the filesystem waits, the more the generator weighs.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
+use benches::arguments::Place;
 use benches::image::Image;
 use benches::run::{Stop, output, verdict};
 use benches::table::{Row, Table};
+use benches::{memory, needs};
 use clap::Parser;
 use workload::{Evidence, Observer, Outcome, PhaseReport, tree};
 
@@ -50,9 +52,8 @@ struct Arguments {
     /// Do not drop caches.
     #[arg(long)]
     warm: bool,
-    /// Folder for the image.
-    #[arg(long, default_value = "/tmp")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Drops caches when asked to, and passes the signal on.
@@ -90,16 +91,13 @@ fn main() -> ExitCode {
 /// Whether all targets were met.
 fn measure() -> Result<bool> {
     let arguments = Arguments::parse();
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "loop devices and mounts need root"
-    );
+    needs::root("loop devices and mounts")?;
     let surroundings = Surroundings {
         warm: arguments.warm,
         stop: Stop::on_signals()?,
     };
     let image = Image::new(
-        &arguments.dir,
+        &arguments.place.dir,
         (PEAK * arguments.scale) as u64 / 4096 * 4096 + (512 << 20),
     )?;
     let mounted = image.fresh(&arguments.fs)?;
@@ -114,7 +112,8 @@ fn measure() -> Result<bool> {
     println!();
     let table = table(&outcome, &arguments);
     println!("{}", table.text());
-    println!("peak memory {}", peak_memory()?);
+    // The buffers of the workload (two of 256 KiB) are in it.
+    println!("peak memory {:.0} kB", memory::peak("self")? * 1024.0);
     println!("kernel {}", output("uname", &["-r"])?.trim());
     Ok(table.all_met())
 }
@@ -145,27 +144,13 @@ fn row(phase: &PhaseReport) -> Row {
     let (user, system) = (phase.user_seconds, phase.system_seconds);
     let share = user / phase.seconds * 100.0;
     let error = (user.max(TICK) * TICK).sqrt() / phase.seconds * 100.0;
-    Row {
-        name: phase.name.clone(),
-        cells: vec![
-            format!("{:.2}", phase.seconds),
-            format!("{user:.3}"),
-            format!("{system:.2}"),
-            format!("{:.1}%", user / (user + system).max(1e-9) * 100.0),
-            format!("{share:.1} +-{error:.1}%"),
-        ],
-        target: format!("< {TARGET}%"),
-        met: share < TARGET,
-    }
-}
-
-/// VmHWM of this process: the buffers of the workload (two of 256 KiB) are in it.
-fn peak_memory() -> Result<String> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"));
-    Ok(line
-        .unwrap_or("VmHWM: unknown")
-        .trim_start_matches("VmHWM:")
-        .trim()
-        .to_owned())
+    let cells = [
+        format!("{:.2}", phase.seconds),
+        format!("{user:.3}"),
+        format!("{system:.2}"),
+        format!("{:.1}%", user / (user + system).max(1e-9) * 100.0),
+        format!("{share:.1} +-{error:.1}%"),
+    ];
+    let target = format!("< {TARGET}%");
+    Row::new(phase.name.clone(), cells, target, share < TARGET)
 }

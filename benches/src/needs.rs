@@ -1,0 +1,79 @@
+//! What a bench needs before it begins: root, and the programs that it measures against.
+//!
+//! Both are asked for first. Otherwise a peer that is not installed would end a bench after minutes
+//! of making images, or, worse, in the middle of a table.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+
+/// Something that is not here; a bench that lacks it ends with exit code 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing(pub String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// Asks for root. `why` says for what: `loop devices and mounts`.
+///
+/// # Errors
+/// [`Missing`].
+pub fn root(why: &str) -> Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Missing(format!("{why} need root; run this with sudo")).into())
+}
+
+/// Asks for programs that ours is measured against, each with its Debian package.
+///
+/// # Errors
+/// [`Missing`], of the first that is in no folder of `PATH`.
+pub fn peers(programs: &[(&str, &str)]) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_here = |program: &str| {
+        std::env::split_paths(&path).any(|folder| is_program(&folder.join(program)))
+    };
+    match programs.iter().find(|(program, _)| !is_here(program)) {
+        None => Ok(()),
+        Some((program, package)) => Err(Missing(format!(
+            "{program} is not in PATH, and it is what ours is measured against; install it \
+             (apt-get install {package})"
+        ))
+        .into()),
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_peer_is_named_with_why_and_what_next() {
+        peers(&[("sh", "dash"), ("ls", "coreutils")]).unwrap();
+        let error = peers(&[("sh", "dash"), ("no-such-program", "some-package")]).unwrap_err();
+        assert!(error.is::<Missing>());
+        assert_eq!(
+            error.to_string(),
+            "no-such-program is not in PATH, and it is what ours is measured against; install it \
+             (apt-get install some-package)"
+        );
+    }
+
+    #[test]
+    fn a_folder_is_no_program() {
+        assert!(!is_program(Path::new("/")));
+        assert!(!is_program(Path::new("/proc/version")));
+        assert!(is_program(Path::new("/bin/sh")));
+    }
+}
