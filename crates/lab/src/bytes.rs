@@ -8,7 +8,8 @@
 use std::fs;
 
 use probe::diskstats::{self, Counters, Identity};
-use record::Evidence;
+use record::{Evidence, Sample};
+use study::Clock;
 use workload::PhaseReport;
 
 /// A reading of the device's counters.
@@ -59,6 +60,36 @@ pub(crate) fn evidence(
         (whole || !may).then_some(whole),
         format!("moved {asked} bytes; the device read {read} and wrote {written}"),
     )
+}
+
+/// What the device did in a phase, by its counters: bytes and completed requests. None without a
+/// device of its own. They are exact where telemetry has only rows around the phase.
+pub(crate) fn samples(
+    phase: &PhaseReport,
+    before: Option<&Reading>,
+    after: Option<&Reading>,
+) -> Vec<Sample> {
+    let (Some((was, before)), Some((is, after))) = (before, after) else {
+        return Vec::new();
+    };
+    let Ok(delta) = before.delta(was, after, is) else {
+        return Vec::new();
+    };
+    let [reads, _, read, _, writes, _, written, ..] = delta.0;
+    let figures = [
+        ("device_read", read * 512, "bytes"),
+        ("device_written", written * 512, "bytes"),
+        ("read_requests", reads, "count"),
+        ("write_requests", writes, "count"),
+    ];
+    let sample = |(metric, value, unit): (&str, u64, &str)| Sample {
+        phase: phase.name.clone(),
+        metric: metric.into(),
+        clock: Clock::Original,
+        value: value as f64,
+        unit: unit.into(),
+    };
+    figures.map(sample).into()
 }
 
 /// Whether the bytes of a phase go to the device.
@@ -129,6 +160,24 @@ mod tests {
         );
         let none = evidence(&phase("read", 1, direct), true, None, None);
         assert_eq!(none.holds, None);
+    }
+
+    #[test]
+    fn a_phase_tells_what_the_device_did() {
+        let before = reading("7 0 loop0 5 0 100 0 10 0 200 0 0 0 0 0 0 0 0 0 0");
+        let after = reading("7 0 loop0 6 0 108 0 14 9 1224 0 0 0 0 0 0 0 0 0 0");
+        let found = samples(&phase("write", 1, ""), before.as_ref(), after.as_ref());
+        let told: Vec<(&str, f64)> = found.iter().map(|s| (s.metric.as_str(), s.value)).collect();
+        assert_eq!(
+            told,
+            [
+                ("device_read", 4096.0),
+                ("device_written", 524_288.0),
+                ("read_requests", 1.0),
+                ("write_requests", 4.0)
+            ]
+        );
+        assert_eq!(samples(&phase("write", 1, ""), None, None), []);
     }
 
     #[test]

@@ -193,12 +193,14 @@ impl Observer for TrialObserver<'_> {
             let elapsed = workload::clock::seconds(begin_ns, end_ns);
             usage = Some(begin.used.until_now(phase, elapsed));
             memory = Some(begin.pressure.until(&pressure::Reading::now(self.prepared)));
+            let device = bytes::samples(phase, begin.disk.as_ref(), disk.as_ref());
             let evidence = bytes::evidence(phase, self.kept, begin.disk, disk);
             let pressures = memory
                 .iter()
                 .filter(|_| phase.operations > 0)
                 .flat_map(|memory| pressure::samples(&phase.name, memory));
-            self.note(evidence, pressures);
+            let told = device.into_iter().filter(|_| phase.operations > 0);
+            self.note(evidence, pressures.chain(told));
         }
         let event = Event::PhaseFinished {
             trial: self.trial,
