@@ -149,6 +149,30 @@ impl Device {
         before.find_map(|(&place, io)| (sector < io.end).then_some((place, io.queued)))
     }
 
+    /// Parts the outstanding I/O that contains a sector at another one.
+    pub(crate) fn split(&mut self, sector: u64, middle: u64) {
+        let Some((place, _)) = self.place_of(sector) else {
+            return;
+        };
+        let Some(io) = self.ios.get_mut(&place) else {
+            return;
+        };
+        if place.0 < middle && middle < io.end {
+            let rest = *io;
+            io.end = middle;
+            self.keep(middle, rest);
+        }
+    }
+
+    /// Bios, raised to the requests where requests were put back or bios split, as btt has it.
+    pub(crate) fn raised(&self) -> u64 {
+        if self.queued > 0 {
+            self.queued.max(self.issued)
+        } else {
+            0
+        }
+    }
+
     /// Keeps an I/O until its completion.
     #[inline]
     pub(crate) fn keep(&mut self, sector: u64, io: Io) {

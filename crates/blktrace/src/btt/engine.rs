@@ -18,6 +18,9 @@ use crate::btt::files::Files;
 use crate::file::Event;
 use crate::record::{self, CGROUP, Category, Head, Notify};
 
+/// The major number of md, which the kernel's list of devices keeps for it alone.
+const MD: u32 = 9;
+
 /// Sizes in sectors that are counted one by one.
 pub(crate) const SIZES: usize = 1025;
 
@@ -103,6 +106,7 @@ impl Engine {
                 }
             }
             code @ (10 | 11) => self.unplug(code, &head, event),
+            13 if !self.options.as_btt => self.split(&head, event),
             15 => self.remap(&head, event),
             _ => {}
         }
@@ -156,7 +160,7 @@ impl Engine {
     fn meet(&mut self, head: &Head) -> usize {
         let stacked = match &self.options.stacked {
             Stacked::ByMajor => matches!(head.device >> 20, 9 | 253 | 254),
-            Stacked::These(devices) => devices.contains(&head.device),
+            Stacked::These(devices) => head.device >> 20 == MD || devices.contains(&head.device),
         };
         self.devices
             .push(Device::new(head.device, stacked, head.time));
@@ -432,6 +436,14 @@ impl Engine {
         }
         if let Some(files) = &mut self.files {
             files.unplugged(at, code, requests);
+        }
+    }
+
+    /// A bio becomes two, each with a request of its own.
+    fn split(&mut self, head: &Head, event: &Event<'_>) {
+        if let (Some(at), Some(middle)) = (self.find(head.device), record::number(event.payload()))
+        {
+            self.devices[at].split(head.sector, middle);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | names of devices (-M) | read, and not used | used |
 //! | rows TOTAL of the iostat file | other columns than their heads, zeros in an interval | sums |
 //! | %util of the iostat file | idle also where a request is in flight at the end of an interval | busy |
+//! | bios that are split (X) | never complete, and take what concerns the bios behind them | each part is followed |
 //! | completions that never come | kept for ever | the oldest are given up beyond 200,000 |
 //! | avgqu-sz of the iostat file | falls with each bio of a request, below zero | falls once a request |
 //!
@@ -53,7 +54,8 @@ pub use seek::SeekSummary;
 pub enum Stacked {
     /// btt's guess: majors 9, 253 and 254.
     ByMajor,
-    /// These (major << 20 | minor), as sysfs knows them by its folders `md` and `dm`.
+    /// Those of major 9, which is md's alone, and these (major << 20 | minor), as sysfs knows them by its
+    /// folders `md` and `dm`.
     These(Vec<u32>),
 }
 
@@ -111,6 +113,19 @@ impl Options {
     }
 }
 
+/// The names of a file as `btt -M` takes it: a line for each device, its name first and its numbers
+/// (`8,0`) last, as in the table of SCSI devices that came with btt. Other lines are left out.
+pub fn device_names(text: &str) -> BTreeMap<u32, String> {
+    let name = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (name, numbers) = (words.next()?, words.next_back()?);
+        let (major, minor) = numbers.split_once(',')?;
+        let number = major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?;
+        Some((number, name.to_owned()))
+    };
+    text.lines().filter_map(name).collect()
+}
+
 /// A trace that was analysed.
 pub struct Outcome {
     engine: Engine,
@@ -148,10 +163,6 @@ impl Engine {
     fn finish(&mut self) -> Result<(), Error> {
         for device in &mut self.devices {
             device.plugs.finish(device.end);
-            // Requests that were put back are issued more than once.
-            if device.queued > 0 {
-                device.queued = device.queued.max(device.issued);
-            }
         }
         self.extra.finish();
         for device in &mut self.devices {
@@ -250,5 +261,64 @@ fn summary(device: &device::Device) -> DeviceSummary {
         } else {
             0.0
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bio_that_is_split_completes_in_parts_and_never_in_btt() {
+        use crate::record::{Action, Category, Head};
+        let mut bytes = Vec::new();
+        let steps = [
+            (10, Action::Queue, 0, 16),
+            (20, Action::Split, 0, 8),
+            (30, Action::Issue, 0, 8),
+            (40, Action::Issue, 8, 8),
+            (50, Action::Complete, 0, 8),
+            (70, Action::Complete, 8, 8),
+        ];
+        for (sequence, (time, action, sector, sectors)) in (1..).zip(steps) {
+            let pdu: &[u8] = if action == Action::Split {
+                &8_u64.to_be_bytes()
+            } else {
+                &[]
+            };
+            let head = Head {
+                time,
+                sequence,
+                sector,
+                bytes: sectors * 512,
+                action: action as u32 | Category::Write as u32 | Category::Queue as u32,
+                device: 8 << 20,
+                pdu_len: pdu.len() as u16,
+                ..Head::default()
+            };
+            bytes.extend(head.to_bytes());
+            bytes.extend(pdu);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("sda.blktrace.0"), bytes).unwrap();
+        let base = folder.path().join("sda");
+        let run = |options: &Options| {
+            let outcome = run(&mut Trace::open(&base).unwrap(), options, None).unwrap();
+            let q2c = *outcome.averages().of(Interval::Q2C);
+            (q2c.n, q2c.total, outcome.analysis().losses.outstanding)
+        };
+        assert_eq!(run(&Options::default()), (2, 40 + 60, 0));
+        assert_eq!(run(&Options::btt()), (0, 0, 1));
+    }
+
+    #[test]
+    fn names_of_devices_are_read_from_either_table() {
+        let text = "Device Model Host Bus Target LUN Node PCI IRQ CPU MajorMinor\n\
+            sda ST3 0 0 1 0 sda 0000:00:1f.2 19 0 8,0\nswap 8,16\n\nword\n";
+        let expected = [
+            (8 << 20, "sda".to_owned()),
+            ((8 << 20) | 16, "swap".to_owned()),
+        ];
+        assert_eq!(device_names(text), BTreeMap::from(expected));
     }
 }

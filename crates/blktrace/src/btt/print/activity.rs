@@ -14,9 +14,9 @@ pub(super) fn active(text: &mut String, devices: &[Shown<'_>]) {
     let shown: Vec<&Shown<'_>> = devices.iter().filter(queues).collect();
     let (mut queued, mut sum) = (0, 0);
     for Shown { device, name, .. } in &shown {
-        let mean = device.active_sum as f64 / device.queued as f64;
+        let mean = device.active_sum as f64 / device.raised() as f64;
         let _ = writeln!(text, "{name:>10} | {mean:>13.1}");
-        queued += device.queued;
+        queued += device.raised();
         sum += device.active_sum;
     }
     if shown.len() > 1 {

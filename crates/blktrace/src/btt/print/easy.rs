@@ -41,7 +41,7 @@ pub(in crate::btt) fn easy(engine: &Engine) -> String {
     }
     for Shown { device, plain, .. } in &devices {
         if device.queued > 0 && !device.stacked {
-            let mean = device.active_sum as f64 / device.queued as f64;
+            let mean = device.active_sum as f64 / device.raised() as f64;
             let _ = writeln!(text, "ARQ {plain} {mean:.9}");
         }
     }

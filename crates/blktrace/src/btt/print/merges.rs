@@ -15,7 +15,7 @@ pub(super) struct Merged {
 
 pub(super) fn merged(device: &Device) -> Option<Merged> {
     (device.queued > 0 && device.issued > 0).then_some(Merged {
-        queued: device.queued,
+        queued: device.raised(),
         issued: device.issued,
         blocks: device.blocks,
     })
