@@ -34,6 +34,7 @@ mod output;
 mod page;
 mod reader;
 mod recording;
+mod stacked;
 mod summary;
 mod ways;
 
@@ -42,5 +43,6 @@ pub use device::Device;
 pub use error::{Class, Error};
 pub use mask::Mask;
 pub use recording::{BUFFER, Options, Plan, Recording};
+pub use stacked::stacked;
 pub use summary::{Cpu, FORMAT, Summary};
 pub use ways::{Way, ways};
