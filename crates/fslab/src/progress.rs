@@ -1,4 +1,5 @@
-//! What a waiting person sees: a live line on a terminal, a line every 5 s elsewhere.
+//! What a waiting person sees: a live line on a terminal, elsewhere a line every 5 s while it changes
+//! and every minute while it does not.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -17,6 +18,8 @@ use crate::cli::LiveFormat;
 use crate::out;
 
 const QUIET: Duration = Duration::from_secs(5);
+/// After so many times of silence a line is said although it is the same.
+const AGAIN: u32 = 12;
 
 /// The terminal, or a log that stands in for one.
 pub(crate) struct Terminal {
@@ -70,10 +73,13 @@ impl Voice {
         let (stop, stopped) = channel();
         let heard = Arc::clone(&line);
         let speak = move || {
+            let (mut said, mut silent) = (String::new(), 0);
             while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-                match heard.lock() {
-                    Ok(line) if !line.is_empty() => out::say(&line),
-                    _ => {}
+                let line = heard.lock().map_or_else(|_| String::new(), |line| line.clone());
+                silent += 1;
+                if !line.is_empty() && (line != said || silent >= AGAIN) {
+                    out::say(&line);
+                    (said, silent) = (line, 0);
                 }
             }
         };

@@ -15,6 +15,7 @@ use crate::target::Target;
 pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Plan, Error> {
     let overrides = Overrides {
         target_size: size(target)?,
+        target_is_folder: matches!(target, Target::Directory(_)),
         ..overrides.clone()
     };
     let plan = study::plan(study, &overrides)?;

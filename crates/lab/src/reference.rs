@@ -197,8 +197,10 @@ fn told(
         Ok(measured) => measured,
         Err(error) if error.class() == Class::Interrupted => return None,
         Err(error) => {
-            let name = subject.name();
-            return Some(Err(format!("raw-device reference: {name}: {error}")));
+            // The error names the device.
+            let limit = subject.limit.map(|limit| limit.to_string());
+            let about = name("", subject.about, limit.as_deref());
+            return Some(Err(format!("raw-device reference: {about}: {error}")));
         }
     };
     Some(Ok(Reference {

@@ -56,8 +56,8 @@ pub(crate) struct Expansion {
     pub(crate) notes: Vec<String>,
 }
 
-/// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device or
-/// folder that stands in for loop images.
+/// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
+/// that stands in for loop images.
 pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);

@@ -32,6 +32,9 @@ pub struct Overrides {
     pub order: Option<Order>,
     /// Bytes of the target when it is not a loop image: what must fit is checked against it.
     pub target_size: Option<Bytes>,
+    /// The target is a folder on somebody's disk: what fills a share of the device fills that share of
+    /// the study's own device, and never of the whole disk.
+    pub target_is_folder: bool,
 }
 
 impl Overrides {

@@ -149,7 +149,8 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
         return Err(Error::Problems(problems));
     }
     let target = overrides.target_size;
-    let mut expansion = expand(&tree, target).map_err(Error::Problems)?;
+    let device = target.filter(|_| !overrides.target_is_folder);
+    let mut expansion = expand(&tree, device).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
     let mut cells =
         filter::apply(all, &expansion.factors, &overrides.filter).map_err(Error::Problems)?;

@@ -384,6 +384,27 @@ fn a_disk_has_one_size_and_fills_follow_it() {
 }
 
 #[test]
+fn a_folder_is_filled_as_the_study_s_device_and_not_as_its_disk() {
+    let study = Study::load("fsck-scale").unwrap();
+    let there = |free: u64| {
+        let overrides = Overrides {
+            target_size: Some(Bytes(free)),
+            target_is_folder: true,
+            ..overrides("quick", &[], &["workload=fill"])
+        };
+        plan(&study, &overrides)
+    };
+    let plan = there(1 << 40).unwrap().in_directory();
+    assert_eq!(plan.cells.len(), 8, "4 sizes under 2 limits");
+    for (_, spec) in fills(&plan) {
+        let share = (spec.files * 3 * spec.size.get()) as f64 / f64::from(1080 << 20);
+        assert!((share - 0.5).abs() < 0.001, "{share}");
+    }
+    let error = there(200 << 20).unwrap_err().to_string();
+    assert!(error.contains("the target of 200m"), "{error}");
+}
+
+#[test]
 fn a_plan_with_everything_survives_the_log() {
     for study in ["streaming", "fsck-scale"] {
         let plan = planned(study, "quick", &["limit='read=70m,write=35m'"], &[]);
