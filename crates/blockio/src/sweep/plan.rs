@@ -25,6 +25,8 @@ pub(super) struct Plan<'a, S: ?Sized, I> {
     /// Data as last asked for: none in `asked..data.start`, then data.
     asked: u64,
     data: Range<u64>,
+    /// The data after these, if they have been asked for: from where, and which.
+    ahead: Option<(u64, Range<u64>)>,
     len: u64,
     request: u64,
     block: u64,
@@ -39,6 +41,7 @@ impl<'a, S: BlockSource + ?Sized, I: Iterator<Item = Span>> Plan<'a, S, I> {
             current: None,
             asked: 0,
             data: 0..0,
+            ahead: None,
             len: source.len(),
             request: sweep.request as u64,
             block: u64::from(sweep.block),
@@ -108,22 +111,33 @@ impl<'a, S: BlockSource + ?Sized, I: Iterator<Item = Span>> Plan<'a, S, I> {
         self.data.clone()
     }
 
-    fn look(&self, at: u64) -> Option<Range<u64>> {
-        let rounded = |data: Range<u64>| {
-            let end = data.end.checked_next_multiple_of(self.block);
-            data.start / self.block * self.block..end.unwrap_or(self.len).min(self.len)
+    fn look(&mut self, at: u64) -> Option<Range<u64>> {
+        let known = self.ahead.take();
+        let known = known.filter(|(from, data)| *from <= at && at < data.end);
+        let mut data = match known {
+            Some((_, data)) => data,
+            None => self.next_data(at)?,
         };
-        let mut data = rounded(self.source.next_data(at)?);
         // Only as far as one request reaches: a file may have millions of small holes.
         while data.end < data.start.max(at).saturating_add(self.request) && data.end < self.len {
-            match self.source.next_data(data.end).map(rounded) {
-                Some(next) if next.start.saturating_sub(data.end) <= self.gap => {
-                    data.end = next.end.max(data.end + 1);
-                }
-                _ => break,
+            let Some(next) = self.next_data(data.end) else {
+                break;
+            };
+            if next.start.saturating_sub(data.end) > self.gap {
+                self.ahead = Some((data.end, next));
+                break;
             }
+            data.end = next.end.max(data.end + 1);
         }
         Some(data)
+    }
+
+    /// The first data at or after `at`, in whole blocks.
+    fn next_data(&self, at: u64) -> Option<Range<u64>> {
+        let data = self.source.next_data(at)?;
+        let end = data.end.checked_next_multiple_of(self.block);
+        let end = end.unwrap_or(self.len).min(self.len);
+        Some(data.start / self.block * self.block..end)
     }
 }
 
