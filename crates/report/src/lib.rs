@@ -50,6 +50,7 @@ pub mod requests;
 mod samples;
 mod text;
 pub mod transcript;
+pub mod trace;
 pub mod trust;
 mod units;
 pub mod usage;

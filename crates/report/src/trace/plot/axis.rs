@@ -1,0 +1,109 @@
+//! Axes: from a value to a place on the drawing, with round ticks.
+
+/// A tick.
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) label: String,
+}
+
+/// From `low..high` to `from..to` of the drawing.
+pub(super) struct Linear {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+/// 1, 2 or 5 times a power of ten, so that about `count` of them make `range`.
+fn step(range: f64, count: u32) -> f64 {
+    let rough = range / f64::from(count);
+    if !rough.is_normal() {
+        return 1.0;
+    }
+    let power = 10_f64.powf(rough.log10().floor());
+    let factors = [1.0, 2.0, 5.0, 10.0];
+    let found = factors
+        .iter()
+        .map(|f| f * power)
+        .find(|s| *s >= rough * 0.999);
+    found.unwrap_or(power * 10.0)
+}
+
+/// A number with the decimals that its step needs.
+fn label(value: f64, step: f64) -> String {
+    let decimals = (-step.log10()).ceil().clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+impl Linear {
+    pub(super) fn new(low: f64, high: f64, from: f64, to: f64) -> Linear {
+        let high = if high > low { high } else { low + 1.0 };
+        Linear {
+            low,
+            high,
+            from,
+            to,
+        }
+    }
+
+    /// An axis that ends at a tick.
+    pub(super) fn round(low: f64, high: f64, from: f64, to: f64) -> Linear {
+        let axis = Linear::new(low, high, from, to);
+        let step = step(axis.high - axis.low, 5);
+        let high = (axis.high / step).ceil() * step;
+        Linear { high, ..axis }
+    }
+
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let share = (value - self.low) / (self.high - self.low);
+        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// About so many round values.
+    pub(super) fn ticks(&self, count: u32) -> Vec<Tick> {
+        let step = step(self.high - self.low, count);
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        let ticks = (first..=last.min(first + 20)).map(|number| {
+            let value = number as f64 * step;
+            Tick {
+                value,
+                label: label(value, step),
+            }
+        });
+        ticks.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ticks_are_round_and_say_what_they_are() {
+        let labels = |low, high| -> Vec<String> {
+            let axis = Linear::new(low, high, 0.0, 1.0);
+            axis.ticks(5).into_iter().map(|tick| tick.label).collect()
+        };
+        assert_eq!(labels(0.0, 1.3), ["0.0", "0.5", "1.0"]);
+        assert_eq!(labels(0.0, 250.0), ["0", "50", "100", "150", "200", "250"]);
+        assert_eq!(
+            labels(3.0, 3.004),
+            ["3.000", "3.001", "3.002", "3.003", "3.004"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_lie_within_and_are_few(low in 0.0_f64..1e9, range in 1e-6_f64..1e12) {
+            let axis = Linear::round(low, low + range, 240.0, 20.0);
+            let ticks = axis.ticks(5);
+            prop_assert!(ticks.len() <= 12, "{}", ticks.len());
+            for tick in ticks {
+                prop_assert!((19.999..=240.001).contains(&axis.at(tick.value)));
+            }
+            prop_assert!(axis.at(low + range) >= 20.0);
+        }
+    }
+}
