@@ -46,6 +46,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
+        Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }

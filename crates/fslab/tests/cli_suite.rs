@@ -121,6 +121,11 @@ suite!(layout, ["layout"], printing = |scratch| {
     with_path("", std::path::Path::new(env!("CARGO_MANIFEST_DIR")), "")
 }, missing = ["no-such-thing"] => 1);
 
+suite!(trace_report, ["trace", "report"], printing = |_scratch| {
+    let traces = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../blktrace/tests/data/sda");
+    with_path("", &traces, "")
+}, missing = ["no-such-thing"] => 2);
+
 suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(show, ["show"], printing = |scratch| {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 21] = [
     &[],
     &["run"],
     &["plan"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 20] = [
     &["layout"],
     &["trace"],
     &["trace", "record"],
+    &["trace", "report"],
     &["doctor"],
     &["context"],
 ];

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use study::Bytes;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Record what a block device is asked to do, as blktrace does
     Record(RecordArgs),
+    /// Report a block trace: ours, blkparse's text, btt's tables, JSON, or a page with plots
+    Report(TraceReportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -32,4 +34,82 @@ pub(crate) struct RecordArgs {
     /// Record while this runs; without it and --seconds: until SIGINT
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceReportArgs {
+    /// Traces by their bases, as blkparse -i takes them (sda for sda.blktrace.0, ...), or a folder of
+    /// them; several are read as one
+    #[arg(required = true, value_name = "BASE")]
+    pub(crate) bases: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: TraceFormat,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write all the files that btt's options write (iostat, latencies, seeks, ...) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
+    /// Only events from this time on, seconds from the first (btt -t)
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) from: Option<f64>,
+    /// Only events up to this time (btt -T)
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) to: Option<f64>,
+    /// Devices that have rows, as in 8,0;8,16 (btt -D)
+    #[arg(long, value_name = "M,N", value_delimiter = ';', value_parser = device)]
+    pub(crate) devices: Vec<u32>,
+    /// Processes that have rows, as in dd,fio (btt -e)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) processes: Vec<String>,
+    /// Names of devices: lines that begin with a name and end with M,N (btt -M)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    /// Leave remaps out (btt -r)
+    #[arg(long)]
+    pub(crate) no_remaps: bool,
+    /// btt's own answers where ours differ on purpose, for a comparison
+    #[arg(long)]
+    pub(crate) as_btt: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// For a mail, 78 columns: what is missing, sizes, steps with quantiles, seeks, who and what for
+    Text,
+    /// Every event, and the summary, as blkparse prints them by default
+    Blkparse,
+    /// btt --all-data's tables and ranges
+    Btt,
+    /// One document
+    Json,
+    /// One self-contained page with plots
+    Html,
+}
+
+/// A device's numbers: major << 20 | minor.
+fn device(text: &str) -> Result<u32, String> {
+    let numbers = text.split_once(',').and_then(|(major, minor)| {
+        let (major, minor) = (
+            major.trim().parse::<u32>().ok()?,
+            minor.trim().parse::<u32>().ok()?,
+        );
+        (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
+    });
+    numbers.ok_or_else(|| "give major and minor number, as in 8,0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_devices() {
+        assert_eq!(device("8,16"), Ok((8 << 20) | 16));
+        assert_eq!(device("259, 1048575"), Ok((259 << 20) | 0xf_ffff));
+        for bad in ["", "8", "8,", "sda", "4096,0", "8,1048576", "-1,0"] {
+            assert!(device(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,4 +1,6 @@
-//! `fslab trace`.
+//! `fslab trace record`, and the room of `fslab trace report`.
+
+pub(crate) mod report;
 
 use std::fmt::Write as _;
 use std::time::Duration;
