@@ -41,6 +41,21 @@ impl Pairs {
         ]
     }
 
+    /// Where the median ratio of all such pairs lies, with 95 % confidence, by order statistics:
+    /// nothing is assumed of how they are distributed. None of fewer than six pairs.
+    pub fn interval(&self) -> Option<stats::Interval> {
+        let ratios: Vec<f64> = self
+            .ours
+            .iter()
+            .zip(&self.theirs)
+            .map(|(a, b)| a / b)
+            .collect();
+        stats::order::median_interval(&ratios, 0.95)
+            .ok()
+            .flatten()
+            .filter(|interval| !interval.falls_short())
+    }
+
     /// Least and largest ratio within a pair.
     pub fn extremes(&self) -> (f64, f64) {
         let ratios = self.ours.iter().zip(&self.theirs).map(|(a, b)| a / b);
@@ -132,6 +147,18 @@ mod tests {
         }
         assert_eq!(pairs.ratio(), 1.5);
         assert_eq!(pairs.extremes(), (1.0, 2.0));
+    }
+
+    #[test]
+    fn an_interval_takes_six_pairs_and_holds_the_median() {
+        let mut pairs = Pairs::default();
+        for ratio in 1..=21 {
+            // Five pairs reach 93.75 %.
+            assert_eq!(pairs.interval().is_some(), ratio > 6, "{ratio}");
+            pairs.push(f64::from(ratio), 1.0);
+        }
+        let interval = pairs.interval().unwrap();
+        assert_eq!((interval.low, interval.high), (6.0, 16.0));
     }
 
     #[test]
