@@ -395,7 +395,7 @@ fn killed_under_limits_it_is_cleaned_and_resumed_needs_root() {
         .spawn()
         .unwrap();
     let mount = common::wait_for_mount(&scratch);
-    common::wait_until("the file", || mount.join("stream.DUMMY").exists());
+    common::wait_until("the file", || mount.join("bigfile").exists());
     sleep(Duration::from_millis(150));
     let device = loop_of(&scratch);
     assert!(!throttles(&device).is_empty(), "{device} is limited");

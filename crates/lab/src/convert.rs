@@ -89,6 +89,8 @@ pub fn stream_options(spec: &StreamSpec, dir: &Path) -> stream::Options {
             Between::Drop => stream::Between::Drop,
             Between::Warm => stream::Between::Warm,
         },
+        // The name in the messages that are repeated, and in the listings that answer them.
+        file: "bigfile".into(),
         keep: true,
         ..stream::Options::new(dir)
     }
