@@ -165,7 +165,11 @@ fn finished<'a>(run: &'a Run, cell: &Cell) -> Vec<(u32, &'a TrialRecord)> {
 /// The telemetry of each phase of a trial.
 fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, String>> {
     let table: Result<Table, String> = match (dir, &record.telemetry) {
-        (Some(dir), Some(file)) => Reader::read(&dir.join(file)).map_err(|error| error.to_string()),
+        (Some(dir), Some(file)) => Reader::read(&dir.join(file)).map_err(|error| match error {
+            // The path says nothing that the reader of a mail could use.
+            record::Error::Io { .. } => format!("{file} cannot be read"),
+            other => other.to_string(),
+        }),
         _ => Err("the run's folder has no telemetry of this trial".to_owned()),
     };
     let device = device(record);

@@ -6,11 +6,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod layout;
 pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Print the report of a run
     Report(ReportArgs),
+    /// Say why cells of a run differ: the causes that hold, with their figures
+    Explain(ExplainArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory

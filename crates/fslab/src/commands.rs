@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod clean;
 pub(crate) mod context;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod plan;
@@ -30,6 +31,9 @@ pub(crate) fn tool() -> String {
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<out::ClosedPipe>().is_some() {
         return exit::CLOSED_PIPE;
+    }
+    if error.downcast_ref::<::explain::Error>().is_some() {
+        return exit::USAGE;
     }
     match error.downcast_ref::<lab::Error>().map(lab::Error::class) {
         Some(Class::Usage) => exit::USAGE,

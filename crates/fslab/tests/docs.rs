@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 22] = [
     &[],
     &["run"],
     &["plan"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 21] = [
     &["list"],
     &["show"],
     &["report"],
+    &["explain"],
     &["clean"],
     &["bench"],
     &["bench", "throughput"],

@@ -47,9 +47,11 @@ impl Rule for DelayedAllocation {
         );
         let grounds = Grounds::of(pair, &names).row(row);
         if slower != "off" || faster != "on" {
-            return grounds.denied(format!(
-                "delayed allocation is {slower} on the slower side and {faster} on the faster"
-            ));
+            return grounds.denied(if slower == faster {
+                format!("{slower} on both sides")
+            } else {
+                format!("{slower} on the slower side, {faster} on the faster")
+            });
         }
         let idle = pair.device_as_fast();
         let effects: Vec<(&str, f64, bool)> = CONSEQUENCES
