@@ -70,6 +70,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
         "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
         "memory": report.memory.as_ref().map(growth::memory),
+        "why": report.why.as_ref().map(|why| serde_json::to_value(&why.explained)).transpose()?,
         "layouts": io::layouts(report)?,
         "traces": io::traces(report),
         "cost_of_tracing": io::cost(report),

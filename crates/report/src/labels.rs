@@ -22,9 +22,9 @@ impl Labels {
         }
     }
 
-    /// The same without a factor: what a cell and its twin have in common.
-    pub(crate) fn without(mut self, factor: &str) -> Labels {
-        self.differ.retain(|name| name != factor);
+    /// The same without some factors: what a cell and its twin have in common.
+    pub(crate) fn without(mut self, factors: &[&str]) -> Labels {
+        self.differ.retain(|name| !factors.contains(&name.as_str()));
         self
     }
 
@@ -52,7 +52,7 @@ pub(crate) fn filesystem(cell: &Cell) -> String {
 fn word(factor: &str, level: &str) -> Option<String> {
     match (factor, level) {
         ("trace", "true") => Some("traced".to_owned()),
-        ("trace", "false") | (_, "") => None,
+        ("trace", "false") | ("mount" | "mkfs", "default") | (_, "" | "none") => None,
         ("mount", options) => Some(format!("-o {options}")),
         ("filesystem" | "workload", level) => Some(level.to_owned()),
         (_, level) if level.starts_with('-') => Some(level.to_owned()),
@@ -63,6 +63,18 @@ fn word(factor: &str, level: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_absent_is_not_said() {
+        let said = [
+            ("mount", "default"),
+            ("memory", "none"),
+            ("limit", ""),
+            ("memory", "96m"),
+        ];
+        let said: Vec<String> = said.iter().filter_map(|(f, l)| word(f, l)).collect();
+        assert_eq!(said, ["memory=96m"]);
+    }
 
     #[test]
     fn only_what_differs_is_said() {
@@ -85,7 +97,7 @@ mod tests {
         let labels = Labels::of(&plan, &both);
         assert_eq!(labels.of_cell(both[0]), "ext4 traced");
         assert_eq!(labels.of_cell(both[1]), "xfs -o nobarrier readahead=256");
-        let labels = labels.without("trace");
+        let labels = labels.without(&["trace"]);
         assert_eq!(labels.of_cell(both[0]), "ext4");
     }
 }

@@ -49,12 +49,13 @@ mod reference;
 pub mod requests;
 mod samples;
 mod text;
-pub mod transcript;
 pub mod trace;
+pub mod transcript;
 pub mod trust;
 mod units;
 pub mod usage;
 pub mod variants;
+pub mod why;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,6 +82,7 @@ use requests::{Cost, Requests};
 use transcript::Transcript;
 use trust::Trust;
 use variants::Variant;
+use why::Why;
 
 /// A way to print a report.
 pub trait Format {
@@ -117,6 +119,8 @@ pub struct Report<'a> {
     pub cost: Option<Cost>,
     /// The runs as the message of 2010 lists them.
     pub transcript: Option<Transcript<'a>>,
+    /// Why the differences that count are there.
+    pub why: Option<Why>,
     /// What speaks against the numbers.
     pub trust: Trust,
     /// What went wrong while the report was made.
@@ -181,6 +185,7 @@ impl<'a> Report<'a> {
             requests: None,
             cost,
             transcript: None,
+            why: None,
             trust,
             notes,
             published,
@@ -191,6 +196,12 @@ impl<'a> Report<'a> {
             report.placement = placement::of(&report);
             report.requests = requests::of(&report);
             report.transcript = transcript::of(&report);
+            // CSV has numbers only, and reading telemetry takes its time.
+            if options.format != FormatName::Csv {
+                let mut notes = Vec::new();
+                report.why = why::of(&report, &mut notes);
+                report.notes.append(&mut notes);
+            }
         }
         Ok(report)
     }

@@ -123,11 +123,7 @@ pub(crate) fn of<'a>(report: &Report<'a>) -> Option<Transcript<'a>> {
         named && matches!(cell.workload, WorkloadSpec::Stream(_))
     };
     let cells: Vec<&Cell> = plan.cells.iter().filter(is_dd).collect();
-    let labels = ["filesystem", "mount", "mkfs"]
-        .iter()
-        .fold(Labels::of(plan, &cells), |labels, factor| {
-            labels.without(factor)
-        });
+    let labels = Labels::of(plan, &cells).without(&["filesystem", "mount", "mkfs"]);
     let mut groups: Vec<Group<'a>> = Vec::new();
     for cell in cells {
         let entries = entries(report, cell, &labels);

@@ -274,7 +274,7 @@ fn memory_is_answered_by_what_was_seen() {
         .filter(|p| p.seconds.as_ref().unwrap().difference == report::model::Difference::Worse)
         .collect();
     assert_eq!(slow.len(), 1);
-    assert_eq!(slow[0].label, "fill 192000");
+    assert_eq!(slow[0].label, "fill files=192000");
     let read = slow[0].read.as_ref().unwrap();
     assert!((read.ratio - 1.8).abs() < 1e-6, "{read:?}");
     // 192000 inodes of 256 bytes under 96 MiB.

@@ -204,6 +204,43 @@ fn grids_open_clean_at_both_widths_needs_chromium() {
 }
 
 #[test]
+fn layouts_and_traces_open_clean_at_both_widths_needs_chromium() {
+    let mut run = common::io::allocation(5);
+    // A figure that only one trial has, and names that are longer than a column.
+    run.trials[1].traces[0].notes.push("<b>x</b>".to_owned());
+    let page = html(&run, None);
+    for heading in [
+        "Layout:",
+        "Block trace:",
+        "Cost of tracing",
+        "as the message lists them",
+        ">Why<",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    assert!(!page.contains("<b>x</b>"));
+    assert_eq!(
+        page.matches("! degraded").count(),
+        4,
+        "in each table of figures"
+    );
+    if let Some(path) = std::env::var_os("FSLAB_KEEP_PAGE") {
+        std::fs::write(PathBuf::from(path).with_extension("allocation.html"), &page).unwrap();
+    }
+    if !chromium() {
+        return;
+    }
+    let page = page.replace("<details", "<details open");
+    for width in [1280, 390] {
+        let seen = open(&page, width);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+        assert_eq!(seen["width"], width, "{seen}");
+        assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+        assert_eq!(seen["empty_plots"], 0, "{seen}");
+    }
+}
+
+#[test]
 fn hostile_names_are_inert_needs_chromium() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = common::quick(2, Some(dir.path()));

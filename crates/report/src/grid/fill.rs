@@ -190,7 +190,8 @@ fn lines(
     }
     for (at, levels) in rows.into_iter().enumerate() {
         let labels: Vec<String> = columns.iter().map(|c| c.levels[at].clone()).collect();
-        let named: Vec<&str> = columns.iter().map(|c| c.named[at].as_str()).collect();
+        let named = columns.iter().map(|c| c.named[at].as_str());
+        let named: Vec<&str> = named.filter(|name| !name.is_empty()).collect();
         let name = named.join(", ");
         let places = panel
             .columns

@@ -34,6 +34,7 @@ impl Footnote {
     pub fn sentence(&self) -> String {
         let of = match (self.n, self.is_median) {
             (1, _) => "the only run".to_owned(),
+            (2, true) => format!("the run of block {}, the lower of 2", self.block + 1),
             (n, true) => format!("the run of block {}, the middle one of {n}", self.block + 1),
             (n, false) => format!(
                 "the run of block {}, the nearest to the middle of {n} whose rows were recorded",

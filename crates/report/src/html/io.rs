@@ -7,6 +7,7 @@ use crate::model::Difference;
 use crate::numbers::short;
 use crate::requests::{PANELS, Pair};
 use crate::text::{placement, requests, transcript};
+use crate::why::confidence;
 
 /// Where the files lie; null without layouts.
 pub(super) fn layout(report: &Report<'_>) -> Value {
@@ -81,6 +82,54 @@ fn pair(pair: &Pair) -> Value {
     json!({
         "name": pair.label, "phase": pair.phase, "clock": pair.clock.mark(), "unit": pair.unit,
         "medians": medians, "ratio": ratio, "interval": interval, "sign": sign, "class": class,
+    })
+}
+
+/// Why: each difference with the rules that hold; null where nothing can be compared.
+pub(super) fn why(report: &Report<'_>) -> Value {
+    let Some(found) = &report.why else {
+        return Value::Null;
+    };
+    let row = |row: &explain::Row| {
+        let [slower, faster] = row.printed();
+        json!({"label": row.label, "slower": slower, "faster": faster, "source": row.source})
+    };
+    let differences = found.explained.explanations.iter().map(|explanation| {
+        let difference = &explanation.difference;
+        let (slower, faster) = match difference.slower {
+            explain::Slower::Base => (&difference.base, &difference.other),
+            explain::Slower::Other => (&difference.other, &difference.base),
+        };
+        let holds = explanation.holds().map(|finding| {
+            json!({
+                "title": finding.title,
+                "rule": finding.rule,
+                "confidence": confidence(finding),
+                "because": finding.judgement.because,
+                "evidence": finding.judgement.evidence.iter().map(row).collect::<Vec<_>>(),
+                "against": finding.judgement.against.iter().map(row).collect::<Vec<_>>(),
+                "experiment": finding.judgement.experiment,
+            })
+        });
+        let denied = explanation.denied();
+        let denied = denied.map(|f| json!({"title": f.title, "because": f.judgement.because}));
+        let open = explanation.open();
+        let open = open.map(|(f, needs)| json!({"title": f.title, "needs": needs}));
+        json!({
+            "title": explain::title(difference),
+            "sentence": explain::sentence(difference),
+            "slower": slower.level,
+            "faster": faster.level,
+            "holds": holds.collect::<Vec<_>>(),
+            "denied": denied.collect::<Vec<_>>(),
+            "open": open.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "summary": found.summary(),
+        "legend": explain::LEGEND,
+        "differences": differences.collect::<Vec<_>>(),
+        "notes": found.explained.notes,
     })
 }
 

@@ -54,6 +54,7 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("growths", growth::growths(report));
     put("memory", growth::memory(report));
     put("list", io::list(report));
+    put("why", io::why(report));
     put("layout", io::layout(report));
     put("traces", io::traces(report));
     put("references", grid::references(report));

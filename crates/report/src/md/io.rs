@@ -9,6 +9,7 @@ use crate::text::{placement, requests, transcript};
 /// All of it; empty for a run without.
 pub(super) fn sections(report: &Report<'_>) -> String {
     let mut out = list(report);
+    out.push_str(&why(report));
     out.push_str(&layout(report));
     if let Some(found) = &report.requests {
         out.push_str(&traces(found));
@@ -36,6 +37,34 @@ fn list(report: &Report<'_>) -> String {
         }
         out.push_str("```\n\n");
     }
+    out
+}
+
+fn why(report: &Report<'_>) -> String {
+    let Some(found) = &report.why else {
+        return String::new();
+    };
+    let mut out = format!("## Why\n\n{}.\n\n", escape(&found.summary()));
+    for group in found.groups() {
+        for difference in &group.differences {
+            out.push_str(&format!(
+                "- **{}**: {}\n",
+                escape(&explain::title(difference)),
+                escape(&explain::sentence(difference))
+            ));
+        }
+        for cause in &group.causes {
+            out.push_str(&format!("  - {}\n", escape(cause)));
+        }
+    }
+    for (pair, differences) in found.unexplained() {
+        out.push_str(&format!(
+            "- not explained, {}: {}\n",
+            escape(&pair),
+            escape(&differences.join(", "))
+        ));
+    }
+    out.push('\n');
     out
 }
 

@@ -10,7 +10,8 @@ use super::{Memory, Pair, Row, answer};
 use crate::compare;
 use crate::fill::Sources;
 use crate::growth::counted;
-use crate::layout::{Series, varying};
+use crate::labels::{Labels, filesystem};
+use crate::layout::Series;
 use crate::model::{Figure, Versus};
 use crate::options::Options;
 
@@ -33,10 +34,10 @@ pub(crate) fn of(
     if !checks && cells.iter().all(|cell| cell.memory.is_none()) {
         return None;
     }
-    let differ = varying(plan, cells);
+    let labels = Labels::of(plan, cells);
     let mut rows: Vec<Row> = Vec::new();
     for cell in cells {
-        rows.extend(of_cell(sources.run, cell, checks, &differ));
+        rows.extend(of_cell(sources.run, cell, checks, &labels));
     }
     if rows.is_empty() {
         return None;
@@ -53,7 +54,8 @@ pub(crate) fn of(
         (row.phase != "check", place)
     };
     rows.sort_by_key(rank);
-    let (pairs, family) = pairs(sources, options, cells, &differ, notes);
+    let labels = labels.without(&["filesystem", MEMORY]);
+    let (pairs, family) = pairs(sources, options, cells, &labels, notes);
     Some(Memory {
         answers: answer::all(&rows, &pairs, checks),
         rows,
@@ -62,28 +64,8 @@ pub(crate) fn of(
     })
 }
 
-/// The levels of a cell in the factors in which cells differ, but for some.
-fn label(cell: &Cell, differ: &[String], but: &[&str]) -> String {
-    let shown = differ
-        .iter()
-        .filter(|factor| !but.contains(&factor.as_str()));
-    let levels: Vec<&str> = shown
-        .filter_map(|factor| cell.levels.get(factor).map(String::as_str))
-        .collect();
-    if levels.is_empty() {
-        filesystem(cell)
-    } else {
-        levels.join(" ")
-    }
-}
-
-fn filesystem(cell: &Cell) -> String {
-    let named = cell.levels.get("filesystem").cloned();
-    named.unwrap_or_else(|| format!("{:?}", cell.filesystem.kind).to_lowercase())
-}
-
 /// One row for each phase of a cell.
-fn of_cell(run: &Run, cell: &Cell, checks: bool, differ: &[String]) -> Vec<Row> {
+fn of_cell(run: &Run, cell: &Cell, checks: bool, labels: &Labels) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let slots = run.plan.slots.iter().filter(|s| s.cell == cell.id);
     let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
@@ -108,7 +90,7 @@ fn of_cell(run: &Run, cell: &Cell, checks: bool, differ: &[String]) -> Vec<Row> 
                 rows.push(Row {
                     cell: cell.id,
                     filesystem: filesystem(cell),
-                    label: label(cell, differ, &[]),
+                    label: labels.of_cell(cell),
                     phase: phase.to_owned(),
                     swapped: Vec::new(),
                     reclaimed: Vec::new(),
@@ -186,7 +168,7 @@ fn pairs(
     sources: &Sources<'_>,
     options: &Options,
     cells: &[&Cell],
-    differ: &[String],
+    labels: &Labels,
     notes: &mut Vec<String>,
 ) -> (Vec<Pair>, usize) {
     let room = |cell: &Cell| cell.memory.map_or(u64::MAX, study::Bytes::get);
@@ -222,7 +204,7 @@ fn pairs(
         }
         pairs.push(Pair {
             filesystem: filesystem(cell),
-            label: label(cell, differ, &["filesystem", MEMORY]),
+            label: labels.of_cell(cell),
             memory: [level(base), level(cell)],
             limit: room(cell) as f64,
             seconds: None,

@@ -84,7 +84,7 @@ pub(crate) fn of(
 ) -> Option<Cost> {
     let is_traced = |cell: &&&Cell| level(cell) == Some("true");
     let traced: Vec<&Cell> = cells.iter().filter(is_traced).copied().collect();
-    let labels = Labels::of(&sources.run.plan, cells).without(TRACE);
+    let labels = Labels::of(&sources.run.plan, cells).without(&[TRACE]);
     let mut cost = Cost::default();
     let mut places = Vec::new();
     let mut comparisons: Vec<Comparison> = Vec::new();

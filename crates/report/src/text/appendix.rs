@@ -6,6 +6,7 @@
 
 use super::{grid, wrap};
 use crate::Report;
+use crate::labels::Labels;
 use crate::usage::{ELAPSED, OfCell, gnu_time, middle, switches};
 
 /// Both parts; empty when the run has neither.
@@ -27,9 +28,11 @@ fn times(report: &Report<'_>, width: usize) -> String {
         title.push_str(ELAPSED);
     }
     let mut out = wrap("\n\n", 2, &title, width);
+    let shown: Vec<&study::Cell> = cells.iter().map(|of| of.cell).collect();
+    let labels = Labels::of(&report.run.plan, &shown);
     for cell in &cells {
         out.push('\n');
-        out.push_str(&wrap("", 2, &heading(cell), width));
+        out.push_str(&wrap("", 2, &heading(cell, &labels), width));
         for (phase, usage) in &cell.phases {
             let text = format!("{}: {}", usage.of, switches(usage));
             out.push_str(&wrap(&format!("  {}, of ", phase.name), 4, &text, width));
@@ -42,15 +45,16 @@ fn times(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// `filesystem=ext4 workload=stream: trial 3, block 2, the middle of 5`.
-fn heading(of: &OfCell<'_>) -> String {
+/// `ext4 readahead=256: trial 3, block 2, the middle of 5`.
+fn heading(of: &OfCell<'_>, labels: &Labels) -> String {
     let middle = match of.n {
         1 => String::new(),
+        2 => ", the shorter of 2".to_owned(),
         n => format!(", the middle of {n}"),
     };
     format!(
         "{}: trial {}, block {}{middle}",
-        of.cell.label(),
+        labels.of_cell(of.cell),
         of.slot.trial + 1,
         of.slot.block + 1
     )

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{trials_of, wrap};
 use crate::Report;
 use crate::general::General;
+use crate::labels::Labels;
 use crate::model::Mark;
 use crate::trust::{Doubt, Group};
 
@@ -199,7 +200,7 @@ fn print_told(report: &Report<'_>, told: &ToldOnce<'_>, width: usize) -> String 
     out
 }
 
-/// Which cells and blocks: `filesystem=ext4 workload=iozone (blocks 1, 3)`.
+/// Which cells and blocks: `ext4 iozone (block 1, 3)`.
 fn places(report: &Report<'_>, doubts: &[&Doubt]) -> String {
     let mut cells: Vec<(u32, Vec<u32>)> = Vec::new();
     for doubt in doubts {
@@ -213,16 +214,14 @@ fn places(report: &Report<'_>, doubts: &[&Doubt]) -> String {
     if cells.len() > 3 {
         return format!("{} cells", cells.len());
     }
+    let plan = &report.run.plan;
+    let labels = Labels::of(plan, &plan.cells.iter().collect::<Vec<_>>());
     let texts: Vec<String> = cells
         .iter_mut()
         .map(|(cell, blocks)| {
             blocks.sort_unstable();
-            let label = report
-                .run
-                .plan
-                .cells
-                .get(*cell as usize)
-                .map_or_else(|| format!("cell {cell}"), study::Cell::label);
+            let cell = plan.cells.iter().find(|c| c.id == *cell);
+            let label = cell.map_or_else(String::new, |cell| labels.of_cell(cell));
             if blocks.len() == total && total > 1 {
                 return format!("{label} (every block)");
             }

@@ -29,6 +29,7 @@ pub(crate) mod requests;
 mod sheet;
 mod table;
 pub(crate) mod transcript;
+mod why;
 mod wrap;
 
 use std::collections::BTreeSet;
@@ -110,6 +111,10 @@ impl Format for Text {
             out.push_str(&differences::print(report, &sections.main, width));
         }
         out.push_str(&other_clocks(&sections, width));
+        if let Some(why) = &report.why {
+            out.push_str("\n\n");
+            out.push_str(&why::print(why, width));
+        }
         if let Some(placement) = &report.placement {
             out.push_str("\n\n");
             out.push_str(&placement::print(placement, width));

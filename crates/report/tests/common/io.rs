@@ -199,7 +199,10 @@ fn layout(causes: &[(&str, u64)], trial: u32) -> Layout {
         ("layout_extents", (gaps + 1) as f64),
         ("layout_discontiguities", gaps as f64),
         ("layout_avoidable", avoidable as f64),
-        ("layout_weighted_run", SIZE as f64 / (gaps as f64 * 0.8 + 1.0)),
+        (
+            "layout_weighted_run",
+            SIZE as f64 / (gaps as f64 * 0.8 + 1.0),
+        ),
         (
             "layout_delalloc",
             if gaps == 11 { 268_435_456.0 } else { 0.0 },
