@@ -18,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::detached::{self, Detached};
-use super::{Device, Error};
+use super::{Device, Error, relay};
 
 pub(super) const TRACER: &str = "blk";
 pub(super) const CLOCK: &str = "mono";
@@ -34,6 +34,10 @@ pub struct Changes {
     clock: String,
     /// Whether the ring buffer was being written.
     on: bool,
+    /// Nodes of devices that are traced through relay files, and their names in debugfs; then nothing
+    /// of the tracer is touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    relay: Vec<(PathBuf, String)>,
 }
 
 impl Changes {
@@ -68,11 +72,27 @@ impl Changes {
             })?,
             clock: chosen(&clock).unwrap_or("local").to_owned(),
             on: tracefs.read("tracing_on")? != "0",
+            relay: Vec::new(),
         })
+    }
+
+    /// What a recording through relay files changes: the traces themselves.
+    pub(super) fn of_relay(nodes: &[PathBuf], devices: &[Device]) -> Changes {
+        let names = devices.iter().map(|device| device.name.clone());
+        Changes {
+            devices: devices.iter().map(Device::trace).collect(),
+            buffer_kib: 0,
+            clock: String::new(),
+            on: false,
+            relay: nodes.iter().cloned().zip(names).collect(),
+        }
     }
 
     /// Whether the machine is still as a recording made it that does not live.
     pub fn in_force(&self) -> bool {
+        if !self.relay.is_empty() {
+            return self.relay.iter().any(|(_, name)| relay::is_left(name));
+        }
         tracefs().is_ok_and(|tracefs| {
             lock(&tracefs).is_ok()
                 && tracefs
@@ -91,6 +111,15 @@ impl Changes {
     /// # Errors
     /// The first setting that cannot be restored, after all others were tried.
     pub fn take_back(&self) -> Result<bool, Error> {
+        if !self.relay.is_empty() {
+            let left = self.relay.iter().filter(|(_, name)| relay::is_left(name));
+            let ended: Vec<_> = left.map(|(node, _)| relay::take_back(node)).collect();
+            let some = !ended.is_empty();
+            return ended
+                .into_iter()
+                .collect::<Result<Vec<()>, _>>()
+                .map(|_| some);
+        }
         let tracefs = tracefs()?;
         let _lock = match lock(&tracefs) {
             // Another recording lives: the tracer is its own by now.

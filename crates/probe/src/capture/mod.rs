@@ -2,7 +2,7 @@
 //!
 //! Three ways lead to the kernel's block events.
 //!
-//! 1. **The blk tracer** of ftrace, which is the one taken. With `current_tracer` set to `blk` the
+//! 1. **The blk tracer** of ftrace, which is taken where it is there. With `current_tracer` set to `blk` the
 //!    kernel writes the very records of blktrace into ftrace's ring buffer, for the devices whose
 //!    `/sys/block/X/trace/enable` is 1: filtered by device and category in the kernel, plugs and
 //!    unplugs with their device, PDUs as blktrace has them. 52 bytes an event in the buffer. tracefs
@@ -13,8 +13,8 @@
 //!    are a filesystem's or passed through, and events of all devices have to be taken and thrown away.
 //!    Records made of them would be guesses in these fields.
 //! 3. **blktrace's relay files** in debugfs. They hold what the tracer gives, and need a mounted
-//!    debugfs that lockdown does not close. Nothing speaks for them where the tracer is, and the same
-//!    kernel option builds both.
+//!    debugfs that lockdown does not close. Nothing speaks for them where the tracer is; they are taken
+//!    where it is not.
 //!
 //! [`ways`] tells which of them exist here.
 //!
@@ -34,8 +34,10 @@ mod output;
 mod page;
 mod reader;
 mod recording;
+mod relay;
 mod stacked;
 mod summary;
+mod tracer;
 mod ways;
 
 pub use changes::Changes;

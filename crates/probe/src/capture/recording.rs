@@ -1,21 +1,13 @@
-//! A recording from its plan to its summary.
+//! A recording from its plan to its summary, whichever way it takes.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
-
-use super::changes::{self, CLOCK, TRACER};
-use super::detached::{self, Detached};
-use super::output::{self, Output};
-use super::page::Layout;
-use super::reader::Reader;
-use super::summary::{self, Cpu, FORMAT, Summary};
-use super::{Changes, Device, Error, Mask, event};
+use super::changes::CLOCK;
+use super::relay;
+use super::summary::{Cpu, FORMAT, Summary};
+use super::tracer::{self, Tracer};
+use super::{Changes, Device, Error, Mask, output};
 
 /// Bytes for each CPU unless said otherwise: 50 ms of 2.8 million events a second.
 pub const BUFFER: u64 = 8 << 20;
@@ -33,36 +25,58 @@ pub struct Options {
     pub buffer: u64,
 }
 
+/// What was asked for, looked at.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) devices: Vec<Device>,
+    pub(super) out: PathBuf,
+    pub(super) mask: Mask,
+    pub(super) buffer: u64,
+}
+
 /// A recording that can begin: everything is checked and nothing touched.
 #[derive(Debug)]
 pub struct Plan {
-    tracefs: Arc<Detached>,
-    devices: Vec<Device>,
-    cpus: Vec<u32>,
-    format: (Layout, u16),
-    out: PathBuf,
-    mask: Mask,
-    buffer: u64,
+    asked: Asked,
     changes: Changes,
-    /// Held until the recording is over.
-    _lock: File,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Tracer(Tracer),
+    /// The devices' nodes.
+    Relay(Vec<PathBuf>),
 }
 
 /// A recording that runs. Dropped without [`Recording::finish`], it takes everything back all the
 /// same; the files stay as they are.
 #[derive(Debug)]
 pub struct Recording {
-    plan: Plan,
+    asked: Asked,
+    changes: Changes,
     started: Instant,
-    /// Events lost by each CPU before.
-    lost: Vec<u64>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Reader, Error>>>,
-    restored: bool,
+    /// None once it is over.
+    session: Option<Session>,
+}
+
+#[derive(Debug)]
+enum Session {
+    Tracer(tracer::Session),
+    Relay(relay::Session),
+}
+
+/// What was counted of a device.
+pub(super) struct Counted {
+    pub(super) cpus: Vec<Cpu>,
+    pub(super) lost: u64,
+    pub(super) lost_is_shared: bool,
+    pub(super) broken: u64,
 }
 
 impl Plan {
-    /// Looks at everything and touches nothing.
+    /// Looks at everything and touches nothing. The tracer is taken where it is there, the relay files
+    /// where it is not.
     ///
     /// # Errors
     /// What is wrong with the request, or what the machine lacks.
@@ -73,9 +87,6 @@ impl Plan {
             });
         }
         let devices = distinct(&options.devices)?;
-        let tracefs = changes::tracefs()?;
-        let format = format(&tracefs)?;
-        let cpus = cpus(&tracefs)?;
         for device in &devices {
             for path in [
                 output::path(&options.out, device, 0),
@@ -86,18 +97,27 @@ impl Plan {
                 }
             }
         }
-        let lock = changes::lock(&tracefs)?;
-        let changes = Changes::read(&tracefs, &devices)?;
+        let (way, changes) = match Tracer::find(&devices) {
+            Ok((tracer, changes)) => (Way::Tracer(tracer), changes),
+            // Why not the tracer is what people want to know, when there is no other way either.
+            Err(error @ Error::NoWay { .. }) => {
+                relay::available().map_err(|_| error)?;
+                let nodes = options.devices.iter().map(std::path::absolute);
+                let nodes: Vec<PathBuf> = nodes.filter_map(Result::ok).collect();
+                let changes = Changes::of_relay(&nodes, &devices);
+                (Way::Relay(nodes), changes)
+            }
+            Err(error) => return Err(error),
+        };
         Ok(Plan {
-            tracefs: Arc::new(tracefs),
-            devices,
-            cpus,
-            format,
-            out: options.out.clone(),
-            mask: options.mask,
-            buffer: options.buffer,
+            asked: Asked {
+                devices,
+                out: options.out.clone(),
+                mask: options.mask,
+                buffer: options.buffer,
+            },
             changes,
-            _lock: lock,
+            way,
         })
     }
 
@@ -111,68 +131,41 @@ impl Plan {
     /// # Errors
     /// When a setting or a file does not work; what was changed by then is taken back.
     pub fn start(self) -> Result<Recording, Error> {
-        let output = Output::create(&self.out, &self.devices, &self.cpus, self.mask)?;
-        let mut recording = Recording {
+        let Plan {
+            asked,
+            changes,
+            way,
+        } = self;
+        let session = match way {
+            Way::Tracer(tracer) => Session::Tracer(tracer.start(&asked, &changes)?),
+            Way::Relay(nodes) => {
+                let kernel = (asked.mask, asked.buffer);
+                Session::Relay(relay::Session::start(
+                    &nodes,
+                    &asked.devices,
+                    kernel,
+                    &asked.out,
+                )?)
+            }
+        };
+        Ok(Recording {
+            asked,
+            changes,
             started: Instant::now(),
-            lost: Vec::new(),
-            stop: Arc::default(),
-            thread: None,
-            restored: false,
-            plan: self,
-        };
-        recording.begin(output)?;
-        Ok(recording)
-    }
-
-    fn lost(&self) -> Vec<u64> {
-        let of = |cpu: &u32| {
-            let stats = self.tracefs.read(&format!("per_cpu/cpu{cpu}/stats"));
-            stats.map_or(0, |text| summary::lost(&text))
-        };
-        self.cpus.iter().map(of).collect()
+            session: Some(session),
+        })
     }
 }
 
 impl Recording {
-    fn begin(&mut self, mut output: Output) -> Result<(), Error> {
-        let plan = &self.plan;
-        let kib = plan.buffer.div_ceil(1024).to_string();
-        // The tracer first: see `changes`. The clock empties the buffer.
-        for (name, value) in [
-            ("current_tracer", TRACER),
-            ("buffer_size_kb", &kib),
-            ("trace_clock", CLOCK),
-            ("tracing_on", "1"),
-        ] {
-            plan.tracefs.write(name, value)?;
-        }
-        self.lost = plan.lost();
-        let wall = clock_gettime(ClockId::Realtime);
-        let mono = clock_gettime(ClockId::Monotonic);
-        let time = mono.tv_sec as u64 * 1_000_000_000 + mono.tv_nsec as u64;
-        output.note_clock(time, (wall.tv_sec as u32, wall.tv_nsec as u32))?;
-        let reader = Reader::open(&plan.tracefs, plan.format, &plan.cpus, output)?;
-        for device in &plan.devices {
-            let folder = device.trace();
-            detached::write(&folder.join("enable"), "1")?;
-            let mask = format!("{:#x}", plan.mask.bits());
-            detached::write(&folder.join("act_mask"), &mask)?;
-        }
-        let stop = Arc::clone(&self.stop);
-        let spawned = std::thread::Builder::new()
-            .name("fslab-trace".into())
-            .spawn(move || reader.run(&stop));
-        let thread = spawned
-            .map_err(|error| Error::output(&plan.out, "cannot start the reader thread", error))?;
-        self.thread = Some(thread);
-        self.started = Instant::now();
-        Ok(())
-    }
-
     /// Whether the reader stopped by itself, which it does on a full disk: [`Recording::finish`]
     /// tells why.
     pub fn has_failed(&self) -> bool {
-        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+        match &self.session {
+            Some(Session::Tracer(session)) => session.has_failed(),
+            Some(Session::Relay(session)) => session.has_failed(),
+            None => false,
+        }
     }
 
     /// Stops, reads what is left, takes everything back, and writes the summaries.
@@ -180,114 +173,102 @@ impl Recording {
     /// # Errors
     /// When a file cannot be written or a setting not be restored; the rest is restored all the same.
     pub fn finish(mut self) -> Result<Vec<Summary>, Error> {
-        let off = self.plan.changes.stop();
+        let off = match &self.session {
+            Some(Session::Tracer(_)) => self.changes.stop(),
+            _ => Ok(()),
+        };
         let seconds = self.started.elapsed().as_secs_f64();
-        let reader = self.join();
-        let lost: Vec<u64> = std::iter::zip(self.plan.lost(), &self.lost)
-            .map(|(now, before)| now.saturating_sub(*before))
-            .collect();
-        let saved = self.plan.tracefs.read("saved_cmdlines").unwrap_or_default();
-        // The buffers cannot be restored while they are open; only the files live on.
-        let finished = reader.map(|reader| (reader.broken, reader.output));
-        self.restored = true;
-        let restored = self.plan.changes.restore(&self.plan.tracefs);
-        let (broken, output) = finished?;
-        let streams = output.finish(&saved)?;
-        let summaries = self.plan.summaries(seconds, &streams, &lost, broken);
+        let (way, counted) = match self.session.take() {
+            Some(Session::Tracer(session)) => {
+                ("blk tracer", session.finish(&self.asked, &self.changes)?)
+            }
+            Some(Session::Relay(session)) => {
+                let counted = session.finish()?;
+                (
+                    "relay files",
+                    counted.into_iter().map(Counted::of_relay).collect(),
+                )
+            }
+            None => ("", Vec::new()),
+        };
+        let summaries = self.summaries(way, seconds, counted);
         for summary in &summaries {
-            summary.write(&self.plan.out)?;
+            summary.write(&self.asked.out)?;
         }
-        off.and(restored).map(|()| summaries)
+        off.map(|()| summaries)
     }
 
     /// Ends it and removes its files: nothing was to be traced after all.
     pub fn discard(self) {
-        let plan = &self.plan;
-        let files: Vec<PathBuf> = plan
-            .devices
-            .iter()
-            .flat_map(|device| {
-                let of = |cpu: &u32| output::path(&plan.out, device, *cpu);
-                plan.cpus.iter().map(of)
-            })
-            .collect();
+        let asked = &self.asked;
+        let (out, devices) = (asked.out.clone(), asked.devices.clone());
         drop(self);
-        for file in files {
-            let _ = std::fs::remove_file(file);
+        for device in devices {
+            let of = |cpu: u32| output::path(&out, &device, cpu);
+            let mut cpu = 0;
+            // Both ways make the files of all CPUs, from 0 on.
+            while std::fs::remove_file(of(cpu)).is_ok() {
+                cpu += 1;
+            }
         }
     }
 
-    fn join(&mut self) -> Result<Reader, Error> {
-        self.stop.store(true, Ordering::Release);
-        let gone = || {
-            let error = std::io::Error::other("it ended without an answer");
-            Error::output(&self.plan.out, "the reader thread", error)
+    fn summaries(&self, way: &str, seconds: f64, counted: Vec<Counted>) -> Vec<Summary> {
+        let kernel = rustix::system::uname();
+        let kernel = kernel.release().to_string_lossy().into_owned();
+        let asked = &self.asked;
+        let of = |(device, counted): (&Device, Counted)| Summary {
+            format: FORMAT,
+            device: device.name.clone(),
+            number: device.numbers(),
+            way: way.into(),
+            clock: CLOCK.into(),
+            kernel: kernel.clone(),
+            seconds,
+            actions: asked.mask.to_string(),
+            buffer: asked.buffer,
+            events: counted.cpus.iter().map(|cpu| cpu.events).sum(),
+            bytes: counted.cpus.iter().map(|cpu| cpu.bytes).sum(),
+            cpus: counted.cpus,
+            lost: counted.lost,
+            lost_is_shared: counted.lost_is_shared,
+            broken_pages: counted.broken,
+            degraded: counted.lost > 0 || counted.broken > 0,
+            traces_itself: lies_on(&asked.out, device),
         };
-        let Some(thread) = self.thread.take() else {
-            return Err(gone());
-        };
-        thread.thread().unpark();
-        thread.join().unwrap_or_else(|_| Err(gone()))
+        asked.devices.iter().zip(counted).map(of).collect()
+    }
+}
+
+impl Counted {
+    /// The kernel's count of a device, and on which CPUs numbers are missing.
+    fn of_relay(counted: relay::Counted) -> Counted {
+        let cpus = counted.cpus.into_iter();
+        let cpus: Vec<Cpu> = cpus
+            .map(|(cpu, events, bytes, lost)| Cpu {
+                cpu,
+                events,
+                bytes,
+                lost,
+            })
+            .collect();
+        let missing: u64 = cpus.iter().map(|cpu| cpu.lost).sum();
+        Counted {
+            // Numbers at the very end of a CPU are missed by nobody but the kernel.
+            lost: counted.dropped.max(missing),
+            cpus,
+            lost_is_shared: false,
+            broken: counted.broken,
+        }
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if self.restored {
-            return;
+        // A relay session takes its traces back itself.
+        if let Some(Session::Tracer(mut session)) = self.session.take() {
+            session.give_up(&self.changes);
         }
-        // Nothing can be told from here; `fslab clean` finds what did not work.
-        let _ = self.plan.changes.stop();
-        drop(self.join());
-        let _ = self.plan.changes.restore(&self.plan.tracefs);
-    }
-}
-
-impl Plan {
-    fn summaries(
-        &self,
-        seconds: f64,
-        streams: &[output::Stream],
-        lost: &[u64],
-        broken: u64,
-    ) -> Vec<Summary> {
-        let kernel = rustix::system::uname();
-        let kernel = kernel.release().to_string_lossy().into_owned();
-        let all_lost = lost.iter().sum();
-        let of = |(device, files): (&Device, &[output::Stream])| {
-            let cpus: Vec<Cpu> = files
-                .iter()
-                .zip(&self.cpus)
-                .zip(lost)
-                .map(|((file, cpu), lost)| Cpu {
-                    cpu: *cpu,
-                    events: file.events,
-                    bytes: file.bytes,
-                    lost: *lost,
-                })
-                .collect();
-            Summary {
-                format: FORMAT,
-                device: device.name.clone(),
-                number: device.numbers(),
-                way: "blk tracer".into(),
-                clock: CLOCK.into(),
-                kernel: kernel.clone(),
-                seconds,
-                actions: self.mask.to_string(),
-                buffer: self.buffer,
-                events: cpus.iter().map(|cpu| cpu.events).sum(),
-                bytes: cpus.iter().map(|cpu| cpu.bytes).sum(),
-                cpus,
-                lost: all_lost,
-                lost_is_shared: all_lost > 0 && self.devices.len() > 1,
-                broken_pages: broken,
-                degraded: all_lost > 0 || broken > 0,
-                traces_itself: lies_on(&self.out, device),
-            }
-        };
-        let files = streams.chunks(self.cpus.len().max(1));
-        self.devices.iter().zip(files).map(of).collect()
     }
 }
 
@@ -314,46 +295,4 @@ fn lies_on(dir: &Path, device: &Device) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |dev: u64| rustix::fs::major(dev) << 20 | rustix::fs::minor(dev);
     std::fs::metadata(dir).is_ok_and(|meta| number(meta.dev()) == device.number)
-}
-
-/// Layout of the pages and the number of the tracer's events.
-pub(super) fn format(tracefs: &Detached) -> Result<(Layout, u16), Error> {
-    let tracers = tracefs.read("available_tracers")?;
-    if !tracers.split_whitespace().any(|name| name == TRACER) {
-        return Err(Error::NoWay {
-            why: format!("this kernel has no blk tracer (available_tracers: {tracers})"),
-        });
-    }
-    let header = tracefs.read("events/header_page")?;
-    let layout = Layout::parse(&header).ok_or_else(|| Error::NoWay {
-        why: "tracefs's events/header_page is not understood".into(),
-    })?;
-    let neighbours = (
-        tracefs.read("events/ftrace/user_stack/format")?,
-        tracefs.read("events/ftrace/bputs/format")?,
-    );
-    let blk = event::type_of_blk(&neighbours.0, &neighbours.1).ok_or_else(|| Error::NoWay {
-        why: "the number of the blk tracer's events is not between user_stack's and bputs's".into(),
-    })?;
-    Ok((layout, blk))
-}
-
-/// The CPUs that have a buffer.
-fn cpus(tracefs: &Detached) -> Result<Vec<u32>, Error> {
-    let folder = tracefs.path("per_cpu");
-    let entries = std::fs::read_dir(&folder)
-        .map_err(|error| Error::kernel(&folder, "cannot list the CPUs", error))?;
-    let mut cpus: Vec<u32> = entries
-        .flatten()
-        .filter_map(|entry| {
-            entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("cpu")?
-                .parse()
-                .ok()
-        })
-        .collect();
-    cpus.sort_unstable();
-    Ok(cpus)
 }

@@ -3,13 +3,13 @@
 //! Everything is read; nothing is set, not even for a moment.
 
 use std::fs;
-use std::path::Path;
 
 use serde::Serialize;
 
+use super::Error;
 use super::changes;
 use super::detached::Detached;
-use super::recording;
+use super::{relay, tracer};
 
 /// A way to the events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +34,15 @@ pub fn ways() -> Vec<Way> {
         Err(error) => (Err(error.to_string()), Err(error.to_string())),
     };
     let chosen = tracer.is_ok();
+    // A tracer that somebody uses is there all the same.
+    let no_tracer = tracefs
+        .as_ref()
+        .map_or(true, |tracefs| tracer::format(tracefs).is_err());
+    let relayed = relay::available().map_err(|error| match error {
+        Error::NoWay { why } => why,
+        error => error.to_string(),
+    });
+    let relay_is_there = relayed.is_ok();
     let way = |name, reads, answer: Result<String, String>, chosen| Way {
         name,
         reads,
@@ -57,14 +66,21 @@ pub fn ways() -> Vec<Way> {
         way(
             "relay files",
             "BLKTRACESETUP and debugfs, as the blktrace program",
-            relay(),
-            false,
+            relayed.map(|()| {
+                let note = "the tracer's records are the same and need no debugfs";
+                if no_tracer {
+                    "taken, since there is no blk tracer".into()
+                } else {
+                    format!("not used: {note}")
+                }
+            }),
+            no_tracer && relay_is_there,
         ),
     ]
 }
 
 fn blk_tracer(tracefs: &Detached) -> Result<String, String> {
-    recording::format(tracefs).map_err(|error| error.to_string())?;
+    tracer::format(tracefs).map_err(|error| error.to_string())?;
     let tracer = tracefs
         .read("current_tracer")
         .map_err(|error| error.to_string())?;
@@ -94,25 +110,6 @@ fn tracepoints(tracefs: &Detached) -> Result<String, String> {
         }
     }
     Ok("not used: plug and unplug name no device, an unplug not its cause".into())
-}
-
-fn relay() -> Result<String, String> {
-    let debugfs = Detached::open("debugfs", Path::new("/sys/kernel/debug"))
-        .map_err(|error| format!("debugfs cannot be opened ({error})"))?;
-    if !debugfs.path("block").is_dir() {
-        return Err("debugfs has no block (CONFIG_BLK_DEV_IO_TRACE)".into());
-    }
-    let security = Detached::open("securityfs", Path::new("/sys/kernel/security"));
-    // Without the lockdown module the file is missing: nothing is locked.
-    let lockdown = security.and_then(|fs| fs::read_to_string(fs.path("lockdown")));
-    match lockdown.as_deref().ok().and_then(changes::chosen) {
-        None | Some("none") => {
-            Ok("not used: the tracer's records are the same and need no debugfs".into())
-        }
-        Some(level) => Err(format!(
-            "kernel lockdown ({level}) forbids to read debugfs's trace files"
-        )),
-    }
 }
 
 #[cfg(test)]
