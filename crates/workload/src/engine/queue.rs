@@ -119,10 +119,10 @@ impl<Q: Queue> Queued<Q> {
                 run.stopped = true;
                 return;
             }
-            let Some(slot) = self.slots.take(job, run.position, timed) else {
+            let Some((slot, offset)) = self.slots.take(job, run.position, timed) else {
                 return;
             };
-            let (place, offset) = (self.slots.place(slot), self.slots.offset(job, slot));
+            let place = self.slots.place(slot);
             // SAFETY: the slot's bytes are inside the buffer (`run` refuses larger records), and
             // nobody touches them while it is not free. If it never is again, because the queue
             // failed or something panicked, the buffer is not freed. The file's descriptor is open

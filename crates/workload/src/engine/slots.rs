@@ -90,9 +90,10 @@ impl Slots {
         self.taken[usize::from(slot)].record * job.record as u64
     }
 
-    /// A free slot for the record at `position`, filled with what is to be written.
+    /// A free slot for the record at `position`, filled with what is to be written, and the
+    /// record's byte offset in the file.
     #[inline]
-    pub(super) fn take(&mut self, job: &Job<'_>, position: u64, timed: bool) -> Option<u16> {
+    pub(super) fn take(&mut self, job: &Job<'_>, position: u64, timed: bool) -> Option<(u16, u64)> {
         let slot = self.free.pop()?;
         let record = job.order.at(position);
         if job.payload.is_some() {
@@ -104,7 +105,7 @@ impl Slots {
             record,
             begin_ns: if timed { now_ns() } else { 0 },
         };
-        Some(slot)
+        Some((slot, record * job.record as u64))
     }
 
     /// Takes back a slot whose request the kernel does not have.
@@ -125,27 +126,49 @@ impl Slots {
         if let Some(latency) = latency {
             latency.record(now_ns().saturating_sub(begin_ns));
         }
-        let offset = record * job.record as u64;
         self.free.push(done.slot);
+        let result = if done.result == job.record as i64 {
+            Ok(())
+        } else {
+            self.mend(job, done, record, run)
+        };
+        if job.payload.is_none() && result.is_ok() {
+            return Ok(());
+        }
         // SAFETY: this slot's request is complete, so the kernel is done with its bytes.
         let bytes = unsafe { self.bytes(done.slot, job.record) };
+        result
+            .and_then(|()| job.check(record, bytes))
+            .map_err(|source| Failure {
+                transferred: 0,
+                offset: record * job.record as u64,
+                source,
+            })
+    }
+
+    /// Finishes a record that did not come whole, if that can be done.
+    #[cold]
+    fn mend(
+        &mut self,
+        job: &Job<'_>,
+        done: Completion,
+        record: u64,
+        run: &mut Run,
+    ) -> io::Result<()> {
         let moved = usize::try_from(done.result)
             .map_err(|_| io::Error::from_raw_os_error(-done.result as i32));
-        match moved {
-            Ok(n) if n == job.record => Ok(()),
-            Ok(n) => {
+        let moved = match moved {
+            Ok(moved) => {
                 run.short += 1;
-                finish_short(job.file, job.direction, bytes, n, offset)
+                moved
             }
-            Err(e) if retryable(&e) => finish_short(job.file, job.direction, bytes, 0, offset),
-            Err(e) => Err(e),
-        }
-        .and_then(|()| job.check(record, bytes))
-        .map_err(|source| Failure {
-            transferred: 0,
-            offset,
-            source,
-        })
+            Err(e) if retryable(&e) => 0,
+            Err(e) => return Err(e),
+        };
+        // SAFETY: this slot's request is complete, so the kernel is done with its bytes.
+        let bytes = unsafe { self.bytes(done.slot, job.record) };
+        let offset = record * job.record as u64;
+        finish_short(job.file, job.direction, bytes, moved, offset)
     }
 
     /// The first `len` bytes of a slot.
