@@ -210,6 +210,42 @@ fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
     scratch.assert_nothing_left();
 }
 
+#[test]
+fn a_readahead_that_the_device_does_not_take_fails_its_cell_only_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    let study = study.to_string_lossy();
+    let mut words = vec!["run", &study, "--out", "out", "--blocks", "1"];
+    words.extend(["--set", "readahead=[256, 257]", "--set", "threads=1"]);
+    let output = run_in(scratch.path(), &words);
+    assert_code(&output, 7);
+    let run = record::Run::load(&scratch.join("out")).unwrap();
+    for slot in &run.plan.slots {
+        let (cell, trial) = (
+            &run.plan.cells[slot.cell as usize],
+            &run.trials[slot.trial as usize],
+        );
+        match cell.device.readahead {
+            Some(256) => assert_eq!(trial.status, record::Status::Finished),
+            _ => {
+                let record::Status::Failed(record::FailureKind::Cell, message) = &trial.status
+                else {
+                    panic!("{:?}", trial.status);
+                };
+                assert!(
+                    message.contains("asked for 257 sectors of 512 bytes: got 256")
+                        && message.contains("a multiple of 8"),
+                    "{message}"
+                );
+            }
+        }
+    }
+    scratch.assert_nothing_left();
+}
+
 /// Takes all space that is left.
 fn fill(path: &Path) {
     let file = fs::File::create(path).unwrap();

@@ -248,7 +248,9 @@ fn the_disk_itself_is_read_first_and_told_in_log_and_context_needs_root() {
     assert!(disk || noted, "{:?} {:?}", run.references, run.notes);
     let told = &run.contexts["start"]["items"]["block.raw_reference"]["value"];
     assert!(
-        told.as_str().unwrap().contains("a loop image held to 50m"),
+        told.as_str()
+            .unwrap()
+            .contains("a loop image like the trials', held to 50m: "),
         "{told}"
     );
     scratch.assert_nothing_left();

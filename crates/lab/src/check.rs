@@ -190,7 +190,9 @@ pub(crate) fn fault(report: &fsck::Report) -> Option<String> {
         Verdict::Errors => "the filesystem is damaged",
         Verdict::Operational => "the check did not do its work",
         Verdict::Crashed(_) => "the check did not end by itself",
-        Verdict::TimedOut => "allow it more seconds (timeout), or give it fewer files",
+        Verdict::TimedOut => {
+            "allow it more seconds (check.timeout_seconds, or --timeout), or give it fewer files"
+        }
     };
     let mut fault = format!("{}: {}: {next}", program(report), report.explanation);
     if report.verdict == Verdict::Operational {
