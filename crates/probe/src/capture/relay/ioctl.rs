@@ -77,10 +77,10 @@ mod tests {
         ];
         assert_eq!(offsets, [32, 36, 40, 48, 56, 64]);
         // _IOWR(0x12, 115, struct): direction 3, size, type, number.
-        assert_eq!(SETUP, 3 << 30 | 72 << 16 | 0x12 << 8 | 115);
+        assert_eq!(SETUP, 3 << 30 | 0x48 << 16 | 0x12 << 8 | 0x73);
         assert_eq!(
             [START, STOP, TEARDOWN],
-            [116, 117, 118].map(|n| 0x12 << 8 | n)
+            [0x74, 0x75, 0x76].map(|n| 0x12 << 8 | n)
         );
     }
 
