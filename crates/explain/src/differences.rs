@@ -396,6 +396,18 @@ fn answer<'a>(run: &'a Run, options: &Options, question: &'a Question<'a>, found
             }
         }
     }
+    // What the traced twins show is the untraced cells' difference once more, and the tracer's cost.
+    let untraced = |group: &BTreeMap<String, String>| {
+        let mut twin = group.clone();
+        twin.insert("trace".to_owned(), "false".to_owned());
+        twin
+    };
+    let asked = options.filter.iter().any(|(factor, _)| factor == "trace");
+    let known = groups.clone();
+    groups.retain(|group| {
+        let traced = group.get("trace").is_some_and(|level| level == "true");
+        asked || !traced || !known.contains(&untraced(group))
+    });
     let mut family = Vec::new();
     for group in groups {
         for (series, cells) in &question.series {

@@ -181,7 +181,7 @@ fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explana
 }
 
 /// What every rule says, the surest first.
-fn ask(pair: &Pair<'_>) -> Vec<Finding> {
+pub(crate) fn ask(pair: &Pair<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules::ALL
         .iter()
         .filter_map(|rule| {

@@ -84,6 +84,12 @@ impl Pair<'_> {
         Some([slower, faster * scale])
     }
 
+    /// How many times as many bytes a second the device moves for the faster side.
+    pub(crate) fn device_slowed(&self) -> Option<f64> {
+        let [slower, faster] = self.both(&format!("{}_rate", self.verb()))?;
+        (slower > 0.0).then(|| faster / slower)
+    }
+
     /// The device's rates, where it moves as many bytes a second for the slower side (at least nine
     /// tenths): what makes a device slow is then not what tells the sides apart.
     pub(crate) fn device_as_fast(&self) -> Option<Row> {

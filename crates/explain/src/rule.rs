@@ -158,6 +158,13 @@ impl<'p> Grounds<'p> {
         self
     }
 
+    /// What slows the device cannot carry more than the device was slowed: fewer bytes a second.
+    pub(crate) fn bounded(mut self) -> Self {
+        let slowed = self.pair.device_slowed();
+        self.small |= slowed.is_some_and(|slowed| !carries(slowed, self.pair.times));
+        self
+    }
+
     /// Asks whether the trials of both cells stand apart in this figure.
     pub(crate) fn apart(mut self, name: &str) -> Self {
         self.overlap = !self.pair.apart(name);
@@ -247,6 +254,32 @@ mod tests {
         assert_eq!(said(grounds().inferred(true)), Confidence::Medium);
         assert_eq!(said(grounds().carries(1.1)), Confidence::Medium);
         assert_eq!(said(grounds().inferred(true).carries(1.1)), Confidence::Low);
+        let slowed = |rate| {
+            let sides =
+                Sides::new("write")
+                    .both("flushes", 9.0, 3.0)
+                    .both("write_rate", rate, 40e6);
+            let pair = sides.pair(2.0);
+            let grounds = Grounds::of(&pair, &["flushes"])
+                .apart("flushes")
+                .carries(3.0);
+            grounds
+                .bounded()
+                .holds("x", "y")
+                .unwrap()
+                .confidence()
+                .unwrap()
+        };
+        assert_eq!(
+            slowed(20e6),
+            Confidence::High,
+            "half as many bytes a second"
+        );
+        assert_eq!(
+            slowed(35e6),
+            Confidence::Medium,
+            "7/8 cannot carry half of 2"
+        );
         let row = Row::words("a", "a", "b", "c", "d");
         assert_eq!(said(grounds().against(Some(row))), Confidence::Medium);
         assert_eq!(said(grounds().apart("nothing")), Confidence::Medium);

@@ -23,7 +23,14 @@ pub fn render(explained: &Explained) -> String {
     let mut out = head(explained);
     for (number, explanation) in explained.explanations.iter().enumerate() {
         out.push('\n');
-        out.push_str(&one(number + 1, explanation));
+        let before = &explained.explanations[..number];
+        match before
+            .iter()
+            .position(|earlier| is_alike(earlier, explanation))
+        {
+            Some(earlier) => out.push_str(&again(number + 1, earlier + 1, explanation)),
+            None => out.push_str(&one(number + 1, explanation)),
+        }
     }
     for note in &explained.notes {
         out.push('\n');
@@ -51,6 +58,43 @@ fn head(explained: &Explained) -> String {
         );
     }
     wrap(&format!("Why: {}: ", explained.run), 5, &text)
+}
+
+/// Whether two differences are of the same cells and phase, and the same rules hold as surely: two
+/// clocks of one thing.
+fn is_alike(earlier: &Explanation, later: &Explanation) -> bool {
+    let place = |e: &Explanation| {
+        let d = &e.difference;
+        (d.base.cell, d.other.cell, d.slower, d.phase.clone())
+    };
+    let holds = |e: &Explanation| -> Vec<(&'static str, Option<crate::Confidence>)> {
+        e.holds()
+            .map(|f| (f.rule, f.judgement.confidence()))
+            .collect()
+    };
+    earlier.explained && place(earlier) == place(later) && holds(earlier) == holds(later)
+}
+
+/// A difference that an earlier one has explained.
+fn again(number: usize, earlier: usize, explanation: &Explanation) -> String {
+    let holds: Vec<String> = explanation
+        .holds()
+        .filter_map(|f| {
+            Some(format!(
+                "{} ({})",
+                f.title,
+                f.judgement.confidence()?.word()
+            ))
+        })
+        .collect();
+    let mut out = wrap(&format!("{number}. "), 3, &title(&explanation.difference));
+    out.push_str(&wrap("   ", 3, &sentence(&explanation.difference)));
+    out.push_str(&wrap(
+        "   ",
+        3,
+        &format!("As {earlier}: {}.", holds.join(", ")),
+    ));
+    out
 }
 
 /// One difference.
@@ -279,6 +323,88 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn difference(sides: &crate::testing::Sides, clock: study::Clock) -> Explanation {
+        let place = |cell, level: &str, median| crate::Place {
+            cell,
+            level: level.to_owned(),
+            median,
+            trials: 5,
+        };
+        let findings = crate::explanation::ask(&sides.pair(4.0));
+        Explanation {
+            explained: findings.iter().any(|f| f.judgement.confidence().is_some()),
+            difference: Difference {
+                title: "Throughput results (in MB/s)".into(),
+                factor: "readahead".into(),
+                common: [("filesystem".to_owned(), "ext4".to_owned())].into(),
+                phase: "read".into(),
+                metric: "throughput".into(),
+                clock,
+                unit: "bytes_per_s".into(),
+                base: place(0, "8", 26_214_400.0),
+                other: place(1, "4096", 104_857_600.0),
+                slower: Slower::Base,
+                times: 4.0,
+                interval: (3.8, 4.2),
+                p_adjusted: 0.001,
+            },
+            findings,
+        }
+    }
+
+    fn explained(explanations: Vec<Explanation>) -> Explained {
+        Explained {
+            run: "streaming-20260102-030405".into(),
+            study: "streaming".into(),
+            compared: 12,
+            too_few: 2,
+            explanations,
+            notes: vec!["read throughput, ext3: not compared: a value is not positive".into()],
+        }
+    }
+
+    /// What holds, with figures and what speaks against it; another clock of the same; and what no rule
+    /// explains, with the measurements that are missing.
+    #[test]
+    fn an_explanation_is_a_mail() {
+        const KIB: f64 = 1024.0;
+        let small = || {
+            crate::testing::Sides::new("read")
+                .factor("readahead")
+                .both("readahead", 4.0 * KIB, 2048.0 * KIB)
+                .both("read_request_mean", 4.0 * KIB, 512.0 * KIB)
+                .both("reads_per_s", 100.0, 200.0)
+                .both("read_ratio", 1.0, 1.0)
+                .both("cpu_share", 0.2, 0.4)
+                .facts(
+                    "device.scheduler",
+                    "[none] mq-deadline",
+                    "[none] mq-deadline",
+                )
+        };
+        let open = crate::testing::Sides::new("read");
+        let text = render(&explained(vec![
+            difference(&small(), study::Clock::Original),
+            difference(&small(), study::Clock::Syncfs),
+            Explanation {
+                difference: Difference {
+                    other: crate::Place {
+                        cell: 2,
+                        level: "65536".into(),
+                        median: 104_857_600.0,
+                        trials: 5,
+                    },
+                    ..difference(&open, study::Clock::Original).difference
+                },
+                ..difference(&open, study::Clock::Original)
+            },
+        ]));
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+        insta::assert_snapshot!(text);
+    }
 
     proptest! {
         #[test]

@@ -79,6 +79,7 @@ impl Rule for AllocatorFragmentation {
         grounds
             .inferred(cost.is_none())
             .takes(cost)
+            .bounded()
             .apart("layout_avoidable")
             .against(sequential.and_then(|_| pair.row("trace_sequential")))
             .holds(

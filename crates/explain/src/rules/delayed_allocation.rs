@@ -97,7 +97,7 @@ impl Rule for DelayedAllocation {
                 grounds.takes(cpu.map(|[slower, faster]| slower - faster))
             }
             "layout_discontiguities" => grounds.carries(1.0),
-            _ => grounds.carries(*effect),
+            _ => grounds.carries(*effect).bounded(),
         };
         grounds.apart(name).holds(
             format!(

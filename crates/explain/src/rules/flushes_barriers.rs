@@ -73,6 +73,7 @@ impl Rule for FlushesBarriers {
             .map_or(0.0, |[_, faster]| faster);
         grounds
             .takes(time.map(|time| time - theirs))
+            .bounded()
             .apart(name)
             .holds(
                 format!(

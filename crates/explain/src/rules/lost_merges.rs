@@ -76,15 +76,19 @@ impl Rule for LostMerges {
                 .against(Some(row))
                 .denied("fewer merges, but the device moves as many bytes a second");
         }
-        grounds.carries(sizes[1] / sizes[0]).apart(decisive).holds(
-            format!(
-                "{} bios in a request instead of {}",
-                digits(ratios[0]),
-                digits(ratios[1])
-            ),
-            "the same with an I/O scheduler that merges (mq-deadline) and queue/nomerges 0; \
+        grounds
+            .carries(sizes[1] / sizes[0])
+            .bounded()
+            .apart(decisive)
+            .holds(
+                format!(
+                    "{} bios in a request instead of {}",
+                    digits(ratios[0]),
+                    digits(ratios[1])
+                ),
+                "the same with an I/O scheduler that merges (mq-deadline) and queue/nomerges 0; \
                  with delayed allocation the filesystem sends whole extents",
-        )
+            )
     }
 }
 

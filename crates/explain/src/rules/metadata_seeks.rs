@@ -71,6 +71,7 @@ impl Rule for MetadataSeeks {
         });
         grounds
             .takes(service.map(|seconds| (slower - faster) * seconds))
+            .bounded()
             .apart("trace_kind_switches")
             .against(row)
             .holds(

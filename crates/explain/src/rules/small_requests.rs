@@ -64,6 +64,7 @@ impl Rule for SmallRequests {
         let fewer = pair.both(&rate).filter(|[s, f]| *s < FEWER * f);
         grounds
             .carries(faster / slower)
+            .bounded()
             .apart(name)
             .against(fewer.and_then(|_| pair.row(&rate)))
             .holds(
