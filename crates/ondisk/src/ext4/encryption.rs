@@ -9,6 +9,9 @@ pub const XATTR_NAME: &[u8] = b"c";
 /// The shortest encrypted name, in bytes: one block of the cipher.
 pub const SHORTEST_NAME: usize = 16;
 
+/// The newest version known here.
+pub const NEWEST_VERSION: u8 = 2;
+
 /// A context of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
@@ -48,7 +51,8 @@ pub enum Key {
 }
 
 impl Context {
-    /// Reads the attribute's value; `None` when neither version has this length and first byte.
+    /// Reads the attribute's value; `None` when neither version has this length and first byte. A first byte
+    /// above [`NEWEST_VERSION`] is no damage, but a version of later kernels.
     pub fn read(value: &[u8]) -> Option<Self> {
         let [version, contents_mode, filenames_mode, flags, rest @ ..] = value else {
             return None;

@@ -213,6 +213,22 @@ impl JournalSuperblock {
         }
     }
 
+    /// The blocks of the area of fast commits, empty without the feature. The first block behind the log belongs to
+    /// neither: the kernel begins one block later.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalSuperblock::log`].
+    pub fn fast_commits(&self) -> Result<std::ops::Range<u32>, Error> {
+        let maxlen = self.s_maxlen.get();
+        let end = self.log()?.end;
+        Ok(if self.fast_commit_blocks() == 0 {
+            maxlen..maxlen
+        } else {
+            end + 1..maxlen
+        })
+    }
+
     /// The blocks of the log: from `s_first` to where the area of fast commits begins.
     ///
     /// # Errors
@@ -284,6 +300,7 @@ mod tests {
         assert_eq!(sb.log(), Ok(1..1024));
         sb.s_feature_incompat = (incompat::FAST_COMMIT | incompat::CSUM_V3).into();
         assert_eq!(sb.log(), Ok(1..768));
+        assert_eq!(sb.fast_commits(), Ok(769..1024));
         sb.seal();
         assert!(sb.checksum().unwrap().matches());
         sb.s_num_fc_blks = 1024.into();

@@ -7,6 +7,12 @@
 //! size); their methods take what they depend on instead of the superblock, so that a caller can see it.
 //! Source: Documentation/filesystems/ext4/inodes.rst.
 
+pub mod flag;
+pub mod number;
+mod slot;
+
+pub use slot::InodeMut;
+
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -14,83 +20,7 @@ use super::checksum::{Checksum, Seed, crc32c};
 use super::device::Device;
 use super::mode::FileType;
 use super::time::Time;
-use super::{Error, view, view_mut};
-
-/// Inodes with a fixed purpose (Documentation/filesystems/ext4/special_inodes.rst).
-pub mod number {
-    /// The list of bad blocks.
-    pub const BAD: u32 = 1;
-    /// The root directory.
-    pub const ROOT: u32 = 2;
-    /// The user quota file.
-    pub const USR_QUOTA: u32 = 3;
-    /// The group quota file.
-    pub const GRP_QUOTA: u32 = 4;
-    /// The boot loader.
-    pub const BOOT_LOADER: u32 = 5;
-    /// Undeletion, never used.
-    pub const UNDEL_DIR: u32 = 6;
-    /// The owner of the blocks kept for the descriptors.
-    pub const RESIZE: u32 = 7;
-    /// The journal.
-    pub const JOURNAL: u32 = 8;
-    /// Snapshots, never used.
-    pub const EXCLUDE: u32 = 9;
-    /// Replicas, never used.
-    pub const REPLICA: u32 = 10;
-}
-
-/// `i_flags`.
-pub mod flag {
-    /// Secure deletion, never done.
-    pub const SECRM: u32 = 0x1;
-    /// Undeletion, never done.
-    pub const UNRM: u32 = 0x2;
-    /// Compressed, never done.
-    pub const COMPR: u32 = 0x4;
-    /// Writes are synchronous.
-    pub const SYNC: u32 = 0x8;
-    /// May not change.
-    pub const IMMUTABLE: u32 = 0x10;
-    /// May only grow.
-    pub const APPEND: u32 = 0x20;
-    /// dump(8) leaves it out.
-    pub const NODUMP: u32 = 0x40;
-    /// The access time stays.
-    pub const NOATIME: u32 = 0x80;
-    /// Encrypted.
-    pub const ENCRYPT: u32 = 0x800;
-    /// An indexed directory.
-    pub const INDEX: u32 = 0x1000;
-    /// An AFS server inode.
-    pub const IMAGIC: u32 = 0x2000;
-    /// Data go through the journal.
-    pub const JOURNAL_DATA: u32 = 0x4000;
-    /// No tail merging, never done.
-    pub const NOTAIL: u32 = 0x8000;
-    /// Changes of the directory are synchronous.
-    pub const DIRSYNC: u32 = 0x1_0000;
-    /// Subdirectories are unrelated.
-    pub const TOPDIR: u32 = 0x2_0000;
-    /// `i_blocks` counts filesystem blocks.
-    pub const HUGE_FILE: u32 = 0x4_0000;
-    /// Mapped by extents.
-    pub const EXTENTS: u32 = 0x8_0000;
-    /// Has a Merkle tree behind its end.
-    pub const VERITY: u32 = 0x10_0000;
-    /// Holds the value of an extended attribute.
-    pub const EA_INODE: u32 = 0x20_0000;
-    /// Blocks behind the end; no longer set, but old filesystems have it.
-    pub const EOFBLOCKS: u32 = 0x40_0000;
-    /// Mapped directly from persistent memory.
-    pub const DAX: u32 = 0x200_0000;
-    /// The content is in the inode.
-    pub const INLINE_DATA: u32 = 0x1000_0000;
-    /// New files get the project of the directory.
-    pub const PROJINHERIT: u32 = 0x2000_0000;
-    /// Names are compared with case folded.
-    pub const CASEFOLD: u32 = 0x4000_0000;
-}
+use super::{Error, view};
 
 /// Bytes of the old inode.
 pub const OLD_SIZE: usize = 128;
@@ -393,6 +323,13 @@ impl<'a> Inode<'a> {
         self.raw.i_atime.get()
     }
 
+    /// The owner that a value inode names, if it is one of Lustre's: those came first, have one owner instead of
+    /// a count, and no hash. Nothing but the owner's own entry tells such an inode from the others; its
+    /// generation is that of the owner.
+    pub fn ea_lustre_owner(&self) -> u32 {
+        self.raw.i_mtime.get()
+    }
+
     /// Whether the high half of the checksum has its field.
     fn has_checksum_hi(&self) -> bool {
         self.extra_isize() >= 4 && self.bytes.len() > OLD_SIZE
@@ -406,7 +343,7 @@ impl<'a> Inode<'a> {
     /// The checksum of inode number `ino`; 16 bits of it where there is no field for the high half. The
     /// kernel takes a slot of zeros as good; see [`Inode::is_zero`].
     pub fn checksum(&self, seed: Seed, ino: u32) -> Checksum {
-        let computed = self.over_fields(self.seed(seed, ino).0);
+        let computed = self.over_fields(seed, ino);
         let low = u32::from(self.raw.l_i_checksum_lo.get());
         if self.has_checksum_hi() {
             let high = super::u16_at(self.bytes, CHECKSUM_HI_AT).unwrap_or(0);
@@ -422,19 +359,24 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// The CRC of the slot with both checksum fields zero. The usual sizes are copied to the stack, because one call
-    /// over 256 bytes is several times faster than five over pieces.
-    fn over_fields(&self, seed: u32) -> u32 {
-        let mut copy = [0; 512];
+    /// The CRC of number, generation and slot, both checksum fields as zero. The usual sizes are put together on
+    /// the stack, because a call costs more than the bytes of an inode do.
+    fn over_fields(&self, seed: Seed, ino: u32) -> u32 {
+        /// Number and generation.
+        const BEFORE: usize = 8;
+        let mut copy = [0; 512 + BEFORE];
         let hi = self.has_checksum_hi();
-        if let Some(copy) = copy.get_mut(..self.bytes.len()) {
-            copy.copy_from_slice(self.bytes);
-            copy[CHECKSUM_LO_AT..CHECKSUM_LO_AT + 2].fill(0);
+        if let Some(copy) = copy.get_mut(..BEFORE + self.bytes.len()) {
+            copy[..4].copy_from_slice(&ino.to_le_bytes());
+            copy[4..BEFORE].copy_from_slice(self.raw.i_generation.as_bytes());
+            copy[BEFORE..].copy_from_slice(self.bytes);
+            copy[BEFORE + CHECKSUM_LO_AT..][..2].fill(0);
             if hi {
-                copy[CHECKSUM_HI_AT..CHECKSUM_HI_AT + 2].fill(0);
+                copy[BEFORE + CHECKSUM_HI_AT..][..2].fill(0);
             }
-            return crc32c(seed, copy);
+            return seed.over(copy);
         }
+        let seed = self.seed(seed, ino).0;
         let mut crc = crc32c(seed, &self.bytes[..CHECKSUM_LO_AT]);
         crc = crc32c(crc, &[0; 2]);
         crc = crc32c(crc, &self.bytes[CHECKSUM_LO_AT + 2..CHECKSUM_HI_AT]);
@@ -444,124 +386,6 @@ impl<'a> Inode<'a> {
         } else {
             crc32c(crc, &self.bytes[CHECKSUM_HI_AT..])
         }
-    }
-}
-
-/// One slot of an inode table, to be written.
-#[derive(Debug)]
-pub struct InodeMut<'a> {
-    bytes: &'a mut [u8],
-}
-
-impl<'a> InodeMut<'a> {
-    /// The slot at the start of `bytes`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Inode::read`].
-    pub fn new(bytes: &'a mut [u8], inode_size: u16) -> Result<Self, Error> {
-        let need = usize::from(inode_size).max(OLD_SIZE);
-        let have = bytes.len();
-        let bytes = bytes.get_mut(..need).ok_or(Error::Short {
-            what: "inode",
-            have,
-            need,
-        })?;
-        Ok(Self { bytes })
-    }
-
-    /// What has been written so far.
-    ///
-    /// # Errors
-    ///
-    /// None in practice: the length was proven by [`InodeMut::new`].
-    pub fn inode(&self) -> Result<Inode<'_>, Error> {
-        Ok(Inode {
-            bytes: self.bytes,
-            raw: view("inode", self.bytes)?,
-        })
-    }
-
-    /// The old fields.
-    ///
-    /// # Errors
-    ///
-    /// None in practice, as above.
-    pub fn raw(&mut self) -> Result<&mut RawInode, Error> {
-        view_mut("inode", self.bytes)
-    }
-
-    /// The newer fields; `i_extra_isize` must be set for them to count.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Short`] in an inode of 128 bytes.
-    pub fn extra(&mut self) -> Result<&mut RawInodeExtra, Error> {
-        view_mut("inode's extra fields", &mut self.bytes[OLD_SIZE..])
-    }
-
-    /// The whole slot, for what lies behind the fields.
-    pub fn bytes(&mut self) -> &mut [u8] {
-        self.bytes
-    }
-
-    /// Sets both halves of the size.
-    ///
-    /// # Errors
-    ///
-    /// None in practice, as above.
-    pub fn set_size(&mut self, size: u64) -> Result<(), Error> {
-        let raw = self.raw()?;
-        raw.i_size_lo = (size as u32).into();
-        raw.i_size_high = ((size >> 32) as u32).into();
-        Ok(())
-    }
-
-    /// Sets the space taken, in sectors of 512 bytes; beyond 48 bits of them in filesystem blocks, with the flag
-    /// that says so, as the kernel does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Range`] when even blocks are too many for 48 bits.
-    pub fn set_sectors(&mut self, sectors: u64, block_size: u32) -> Result<(), Error> {
-        const MOST: u64 = (1 << 48) - 1;
-        let in_blocks = sectors > MOST;
-        let count = if in_blocks {
-            sectors / u64::from(block_size / 512)
-        } else {
-            sectors
-        };
-        if count > MOST {
-            return Err(Error::Range {
-                what: "i_blocks",
-                found: count,
-                low: 0,
-                high: MOST,
-            });
-        }
-        let raw = self.raw()?;
-        raw.i_blocks_lo = (count as u32).into();
-        raw.l_i_blocks_high = ((count >> 32) as u16).into();
-        let flags = raw.i_flags.get() & !flag::HUGE_FILE;
-        raw.i_flags = (flags | if in_blocks { flag::HUGE_FILE } else { 0 }).into();
-        Ok(())
-    }
-
-    /// Writes the checksum of inode number `ino`; call it last.
-    ///
-    /// # Errors
-    ///
-    /// None in practice, as above.
-    pub fn seal(&mut self, seed: Seed, ino: u32) -> Result<(), Error> {
-        let inode = self.inode()?;
-        let hi = inode.has_checksum_hi();
-        let computed = inode.checksum(seed, ino).computed;
-        self.raw()?.l_i_checksum_lo = (computed as u16).into();
-        if hi {
-            let high = ((computed >> 16) as u16).to_le_bytes();
-            self.bytes[CHECKSUM_HI_AT..CHECKSUM_HI_AT + 2].copy_from_slice(&high);
-        }
-        Ok(())
     }
 }
 
