@@ -1,6 +1,7 @@
 //! A plan for a directory that is there: nothing is made or mounted, so what only a device has
 //! (filesystem, mkfs and mount options, readahead, limit, size, a check) has one level or none, and
-//! cells that differed only in them are one. A limit of memory is the trial's own and stays.
+//! cells that differed only in them are one. A limit of memory is the trial's own and stays, as does a
+//! block trace, which is then that of the disk below.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +85,7 @@ impl Plan {
 
 /// Factors that a directory leaves as they are, or with one level (`filesystem`).
 fn stays(factor: &str) -> bool {
-    matches!(factor, "filesystem" | "memory") || !RIG_FACTORS.contains(&factor)
+    matches!(factor, "filesystem" | "memory" | "trace") || !RIG_FACTORS.contains(&factor)
 }
 
 /// Factors whose levels stay.
