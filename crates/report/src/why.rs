@@ -83,6 +83,26 @@ impl Why {
         groups
     }
 
+    /// What went wrong meanwhile; comparisons that the same kept from being made are counted.
+    pub fn notes(&self) -> Vec<String> {
+        const MARK: &str = ": not compared: ";
+        let mut kinds: Vec<(&str, Vec<&String>)> = Vec::new();
+        for note in &self.explained.notes {
+            let kind = note.split_once(MARK).map_or(note.as_str(), |(_, why)| why);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, notes)) => notes.push(note),
+                None => kinds.push((kind, vec![note])),
+            }
+        }
+        let told = kinds
+            .into_iter()
+            .map(|(kind, notes)| match notes.as_slice() {
+                [one] => (*one).clone(),
+                notes => format!("{} comparisons were not made: {kind}", notes.len()),
+            });
+        told.collect()
+    }
+
     /// How many have no cause.
     pub fn unexplained_count(&self) -> usize {
         self.explained.explanations.len() - self.explained.explained()

@@ -72,7 +72,12 @@ fn json_has_every_layout_trace_and_pair() {
     assert!((ratio - 1.0 / 1.021).abs() < 0.004, "{ratio}");
     assert_eq!(seen["list"][1]["entries"].as_array().unwrap().len(), 6);
     let traced = &seen["trials"][1];
-    assert_eq!(traced["traces"][0]["device"], "loop0");
+    assert_eq!(
+        traced["traces"][0]["device"],
+        "loop1 (the filesystem's device)"
+    );
+    assert_eq!(traces[0]["device"], "the filesystem's device");
+    assert_eq!(traces[0]["n"], 5, "whatever its loop devices were");
     assert_eq!(traced["layouts"][0]["files_total"], 1);
 }
 

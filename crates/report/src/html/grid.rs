@@ -72,7 +72,9 @@ fn place(id: &str, head: &Head, place: &Place) -> Value {
         Some(summary) if summary.n <= 2 => values.clone(),
         Some(summary) => vec![short(summary.median)],
     };
-    let interval = summary.filter(|s| s.n > 2).and_then(|s| s.median_interval);
+    let interval = summary
+        .filter(|s| s.n > 2)
+        .and_then(|s| s.median_interval.filter(|i| i.low < i.high));
     let interval = interval.map_or(String::new(), |i| range(i.low, i.high, short) + ", ");
     let below = summary.map_or(String::new(), |s| format!("{interval}n={}", s.n));
     json!({

@@ -129,7 +129,7 @@ pub(super) fn why(report: &Report<'_>) -> Value {
         "summary": found.summary(),
         "legend": explain::LEGEND,
         "differences": differences.collect::<Vec<_>>(),
-        "notes": found.explained.notes,
+        "notes": found.notes(),
     })
 }
 

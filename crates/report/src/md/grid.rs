@@ -114,9 +114,11 @@ fn cell(place: &Place, head: &Head) -> String {
         return format!("{}{behind}", values.join("<br>"));
     }
     let interval = summary.median_interval.as_ref();
-    let interval = interval.map_or(String::new(), |i| {
-        format!("<br>\\[{}\\]", range(i.low, i.high, short))
-    });
+    let interval = interval
+        .filter(|i| i.low < i.high)
+        .map_or(String::new(), |i| {
+            format!("<br>\\[{}\\]", range(i.low, i.high, short))
+        });
     format!("{}{behind}{interval}", short(summary.median))
 }
 

@@ -170,6 +170,11 @@ fn limited(held: &[&Row], pairs: &[&Pair], word: &str) -> Vec<String> {
                 .collect();
             let of_limit = pairs.iter().copied().filter(|p| p.limit == limit);
             let pairs: Vec<&Pair> = of_limit.collect();
+            let met = |row: &&Row| row.met.is_empty() || row.met.iter().any(|times| *times > 0.0);
+            if pairs.is_empty() && !rows.iter().any(met) {
+                // Nothing to compare with, and nothing that would have to be.
+                return format!("it never reached its limit: {}", group(&rows, limit, word));
+            }
             format!("{} {}", group(&rows, limit, word), cost(&pairs, word))
         })
         .collect()

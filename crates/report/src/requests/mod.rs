@@ -13,8 +13,6 @@
 
 mod cost;
 
-use std::collections::BTreeMap;
-
 use record::{Status, Trace};
 use study::{Cell, Slot};
 
@@ -49,7 +47,8 @@ pub struct Row<'a> {
     pub label: String,
     /// The phase, or [`WHOLE`].
     pub phase: &'a str,
-    /// The device.
+    /// The device: what it is to the filesystem, where the trace says so, for a loop device has another
+    /// name in each trial.
     pub device: &'a str,
     /// The traces, one a trial, in block order.
     pub traces: Vec<(Slot, &'a Trace)>,
@@ -218,10 +217,14 @@ pub(crate) fn of<'a>(report: &Report<'a>) -> Option<Requests<'a>> {
         let all = here
             .iter()
             .flat_map(|(slot, trial)| trial.traces.iter().map(|trace| (**slot, trace)));
-        let mut devices: BTreeMap<&str, Vec<(Slot, &Trace)>> = BTreeMap::new();
+        // In the order of the trace: the filesystem's own device before what lies below it.
+        let mut devices: Vec<(&str, Vec<(Slot, &Trace)>)> = Vec::new();
         for (slot, trace) in all {
-            let device = devices.entry(trace.device.as_str()).or_default();
-            device.push((slot, trace));
+            let device = role(&trace.device);
+            match devices.iter_mut().find(|(known, _)| *known == device) {
+                Some((_, traces)) => traces.push((slot, trace)),
+                None => devices.push((device, vec![(slot, trace)])),
+            }
         }
         for (device, traces) in devices {
             for phase in phases(&here, &traces) {
@@ -238,6 +241,14 @@ pub(crate) fn of<'a>(report: &Report<'a>) -> Option<Requests<'a>> {
     let first = found.rows.first().map(|row| row.device);
     found.devices = found.rows.iter().any(|row| Some(row.device) != first);
     (!found.rows.is_empty()).then_some(found)
+}
+
+/// `the filesystem's device` of `loop1 (the filesystem's device)`; a bare name is its own.
+fn role(device: &str) -> &str {
+    let inside = device.split_once(" (").map(|(_, role)| role);
+    inside
+        .and_then(|role| role.strip_suffix(')'))
+        .unwrap_or(device)
 }
 
 /// The phases with figures in running order; the whole trial only where it says more than its one

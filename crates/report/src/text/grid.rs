@@ -56,14 +56,24 @@ pub(crate) fn census(grid: &Grid) -> String {
         return "No finished trial has measured it.".to_owned();
     };
     let n = counted(grid, &counts);
+    let is_alike = |s: &stats::Summary| s.n > 2 && s.min >= s.max;
+    let alike = if grid
+        .figures()
+        .filter_map(|f| f.summary.as_ref())
+        .any(is_alike)
+    {
+        " where the runs differ"
+    } else {
+        ""
+    };
     let mut text = match (least, most) {
         (1, 1) => format!("One run each ({n})"),
         (2, 2) => format!("Both runs of each, one below the other ({n})"),
         (1, 2) => format!("Both runs of each, one below the other; of one its value ({n})"),
-        (3.., _) => format!("Medians ({n}), below them their intervals"),
-        _ => {
-            format!("Medians ({n}), below them their intervals; of two runs both, of one its value")
-        }
+        (3.., _) => format!("Medians ({n}), below them their intervals{alike}"),
+        _ => format!(
+            "Medians ({n}), below them their intervals{alike}; of two runs both, of one its value"
+        ),
     };
     let achieved = grid
         .figures()
@@ -72,7 +82,7 @@ pub(crate) fn census(grid: &Grid) -> String {
         .filter_map(|s| s.median_interval?.achieved)
         .reduce(f64::min);
     if let Some(achieved) = achieved {
-        text.push_str(&format!(", which cover {:.0} % at least", achieved * 100.0));
+        text.push_str(&format!("; these cover {:.0} % at least", achieved * 100.0));
     }
     if *most < ADVISED {
         text.push_str(&format!(
@@ -85,39 +95,52 @@ pub(crate) fn census(grid: &Grid) -> String {
     text
 }
 
-/// Places with another n than most that are named; more are a range.
+/// Rows with another n than most that are named; more are a range.
 const NAMED: usize = 4;
 
-/// `n=5`, `n=5; ext3 Read, ext3 Write n=4` or `n=1 to 5`.
+/// A row, and the heads of its places with another n than most.
+type Odd<'a> = (String, Vec<&'a str>);
+
+/// `n=5`, `n=5; n=4: ext3 (Read, Write)` or `n=1 to 5`.
 fn counted(grid: &Grid, counts: &[usize]) -> String {
     let times = |n: usize| counts.iter().filter(|c| **c == n).count();
     let Some(usual) = counts.iter().copied().max_by_key(|n| (times(*n), *n)) else {
         return "n=0".to_owned();
     };
-    let mut others: Vec<(usize, Vec<String>)> = Vec::new();
+    let mut others: Vec<(usize, Vec<Odd<'_>>)> = Vec::new();
     for panel in &grid.panels {
         for line in &panel.lines {
+            let name = format!("{} {}", panel.name(), line.name);
             for (place, head) in line.places.iter().zip(&panel.columns) {
                 let n = place.figure.summary.as_ref().map_or(usual, |s| s.n);
                 if n == usual {
                     continue;
                 }
-                let name = format!("{} {} {}", panel.name(), line.name, head.label);
-                match others.iter_mut().find(|(known, _)| *known == n) {
-                    Some((_, names)) => names.push(name.trim().to_owned()),
-                    None => others.push((n, vec![name.trim().to_owned()])),
+                let at = others.iter().position(|(known, _)| *known == n);
+                let at = at.unwrap_or_else(|| {
+                    others.push((n, Vec::new()));
+                    others.len() - 1
+                });
+                let lines = &mut others[at].1;
+                match lines.iter_mut().find(|(known, _)| known == name.trim()) {
+                    Some((_, heads)) => heads.push(&head.label),
+                    None => lines.push((name.trim().to_owned(), vec![&head.label])),
                 }
             }
         }
     }
-    let named: usize = others.iter().map(|(_, names)| names.len()).sum();
+    let named: usize = others.iter().map(|(_, lines)| lines.len()).sum();
     if named > NAMED {
         let (least, most) = (counts.iter().min(), counts.iter().max());
         return format!("n={} to {}", least.unwrap_or(&0), most.unwrap_or(&0));
     }
-    let others = others
-        .iter()
-        .map(|(n, names)| format!("; n={n}: {}", names.join(", ")));
+    let others = others.iter().map(|(n, lines)| {
+        let lines = lines
+            .iter()
+            .map(|(line, heads)| format!("{line} ({})", heads.join(", ")));
+        let lines: Vec<String> = lines.collect();
+        format!("; n={n}: {}", lines.join(" and "))
+    });
     format!("n={usual}{}", others.collect::<String>())
 }
 
@@ -182,6 +205,8 @@ fn cell(place: &Place, head: &Head) -> Vec<String> {
     let interval = summary.median_interval.as_ref();
     let ends = if head.unit == "count" { whole } else { three };
     let mut lines = vec![format!("{}{behind}", short(summary.median))];
+    // Runs that were all alike have no interval to show.
+    let interval = interval.filter(|i| i.low < i.high);
     lines.extend(interval.map(|i| brief_range(i.low, i.high, ends)));
     lines
 }
@@ -274,20 +299,42 @@ pub(crate) fn published_notes(document: &Published, grid: &PublishedGrid) -> Vec
             format!("{} of {all} numbers are {}: {why}", lost.len(), first.kind),
         ));
     }
+    notes.extend(also(document, grid));
+    notes
+}
+
+/// The lists below a published grid: one line for each row, its numbers by their columns where it has
+/// several, and what is said of all of them once.
+fn also(document: &Published, grid: &PublishedGrid) -> Vec<(String, String)> {
+    let mut rows: Vec<(&str, Option<&String>, Vec<&Record>)> = Vec::new();
     for record in document.also(grid) {
+        let footnote = record.footnote.as_ref();
+        let same = |(row, of, _): &&mut (&str, Option<&String>, Vec<&Record>)| {
+            *row == record.row && *of == footnote
+        };
+        match rows.iter_mut().find(same) {
+            Some((.., records)) => records.push(record),
+            None => rows.push((&record.row, footnote, vec![record])),
+        }
+    }
+    let value = |record: &Record| {
         let value = record
             .value
             .map_or_else(|| LOST.to_owned(), |v| v.to_string());
-        let more = record
-            .footnote
-            .as_ref()
-            .map_or(String::new(), |f| format!(" ({f})"));
-        notes.push((
-            format!("{}:", record.row),
-            format!("{value} {}{more}", record.unit),
-        ));
-    }
-    notes
+        format!("{value} {}", record.unit)
+    };
+    let lines = rows.into_iter().map(|(row, footnote, records)| {
+        let text = match records.as_slice() {
+            [one] => value(one),
+            several => {
+                let named = several.iter().map(|r| format!("{} {}", r.column, value(r)));
+                named.collect::<Vec<_>>().join(", ")
+            }
+        };
+        let more = footnote.map_or(String::new(), |text| format!(" ({text})"));
+        (format!("{row}:"), format!("{text}{more}"))
+    });
+    lines.collect()
 }
 
 /// The sentence and the rows in the layout of 2008; the rows are not wrapped.

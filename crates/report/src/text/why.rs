@@ -29,8 +29,8 @@ pub(super) fn print(why: &Why, width: usize) -> String {
     }
     out.push_str(&unexplained(why, width));
     out.push_str(&needs(why, width));
-    for note in &why.explained.notes {
-        out.push_str(&wrap("note: ", 2, note, width));
+    for note in why.notes() {
+        out.push_str(&wrap("note: ", 2, &note, width));
     }
     if !why.explained.explanations.is_empty() {
         let text = "Every rule with its evidence, and what was denied: fslab explain.";

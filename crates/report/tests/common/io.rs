@@ -261,7 +261,7 @@ fn trace(setup: &Setup, trial: u32, lossy: bool) -> Trace {
     ]);
     Trace {
         base: format!("traces/trial-{:04}/loop0", trial + 1),
-        device: "loop0".to_owned(),
+        device: format!("loop{} (the filesystem's device)", trial % 3),
         events: 2_557_902,
         lost: if lossy { 31_200 } else { 0 },
         bytes: 122_779_648,
