@@ -68,16 +68,15 @@ pub(crate) fn measure(
             subject.name()
         ));
         let begun = Instant::now();
-        let measured = match &subject.node {
-            Some(node) => measure_device(node, &options, listener.cancelled),
-            None => {
-                let Some(size) = image_size(images) else {
-                    found.push(Err(no_room(subject, images)));
-                    break;
-                };
-                let held = subject.limit.map(convert::limits);
-                rig.reference_image(size, held, &options, listener.cancelled)
-            }
+        let measured = if let Some(node) = &subject.node {
+            measure_device(node, &options, listener.cancelled)
+        } else {
+            let Some(size) = image_size(images) else {
+                found.push(Err(no_room(subject, images)));
+                break;
+            };
+            let held = subject.limit.map(convert::limits);
+            rig.reference_image(size, held, &options, listener.cancelled)
         };
         found.extend(told(measured, subject, &options, begun));
     }

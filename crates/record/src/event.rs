@@ -184,7 +184,7 @@ pub struct Middle {
 pub struct Reference {
     /// The device read (`/dev/vda`, or a loop image made for this).
     pub device: String,
-    /// What it stands for (`the disk under the images`, `a loop image held to 70m`).
+    /// What it stands for (`the disk under the images`, `a loop image like the trials'`).
     pub about: String,
     /// The limit in force, as written in the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
