@@ -184,7 +184,7 @@ fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>> {
         .filter(|cell| passes(cell, options))
         .collect();
     let silent = plan.tables.is_empty() && plan.grids.is_empty();
-    let mut all = if options.factors.is_empty() && !silent && options.metric.is_none() {
+    if options.factors.is_empty() && !silent && options.metric.is_none() {
         let mut all = of_tables(plan, &cells);
         all.extend(of_grids(plan, &cells));
         all
@@ -202,17 +202,7 @@ fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>> {
             split: true,
         };
         factors.into_iter().map(question).collect()
-    };
-    for question in &mut all {
-        question.series.retain(|(series, _)| {
-            options
-                .phase
-                .as_ref()
-                .is_none_or(|phase| *phase == series.phase)
-                && options.clock.is_none_or(|clock| clock == series.clock)
-        });
     }
-    all
 }
 
 /// Whether a cell passes every `--filter`; several levels of one factor are alternatives.
@@ -429,10 +419,10 @@ fn answer<'a>(run: &'a Run, options: &Options, question: &'a Question<'a>, found
             );
         }
         if question.split {
-            judge(run, question, std::mem::take(&mut family), found);
+            judge(run, options, question, std::mem::take(&mut family), found);
         }
     }
-    judge(run, question, family, found);
+    judge(run, options, question, family, found);
 }
 
 fn rest(cell: &Cell, factor: &str) -> BTreeMap<String, String> {
@@ -482,7 +472,8 @@ fn compare_here<'a>(
                 comparison,
             )),
             Err(stats::Error::Empty | stats::Error::TooFew { .. }) => {
-                found.too_few += usize::from(compare::higher_is_better(&unit).is_some());
+                let counts = compare::higher_is_better(&unit).is_some() && wanted(options, series);
+                found.too_few += usize::from(counts);
             }
             Err(error) => found.notes.push(format!(
                 "{} {}, {}: not compared: {error}",
@@ -515,9 +506,20 @@ fn median(values: &[(u32, f64)]) -> f64 {
     f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2])
 }
 
+/// Whether a figure was asked for. It is asked after the correction: a phase looked at alone must not
+/// count where the report, which looks at all of its table, says that it does not.
+fn wanted(options: &Options, series: &Series) -> bool {
+    options
+        .phase
+        .as_ref()
+        .is_none_or(|phase| *phase == series.phase)
+        && options.clock.is_none_or(|clock| clock == series.clock)
+}
+
 /// Corrects a family and keeps what counts.
 fn judge(
     run: &Run,
+    options: &Options,
     question: &Question<'_>,
     family: Vec<(Compared<'_>, Comparison)>,
     found: &mut Found,
@@ -533,6 +535,9 @@ fn judge(
         let Some(higher) = compare::higher_is_better(&place.unit) else {
             continue;
         };
+        if !wanted(options, place.series) {
+            continue;
+        }
         found.compared += 1;
         if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
             continue;
@@ -728,6 +733,18 @@ mod tests {
             metrics.is_subset(&["throughput", "seconds"].into()),
             "{metrics:?}"
         );
+    }
+
+    #[test]
+    fn a_phase_alone_is_corrected_with_its_table() {
+        let options = Options {
+            phase: Some("clean".into()),
+            ..Options::default()
+        };
+        let (alone, all) = (found(&options), found(&Options::default()));
+        assert_eq!((alone.compared, alone.differences.len()), (1, 1));
+        let of_all = all.differences.iter().find(|d| d.phase == "clean");
+        assert_eq!(of_all, alone.differences.first());
     }
 
     /// Blocks that only one side finished are not compared with anything.

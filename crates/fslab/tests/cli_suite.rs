@@ -116,6 +116,10 @@ suite!(list, ["list"], printing = |scratch| {
     with_path("", scratch.path(), "")
 }, missing = ["no-such-thing"] => 2);
 
+suite!(explain, ["explain"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "")
+}, missing = ["no-such-thing"] => 2);
+
 suite!(layout, ["layout"], printing = |scratch| {
     // Not the scratch folder, which may be in memory.
     with_path("", std::path::Path::new(env!("CARGO_MANIFEST_DIR")), "")

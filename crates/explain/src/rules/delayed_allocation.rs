@@ -48,7 +48,7 @@ impl Rule for DelayedAllocation {
         let grounds = Grounds::of(pair, &names).row(row);
         if slower != "off" || faster != "on" {
             return grounds.denied(if slower == faster {
-                format!("{slower} on both sides")
+                format!("both have it {slower}")
             } else {
                 format!("{slower} on the slower side, {faster} on the faster")
             });
