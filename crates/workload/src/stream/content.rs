@@ -33,7 +33,7 @@ use crate::engine::Payload;
 
 pub(super) const BYTES: usize = UNIT as usize;
 const TRAILER: usize = 32;
-const BODY: usize = BYTES - TRAILER;
+pub(super) const BODY: usize = BYTES - TRAILER;
 /// Where the checksum is; it covers what is before.
 pub(super) const SUMMED: usize = BYTES - 4;
 const MAGIC: [u8; 7] = *b"fslabST";
@@ -54,7 +54,7 @@ pub(super) struct Trailer {
 }
 
 impl Trailer {
-    fn bytes(&self) -> [u8; TRAILER - 4] {
+    pub(super) fn bytes(&self) -> [u8; TRAILER - 4] {
         let mut bytes = [0; TRAILER - 4];
         bytes[..7].copy_from_slice(&MAGIC);
         bytes[7] = kind(self.content);
@@ -132,6 +132,38 @@ fn write_body(content: Content, run: u64, body: u32, bytes: &mut [u8]) {
     }
 }
 
+/// What stands before a trailer.
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    /// The checksum's state behind it.
+    state: u64,
+}
+
+impl Body {
+    pub(super) fn new(content: Content, run: u64, body: u32) -> Body {
+        let mut bytes = vec![0; BODY];
+        write_body(content, run, body, &mut bytes);
+        let mut digest = Digest::new(ALGORITHM);
+        digest.update(&bytes);
+        Body {
+            bytes,
+            state: digest.get_state(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The checksum of a unit of this body, as it stands at its end, carried on over the rest.
+    #[inline]
+    pub(super) fn sum(&self, trailer: &[u8]) -> [u8; 4] {
+        let mut digest = Digest::new_with_init_state(ALGORITHM, self.state);
+        digest.update(trailer);
+        (digest.finalize() as u32).to_le_bytes()
+    }
+}
+
 /// Fills with what depends on `seed` alone: each 8 bytes are the folded product of two multiples
 /// of a counter (wyhash's mixer, Wang Yi 2019), which needs one multiplication and passes the
 /// usual tests of randomness; nothing here needs to be secret.
@@ -149,8 +181,8 @@ fn random(seed: u64, bytes: &mut [u8]) {
 enum Source {
     /// It stays in the engine's buffers, body after body.
     Buffers,
-    /// It is copied from a pool of units, by the number of the unit.
-    Units(Vec<u8>),
+    /// It is copied from the bodies, by the number of the unit.
+    Bodies,
     /// It is copied from a pool by the byte, where blocks are not made of whole units.
     Bytes(Vec<u8>),
 }
@@ -161,8 +193,7 @@ pub(super) struct Writer {
     run: u64,
     block: u64,
     source: Source,
-    /// State of the checksum after each body.
-    bodies: Vec<u64>,
+    bodies: Vec<Body>,
 }
 
 /// The content of a write: the buffers' bytes are set once, and what changes from block to block
@@ -180,21 +211,16 @@ pub(super) fn writer(options: &Options, run: u64, buffer: &mut [u8]) -> Option<W
     if !(options.verify || random) || !(whole_units || block < LARGE) {
         return None;
     }
-    let mut units = vec![0; pool as usize * BYTES];
-    let mut bodies = Vec::new();
-    for (i, unit) in (0..pool).zip(units.chunks_exact_mut(BYTES)) {
-        write_body(content, run, i, unit);
-        let mut digest = Digest::new(ALGORITHM);
-        digest.update(&unit[..BODY]);
-        bodies.push(digest.get_state());
-    }
     let source = match (random && block < LARGE, whole_units) {
         (false, _) => Source::Buffers,
-        (true, true) => Source::Units(units),
+        (true, true) => Source::Bodies,
         (true, false) => {
+            let mut units = vec![0; pool as usize * BYTES];
+            for (i, unit) in (0..).zip(units.chunks_exact_mut(BYTES)) {
+                write_body(content, run, i, unit);
+            }
             // A block may begin anywhere in the first half.
-            let first = units.clone();
-            units.extend(first);
+            units.extend_from_within(..);
             Source::Bytes(units)
         }
     };
@@ -203,7 +229,7 @@ pub(super) fn writer(options: &Options, run: u64, buffer: &mut [u8]) -> Option<W
         run,
         block,
         source,
-        bodies,
+        bodies: (0..pool).map(|i| Body::new(content, run, i)).collect(),
     })
 }
 
@@ -216,10 +242,8 @@ impl Writer {
             body,
         }
         .bytes();
-        let mut digest = Digest::new_with_init_state(ALGORITHM, self.bodies[body as usize]);
-        digest.update(&trailer);
         bytes[BODY..SUMMED].copy_from_slice(&trailer);
-        bytes[SUMMED..].copy_from_slice(&(digest.finalize() as u32).to_le_bytes());
+        bytes[SUMMED..].copy_from_slice(&self.bodies[body as usize].sum(&trailer));
     }
 }
 
@@ -233,10 +257,10 @@ impl Payload for Writer {
                     self.stamp(offset / UNIT + i, (i % pool) as u32, unit);
                 }
             }
-            Source::Units(units) => {
+            Source::Bodies => {
                 for (number, unit) in (offset / UNIT..).zip(bytes.chunks_exact_mut(BYTES)) {
                     let body = (number % pool) as usize;
-                    unit[..BODY].copy_from_slice(&units[body * BYTES..][..BODY]);
+                    unit[..BODY].copy_from_slice(self.bodies[body].bytes());
                     self.stamp(number, body as u32, unit);
                 }
             }

@@ -1,7 +1,12 @@
 //! Checking what was read, and naming what is wrong with it.
 
+mod expected;
+
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use expected::Expected;
 
 use super::content::{BYTES, SUMMED, Trailer, checksum, stored};
 use super::options::UNIT;
@@ -22,6 +27,8 @@ pub(super) struct Checker {
     block: u64,
     /// The run that wrote the file; 0 until it is known, then that of the first good unit.
     run: AtomicU64,
+    /// Known once a good unit was seen; none where units have to be summed.
+    expected: OnceLock<Option<Expected>>,
 }
 
 impl Checker {
@@ -30,6 +37,7 @@ impl Checker {
         Checker {
             block,
             run: AtomicU64::new(run.unwrap_or_default()),
+            expected: OnceLock::new(),
         }
     }
 
@@ -41,18 +49,28 @@ impl Checker {
     /// One unit, which should be number `number`.
     #[inline]
     fn unit(&self, number: u64, unit: &[u8]) -> Result<(), Damage> {
-        let good = checksum(&unit[..SUMMED]) == stored(unit);
-        if good && let Some(trailer) = Trailer::of(unit) {
-            let run = self.run();
-            if trailer.unit == number && trailer.run == run {
-                return Ok(());
-            }
-            if trailer.unit == number && run == 0 {
-                self.run.store(trailer.run, Ordering::Relaxed);
-                return Ok(());
-            }
+        match self.expected.get() {
+            Some(Some(expected)) if expected.is(number, unit) => Ok(()),
+            _ => self.sum(number, unit),
         }
-        Err(examine(number, self.run(), unit))
+    }
+
+    /// The same by its checksum.
+    fn sum(&self, number: u64, unit: &[u8]) -> Result<(), Damage> {
+        let good = checksum(&unit[..SUMMED]) == stored(unit);
+        let run = self.run();
+        if good
+            && let Some(trailer) = Trailer::of(unit)
+            && trailer.unit == number
+            && (run == 0 || trailer.run == run)
+        {
+            if run == 0 {
+                self.run.store(trailer.run, Ordering::Relaxed);
+            }
+            self.expected.get_or_init(|| Expected::after(&trailer));
+            return Ok(());
+        }
+        Err(examine(number, run, unit))
     }
 }
 
