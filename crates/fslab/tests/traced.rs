@@ -145,7 +145,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
             .join("out")
             .join(&layout.listings["filefrag -v bigfile"]);
         let listing = fs::read_to_string(listing).unwrap();
-        assert!(listing.contains("File size of bigfile is 16777216 (4096 blocks"));
+        assert!(listing.contains("File size of bigfile is 16777216 ("));
         let xfs_bmap = layout.listings.get("xfs_bmap -v bigfile");
         assert_eq!(xfs_bmap.is_some(), *filesystem == "xfs");
         if let Some(path) = xfs_bmap {
@@ -468,4 +468,40 @@ fn in_a_directory_the_disk_below_is_traced_or_it_is_said_why_not_needs_root() {
         !plain.layouts[0].notes.is_empty(),
         "tmpfs does not tell where files lie"
     );
+}
+
+#[test]
+fn the_study_of_2010_runs_whole_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let more = ["--profile", "quick", "--blocks", "1"];
+    let small = ["--set", "dd.count=16", "--set", "run.reference_seconds=0"];
+    let (output, run) = run(&scratch, Path::new("allocation"), &[more, small].concat());
+    assert_code(&output, 0);
+    let (plain, traced) = (trials(&run, false), trials(&run, true));
+    assert_eq!((plain.len(), traced.len()), (10, 4));
+    for (filesystem, trial) in plain.iter().chain(&traced) {
+        assert_eq!(trial.status, Status::Finished, "{filesystem}");
+        assert!(sample(trial, "system_seconds").is_some());
+        let share = sample(trial, "cpu_share").unwrap();
+        assert!((0.0..1.5).contains(&share), "{filesystem}: {share}");
+        // Told of the stripe, a filesystem has an alignment to be judged by.
+        let told = sample(trial, "layout_begins_on_unit").is_some();
+        assert_eq!(told, filesystem.ends_with("-stripe"), "{filesystem}");
+    }
+    let text = stdout(&output);
+    for part in [
+        "dd if=/dev/zero of=bigfile bs=1M:",
+        "Where the file lies:",
+        "What the block layer did:",
+        "Piszcz 2010",
+        "Cost of tracing",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    common::assert_fits_a_mail(&text);
+    assert_nothing_to_undo(&scratch);
 }
