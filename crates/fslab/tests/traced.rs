@@ -49,6 +49,9 @@ block = "1m"
 count = 16
 "#;
 
+/// Bytes of its file.
+const SIZE: f64 = 16_777_216.0;
+
 fn study(scratch: &Scratch, factors: &str) -> PathBuf {
     let path = scratch.join("traced.toml");
     fs::write(&path, format!("{STUDY}\n[factors]\n{factors}\n")).unwrap();
@@ -139,7 +142,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         assert_eq!((file.path.as_str(), file.size), ("bigfile", 16 << 20));
         assert_eq!((file.mapped, file.holes), (16 << 20, 0), "{file:?}");
         // dd flushes nothing: what delayed allocation put off was seen before our own fsync.
-        assert_eq!(sample(trial, "layout_delalloc"), Some((16 << 20) as f64));
+        assert_eq!(sample(trial, "layout_delalloc"), Some(SIZE));
         assert_eq!(sample(trial, "layout_extents"), Some(file.extents as f64));
         let listing = scratch
             .join("out")
@@ -173,8 +176,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         let figures = &trace.figures["write"];
         // Whoever knows where the file lies tells its bytes from all others.
         assert_eq!(
-            figures["trace_data_bytes"],
-            (16 << 20) as f64,
+            figures["trace_data_bytes"], SIZE,
             "{filesystem}: {figures:?}"
         );
         assert!(
@@ -266,8 +268,7 @@ fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
     assert_code(&resumed, 0);
     let figures = &run.trials[0].traces[0].figures["write"];
     assert_eq!(
-        figures["trace_data_bytes"],
-        (16 << 20) as f64,
+        figures["trace_data_bytes"], SIZE,
         "the first attempt's files are gone"
     );
     assert_nothing_to_undo(&scratch);
