@@ -1,12 +1,15 @@
 //! How the figures of a trace are written: whole numbers plain, times in microseconds, sizes in the
 //! unit that suits the column.
 
-/// Microseconds from seconds: two decimals below 10, one below 1,000, none above.
+/// Microseconds from seconds: two decimals below 10, one below 1,000, none above; from 100 s on with
+/// their unit. A damaged record can be off by centuries, and the column shall bear it.
 pub(super) fn micros(seconds: f64) -> String {
     match seconds * 1e6 {
         us if us < 9.995 => format!("{us:.2}"),
         us if us < 999.95 => format!("{us:.1}"),
-        us => format!("{us:.0}"),
+        us if us < 99_999_999.5 => format!("{us:.0}"),
+        us if us < 1e13 => format!("{:.0} s", us / 1e6),
+        us => format!("{:.0e} s", us / 1e6),
     }
 }
 
@@ -27,10 +30,10 @@ pub(super) fn mib(bytes: f64) -> String {
 
 /// One decimal below 1,000, none above.
 pub(super) fn fixed(value: f64) -> String {
-    if value.abs() < 999.95 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
+    match value.abs() {
+        size if size < 999.95 => format!("{value:.1}"),
+        size if size < 1e8 => format!("{value:.0}"),
+        _ => format!("{value:.1e}"),
     }
 }
 
@@ -86,6 +89,8 @@ mod tests {
     fn figures_have_the_digits_that_count() {
         let found = [0.000_000_5, 0.000_009_996, 0.000_999_96, 12.0].map(micros);
         assert_eq!(found, ["0.50", "10.0", "1000", "12000000"]);
+        assert_eq!([120.0, 1e10].map(micros), ["120 s", "1e10 s"]);
+        assert_eq!([999.96, 1e12].map(fixed), ["1000", "1.0e12"]);
         assert_eq!([4096.0, 2_000_000.0].map(kib), ["4.0", "1953"]);
         assert_eq!(
             [512, 4096, 1 << 20, 1 << 32].map(power),

@@ -37,7 +37,12 @@ fn label(value: f64, step: f64) -> String {
 
 impl Linear {
     pub(super) fn new(low: f64, high: f64, from: f64, to: f64) -> Linear {
-        let high = if high > low { high } else { low + 1.0 };
+        // At least a part of what the numbers themselves can tell apart.
+        let least = (low.abs() * 1e-9).max(1e-9);
+        let high = match high - low {
+            range if range > least => high,
+            _ => low + least.max(1.0),
+        };
         Linear {
             low,
             high,
@@ -92,6 +97,15 @@ mod tests {
             labels(3.0, 3.004),
             ["3.000", "3.001", "3.002", "3.003", "3.004"]
         );
+    }
+
+    #[test]
+    fn an_axis_without_a_range_has_one() {
+        for low in [0.0, 5.0, 2.3e18] {
+            let axis = Linear::new(low, low, 0.0, 100.0);
+            assert!(axis.at(low).is_finite() && axis.at(low + 1e12).is_finite());
+            assert!(!axis.ticks(5).is_empty());
+        }
     }
 
     proptest! {

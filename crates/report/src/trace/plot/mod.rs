@@ -218,6 +218,24 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_record_spoils_no_drawing() {
+        let names = names();
+        let whole = analysis(&Forge::plain(2, 300));
+        for alone in [false, true] {
+            let mut analysis = whole.clone();
+            let mut point = analysis.scatter.points[0];
+            (point.sector, point.sectors) = (u64::MAX - 3, u32::MAX);
+            if alone {
+                analysis.scatter.points.clear();
+            }
+            analysis.scatter.points.push(point);
+            for plot in plots(&subject(&analysis, &names)) {
+                assert!(!plot.svg.contains("NaN") && !plot.svg.contains("inf"));
+            }
+        }
+    }
+
+    #[test]
     fn a_trace_without_requests_has_no_plots() {
         let names = names();
         let analysis = analysis(&Forge {

@@ -28,6 +28,11 @@ fn class(point: &Point) -> usize {
     }
 }
 
+/// The sector after the last; a damaged record can have any.
+fn end(point: &Point) -> u64 {
+    point.sector.saturating_add(u64::from(point.sectors))
+}
+
 /// A plot for each device, those with the most requests.
 pub(super) fn scatters(subject: &Subject<'_>) -> Vec<Plot> {
     let mut devices: BTreeMap<u32, Vec<&Point>> = BTreeMap::new();
@@ -55,9 +60,7 @@ fn unit(range: f64) -> (&'static str, f64) {
 
 fn scatter(subject: &Subject<'_>, device: u32, points: &[&Point]) -> Plot {
     let analysis = subject.analysis;
-    let ends = points
-        .iter()
-        .map(|p| (p.sector, p.sector + u64::from(p.sectors)));
+    let ends = points.iter().map(|p| (p.sector, end(p)));
     let low = ends.clone().map(|(from, _)| from).min().unwrap_or(0);
     let high = ends.map(|(_, to)| to).max().unwrap_or(1);
     let (unit, size) = unit((high - low) as f64);
@@ -75,11 +78,11 @@ fn scatter(subject: &Subject<'_>, device: u32, points: &[&Point]) -> Plot {
         for point in points.iter().filter(|point| class(point) == number) {
             let x = drawing.time.at(point.seconds);
             let begin = axis.at(point.sector as f64 / size);
-            let end = axis.at((point.sector + u64::from(point.sectors)) as f64 / size);
+            let top = axis.at(end(point) as f64 / size);
             // Points that fall upon each other are drawn once.
-            let place = ((x * 4.0) as i32, (begin * 4.0) as i32, (end * 4.0) as i32);
+            let place = ((x * 4.0) as i32, (begin * 4.0) as i32, (top * 4.0) as i32);
             if seen.insert(place) {
-                let _ = write!(data, "M{x:.1} {begin:.1}v{:.1}", (end - begin).min(0.0));
+                let _ = write!(data, "M{x:.1} {begin:.1}v{:.1}", (top - begin).min(0.0));
             }
         }
         drawing.path(style, label, &data);
