@@ -193,8 +193,9 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.base().wrapping_add(self.start), self.len) }
     }
 
-    /// `capacity` bytes from the beginning, whatever the window.
-    pub(crate) fn whole(&mut self) -> &mut [u8] {
+    /// All its bytes, to be read into by [`crate::BlockSource::read_at`]: aligned, so that a direct read
+    /// needs no copy and a buffered one copies fastest.
+    pub fn whole(&mut self) -> &mut [u8] {
         self.set_window(0, self.capacity);
         self.as_mut_slice()
     }

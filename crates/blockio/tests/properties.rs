@@ -351,3 +351,63 @@ proptest! {
         prop_assert!(model[at.min(image.len) as usize..].iter().all(|b| *b == 0));
     }
 }
+
+/// One stack, many readers, single and queued: each gets its own bytes, and nothing is lost from the
+/// counts or the bound of the cache.
+#[test]
+fn a_stack_is_shared_by_threads() {
+    let image = Image {
+        len: 1_000_000,
+        pieces: vec![(0, (0..1_000_000).map(|i| (i / 13 % 251) as u8).collect())],
+    };
+    let (model, file) = (image.model(), image.file());
+    for bottom in [Bottom::Direct, Bottom::Buffered, Bottom::Mapped] {
+        let below = Counting::new(image.source(bottom, &file));
+        let source = Counting::new(Cache::new(below, 200_000, 4096));
+        let threads = 4_u64;
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let (source, model) = (&source, &model);
+                scope.spawn(move || {
+                    let mut queue = source.queue(3).unwrap();
+                    let mut state = thread + 1;
+                    for _ in 0..200 {
+                        state = state
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1);
+                        let (at, len) =
+                            ((state >> 33) % 990_000, 1 + (state >> 20) as usize % 9999);
+                        let mut buf = vec![0; len];
+                        source.read_at(&mut buf, at).unwrap();
+                        assert!(buf == model[at as usize..][..len]);
+                        let buffer = Buffer::empty();
+                        queue
+                            .submit(Request {
+                                tag: at,
+                                offset: at,
+                                len,
+                                buffer,
+                            })
+                            .unwrap();
+                        if !queue.has_room() {
+                            let done = queue.wait().unwrap();
+                            let bytes = done.bytes().unwrap();
+                            assert!(bytes == &model[done.tag as usize..][..bytes.len()]);
+                        }
+                    }
+                    while queue.wait().is_some() {}
+                });
+            }
+        });
+        assert_eq!(source.counts().requests, threads * 400);
+        assert_eq!(source.counts().errors, 0);
+        let cache = source.inner();
+        assert!(cache.held() <= 200_000);
+        let counts = cache.counts();
+        assert!(
+            counts.hits > 0 && counts.misses > 0 && counts.evictions > 0,
+            "{counts:?}"
+        );
+        assert!(cache.inner().counts().bytes > 0);
+    }
+}

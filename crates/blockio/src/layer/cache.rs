@@ -273,7 +273,7 @@ impl<S: BlockSource> Queue for CacheQueue<'_, S> {
         if within(cache.name(), cache.len(), offset, len as u64).is_err() {
             return self.inner.submit(request);
         }
-        if cache.holds_all(offset, len) {
+        if len == 0 || cache.holds_all(offset, len) {
             self.serve(request);
             return Ok(());
         }
