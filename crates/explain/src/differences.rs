@@ -475,6 +475,8 @@ fn compare_here<'a>(
                 let counts = compare::higher_is_better(&unit).is_some() && wanted(options, series);
                 found.too_few += usize::from(counts);
             }
+            // A count of which one value is 0 has no ratio; nobody asked for it.
+            Err(_) if compare::higher_is_better(&unit).is_none() || !wanted(options, series) => {}
             Err(error) => found.notes.push(format!(
                 "{} {}, {}: not compared: {error}",
                 series.phase,
@@ -506,14 +508,24 @@ fn median(values: &[(u32, f64)]) -> f64 {
     f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2])
 }
 
+/// Whether a metric says how long something took by the wall, which is what the rules explain. CPU time, a
+/// program's own account and the times of single requests are what they explain it with.
+fn is_wall_time(metric: &str) -> bool {
+    const OTHERS: [&str; 4] = [
+        "user_seconds",
+        "system_seconds",
+        "reported_seconds",
+        "app_overhead",
+    ];
+    !metric.starts_with("trace_") && !OTHERS.iter().any(|other| metric.ends_with(other))
+}
+
 /// Whether a figure was asked for. It is asked after the correction: a phase looked at alone must not
 /// count where the report, which looks at all of its table, says that it does not.
 fn wanted(options: &Options, series: &Series) -> bool {
-    options
-        .phase
-        .as_ref()
-        .is_none_or(|phase| *phase == series.phase)
-        && options.clock.is_none_or(|clock| clock == series.clock)
+    is_wall_time(&series.metric)
+        && (options.phase.as_ref()).is_none_or(|phase| *phase == series.phase)
+        && (options.clock).is_none_or(|clock| clock == series.clock)
 }
 
 /// Corrects a family and keeps what counts.
@@ -733,6 +745,27 @@ mod tests {
             metrics.is_subset(&["throughput", "seconds"].into()),
             "{metrics:?}"
         );
+    }
+
+    #[test]
+    fn cpu_time_is_evidence_and_no_difference() {
+        for metric in [
+            "throughput",
+            "seconds",
+            "mean_seconds",
+            "fsync_p99",
+            "children",
+        ] {
+            assert!(is_wall_time(metric), "{metric}");
+        }
+        for metric in [
+            "system_seconds",
+            "mean_user_seconds",
+            "trace_d2c_mean",
+            "app_overhead",
+        ] {
+            assert!(!is_wall_time(metric), "{metric}");
+        }
     }
 
     #[test]
