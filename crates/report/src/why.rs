@@ -163,7 +163,7 @@ fn cause(finding: &Finding) -> String {
     )
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect());
     first.map_or_else(String::new, |first: String| first + letters.as_str())

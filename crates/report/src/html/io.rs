@@ -7,7 +7,7 @@ use crate::model::Difference;
 use crate::numbers::short;
 use crate::requests::{PANELS, Pair};
 use crate::text::{placement, requests, transcript};
-use crate::why::confidence;
+use crate::why::{capital, confidence};
 
 /// Where the files lie; null without layouts.
 pub(super) fn layout(report: &Report<'_>) -> Value {
@@ -105,7 +105,7 @@ pub(super) fn why(report: &Report<'_>) -> Value {
                 "title": finding.title,
                 "rule": finding.rule,
                 "confidence": confidence(finding),
-                "because": finding.judgement.because,
+                "because": capital(&finding.judgement.because),
                 "evidence": finding.judgement.evidence.iter().map(row).collect::<Vec<_>>(),
                 "against": finding.judgement.against.iter().map(row).collect::<Vec<_>>(),
                 "experiment": finding.judgement.experiment,

@@ -174,6 +174,7 @@ pub(crate) fn mib(bytes: f64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
+        0.0 => "0 %".to_owned(),
         p if p >= 10.0 => format!("{p:.0} %"),
         p if p >= 0.1 => format!("{p:.1} %"),
         p => format!("{p:.3} %"),
@@ -196,8 +197,8 @@ mod tests {
             ("96".to_owned(), "4.8".to_owned())
         );
         assert_eq!(
-            [1.5, 0.003, 0.00009].map(percent),
-            ["150 %", "0.3 %", "0.009 %"]
+            [1.5, 0.003, 0.00009, 0.0].map(percent),
+            ["150 %", "0.3 %", "0.009 %", "0 %"]
         );
     }
 }
