@@ -26,6 +26,8 @@ use rustix::process::{
     set_parent_process_death_signal, setsid,
 };
 
+use workload::clock::now_ns;
+
 use super::namespace::Namespace;
 use super::report::{Exit, Usage};
 use super::tree::{self, Tree};
@@ -35,6 +37,8 @@ use super::tree::{self, Tree};
 pub(super) struct Process {
     pid: Pid,
     reaped: bool,
+    /// Just before it was forked, CLOCK_MONOTONIC.
+    begun_ns: u64,
     /// The peak that it was born with, KiB.
     inherited: u64,
     hold: Hold,
@@ -98,13 +102,14 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
             Ok(())
         });
     }
-    let (child, namespace) = spawn(&mut command)?;
+    let ((begun_ns, child), namespace) = spawn(&mut command)?;
     let pid = Pid::from_child(&child);
     let mut peak = [0; 8];
     let known = rustix::io::read(&told, &mut peak) == Ok(peak.len());
     Ok(Process {
         pid,
         reaped: false,
+        begun_ns,
         inherited: if known {
             u64::from_ne_bytes(peak)
         } else {
@@ -118,8 +123,16 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
 }
 
 #[cfg(not(test))]
-fn spawn(command: &mut Command) -> io::Result<(Child, Option<Namespace>)> {
-    Namespace::around(|| command.spawn())
+fn spawn(command: &mut Command) -> io::Result<(Born, Option<Namespace>)> {
+    Namespace::around(|| fork(command))
+}
+
+/// A child, and when it was forked: the namespace is made before the clock starts.
+type Born = (u64, Child);
+
+fn fork(command: &mut Command) -> io::Result<Born> {
+    let begun_ns = now_ns();
+    Ok((begun_ns, command.spawn()?))
 }
 
 /// Largest resident memory of the calling process so far, KiB.
@@ -134,6 +147,11 @@ fn peak_of_the_caller() -> u64 {
 }
 
 impl Process {
+    /// When it was forked, CLOCK_MONOTONIC.
+    pub(super) fn begun_ns(&self) -> u64 {
+        self.begun_ns
+    }
+
     /// Its number, and that of its group and session.
     pub(super) fn pid(&self) -> Pid {
         self.pid
@@ -275,11 +293,11 @@ thread_local! {
 }
 
 #[cfg(test)]
-fn spawn(command: &mut Command) -> io::Result<(Child, Option<Namespace>)> {
+fn spawn(command: &mut Command) -> io::Result<(Born, Option<Namespace>)> {
     if NO_NAMESPACE.get() {
-        return Ok((command.spawn()?, None));
+        return Ok((fork(command)?, None));
     }
-    Namespace::around(|| command.spawn())
+    Namespace::around(|| fork(command))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use workload::clock::{now_ns, seconds};
+use workload::clock::seconds;
 use workload::{Evidence, Observer};
 
 use crate::{Error, Result, command};
@@ -140,10 +140,10 @@ fn carry_out(
     let mut meter = Meter::new(request.block_name.clone());
     let mut output = Output::new(output::HALF);
     let mut begin = meter.read(0);
-    // After our own reading and before the fork, as time(1) does it.
-    begin.at_ns = now_ns();
-    let mut ledger = Ledger::new(checker, begin.clone());
     let mut process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
+    // After our own reading and before the fork, as time(1) does it.
+    begin.at_ns = process.begun_ns();
+    let mut ledger = Ledger::new(checker, begin.clone());
     meter.follow(process.pid());
     let mut watch = Watch {
         checker,
