@@ -347,6 +347,9 @@ sets! {
     ext4_1k: 1024, BLOCKS_1K, ["-t", "ext4"], "", CSUM;
     ext4_2k: 2048, 60 * KIB + 99, ["-t", "ext4"], "", CSUM;
     ext4_4k: 4096, 25 * KIB + 7, ["-t", "ext4", "-g", "2048"], "", CSUM;
+    ext4_8k: 8192, 16 * KIB + 5, ["-t", "ext4", "-g", "2048"], "", CSUM;
+    ext4_16k: 16384, 8 * KIB + 3, ["-t", "ext4", "-g", "1024"], "", CSUM;
+    ext4_32k: 32768, 8 * KIB + 1, ["-t", "ext4", "-g", "1024"], "", CSUM;
     ext4_64k: 65536, 4099, ["-t", "ext4", "-g", "1024"], "", CSUM;
     uninit_bg: 1024, BLOCKS_1K, ["-t", "ext4", "-O", "^metadata_csum,uninit_bg"], "", &["descriptor", "name hash"];
     uninit_bg_32bit: 4096, 25 * KIB, ["-t", "ext4", "-g", "2048", "-O", "^metadata_csum,^64bit,uninit_bg"], "",

@@ -161,7 +161,7 @@ impl Geometry {
         };
         this.groups = this.count_groups()?;
         if sb.has_incompat(Incompat::META_BG) {
-            // A larger value is a finding of its own; the layout then is the old one throughout.
+            // A value beyond the table is a finding of its own; the layout then is the old one throughout.
             this.first_meta_bg = sb.s_first_meta_bg.get();
         }
         within(
@@ -301,7 +301,7 @@ impl Geometry {
             let holds = place <= 1 || place == self.descs_per_block() - 1;
             (u64::from(holds), 0)
         } else if has_super && self.first_meta_bg != u32::MAX {
-            (self.first_meta_bg.into(), 0)
+            (self.first_meta_bg.min(self.desc_blocks()).into(), 0)
         } else if has_super {
             (self.desc_blocks().into(), self.reserved_gdt_blocks.into())
         } else {

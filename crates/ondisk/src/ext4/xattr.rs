@@ -3,8 +3,8 @@
 //!
 //! Entries grow from the front, values from the back; an entry points to its value by an
 //! offset that counts from the start of the block, or, in an inode, from the first entry. A list ends at four
-//! zero bytes. Reading is in two steps, because damage has two kinds: [`entries`] follows the list and breaks
-//! off where that is broken; [`Entry::value`] fails for a single entry whose value lies outside.
+//! zero bytes. Reading is in two steps, because damage has two kinds: [`List::entries`] follows the list and breaks
+//! off where that is broken; [`List::value`] fails for a single entry whose value lies outside.
 //! Source: Documentation/filesystems/ext4/attributes.rst.
 
 use zerocopy::little_endian::U32;
@@ -87,7 +87,7 @@ pub struct Entry<'a> {
     pub offset: usize,
     /// Namespace, see [`PREFIXES`].
     pub e_name_index: u8,
-    /// Where the value begins; see [`Entry::value`].
+    /// Where the value begins; see [`List::value`].
     pub e_value_offs: u16,
     /// The inode that holds the value, 0 when it is here.
     pub e_value_inum: u32,
