@@ -6,7 +6,7 @@
 //! less for each. From 8 files on, the number of them does not matter.
 #![allow(unsafe_code, reason = "close_range, which rustix has not")]
 
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -53,28 +53,42 @@ impl Batch {
         &self.opened
     }
 
-    /// Closes all.
+    /// Closes all: one call for each run of numbers, which are as many as other files stand between
+    /// them, and one more.
     pub(super) fn clear(&mut self) {
-        let numbers = || {
-            let files = self
-                .opened
-                .iter()
-                .filter_map(|(_, file)| file.as_ref().ok());
-            files.map(OwnedFd::as_raw_fd)
-        };
-        let (Some(low), Some(high)) = (numbers().min(), numbers().max()) else {
-            self.opened.clear();
-            return;
-        };
-        let are_all = numbers().count() == (high - low) as usize + 1;
-        // SAFETY: there are as many files of this batch as numbers in the range, so no other file
-        // is closed. Their owners give them up below, and close them themselves if this fails.
-        if are_all && unsafe { libc::syscall(libc::SYS_close_range, low, high, 0) } == 0 {
-            for (_, file) in self.opened.drain(..) {
-                let _ = file.map(OwnedFd::into_raw_fd);
+        let mut run: Option<Run> = None;
+        for (_, file) in self.opened.drain(..) {
+            let Ok(file) = file else { continue };
+            let number = file.as_raw_fd();
+            match &mut run {
+                Some(run) if run.last + 1 == number => run.last = file.into_raw_fd(),
+                _ => {
+                    let last = file.into_raw_fd();
+                    // Closes the run before.
+                    run = Some(Run { first: last, last });
+                }
             }
         }
-        self.opened.clear();
+    }
+}
+
+/// Open files of consecutive numbers, closed together when it is dropped.
+struct Run {
+    first: RawFd,
+    last: RawFd,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // SAFETY: every number of the run is that of a file whose owner gave it up to this run.
+        if unsafe { libc::syscall(libc::SYS_close_range, self.first, self.last, 0) } == 0 {
+            return;
+        }
+        // Before Linux 5.9.
+        for number in self.first..=self.last {
+            // SAFETY: as above; nothing was closed yet.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
     }
 }
 
