@@ -182,11 +182,15 @@ fn filesystem(cell: &Cell) -> String {
 }
 
 fn warning_key(cell: &Cell, text: &str) -> Key {
-    let shape: Vec<&str> = pieces(text)
-        .into_iter()
+    (workload(cell), "warning".to_owned(), None, shape(text))
+}
+
+/// A text without its numbers: what texts have in common that differ in them alone.
+pub(crate) fn shape(text: &str) -> String {
+    let pieces = pieces(text).into_iter();
+    pieces
         .map(|(number, piece)| if number { "#" } else { piece })
-        .collect();
-    (workload(cell), "warning".to_owned(), None, shape.concat())
+        .collect()
 }
 
 /// Evidence of a whole trial may be beyond a filesystem (XFS initialises nothing lazily) or a
@@ -222,7 +226,7 @@ fn pieces(text: &str) -> Vec<(bool, &str)> {
 
 /// One text for several that may differ in their numbers: those become `low..high`. Texts of
 /// other shapes (evidence says what it likes) are represented by the first.
-fn merged(texts: &[&str]) -> String {
+pub(crate) fn merged(texts: &[&str]) -> String {
     let all: Vec<Vec<(bool, &str)>> = texts.iter().map(|text| pieces(text)).collect();
     let Some((first, rest)) = all.split_first() else {
         return String::new();

@@ -4,9 +4,12 @@
 //! that hold, with the sentence of figures that decided, or "not explained". Every rule's evidence, and
 //! those that were denied, are what `fslab explain` prints and the page unfolds.
 
+use std::collections::BTreeSet;
+
 use explain::{Difference, Explained, Finding, Verdict, explain};
 
 use crate::Report;
+use crate::general::{merged, shape};
 use crate::layout::describe;
 use crate::numbers::three;
 
@@ -136,19 +139,25 @@ impl Why {
     }
 
     /// What would let more rules judge, each need once, with the number of rules that have it somewhere.
+    /// Needs that differ in their numbers alone (how short a phase was) are one, with `low..high`.
     pub fn needs(&self) -> Vec<(String, usize)> {
-        let mut needs: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut needs: Vec<(String, Vec<&str>, BTreeSet<&str>)> = Vec::new();
         for explanation in self.explained.explanations.iter().filter(|e| !e.explained) {
             for (finding, need) in explanation.open() {
-                match needs.iter_mut().find(|(known, _)| known == need) {
-                    Some((_, rules)) if rules.contains(&finding.rule) => {}
-                    Some((_, rules)) => rules.push(finding.rule),
-                    None => needs.push((need.to_owned(), vec![finding.rule])),
-                }
+                let shape = shape(need);
+                let at = needs.iter().position(|(known, ..)| *known == shape);
+                let at = at.unwrap_or_else(|| {
+                    needs.push((shape, Vec::new(), BTreeSet::new()));
+                    needs.len() - 1
+                });
+                needs[at].1.push(need);
+                needs[at].2.insert(finding.rule);
             }
         }
-        let counted = needs.into_iter().map(|(need, rules)| (need, rules.len()));
-        counted.collect()
+        let counted = needs.into_iter();
+        counted
+            .map(|(_, texts, rules)| (merged(&texts), rules.len()))
+            .collect()
     }
 }
 
