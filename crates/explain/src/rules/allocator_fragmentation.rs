@@ -53,7 +53,7 @@ impl Rule for AllocatorFragmentation {
         }
         let seek = pair.slower.median("raw_random_read");
         let cost = seek.map(|seconds| (slower - faster) * seconds);
-        let elapsed = pair.slower.median("elapsed");
+        let elapsed = pair.slower.median("elapsed").filter(|all| *all > 0.0);
         if let Some((cost, elapsed)) = cost.zip(elapsed)
             && cost < BAND * elapsed
         {

@@ -86,6 +86,12 @@ fn writes(pair: &Pair<'_>) -> Option<Judgement> {
     };
     let (at_a, at_c) = (early[1] / early[0], late[1] / late[0]);
     let ahead = early[1] / late[1];
+    if ![at_a, at_c, ahead]
+        .iter()
+        .all(|ratio| ratio.is_finite() && *ratio > 0.0)
+    {
+        return Judgement::not_judged("needs rates above 0 under both clocks");
+    }
     let grounds =
         Grounds::of(pair, &["throughput.original", "throughput.syncfs"]).row(Row::numbers(
             "ahead",

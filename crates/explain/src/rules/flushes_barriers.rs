@@ -59,7 +59,7 @@ impl Rule for FlushesBarriers {
         }
         let time = pair.slower.median("flush_seconds");
         let share = time
-            .zip(pair.slower.median("elapsed"))
+            .zip(pair.slower.median("elapsed").filter(|all| *all > 0.0))
             .map(|(time, all)| time / all);
         if let Some(share) = share.filter(|share| *share < SHARE) {
             return grounds.denied(format!(

@@ -95,11 +95,11 @@ fn inferred(pair: &Pair<'_>) -> Option<Judgement> {
     let written = pair
         .both("written_ratio")
         .or_else(|| pair.both("device_written"));
-    let Some([slower, faster]) = written else {
+    let Some([slower, faster]) = written.filter(|[_, faster]| *faster > 0.0) else {
         return Judgement::not_judged(pair.needs_counters());
     };
     let cause = slower / faster;
-    if !cause.is_finite() || cause < MORE {
+    if cause < MORE {
         return grounds.denied(format!(
             "the device wrote {} times what it wrote for the faster side",
             digits(cause)

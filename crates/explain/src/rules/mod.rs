@@ -116,4 +116,40 @@ mod tests {
             }
         }
     }
+
+    proptest::proptest! {
+        /// Zeros, trifles and giants, some of them missing: no rule panics or prints what is no number.
+        #[test]
+        fn whatever_was_recorded_is_judged_in_numbers(
+            values in proptest::collection::vec((0_usize..100, 0_usize..7, 0_usize..7), 0..60),
+            phase in 0_usize..4,
+            times in 1.0001..1e6_f64,
+        ) {
+            const VALUES: [f64; 7] = [0.0, 1e-9, 0.5, 1.0, 1e3, 1e12, f64::NAN];
+            const CLOCKED: [&str; 4] =
+                ["seconds.original", "seconds.syncfs", "throughput.original", "throughput.syncfs"];
+            let mut sides = Sides::new(["write", "read", "fill", "check"][phase])
+                .facts("journal.mode", "journal", "ordered")
+                .facts("delalloc", "off", "on")
+                .facts("driver", "ext4", "ext4")
+                .facts("evidence.lazy_init_finished", "no", "yes");
+            let names: Vec<&str> = crate::side::CATALOGUE
+                .iter()
+                .map(|(name, ..)| *name)
+                .chain(CLOCKED)
+                .collect();
+            for (name, slower, faster) in values {
+                sides = sides.both(names[name % names.len()], VALUES[slower], VALUES[faster]);
+            }
+            for rule in ALL {
+                let Some(said) = rule.judge(&sides.pair(times)) else {
+                    continue;
+                };
+                let printed = format!("{} {:?}", said.because, said.evidence);
+                for wrong in ["NaN", "inf "] {
+                    proptest::prop_assert!(!printed.contains(wrong), "{}: {printed}", rule.id());
+                }
+            }
+        }
+    }
 }
