@@ -29,6 +29,25 @@ fuzz_target!(|input: &[u8]| {
     });
 });
 
+fn all_files(folder: &Path) -> btt::FileOptions {
+    let name = || Some("x".to_owned());
+    btt::FileOptions {
+        folder: folder.to_owned(),
+        iostat: Some("iostat".into()),
+        per_io: Some("steps".into()),
+        per_request: true,
+        depth: name(),
+        unplugs: name(),
+        seeks: name(),
+        seeks_per_second: name(),
+        periodic: Some(0.1),
+        rates: true,
+        live: true,
+        histograms: name(),
+        ..btt::FileOptions::default()
+    }
+}
+
 fn try_all(folder: &Path, input: &[u8]) {
     let Some((length, rest)) = input.split_at_checked(2) else {
         return;
@@ -57,8 +76,12 @@ fn try_all(folder: &Path, input: &[u8]) {
         from_seconds: first.len().is_multiple_of(7).then_some(0.000_1),
         ..btt::Options::btt()
     };
+    let files = rest
+        .len()
+        .is_multiple_of(5)
+        .then(|| all_files(&folder.join("out")));
     if let Ok(mut trace) = Trace::open(&base)
-        && let Ok(outcome) = btt::run(&mut trace, &options, None)
+        && let Ok(outcome) = btt::run(&mut trace, &options, files.as_ref())
     {
         let _ = (outcome.tables(true), outcome.ranges(), outcome.easy());
         let _ = outcome.analysis();

@@ -114,8 +114,9 @@ impl Iostat {
             super::average::delta(since, time)
         };
         self.both(|sums| {
-            sums.wait += wait;
-            sums.service += q2c;
+            // Records that were exchanged can be centuries apart.
+            sums.wait = sums.wait.wrapping_add(wait);
+            sums.service = sums.service.wrapping_add(q2c);
         });
     }
 
