@@ -36,6 +36,7 @@ mod error;
 mod explanation;
 mod gather;
 mod pair;
+mod questions;
 mod rule;
 pub mod rules;
 pub mod side;

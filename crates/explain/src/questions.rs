@@ -1,0 +1,191 @@
+//! What a run's study compares: which cells along which factor in which figures.
+//!
+//! The essay of [`crate::differences`] says why these and no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::Run;
+use study::{Cell, Clock, Plan};
+
+use crate::explanation::Options;
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Series {
+    pub(crate) phase: String,
+    pub(crate) metric: String,
+    pub(crate) clock: Clock,
+}
+
+/// Cells to compare along a factor.
+pub(crate) struct Question<'a> {
+    pub(crate) title: String,
+    pub(crate) factor: String,
+    pub(crate) series: Vec<(Series, Vec<&'a Cell>)>,
+    /// One family for each combination of the other factors, as tables have; else one in all.
+    pub(crate) split: bool,
+}
+
+/// What is to be compared, by the study's tables and grids or as the options say.
+pub(crate) fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>> {
+    let plan = &run.plan;
+    let cells: Vec<&Cell> = plan
+        .cells
+        .iter()
+        .filter(|cell| passes(cell, options))
+        .collect();
+    let silent = plan.tables.is_empty() && plan.grids.is_empty();
+    if options.factors.is_empty() && !silent && options.metric.is_none() {
+        let mut all = of_tables(plan, &cells);
+        all.extend(of_grids(plan, &cells));
+        all
+    } else {
+        let factors = match options.factors.as_slice() {
+            [] => varying(plan, &cells),
+            named => named.to_vec(),
+        };
+        let series = headline(run, options);
+        let with_cells = |series: &Series| (series.clone(), cells.clone());
+        let question = |factor: String| Question {
+            title: format!("by {factor}"),
+            factor,
+            series: series.iter().map(with_cells).collect(),
+            split: true,
+        };
+        factors.into_iter().map(question).collect()
+    }
+}
+
+/// Whether a cell passes every `--filter`; several levels of one factor are alternatives.
+fn passes(cell: &Cell, options: &Options) -> bool {
+    options.filter.iter().all(|(factor, _)| {
+        let mut levels = options.filter.iter().filter(|(f, _)| f == factor);
+        levels.any(|(_, level)| cell.levels.get(factor) == Some(level))
+    })
+}
+
+fn has(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
+    levels
+        .iter()
+        .all(|(factor, level)| cell.levels.get(factor) == Some(level))
+}
+
+fn of_tables<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
+    let question = |table: &study::TableSpec| {
+        let cells: Vec<&Cell> = cells
+            .iter()
+            .copied()
+            .filter(|cell| has(cell, &table.filter))
+            .collect();
+        let series = table.rows.iter().map(|row| Series {
+            phase: row.phase.clone(),
+            metric: row.metric.clone(),
+            clock: row.clock,
+        });
+        Question {
+            title: table.title.trim_end_matches(':').to_owned(),
+            factor: table.columns.clone(),
+            series: series.map(|series| (series, cells.clone())).collect(),
+            split: true,
+        }
+    };
+    plan.tables.iter().map(question).collect()
+}
+
+fn of_grids<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
+    let mut all = Vec::new();
+    for grid in &plan.grids {
+        let mut series: Vec<(Series, Vec<&Cell>)> = Vec::new();
+        for column in &grid.columns {
+            let one = Series {
+                phase: column.phase.clone(),
+                metric: column.metric.clone(),
+                clock: column.clock,
+            };
+            let shown = cells
+                .iter()
+                .copied()
+                .filter(|cell| has(cell, &grid.filter) && has(cell, &column.filter));
+            let known = series.iter().position(|(known, _)| *known == one);
+            let known = known.unwrap_or_else(|| {
+                series.push((one, Vec::new()));
+                series.len() - 1
+            });
+            for cell in shown {
+                if !series[known].1.iter().any(|c| c.id == cell.id) {
+                    series[known].1.push(cell);
+                }
+            }
+        }
+        let shown: Vec<&Cell> = series
+            .iter()
+            .flat_map(|(_, cells)| cells.iter().copied())
+            .collect();
+        all.extend(varying(plan, &shown).into_iter().map(|factor| Question {
+            title: grid.title.trim_end_matches(':').to_owned(),
+            factor,
+            series: series.clone(),
+            split: false,
+        }));
+    }
+    all
+}
+
+/// The factors in which cells differ and which it makes sense to compare along.
+fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+    // What grows is counted in files where x is no factor.
+    const SIZES: [&str; 4] = ["files", "total_files", "rounds", "count"];
+    let grows = |factor: &str| {
+        let x = |law: &study::GrowthSpec| {
+            law.x == factor || (law.x == "count" && SIZES.contains(&factor))
+        };
+        plan.growth.iter().any(x)
+    };
+    let names = plan.factors.iter().map(|(name, _)| name);
+    let more = cells.iter().flat_map(|cell| cell.levels.keys());
+    let mut all: Vec<String> = Vec::new();
+    for name in names.chain(more) {
+        let levels: BTreeSet<&String> = cells.iter().filter_map(|c| c.levels.get(name)).collect();
+        if levels.len() > 1 && name != "workload" && !grows(name) && !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    all
+}
+
+/// The figure of each phase that says how fast it was: a metric that was asked for, else its
+/// throughput, files or seconds, under (a) and (c).
+fn headline(run: &Run, options: &Options) -> Vec<Series> {
+    let rank = |metric: &str| match (&options.metric, metric) {
+        (Some(asked), metric) => (asked == metric).then_some(0),
+        (None, "throughput") => Some(0),
+        (None, "files") => Some(1),
+        (None, "seconds") => Some(2),
+        _ => None,
+    };
+    let mut best: BTreeMap<&str, usize> = BTreeMap::new();
+    let samples = || run.trials.iter().flat_map(|trial| &trial.samples);
+    for sample in samples() {
+        if let Some(rank) = rank(&sample.metric) {
+            let entry = best.entry(&sample.phase).or_insert(rank);
+            *entry = rank.min(*entry);
+        }
+    }
+    let mut all: Vec<Series> = Vec::new();
+    for sample in samples() {
+        let wanted =
+            rank(&sample.metric).is_some_and(|r| best.get(sample.phase.as_str()) == Some(&r));
+        let clock = options
+            .clock
+            .map_or(sample.clock != Clock::Fsync, |c| c == sample.clock);
+        let series = Series {
+            phase: sample.phase.clone(),
+            metric: sample.metric.clone(),
+            clock: sample.clock,
+        };
+        if wanted && clock && !all.contains(&series) {
+            all.push(series);
+        }
+    }
+    all
+}
