@@ -75,7 +75,9 @@ impl Voice {
         let speak = move || {
             let (mut said, mut silent) = (String::new(), 0);
             while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-                let line = heard.lock().map_or_else(|_| String::new(), |line| line.clone());
+                let line = heard
+                    .lock()
+                    .map_or_else(|_| String::new(), |line| line.clone());
                 silent += 1;
                 if !line.is_empty() && (line != said || silent >= AGAIN) {
                     out::say(&line);
