@@ -392,6 +392,14 @@ fn put_list(
 ) -> Result<Vec<u32>, Error> {
     let mut at = first;
     let mut values_at = base.len() / 4 * 4;
+    // Four zero bytes end the list, also one without entries.
+    if first + END > values_at {
+        return Err(Error::Full {
+            what: "xattr list",
+            need: END,
+            room: values_at.saturating_sub(first),
+        });
+    }
     let mut hashes = Vec::with_capacity(entries.len());
     for entry in entries {
         let len = entry.name.len();
@@ -543,6 +551,12 @@ mod tests {
             if write_inode(&mut body, &entries).is_ok() {
                 prop_assert_eq!(read_back(List::of_inode(&body).unwrap()), entries);
             }
+        }
+
+        #[test]
+        fn a_list_without_entries_needs_its_end(room in 0_usize..20) {
+            let written = write_inode(&mut vec![0; room], &[]);
+            prop_assert_eq!(written.is_ok(), room >= 8, "{:?}", written);
         }
 
         #[test]
