@@ -52,7 +52,13 @@ fn id_at(point: &Path) -> rustix::io::Result<u64> {
 /// mounted over it stays: umount(2) goes by path and would take that.
 pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> Result<()> {
     let begun = Instant::now();
-    let listed = || Ok(mounts()?.iter().any(|mount| mount.id == id));
+    // The kernel gives the ID of a mount that is gone to the next one, anywhere.
+    let ours = point.canonicalize().ok();
+    let listed = || -> Result<bool> {
+        let is_ours = |at: &Path| ours.as_deref().is_none_or(|ours| at == ours);
+        let mounts = mounts()?;
+        Ok(mounts.iter().any(|m| m.id == id && is_ours(&m.point)))
+    };
     let stays = |why: String| Error::NotUndone {
         thing: point.display().to_string(),
         why,
@@ -321,6 +327,31 @@ mod tests {
         unmount(&point, id, folder.path(), none).unwrap();
         assert_ne!(id_at(&point).unwrap(), id);
         unmount(&point, id, folder.path(), none).unwrap();
+    }
+
+    #[test]
+    fn the_number_of_a_mount_that_is_gone_may_be_anothers_needs_root() {
+        if !crate::host::is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (gone, other) = (folder.path().join("gone"), folder.path().join("other"));
+        fs::create_dir(&gone).unwrap();
+        tmpfs_on(&other);
+        let id = id_at(&other).unwrap();
+        unmount(&gone, id, folder.path(), Duration::ZERO).unwrap();
+        assert_eq!(id_at(&other).unwrap(), id, "still mounted");
+        // What lies over ours is not taken for it.
+        let over = Command::new("mount")
+            .args(["-t", "tmpfs", "tmpfs"])
+            .arg(&other)
+            .status();
+        assert!(over.unwrap().success());
+        let stays = unmount(&other, id, folder.path(), Duration::ZERO).unwrap_err();
+        assert!(stays.to_string().contains("below it"), "{stays}");
+        sys_unmount(&other, UnmountFlags::NOFOLLOW).unwrap();
+        unmount(&other, id, folder.path(), Duration::ZERO).unwrap();
     }
 
     #[test]
