@@ -302,6 +302,18 @@ fn a_buffer_too_small_loses_events_and_says_so_needs_root() {
         "count=8000",
         "oflag=direct",
     ]);
+    // A few more on each CPU once the buffers are empty again: only a record that follows a loss
+    // shows it as a gap.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    for cpu in 0..std::thread::available_parallelism().unwrap().get() {
+        let few = ["if=/dev/zero", &to, "bs=4k", "count=20", "oflag=direct"];
+        // A CPU that this process may not use has no losses to show.
+        let _ = Command::new("taskset")
+            .args(["-c", &cpu.to_string(), "dd", "status=none"])
+            .args(few)
+            .status()
+            .unwrap();
+    }
     let summary = recording.finish().unwrap().remove(0);
     assert!(summary.lost > 0 && summary.degraded, "{summary:?}");
     assert!(summary.lost_percent() > 0.0);
