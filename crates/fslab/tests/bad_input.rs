@@ -189,7 +189,7 @@ fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
         .unwrap();
     let mount = common::wait_for_mount(&scratch);
     common::wait_until("the first file", || mount.join("iozone.DUMMY.0").exists());
-    fill(&mount.join("filler"));
+    common::fill_up(&mount.join("filler"));
     let output = child.wait_with_output().unwrap();
     assert_code(&output, 7);
     let run = record::Run::load(&scratch.join("out")).unwrap();
@@ -242,18 +242,6 @@ fn a_readahead_that_the_device_does_not_take_fails_its_cell_only_needs_root() {
         );
     }
     scratch.assert_nothing_left();
-}
-
-/// Takes all space that is left.
-fn fill(path: &Path) {
-    let file = fs::File::create(path).unwrap();
-    let (mut at, mut step) = (0_u64, 64 << 20);
-    while step >= 4096 {
-        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), at, step) {
-            Ok(()) => at += step,
-            Err(_) => step /= 2,
-        }
-    }
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn a_fill_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
     wait_until("the first files", || {
         fs::read_dir(mount.join("base-0")).map_or(0, Iterator::count) > 50
     });
-    fill_up(&mount.join("filler"));
+    common::fill_up(&mount.join("filler"));
     let output = child.wait_with_output().unwrap();
     assert_code(&output, 7);
     let run = Run::load(&scratch.join("out")).unwrap();
@@ -332,18 +332,6 @@ fn a_fill_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
     scratch.assert_nothing_left();
 }
 
-/// Takes all space that is left.
-fn fill_up(path: &Path) {
-    let file = fs::File::create(path).unwrap();
-    let (mut at, mut step) = (0_u64, 64 << 20);
-    while step >= 4096 {
-        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), at, step) {
-            Ok(()) => at += step,
-            Err(_) => step /= 2,
-        }
-    }
-}
-
 #[test]
 fn a_stream_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
     if !is_root() {
@@ -357,7 +345,7 @@ fn a_stream_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
     let mount = common::wait_for_mount(&scratch);
     let begun = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.len() > 1 << 20);
     wait_until("the file", || begun(&mount.join("bigfile")));
-    fill_up(&mount.join("filler"));
+    common::fill_up(&mount.join("filler"));
     let output = child.wait_with_output().unwrap();
     assert_code(&output, 7);
     let run = Run::load(&scratch.join("out")).unwrap();

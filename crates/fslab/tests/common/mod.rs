@@ -198,3 +198,15 @@ pub(crate) fn wait_for_mount(scratch: &Scratch) -> PathBuf {
     });
     found.expect("found above")
 }
+
+/// Takes all space that is left.
+pub(crate) fn fill_up(path: &Path) {
+    let file = fs::File::create(path).unwrap();
+    let (mut at, mut step) = (0_u64, 64 << 20);
+    while step >= 4096 {
+        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), at, step) {
+            Ok(()) => at += step,
+            Err(_) => step /= 2,
+        }
+    }
+}
