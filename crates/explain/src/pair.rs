@@ -138,6 +138,37 @@ impl Pair<'_> {
         Some(seconds * (1.0 - 1.0 / self.times))
     }
 
+    /// CPU seconds of the load under the clock of the difference, slower first, for the same work. A
+    /// check's and a stream's are recorded for clock (a), other loads' to the end of clock (c) alone.
+    pub(crate) fn cpu(&self) -> Option<[f64; 2]> {
+        let whole = self.phase.starts_with("check");
+        let of = |name| {
+            if whole {
+                self.both(name)
+            } else {
+                self.for_the_same_work(name)
+            }
+        };
+        let own = of("user_seconds").zip(of("system_seconds"));
+        match own {
+            Some((user, system)) if whole || self.clock == Clock::Original => {
+                Some([user[0] + system[0], user[1] + system[1]])
+            }
+            _ if self.clock == Clock::Original => None,
+            _ => of("cpu_seconds"),
+        }
+    }
+
+    /// Seconds of CPU time that each thread of the slower takes more, and their share of the seconds
+    /// that the slower takes longer.
+    pub(crate) fn more_cpu(&self) -> Option<(f64, f64)> {
+        let [slower, faster] = self.cpu()?;
+        let threads = self.slower.median("threads").unwrap_or(1.0).max(1.0);
+        let more = (slower - faster) / threads;
+        let extra = self.extra_seconds().filter(|extra| *extra > 0.0)?;
+        Some((more, more / extra))
+    }
+
     /// Whether data goes past the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         match &self.slower_cell.workload {

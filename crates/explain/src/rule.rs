@@ -162,6 +162,17 @@ impl<'p> Grounds<'p> {
     pub(crate) fn bounded(mut self) -> Self {
         let slowed = self.pair.device_slowed();
         self.small |= slowed.is_some_and(|slowed| !carries(slowed, self.pair.times));
+        self.unless_cpu()
+    }
+
+    /// What makes a device slow or gives it more to do cannot carry what the CPU carries: where at
+    /// least half of the extra time is extra CPU time, that speaks against it.
+    pub(crate) fn unless_cpu(mut self) -> Self {
+        if self.pair.more_cpu().is_some_and(|(_, share)| share >= 0.5) {
+            self.small = true;
+            let rows = ["user_seconds", "system_seconds"].map(|name| self.pair.row(name));
+            self.against.extend(rows.into_iter().flatten());
+        }
         self
     }
 

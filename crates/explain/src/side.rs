@@ -26,6 +26,8 @@ pub const CATALOGUE: &[(&str, &str, Unit, &str)] = &[
     ("operations", "operations", Unit::Count, "workload"),
     ("threads", "threads", Unit::Count, "workload"),
     ("cpu_seconds", "CPU time", Unit::Seconds, "rusage"),
+    ("user_seconds", "user time", Unit::Seconds, "rusage"),
+    ("system_seconds", "system time", Unit::Seconds, "rusage"),
     (
         "cpu_share",
         "CPU of each thread, clock (a)",

@@ -3,6 +3,7 @@
 mod allocator_fragmentation;
 mod cache_served;
 mod cpu_bound_writer;
+mod cpu_time;
 mod delayed_allocation;
 mod device_limited;
 mod flushes_barriers;
@@ -11,6 +12,7 @@ mod lazy_init_running;
 mod lost_merges;
 mod memory_reclaim;
 mod metadata_seeks;
+mod more_bytes;
 mod readahead_too_small;
 mod small_requests;
 mod tracing_cost;
@@ -29,6 +31,8 @@ pub const ALL: &[&dyn Rule] = &[
     &writeback_throttled::WritebackThrottled,
     &memory_reclaim::MemoryReclaim,
     &cpu_bound_writer::CpuBoundWriter,
+    &cpu_time::CpuTime,
+    &more_bytes::MoreBytes,
     &small_requests::SmallRequests,
     &lost_merges::LostMerges,
     &journal_share::JournalShare,

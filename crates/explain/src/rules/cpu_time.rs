@@ -1,0 +1,127 @@
+//! More CPU time: the slower side computes longer for the same work, and that is most of the difference.
+//!
+//! It asks for less than [`super::cpu_bound_writer`]: nobody need be at his limit. A checker that
+//! reads a little, computes, and reads again waits for the disk and for the CPU in turn, and each
+//! second of either is a second of its time. The extra CPU seconds of the load are held against the
+//! extra seconds under the clock of the difference. They count as the cause from half of them on.
+//!
+//! CPU time that runs beside the I/O of other threads shortens nothing when it goes; so it is divided by
+//! the load's threads, and against it speaks a slower side whose device is busy nine tenths of the time.
+
+use crate::pair::Pair;
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Unit, digits, print};
+
+/// Share of the extra time from which the CPU is the cause.
+const MOST: f64 = 0.5;
+/// Share of time with a request at the device that speaks against it.
+const BUSY: f64 = 0.9;
+
+/// See the module.
+pub(crate) struct CpuTime;
+
+impl Rule for CpuTime {
+    fn id(&self) -> &'static str {
+        "cpu_time"
+    }
+
+    fn title(&self) -> &'static str {
+        "more CPU time"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        let Some((more, share)) = pair.more_cpu() else {
+            return Judgement::not_judged("needs the CPU time under this clock in both cells");
+        };
+        let grounds = Grounds::of(pair, &["user_seconds", "system_seconds", "cpu_seconds"]);
+        if share < MOST {
+            return grounds.denied(if more > 0.0 {
+                format!(
+                    "{} s more of CPU time are {} of what it takes longer",
+                    digits(more),
+                    print(share, Unit::Share)
+                )
+            } else {
+                "the slower side takes no more CPU time".to_owned()
+            });
+        }
+        let grown = |name: &str| pair.both(name).map_or(0.0, |[s, f]| s - f);
+        let parts = ["user_seconds", "system_seconds", "cpu_seconds"];
+        let most = parts
+            .into_iter()
+            .max_by(|a, b| grown(a).total_cmp(&grown(b)))
+            .unwrap_or("cpu_seconds");
+        let busy = pair.slower.median("device_busy").filter(|b| *b >= BUSY);
+        grounds
+            .takes(Some(more))
+            .apart(most)
+            .against(busy.and_then(|_| pair.row("device_busy")))
+            .holds(
+                format!(
+                    "{} s more of CPU time, {} of what it takes longer",
+                    digits(more),
+                    print(share.min(1.0), Unit::Share)
+                ),
+                "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record says \
+                 where the time goes",
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    fn check(system: [f64; 2]) -> Sides {
+        Sides::new("check")
+            .both("elapsed", 0.031, 0.008)
+            .both("user_seconds", 0.001, 0.001)
+            .both("system_seconds", system[0], system[1])
+    }
+
+    #[test]
+    fn a_checker_that_computes_longer_holds() {
+        let said = CpuTime.judge(&check([0.0256, 0.0044]).pair(3.9)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+    }
+
+    #[test]
+    fn too_little_more_or_less_of_it_denies() {
+        for system in [[0.012, 0.0044], [0.002, 0.0044]] {
+            let said = CpuTime.judge(&check(system).pair(3.9)).unwrap();
+            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_busy_all_the_time_speaks_against_it() {
+        let busy = check([0.0256, 0.0044]).both("device_busy", 0.95, 0.5);
+        let said = CpuTime.judge(&busy.pair(3.9)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+    }
+
+    #[test]
+    fn at_clock_a_the_time_to_the_end_of_c_is_not_taken_for_it() {
+        let fill = Sides::new("fill")
+            .both("seconds.original", 20.0, 10.0)
+            .both("cpu_seconds", 15.0, 5.0);
+        let said = CpuTime.judge(&fill.pair(2.0)).unwrap();
+        assert!(
+            matches!(said.verdict, Verdict::NotJudged { .. }),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn threads_compute_beside_each_other() {
+        let read = Sides::new("read")
+            .both("seconds.original", 20.0, 10.0)
+            .both("threads", 8.0, 8.0)
+            .both("user_seconds", 1.0, 1.0)
+            .both("system_seconds", 16.0, 8.0);
+        let said = CpuTime.judge(&read.pair(2.0)).unwrap();
+        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+    }
+}

@@ -1,0 +1,139 @@
+//! More bytes: the device moves more of them for the slower side's same work.
+//!
+//! A checker reads the metadata that a filesystem has, so that a format with more of it takes longer;
+//! a writer's journal, copies and tables go to the device beside its data. The bytes are the device's
+//! counters'. The slower side's must be a tenth more: less is what a few blocks of metadata make.
+//!
+//! It is denied where one side did not reach the device at all: data that stay in memory are the
+//! cache's doing ([`super::cache_served`]), not the format's. Against it speaks extra CPU time that
+//! carries at least half of the difference.
+
+use crate::pair::{Direction, Pair};
+use crate::rule::{Grounds, Judgement, Rule};
+use crate::value::{Unit, digits, print};
+
+/// Least ratio of bytes.
+const MORE: f64 = 1.1;
+/// Share of the bytes asked for that must have met the device.
+const REACHED: f64 = 0.95;
+
+/// See the module.
+pub(crate) struct MoreBytes;
+
+impl Rule for MoreBytes {
+    fn id(&self) -> &'static str {
+        "more_bytes"
+    }
+
+    fn title(&self) -> &'static str {
+        "more bytes"
+    }
+
+    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+        let name = match pair.direction() {
+            Direction::Read => "device_read",
+            Direction::Write => "device_written",
+        };
+        let is_check = pair.phase.starts_with("check");
+        let moved = if is_check {
+            pair.both(name)
+        } else {
+            pair.for_the_same_work(name)
+        };
+        let Some([slower, faster]) = moved else {
+            return Judgement::not_judged(pair.needs_counters());
+        };
+        let grounds = Grounds::of(pair, &[name, "bytes"]);
+        if !is_check && !reached(pair, name) {
+            return grounds.denied("a side's bytes did not all meet the device in this time");
+        }
+        if slower <= MORE * faster {
+            return grounds
+                .denied("the device moves as many bytes for both, or fewer for the slower");
+        }
+        grounds
+            .carries(slower / faster)
+            .apart(name)
+            .unless_cpu()
+            .holds(
+                because(pair, slower, faster),
+                if is_check {
+                    "mkfs with fewer inodes or larger groups for the slower side: what there is to read \
+                     shrinks"
+                } else {
+                    "--set trace=true --set layout.enabled=true: they say which bytes these are; \
+                     without a journal (-O ^has_journal) its part goes"
+                },
+            )
+    }
+}
+
+fn because(pair: &Pair<'_>, slower: f64, faster: f64) -> String {
+    let does = format!("the device {}s {}", pair.verb(), print(slower, Unit::Bytes));
+    if faster > 0.0 {
+        let times = digits(slower / faster);
+        format!(
+            "{does} instead of {}, {times} times as much",
+            print(faster, Unit::Bytes)
+        )
+    } else {
+        format!("{does}, and nothing for the faster side")
+    }
+}
+
+/// Whether both sides' bytes met the device.
+fn reached(pair: &Pair<'_>, name: &str) -> bool {
+    [pair.slower, pair.faster].into_iter().all(|side| {
+        let moved = side.median(name).unwrap_or(0.0);
+        side.median("bytes")
+            .is_some_and(|asked| moved >= REACHED * asked)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Confidence, Verdict};
+    use crate::testing::Sides;
+
+    #[test]
+    fn a_check_that_reads_more_holds_unless_the_cpu_takes_the_time() {
+        let check = || Sides::new("check").both("device_read", 19e6, 0.8e6);
+        let said = MoreBytes.judge(&check().pair(3.3)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let computing = check()
+            .both("elapsed", 0.030, 0.008)
+            .both("user_seconds", 0.009, 0.004)
+            .both("system_seconds", 0.011, 0.001);
+        let said = MoreBytes.judge(&computing.pair(3.3)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+    }
+
+    #[test]
+    fn a_writer_whose_data_are_written_twice_holds() {
+        let twice =
+            Sides::new("write")
+                .both("bytes", 1e9, 1e9)
+                .both("device_written", 2.02e9, 1.0e9);
+        let said = MoreBytes.judge(&twice.pair(2.0)).unwrap();
+        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+    }
+
+    #[test]
+    fn as_many_or_bytes_that_stay_in_memory_deny_it() {
+        for (slower, faster) in [(1.05e9, 1.0e9), (0.9e9, 1.0e9), (1.2e9, 0.1e9)] {
+            let sides =
+                Sides::new("write")
+                    .both("bytes", 1e9, 1e9)
+                    .both("device_written", slower, faster);
+            let said = MoreBytes.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn without_counters_it_is_open() {
+        let said = MoreBytes.judge(&Sides::new("read").pair(2.0)).unwrap();
+        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+    }
+}
