@@ -38,16 +38,20 @@ const MIB: u64 = 1 << 20;
 #[derive(Parser, Debug)]
 struct Arguments {
     #[command(flatten)]
-    times: Times<7>,
+    times: Times<21>,
     /// Processes of both sides.
     #[arg(long, default_value_t = 2)]
     processes: u32,
     /// Files of each process without sync (-S 0).
-    #[arg(long, default_value_t = 50_000)]
+    #[arg(long, default_value_t = 20_000)]
     files: u64,
     /// Files of each process with an fsync of each (-S 1).
     #[arg(long, default_value_t = 2000)]
     synced_files: u64,
+    /// Sync methods: 0 none, 1 an fsync of each file.
+    #[arg(long = "method", value_delimiter = ',', default_value = "0,1",
+          value_parser = clap::value_parser!(u8).range(0..=1))]
+    methods: Vec<u8>,
     /// Bytes of a file.
     #[arg(long, default_value_t = 4096)]
     size: u64,
@@ -64,8 +68,6 @@ struct Arguments {
 /// Subdirectories, and files of a process in each before it moves on.
 const DIRECTORIES: u32 = 20;
 const PER_DIRECTORY: u64 = 100;
-/// How many times the pairs of the runs with fsync: a single pair of them says 0.85 to 1.15.
-const SYNCED_PAIRS: u32 = 3;
 
 /// What one run of one side gave.
 #[derive(Clone, Copy, Debug)]
@@ -98,10 +100,22 @@ struct Measured {
     rates: [Pairs; 2],
     /// App Overhead, microseconds for each file, of the same two.
     overheads: [Pairs; 2],
-    /// Whether every run left the same inodes and directories.
-    equal: (bool, bool),
-    /// Both sides of the last pair.
-    last: (Sight, Sight),
+    /// Inodes that the runs of each side left, least and most.
+    inodes: [(u64, u64); 2],
+    /// The same of directories.
+    directories: [(u64, u64); 2],
+}
+
+impl Measured {
+    /// What a run of a side left.
+    fn saw(&mut self, side: usize, one: Sight) {
+        for (range, value) in [
+            (&mut self.inodes[side], one.inodes),
+            (&mut self.directories[side], one.directories),
+        ] {
+            *range = (range.0.min(value), range.1.max(value));
+        }
+    }
 }
 
 struct Bench {
@@ -150,113 +164,85 @@ impl Bench {
         let bytes = (files * 5 / 4 * self.arguments.size.max(16 << 10) + 512 * MIB).max(1024 * MIB);
         let image = Image::new(&self.arguments.place.dir, bytes)?;
         for fs in &self.arguments.fs {
-            tables.show(&self.unsynced(&image, fs)?);
-            tables.show(&self.synced(&image, fs)?);
+            for method in &self.arguments.methods {
+                tables.show(&self.compare(&image, fs, *method)?);
+            }
         }
         Ok(tables.all_met())
     }
 
-    /// Without sync: what counts is the generator and the filesystem's memory.
-    fn unsynced(&self, image: &Image, fs: &str) -> Result<Table> {
-        let measured = self.measure(image, fs, 0, self.arguments.files, self.pairs(1))?;
-        let mut table = self.table(fs, 0, &measured);
+    /// All runs with one sync method. A pair of runs differs from the next by a sixth, by the log's and
+    /// the device's doing, so a verdict is that of the interval.
+    fn compare(&self, image: &Image, fs: &str, method: u8) -> Result<Table> {
+        let files = match method {
+            0 => self.arguments.files,
+            _ => self.arguments.synced_files,
+        };
+        let measured = self.measure(image, fs, method, files)?;
+        let mut table = self.table(fs, method, &measured);
         let [rates, every_rate] = &measured.rates;
         let [overheads, every_overhead] = &measured.overheads;
-        table.rows.splice(
-            0..0,
-            [
-                compared("Files/sec", rates, 1, ">= 1.00", |r| r >= 1.0),
-                compared("App Overhead, us/file", overheads, 2, "<= 0.33", third),
-                // No targets: most of the overhead is the mkdir itself, on both sides.
-                compared("Files/sec, mkdir every file", every_rate, 1, "none", |_| {
-                    true
-                }),
-                compared("App Overhead, the same", every_overhead, 2, "none", |_| {
-                    true
-                }),
-            ],
-        );
-        Ok(table)
-    }
-
-    /// An fsync of each file: the device decides. A pair differs from the next by a sixth, so there
-    /// are more of them, and the verdict is that of their interval.
-    fn synced(&self, image: &Image, fs: &str) -> Result<Table> {
-        let pairs = self.pairs(SYNCED_PAIRS);
-        let measured = self.measure(image, fs, 1, self.arguments.synced_files, pairs)?;
-        let mut table = self.table(fs, 1, &measured);
-        table.title.push_str(
-            "\n* the same calls wait for the same fsyncs: met unless the median ratio is below\n\
-             1.00 with 95 % confidence",
-        );
-        let [rates, _] = &measured.rates;
-        let [overheads, _] = &measured.overheads;
         let not_less = rates.interval().map_or(rates.ratio(), |i| i.high) >= 1.0;
-        let mut rate = compared("Files/sec", rates, 1, ">= 1.00 *", |_| not_less);
-        let mut overhead = compared("App Overhead, us/file", overheads, 2, "<= 0.33", third);
-        table.heads[3] = "95 % of pairs".into();
-        for (row, pairs) in [(&mut rate, rates), (&mut overhead, overheads)] {
-            row.cells[3] = pairs
-                .interval()
-                .map_or("too few".into(), |i| format!("{:.2}..{:.2}", i.low, i.high));
+        let mut rows = vec![
+            compared("Files/sec", rates, 1, ">= 1.00 *", |_| not_less),
+            compared("App Overhead, us/file", overheads, 2, "<= 0.33", |r| {
+                r <= 1.0 / 3.0
+            }),
+        ];
+        if method == 0 {
+            // No targets: most of the overhead is the mkdir itself, on both sides.
+            let any = |_| true;
+            rows.push(compared(
+                "Files/sec, mkdir every file",
+                every_rate,
+                1,
+                "none",
+                any,
+            ));
+            rows.push(compared(
+                "App Overhead, the same",
+                every_overhead,
+                2,
+                "none",
+                any,
+            ));
         }
-        table.rows.splice(0..0, [rate, overhead]);
+        table.rows.splice(0..0, rows);
         Ok(table)
-    }
-
-    fn pairs(&self, times: u32) -> u32 {
-        let pairs = self.arguments.times.pairs();
-        if self.arguments.times.quick {
-            pairs
-        } else {
-            pairs * times
-        }
     }
 
     /// Title, and what must be the same on both sides.
     fn table(&self, fs: &str, method: u8, measured: &Measured) -> Table {
-        let (a, b) = measured.last;
         let title = format!(
             "{fs}, -S {method}: {} processes x {} files of {} bytes, -D {DIRECTORIES} \
-             -N {PER_DIRECTORY},\n{} pairs of 2 + 2 runs on fresh filesystems; medians",
+             -N {PER_DIRECTORY},\n{} pairs of 2 + 2 runs on fresh filesystems; medians\n\
+             * met unless the median ratio is below 1.00 with 95 % confidence",
             self.arguments.processes,
             measured.files,
             self.arguments.size,
             measured.rates[0].ours.len()
         );
-        let mut table = Table::new(title, &["ours", "fs_mark", "ratio", "of pairs"]);
+        let mut table = Table::new(title, &["ours", "fs_mark", "ratio", "95 %"]);
         table.rows = vec![
-            same("inodes", a.inodes, b.inodes, measured.equal.0),
-            same(
-                "directories",
-                a.directories,
-                b.directories,
-                measured.equal.1,
-            ),
+            same("inodes", measured.inodes),
+            same("directories", measured.directories),
         ];
         table
     }
 
-    fn measure(
-        &self,
-        image: &Image,
-        fs: &str,
-        method: u8,
-        files: u64,
-        pairs: u32,
-    ) -> Result<Measured> {
+    fn measure(&self, image: &Image, fs: &str, method: u8, files: u64) -> Result<Measured> {
         let ours = |mkdir| self.side(image, fs, |base| self.ours(base, method, files, mkdir));
         let theirs = || self.side(image, fs, |base| self.theirs(base, method, files));
-        let (a, b) = in_turn(false, || ours(Mkdir::FirstUse), theirs)?;
+        in_turn(false, || ours(Mkdir::FirstUse), theirs)?;
         let mut measured = Measured {
             files,
             rates: [Pairs::default(), Pairs::default()],
             overheads: [Pairs::default(), Pairs::default()],
-            equal: (true, true),
-            last: (a, b),
+            inodes: [(u64::MAX, 0); 2],
+            directories: [(u64::MAX, 0); 2],
         };
         let all = (files * u64::from(self.arguments.processes)) as f64;
-        for pair in 0..pairs {
+        for pair in 0..self.arguments.times.pairs() {
             let first = pair % 2 == 0;
             let outer = in_turn(first, || ours(Mkdir::FirstUse), theirs)?;
             let every = (method == 0).then(|| ours(Mkdir::EveryFile)).transpose()?;
@@ -268,11 +254,11 @@ impl Bench {
                 measured.rates[at].push(one.rate, theirs.rate);
                 measured.overheads[at].push(one.overhead / all, theirs.overhead / all);
             }
-            for one in [outer.0, inner.0, outer.1].into_iter().chain(every) {
-                measured.equal.0 &= one.inodes == inner.1.inodes;
-                measured.equal.1 &= one.directories == inner.1.directories;
+            for one in [outer.0, inner.0].into_iter().chain(every) {
+                measured.saw(0, one);
             }
-            measured.last = (ours, theirs);
+            measured.saw(1, outer.1);
+            measured.saw(1, inner.1);
         }
         Ok(measured)
     }
@@ -366,7 +352,7 @@ impl Bench {
     }
 }
 
-/// A row with both medians and the ratio that is to meet a target.
+/// A row with both medians, the ratio that is to meet a target, and its interval.
 fn compared(
     name: &str,
     pairs: &Pairs,
@@ -374,18 +360,25 @@ fn compared(
     target: &str,
     is_met: impl Fn(f64) -> bool,
 ) -> Row {
-    let met = is_met(pairs.ratio());
-    Row::new(name, pairs.cells(1.0, digits, 2), target, met)
+    let mut cells = pairs.cells(1.0, digits, 2);
+    cells[3] = pairs
+        .interval()
+        .map_or("too few".into(), |i| format!("{:.2}..{:.2}", i.low, i.high));
+    Row::new(name, cells, target, is_met(pairs.ratio()))
 }
 
-fn third(ratio: f64) -> bool {
-    ratio <= 1.0 / 3.0
-}
-
-fn same(name: &str, ours: u64, theirs: u64, met: bool) -> Row {
-    let none = String::new;
-    let cells = [ours.to_string(), theirs.to_string(), none(), none()];
-    Row::new(name, cells, "equal", met)
+/// What every run of both sides must have left alike.
+fn same(name: &str, seen: [(u64, u64); 2]) -> Row {
+    let cell = |(least, most): (u64, u64)| {
+        if least == most {
+            most.to_string()
+        } else {
+            format!("{least}..{most}")
+        }
+    };
+    let cells = [cell(seen[0]), cell(seen[1]), String::new(), String::new()];
+    let (least, most) = seen[0];
+    Row::new(name, cells, "equal", seen[0] == seen[1] && least == most)
 }
 
 /// Names to plan: a fifth of the largest fill of 2012.
