@@ -63,8 +63,9 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Twice is no harm: a test may have unmounted it.
-        let _ = Command::new("umount").arg(self.path()).output();
+        // Twice is no harm: a test may have unmounted it. Detached, since a program that a test beside
+        // this one is starting holds every open file between its fork and its exec.
+        let _ = Command::new("umount").arg("-l").arg(self.path()).output();
     }
 }
 
