@@ -328,10 +328,8 @@ fn a_buffer_too_small_loses_events_and_says_so_needs_root() {
             .max();
         gaps += u64::from(last.unwrap_or(0)) - cpu.events;
     }
-    assert!(
-        gaps <= summary.lost && gaps * 10 > summary.lost * 9,
-        "{gaps}: {summary:?}"
-    );
+    // How many lie behind a CPU's last record depends on who runs where.
+    assert!(gaps > 0 && gaps <= summary.lost, "{gaps}: {summary:?}");
 }
 
 #[test]
