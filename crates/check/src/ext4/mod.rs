@@ -1,0 +1,22 @@
+//! ext2, ext3 and ext4.
+//!
+//! The passes are e2fsck's, because their names are what reports are read by:
+//!
+//! | pass | module | question | needs | leaves |
+//! |---|---|---|---|---|
+//! | 0 | `pass0` | superblock, descriptors, journal, orphans | the device | a [`Volume`] |
+//! | 1 | `pass1` | is each inode sound, which blocks does it use? | [`Volume`] | [`State`] |
+//! | 1B-1D | `pass1::shared` | who else uses them? | blocks used twice | |
+//! | 2 | `pass2` | is each directory block sound, what does it name? | directories of pass 1 | parents, link counts |
+//! | 3 | `pass3` | does each directory hang on the root? | parents | |
+//! | 4 | `pass4` | is each inode named as often as it says? | link counts | |
+//! | 5 | `pass5` | do bitmaps, counters and quotas say the same? | everything | |
+//!
+//! Passes 1, 2 and 5 sweep: each asks for all its blocks at once, ascending, and threads take what comes. What they learn
+//! goes into flat atomic bitmaps and into logs of their own, so that no result depends on their number.
+
+mod state;
+mod volume;
+
+pub use state::{Bits, Directories, Directory, Kinds, Links, OutOfMemory, Run, State};
+pub use volume::{Options, Reference, Volume};

@@ -1,0 +1,320 @@
+//! What the passes know of a filesystem: flat maps, one entry for each inode or cluster.
+//!
+//! Trees of extents are smaller on a filesystem that is empty or in good order, and slower and larger on one that is not. A
+//! bit for each cluster is 2.4 GB for 72 TiB in 4 KiB blocks when all of it is used; pages of the map that nobody touches
+//! take no memory, because they are asked for as zeros.
+//!
+//! All maps are filled by several threads at once, by atomic operations without order: nothing is read before the
+//! threads are joined.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use ondisk::ext4::FileType;
+use zerocopy::FromZeros;
+
+/// Flat bits.
+pub struct Bits {
+    words: Vec<AtomicU64>,
+    len: u64,
+}
+
+/// The kernel grants no memory for a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no memory for a map of {entries} entries; use a machine with more, or check that the superblock's counts are right"
+)]
+pub struct OutOfMemory {
+    /// How many it should have had.
+    pub entries: u64,
+}
+
+/// Zeros, asked for as such: the kernel gives pages as they are touched.
+fn zeroed<T: FromZeros>(entries: u64) -> Result<Vec<T>, OutOfMemory> {
+    let len = usize::try_from(entries).map_err(|_| OutOfMemory { entries })?;
+    T::new_vec_zeroed(len).map_err(|_| OutOfMemory { entries })
+}
+
+impl Bits {
+    /// So many, all clear.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(len: u64) -> Result<Bits, OutOfMemory> {
+        let words = zeroed(len.div_ceil(64))?;
+        Ok(Bits { words, len })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether that one is set; one behind the end is not.
+    pub fn get(&self, bit: u64) -> bool {
+        let word = self.words.get((bit / 64) as usize);
+        word.is_some_and(|word| word.load(Relaxed) >> (bit % 64) & 1 == 1)
+    }
+
+    /// Sets one; whether it was set before. One behind the end is left alone and counts as clear.
+    pub fn set(&self, bit: u64) -> bool {
+        let mask = 1 << (bit % 64);
+        match self.words.get((bit / 64) as usize) {
+            Some(word) if bit < self.len => word.fetch_or(mask, Relaxed) & mask != 0,
+            _ => false,
+        }
+    }
+
+    /// Clears one.
+    pub fn clear(&self, bit: u64) {
+        if let Some(word) = self.words.get((bit / 64) as usize) {
+            word.fetch_and(!(1 << (bit % 64)), Relaxed);
+        }
+    }
+
+    /// Sets a range, cut at the end; calls `again` with each bit that was set before.
+    pub fn set_range(&self, range: Range<u64>, mut again: impl FnMut(u64)) {
+        let (mut at, end) = (range.start, range.end.min(self.len));
+        while at < end {
+            let index = (at / 64) as usize;
+            let first = at % 64;
+            let last = (end - index as u64 * 64).min(64);
+            let mask = (u64::MAX << first) & (u64::MAX >> (64 - last));
+            let mut before = self.words[index].fetch_or(mask, Relaxed) & mask;
+            while before != 0 {
+                again(index as u64 * 64 + u64::from(before.trailing_zeros()));
+                before &= before - 1;
+            }
+            at = (index as u64 + 1) * 64;
+        }
+    }
+
+    /// 64 bits from bit `64 * index` on, those behind the end clear.
+    pub fn word(&self, index: u64) -> u64 {
+        self.words
+            .get(index as usize)
+            .map_or(0, |word| word.load(Relaxed))
+    }
+
+    /// How many of a range are set.
+    pub fn count(&self, range: Range<u64>) -> u64 {
+        let (mut at, end) = (range.start, range.end.min(self.len));
+        let mut count = 0;
+        while at < end {
+            let index = at / 64;
+            let last = (end - index * 64).min(64);
+            let mask = (u64::MAX << (at % 64)) & (u64::MAX >> (64 - last));
+            count += u64::from((self.word(index) & mask).count_ones());
+            at = (index + 1) * 64;
+        }
+        count
+    }
+
+    /// Those that are set, ascending.
+    pub fn ones(&self) -> impl Iterator<Item = u64> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut rest = word.load(Relaxed);
+            std::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = index as u64 * 64 + u64::from(rest.trailing_zeros());
+                rest &= rest - 1;
+                Some(bit)
+            })
+        })
+    }
+}
+
+/// What kind of file each inode is, one byte each, by inode number (0 is nobody).
+pub struct Kinds(Vec<AtomicU8>);
+
+impl Kinds {
+    /// For inodes 1 to `inodes`, all unknown.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(inodes: u32) -> Result<Kinds, OutOfMemory> {
+        zeroed(u64::from(inodes) + 1).map(Kinds)
+    }
+
+    /// Remembers it.
+    pub fn set(&self, inode: u32, kind: FileType) {
+        if let Some(place) = self.0.get(inode as usize) {
+            place.store(kind.entry(), Relaxed);
+        }
+    }
+
+    /// The kind, if the inode is in use and has one.
+    pub fn get(&self, inode: u32) -> Option<FileType> {
+        FileType::of_entry(self.0.get(inode as usize)?.load(Relaxed))
+    }
+}
+
+/// A count for each inode. Nearly all are 1, so there is a byte for each, and a list of those that a byte does not hold.
+pub struct Links {
+    small: Vec<AtomicU8>,
+    large: Mutex<BTreeMap<u32, u32>>,
+}
+
+/// Behind this the rest is in the list.
+const FULL: u8 = u8::MAX;
+
+impl Links {
+    /// For inodes 1 to `inodes`, all 0.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(inodes: u32) -> Result<Links, OutOfMemory> {
+        let small = zeroed(u64::from(inodes) + 1)?;
+        Ok(Links {
+            small,
+            large: Mutex::default(),
+        })
+    }
+
+    /// Adds; inodes that do not exist are left alone. Sums stay below 2^32.
+    pub fn add(&self, inode: u32, count: u32) {
+        let Some(place) = self.small.get(inode as usize) else {
+            return;
+        };
+        let mut rest = 0;
+        // The closure may run again: `rest` is that of the run that took.
+        let _ = place.fetch_update(Relaxed, Relaxed, |old| {
+            let sum = u32::from(old).saturating_add(count);
+            rest = sum.saturating_sub(u32::from(FULL));
+            Some(sum.min(u32::from(FULL)) as u8)
+        });
+        if rest > 0 {
+            let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+            let more = large.entry(inode).or_default();
+            *more = more.saturating_add(rest);
+        }
+    }
+
+    /// The count.
+    pub fn get(&self, inode: u32) -> u32 {
+        match self
+            .small
+            .get(inode as usize)
+            .map(|place| place.load(Relaxed))
+        {
+            None => 0,
+            Some(FULL) => {
+                let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+                u32::from(FULL) + large.get(&inode).copied().unwrap_or_default()
+            }
+            Some(count) => count.into(),
+        }
+    }
+}
+
+/// Neighbouring blocks of a directory that also lie side by side on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// First block of the device; 0 for a hole.
+    pub physical: u64,
+    /// First block of the directory.
+    pub logical: u32,
+    /// Blocks.
+    pub len: u32,
+    /// The directory.
+    pub inode: u32,
+}
+
+/// A directory, as pass 1 found it and passes 2 and 3 go on.
+#[derive(Debug)]
+pub struct Directory {
+    /// Its inode.
+    pub inode: u32,
+    /// `i_flags`.
+    pub flags: u32,
+    /// `i_generation`, which seeds the checksums of its blocks.
+    pub generation: u32,
+    /// `i_size`.
+    pub size: u64,
+    /// What its entry `..` names; 0: not seen.
+    pub dotdot: AtomicU32,
+    /// The directory that has an entry for it; 0: not seen.
+    pub parent: AtomicU32,
+}
+
+/// All directories by inode number, and their blocks by place on the device.
+#[derive(Debug, Default)]
+pub struct Directories {
+    /// Ascending by inode.
+    pub list: Vec<Directory>,
+    /// Ascending by place. Inline directories have none.
+    pub runs: Vec<Run>,
+}
+
+impl Directories {
+    /// The directory of that inode.
+    pub fn get(&self, inode: u32) -> Option<&Directory> {
+        let at = self
+            .list
+            .binary_search_by_key(&inode, |dir| dir.inode)
+            .ok()?;
+        Some(&self.list[at])
+    }
+}
+
+/// What passes hand on.
+pub struct State {
+    /// Inodes in use, bit `ino - 1`.
+    pub used: Bits,
+    /// Clusters in use by metadata and files, counted from `first_data_block`'s cluster as in the bitmaps.
+    pub blocks: Bits,
+    /// Clusters that more than one claims, where that is not allowed.
+    pub shared: Mutex<Vec<u64>>,
+    /// Kind of each inode in use.
+    pub kinds: Kinds,
+    /// `i_links_count` of each inode in use.
+    pub links: Links,
+    /// Entries that name each inode, `.` and `..` included.
+    pub named: Links,
+    /// Directories.
+    pub directories: Directories,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_bits_tell_what_was_set() {
+        let bits = Bits::new(200).unwrap();
+        bits.set_range(60..130, |_| panic!("nothing was set"));
+        assert!(!bits.get(59) && bits.get(60) && bits.get(129) && !bits.get(130));
+        let mut again = Vec::new();
+        bits.set_range(128..300, |bit| again.push(bit));
+        assert_eq!(again, [128, 129]);
+        assert_eq!(bits.count(0..1000), 140);
+        assert_eq!(bits.count(61..64), 3);
+        assert_eq!(bits.ones().next(), Some(60));
+        assert!(bits.set(60) && !bits.set(3) && !bits.set(200));
+        bits.clear(60);
+        assert!(!bits.get(60));
+    }
+
+    #[test]
+    fn counts_of_any_size_add_up() {
+        let links = Links::new(10).unwrap();
+        for _ in 0..300 {
+            links.add(7, 1);
+        }
+        links.add(3, 70_000);
+        links.add(11, 1);
+        assert_eq!(
+            (links.get(7), links.get(3), links.get(1), links.get(11)),
+            (300, 70_000, 0, 0)
+        );
+    }
+}

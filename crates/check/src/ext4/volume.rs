@@ -1,0 +1,67 @@
+//! A filesystem that has been opened, as every pass sees it.
+
+use blockio::{BlockSource, Sweep};
+use ondisk::ext4::{Geometry, GroupDescriptor, Seed, Superblock};
+
+/// Whose verdict is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reference {
+    /// e2fsprogs 1.47.4, the newest whose source the codes were taken from.
+    #[default]
+    E2fsck1474,
+    /// e2fsprogs 1.47.0, that of Debian 12.
+    E2fsck1470,
+}
+
+/// What the caller decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads of the passes that have several; at least 1.
+    pub threads: usize,
+    /// How to read. `block` and `threads` are set from the filesystem and from above.
+    pub sweep: Sweep,
+    /// Most bytes of memory for maps, lists and buffers; none: what it needs.
+    pub memory: Option<u64>,
+    /// Findings kept of each problem.
+    pub keep: usize,
+    /// Whose verdict.
+    pub reference: Reference,
+    /// Now, seconds since 1970: times in the future are judged by it.
+    pub now: i64,
+    /// Superblock to use instead of the one at byte 1024, as a block number (e2fsck's `-b`).
+    pub superblock: Option<u64>,
+    /// Block size that goes with it, bytes (e2fsck's `-B`).
+    pub block_size: Option<u32>,
+}
+
+/// An opened filesystem: where its bytes come from and what its superblock says.
+pub struct Volume<'a> {
+    /// The bytes.
+    pub source: &'a dyn BlockSource,
+    /// The superblock in use: the primary, or the backup it was opened by.
+    pub sb: Superblock,
+    /// Its arithmetic.
+    pub geometry: Geometry,
+    /// One for each group, as they lie in the table in use; flags that the reference would not trust are already cleared.
+    pub descriptors: Vec<GroupDescriptor>,
+    /// Seed of metadata checksums; none without the feature.
+    pub seed: Option<Seed>,
+    /// What the caller decided.
+    pub options: Options,
+}
+
+impl Volume<'_> {
+    /// Bytes of a block.
+    pub fn block_size(&self) -> usize {
+        self.geometry.block_size as usize
+    }
+
+    /// A sweep with the caller's wishes over this filesystem's blocks.
+    pub fn sweep(&self) -> Sweep {
+        Sweep {
+            threads: self.options.threads.max(1),
+            block: self.geometry.block_size,
+            ..self.options.sweep.clone()
+        }
+    }
+}

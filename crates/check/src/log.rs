@@ -1,0 +1,165 @@
+//! Findings as they come, from several threads, with a bound on memory.
+//!
+//! A filesystem whose bitmaps are gone has as many faults as it has blocks. Every one is counted; of each problem only the
+//! first so many are kept, "first" in the order in which one walker would meet them, which does not
+//! depend on the threads.
+
+use std::collections::BTreeMap;
+
+use crate::finding::Finding;
+use crate::problem::{Class, Problem};
+
+/// Findings kept of each problem by default.
+pub const DEFAULT_KEPT: usize = 1000;
+
+/// How often a problem was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Which.
+    pub problem: &'static Problem,
+    /// How often.
+    pub count: u64,
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    count: u64,
+    kept: Vec<Finding>,
+}
+
+/// What one worker has found in one pass. Workers' logs are joined by [`Log::merge`].
+#[derive(Debug)]
+pub struct Log {
+    keep: usize,
+    kinds: BTreeMap<u32, Kind>,
+    /// Findings so far, which breaks ties of order within one worker.
+    sequence: u64,
+}
+
+impl Log {
+    /// An empty one, which keeps so many of each problem.
+    pub fn new(keep: usize) -> Log {
+        Log {
+            keep: keep.max(1),
+            kinds: BTreeMap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// An empty one with the same bound: for a worker.
+    #[must_use]
+    pub fn fork(&self) -> Log {
+        Log::new(self.keep)
+    }
+
+    /// Takes a finding.
+    pub fn add(&mut self, mut finding: Finding) {
+        self.sequence += 1;
+        finding.sequence = self.sequence;
+        let keep = self.keep;
+        let kind = self.kinds.entry(finding.problem.code).or_default();
+        kind.count += 1;
+        kind.kept.push(finding);
+        // Sorting once for as many again keeps adding cheap.
+        if kind.kept.len() >= keep.saturating_mul(2).max(16) {
+            kind.shrink(keep);
+        }
+    }
+
+    /// Takes all that another has found.
+    pub fn merge(&mut self, other: Log) {
+        self.sequence += other.sequence;
+        for (code, theirs) in other.kinds {
+            let kind = self.kinds.entry(code).or_default();
+            kind.count += theirs.count;
+            kind.kept.extend(theirs.kept);
+            kind.shrink(self.keep);
+        }
+    }
+
+    /// Whether nothing was found that counts as damage.
+    pub fn is_sound(&self) -> bool {
+        let ends = |code: &u32| {
+            Problem::of(*code).is_some_and(|p| matches!(p.class, Class::Error | Class::Stop))
+        };
+        !self.kinds.keys().any(ends)
+    }
+
+    /// How often this problem was found.
+    pub fn count(&self, problem: &Problem) -> u64 {
+        self.kinds.get(&problem.code).map_or(0, |kind| kind.count)
+    }
+
+    /// All of them, in order.
+    pub fn finish(mut self) -> Findings {
+        let mut findings = Findings::default();
+        for (code, kind) in &mut self.kinds {
+            kind.shrink(self.keep);
+            if let Some(problem) = Problem::of(*code) {
+                findings.tallies.push(Tally {
+                    problem,
+                    count: kind.count,
+                });
+            }
+            findings.list.append(&mut kind.kept);
+        }
+        findings
+            .list
+            .sort_by_key(|finding| (finding.problem.subpass(), finding.order, finding.sequence));
+        findings
+    }
+}
+
+impl Kind {
+    fn shrink(&mut self, keep: usize) {
+        self.kept
+            .sort_by_key(|finding| (finding.order, finding.sequence));
+        self.kept.truncate(keep);
+    }
+}
+
+/// All that was found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Those that were kept, in the order of the passes and, within one, of a single walker.
+    pub list: Vec<Finding>,
+    /// How many there were of each, by code.
+    pub tallies: Vec<Tally>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{P1_BAD_I_BLOCKS, P1_ZERO_DTIME, P5_BLOCK_BITMAP_END};
+
+    #[test]
+    fn the_first_are_kept_whoever_found_them_and_all_are_counted() {
+        let mut log = Log::new(3);
+        for worker in 0..4 {
+            let mut own = log.fork();
+            for inode in (worker..400).step_by(4).rev() {
+                own.add(Finding::new(&P1_ZERO_DTIME).inode(inode));
+            }
+            log.merge(own);
+        }
+        let findings = log.finish();
+        let inodes: Vec<_> = findings
+            .list
+            .iter()
+            .map(|f| f.place.inode.unwrap())
+            .collect();
+        assert_eq!(inodes, [0, 1, 2]);
+        assert_eq!(findings.tallies[0].count, 400);
+    }
+
+    #[test]
+    fn they_come_in_the_order_of_passes_and_inodes() {
+        let mut log = Log::new(10);
+        log.add(Finding::new(&P5_BLOCK_BITMAP_END));
+        log.add(Finding::new(&P1_BAD_I_BLOCKS).inode(12));
+        log.add(Finding::new(&P1_ZERO_DTIME).inode(13));
+        log.add(Finding::new(&P1_ZERO_DTIME).inode(11));
+        let order: Vec<_> = log.finish().list.iter().map(|f| f.order).collect();
+        assert_eq!(order, [11, 12, 13, 0]);
+    }
+}

@@ -1,0 +1,11 @@
+//! Filesystems written directly, without mounting anything.
+//!
+//! A checker that is to be tried on a hundred million files needs a filesystem with a hundred million files, and filling one
+//! through the kernel takes days. Here the whole is planned first (how many directories, where each inode and block will be), and
+//! then written once, from the first group to the last: superblock, descriptors, bitmaps, inode tables, directories and journal.
+//! Contents of files are holes in the image unless asked for, so that 72 TiB fit on a laptop.
+//!
+//! What is written must be what mke2fs and the kernel would have written: Debian's e2fsck finds it clean, the kernel
+//! mounts it and goes on writing.
+//!
+//! The other half of the crate breaks filesystems on purpose (`damage`), to try checkers on.
