@@ -13,7 +13,9 @@ pub mod ext4;
 mod finding;
 mod log;
 pub mod problem;
+mod watch;
 
 pub use finding::{Finding, Place, Value};
 pub use log::{DEFAULT_KEPT, Findings, Log, Tally};
 pub use problem::{Class, Problem, Severity};
+pub use watch::{Unwatched, Watch};

@@ -20,3 +20,17 @@ mod volume;
 
 pub use state::{Bits, Directories, Directory, Kinds, Links, OutOfMemory, Run, State};
 pub use volume::{Options, Reference, Volume};
+
+/// Why a check has no verdict. Damage is never a reason: it is a finding.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The maps do not fit.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// A sweep could not begin: no queue, no buffers.
+    #[error(transparent)]
+    Open(#[from] blockio::OpenError),
+    /// [`Watch::cancelled`](crate::Watch::cancelled) said so.
+    #[error("the check was stopped before its end, so there is no verdict; run it again")]
+    Stopped,
+}

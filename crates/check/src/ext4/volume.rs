@@ -3,6 +3,8 @@
 use blockio::{BlockSource, Sweep};
 use ondisk::ext4::{Geometry, GroupDescriptor, Seed, Superblock};
 
+use crate::watch::Watch;
+
 /// Whose verdict is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reference {
@@ -48,6 +50,8 @@ pub struct Volume<'a> {
     pub seed: Option<Seed>,
     /// What the caller decided.
     pub options: Options,
+    /// Who watches.
+    pub watch: &'a dyn Watch,
 }
 
 impl Volume<'_> {

@@ -1,0 +1,30 @@
+//! Who watches a check: a terminal that shows how far it is, a hand that stops it.
+//!
+//! A pass says how many bytes it is going to go through as soon as it knows ([`Watch::expect`]), and then what it has gone
+//! through ([`Watch::advance`]). Holes count as bytes gone through: they are part of the plan, and a plan that shrinks as it is
+//! carried out shows nobody how far it is. What was really read is counted elsewhere, at the source.
+
+/// Progress out, cancellation in. Called from all threads of a pass; each call should take well under a microsecond, so
+/// implementations count and let somebody else draw.
+pub trait Watch: Send + Sync {
+    /// The pass begins that reports call so: `0` to `5`, `1B`, `after`.
+    fn begin(&self, _pass: &'static str) {}
+
+    /// This pass is going to go through so many further bytes.
+    fn expect(&self, _bytes: u64) {}
+
+    /// So many further bytes have been gone through, holes and unreadable ones included.
+    fn advance(&self, _bytes: u64) {}
+
+    /// Whether the check is to end at the next convenient place, with [`Failure::Stopped`](crate::ext4::Failure::Stopped).
+    /// Asked once for each piece of a sweep, not for each inode.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
