@@ -1,8 +1,11 @@
 //! A filesystem that has been opened, as every pass sees it.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use blockio::{BlockSource, Sweep};
 use ondisk::ext4::{Geometry, GroupDescriptor, Seed, Superblock};
 
+use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
 
 /// Whose verdict is given.
@@ -34,6 +37,30 @@ pub struct Options {
     pub superblock: Option<u64>,
     /// Block size that goes with it, bytes (e2fsck's `-B`).
     pub block_size: Option<u32>,
+    /// Whether findings about inodes are to say the path, which costs one more reading of the directories where there are any.
+    pub paths: bool,
+}
+
+impl Default for Options {
+    /// A thread for each processor, requests of 1 MiB, no bound on memory, the newest reference, now.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Options {
+            threads,
+            sweep: Sweep {
+                depth: 4 * threads.max(2),
+                ..Sweep::default()
+            },
+            memory: None,
+            keep: DEFAULT_KEPT,
+            reference: Reference::default(),
+            now: now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
+            superblock: None,
+            block_size: None,
+            paths: true,
+        }
+    }
 }
 
 /// An opened filesystem: where its bytes come from and what its superblock says.
