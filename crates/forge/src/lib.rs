@@ -9,3 +9,5 @@
 //! mounts it and goes on writing.
 //!
 //! The other half of the crate breaks filesystems on purpose (`damage`), to try checkers on.
+
+pub mod ext4;

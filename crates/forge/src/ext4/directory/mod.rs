@@ -1,0 +1,88 @@
+//! Directories as the kernel leaves them.
+//!
+//! A directory that took a name at a time has another shape than one packed at once: its leaves are half to
+//! quite full, because each was split when it overflowed, and the blocks that the splits made lie in the
+//! order of their making and not in that of their hashes. A checker's second pass, and readdir, feel
+//! the difference. So nothing is packed here. [`Growth`] takes names in the order of their creation and
+//! splits leaves and index nodes by the kernel's rules (first fit within a block; the upper half, by bytes, moves to
+//! a new block; an index node in two halves by count), and [`Shape`] is what is left, to be written block by block. e2fsck's own
+//! `-D` packing was rejected for that reason: no filesystem in use looks so.
+//!
+//! Names may go again ([`Growth::remove`]): their records fall to the one before, and later names fit into the gaps.
+//! That is how directories become sparse, since no ext4 gives a block of a directory back.
+//!
+//! Memory: 12 bytes for each name of the one directory that grows, and its leaves' spare room.
+
+mod growth;
+mod index;
+mod write;
+
+pub use growth::{Growth, Shape};
+pub use write::{Entry, Identity};
+
+use ondisk::ext4::hash::{HashVersion, name_hash};
+use ondisk::ext4::{directory, htree};
+
+/// What the shape of a directory depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Bytes of a block.
+    pub block_size: u32,
+    /// Whether blocks end in a checksum (`metadata_csum`).
+    pub checksums: bool,
+    /// How names are hashed; `None` without `dir_index`: the directory is a list of blocks.
+    pub index: Option<Hashing>,
+    /// Levels of nodes between the root and the leaves that are allowed: 1, or 2 with `large_dir`.
+    pub most_levels: u8,
+    /// Whether entries carry types (`filetype`).
+    pub file_types: bool,
+}
+
+/// A hash and the filesystem's seed of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hashing {
+    /// The function, with its sign.
+    pub version: HashVersion,
+    /// `s_hash_seed`.
+    pub seed: [u32; 4],
+}
+
+impl Hashing {
+    /// The major hash of a name; 0 for SipHash, whose key is secret.
+    pub fn of(&self, name: &[u8]) -> u32 {
+        name_hash(self.version, self.seed, name).map_or(0, |hash| hash.major)
+    }
+}
+
+impl Rules {
+    /// Bytes of a leaf that entries may use.
+    fn leaf_room(&self) -> u32 {
+        self.block_size - if self.checksums { directory::TAIL as u32 } else { 0 }
+    }
+
+    /// Entries of a root or node.
+    fn limit(&self, root: bool) -> usize {
+        htree::limit(self.block_size, root, self.checksums).into()
+    }
+
+    /// The most blocks of a directory: sizes are 32 bits below `large_dir`, block numbers in an index 28.
+    fn most_blocks(&self) -> u64 {
+        if self.most_levels > 1 {
+            1 << 28
+        } else {
+            (u64::from(u32::MAX) / u64::from(self.block_size)).min(1 << 28)
+        }
+    }
+}
+
+/// The directory cannot take another name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a directory is full at {names} names: blocks of {block_size} bytes and an index of {levels} levels hold no more; spread the names over more directories, or take larger blocks or the feature large_dir")]
+pub struct Full {
+    /// Names that fitted.
+    pub names: u32,
+    /// Bytes of a block.
+    pub block_size: u32,
+    /// Levels of the index, the root among them.
+    pub levels: u8,
+}
