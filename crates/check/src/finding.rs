@@ -103,6 +103,9 @@ pub struct Finding {
     /// `e2fsck -fn` gives up here; what follows it has not seen.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reference_stops: bool,
+    /// `e2fsck -fn` does not look for this, or not with `-n`: it counts for the strict verdict alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_reference: bool,
     /// Where it comes within its pass: findings of parallel workers are put into the order in which one walker meets them.
     #[serde(skip)]
     pub order: u64,
@@ -122,6 +125,7 @@ impl Finding {
             note: None,
             path: None,
             reference_stops: false,
+            beyond_reference: false,
             order: 0,
             sequence: 0,
         }
@@ -202,6 +206,13 @@ impl Finding {
     #[must_use]
     pub fn order(mut self, order: u64) -> Finding {
         self.order = order;
+        self
+    }
+
+    /// The reference does not look for this, or not with `-n`.
+    #[must_use]
+    pub fn beyond_reference(mut self) -> Finding {
+        self.beyond_reference = true;
         self
     }
 

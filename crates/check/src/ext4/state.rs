@@ -216,6 +216,30 @@ impl Links {
     }
 }
 
+/// A few inodes among many: ascending, once each.
+#[derive(Debug, Default)]
+pub struct Inodes(Vec<u32>);
+
+impl Inodes {
+    /// These, in whatever order they were found.
+    pub fn new(mut inodes: Vec<u32>) -> Inodes {
+        inodes.sort_unstable();
+        inodes.dedup();
+        Inodes(inodes)
+    }
+
+    /// Whether this one is among them.
+    pub fn contains(&self, inode: u32) -> bool {
+        // Mostly there are none at all, and this is asked for each name.
+        !self.0.is_empty() && self.0.binary_search(&inode).is_ok()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+}
+
 /// Neighbouring blocks of a directory that also lie side by side on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
@@ -282,6 +306,17 @@ pub struct State {
     pub named: Links,
     /// Directories.
     pub directories: Directories,
+    /// Inodes in use that are not what their mode says, or have a field that must be 0 (e2fsck's `inode_bad_map`): pass 2
+    /// says what is wrong where a name leads to them.
+    pub bad: Inodes,
+    /// Inodes that lie on a bad block of their table (e2fsck's `inode_bb_map`); they count as used.
+    pub on_bad_blocks: Inodes,
+    /// Inodes that nothing needs to name: AFS servers' (e2fsck's `inode_imagic_map`).
+    pub imagic: Inodes,
+    /// Whether a regular file is so long that the superblock must say so (`large_file`).
+    pub large_files: bool,
+    /// Names whose order could not be judged: case is folded, and they are not ASCII. Pass 2 counts.
+    pub unjudged_names: AtomicU64,
 }
 
 #[cfg(test)]
@@ -302,6 +337,14 @@ mod tests {
         assert!(bits.set(60) && !bits.set(3) && !bits.set(200));
         bits.clear(60);
         assert!(!bits.get(60));
+    }
+
+    #[test]
+    fn few_among_many() {
+        let few = Inodes::new(vec![9, 3, 9]);
+        assert!(few.contains(3) && few.contains(9) && !few.contains(4));
+        assert_eq!(few.iter().collect::<Vec<_>>(), [3, 9]);
+        assert!(!Inodes::default().contains(0));
     }
 
     #[test]
