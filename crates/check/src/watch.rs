@@ -10,6 +10,9 @@ pub trait Watch: Send + Sync {
     /// The pass begins that reports call so: `0` to `5`, `1B`, `after`.
     fn begin(&self, _pass: &'static str) {}
 
+    /// The check will take at most so many bytes of memory. Said once, before pass 1.
+    fn memory(&self, _bytes: u64) {}
+
     /// This pass is going to go through so many further bytes.
     fn expect(&self, _bytes: u64) {}
 

@@ -27,6 +27,16 @@ pub enum Failure {
     /// The maps do not fit.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+    /// They are larger than the caller allows.
+    #[error(
+        "a check takes {needs} bytes of memory, and {limit} are allowed; allow more, or check it on a larger machine"
+    )]
+    Memory {
+        /// Bytes at least.
+        needs: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// A sweep could not begin: no queue, no buffers.
     #[error(transparent)]
     Open(#[from] blockio::OpenError),

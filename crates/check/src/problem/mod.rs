@@ -68,6 +68,11 @@ impl Problem {
         Some(ALL[at])
     }
 
+    /// Whether it says that something is wrong with the filesystem: no hint, no banner, nothing that only a repair meets.
+    pub fn is_fault(&self) -> bool {
+        matches!(self.class, Class::Error | Class::Uncounted | Class::Stop)
+    }
+
     /// The pass or part of a pass it is raised in: `0x010` for pass 1, `0x011` for pass 1B.
     pub fn subpass(&self) -> u16 {
         (self.code >> 12) as u16
