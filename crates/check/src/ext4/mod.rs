@@ -19,7 +19,7 @@ mod state;
 mod volume;
 
 pub use state::{Bits, Directories, Directory, Inodes, Kinds, Links, OutOfMemory, Run, State};
-pub use volume::{Options, Reference, Volume};
+pub use volume::{Claims, ExternalJournal, Options, Reference, Volume};
 
 /// Why a check has no verdict. Damage is never a reason: it is a finding.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,10 @@
 //! A filesystem that has been opened, as every pass sees it.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use blockio::{BlockSource, Sweep};
-use ondisk::ext4::{Geometry, GroupDescriptor, Seed, Superblock};
+use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Seed, Superblock};
 
 use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
@@ -16,6 +17,23 @@ pub enum Reference {
     E2fsck1474,
     /// e2fsprogs 1.47.0, that of Debian 12.
     E2fsck1470,
+}
+
+/// The device or file of a journal outside of the filesystem (e2fsck's `-j`).
+#[derive(Clone)]
+pub struct ExternalJournal {
+    /// Its bytes.
+    pub source: Arc<dyn BlockSource>,
+    /// Its device number, as `s_journal_dev` has it; none for a file.
+    pub device: Option<u32>,
+}
+
+impl std::fmt::Debug for ExternalJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ExternalJournal")
+            .field(self.source.name())
+            .finish()
+    }
 }
 
 /// What the caller decides.
@@ -37,6 +55,8 @@ pub struct Options {
     pub superblock: Option<u64>,
     /// Block size that goes with it, bytes (e2fsck's `-B`).
     pub block_size: Option<u32>,
+    /// Where the journal is, if it is not in the filesystem. None are looked for.
+    pub journal: Option<ExternalJournal>,
     /// Whether findings about inodes are to say the path, which costs one more reading of the directories where there are any.
     pub paths: bool,
 }
@@ -58,9 +78,21 @@ impl Default for Options {
             now: now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
             superblock: None,
             block_size: None,
+            journal: None,
             paths: true,
         }
     }
+}
+
+/// What the descriptors claimed when they were read, as far as it is not to be taken at its word.
+#[derive(Debug, Default)]
+pub struct Claims {
+    /// `bg_flags` of each group as on disk; cleared only where the reference clears them too, when a backup is in use.
+    pub flags: Vec<u16>,
+    /// Groups whose descriptor does not match its checksum, ascending.
+    pub checksums: Vec<(u32, Checksum)>,
+    /// Groups that are marked as never written, or have unused inodes, without any feature that allows it, ascending.
+    pub uninit: Vec<u32>,
 }
 
 /// An opened filesystem: where its bytes come from and what its superblock says.
@@ -73,6 +105,10 @@ pub struct Volume<'a> {
     pub geometry: Geometry,
     /// One for each group, as they lie in the table in use; flags that the reference would not trust are already cleared.
     pub descriptors: Vec<GroupDescriptor>,
+    /// What they claimed.
+    pub claims: Claims,
+    /// The block of the backup it was opened by; none: the primary.
+    pub backup: Option<u64>,
     /// Seed of metadata checksums; none without the feature.
     pub seed: Option<Seed>,
     /// What the caller decided.
