@@ -1,6 +1,6 @@
 //! What an inode is beside its blocks: flags, attributes, kind, encryption, index.
 //!
-//! The walk over the inodes (`pass1`) calls a [`Worker`] at four points of each inode, in the order in which e2fsck looks at
+//! The walk over the inodes calls a [`Worker`] at four points of each inode, in the order in which e2fsck looks at
 //! these things, so that the findings of one inode come in its order:
 //!
 //! 1. [`Worker::check_flags`]: flags that exclude each other, or a feature, or the kind of the inode;
@@ -10,86 +10,476 @@
 //!    [`Worker::check_index`] when they have been.
 //!
 //! What needs a block of its own is only noted there, and read ascending by [`Shared::finish`] when all inodes have been seen: each
-//! attribute block once, however many inodes share it, and the root of each index. Under "answer no to everything" the reference counts
-//! an attribute block for its inode whatever is in it, so the count of blocks need not wait for that.
+//! attribute block once, however many inodes share it, the targets of long links, the roots of indexes. Under "answer no to
+//! everything" the reference counts an attribute block for its inode whatever is in it, so the count of blocks need not wait. The
+//! exception are blocks that name value inodes, whose sizes count as well: where the feature `ea_inode` is on, each
+//! block is looked into at once.
 
+mod finish;
+mod flags;
+mod index;
+mod list;
+mod pending;
+mod policy;
+mod region;
+mod search;
+mod value;
+
+use std::sync::{Mutex, PoisonError};
+
+use blockio::ReadError;
+use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::inode::{OLD_SIZE, flag};
+use ondisk::ext4::xattr::List;
 use ondisk::ext4::{FileType, Inode};
 
-/// What the attributes of an inode add to what it is charged for: i_blocks, and the quota of its owner.
+use super::special::{self, Link, Probe};
+use crate::ext4::state::{Links, OutOfMemory};
+use crate::ext4::volume::Volume;
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::problem::{
+    P1_CORRUPT_ENCRYPTION_XATTR, P1_EA_TIME_OUT_OF_RANGE, P1_EXTRA_ISIZE,
+    P1_FAST_SYMLINK_EXTENT_FL, P1_HTREE_BADROOT, P1_HTREE_NODIR, P1_HTREE_SET,
+    P1_MISSING_ENCRYPTION_XATTR, P1_SET_IMMUTABLE, P1_SET_NONZSIZE, P1_SPECIAL_EXTENTS_IDATA,
+    P1_TREAT_AS_DIRECTORY,
+};
+use pending::{Pending, Root, Target};
+pub(crate) use policy::{Policies, PolicyId};
+use region::Region;
+use search::{CONTEXT, DATA, Search};
+use value::{Owner, ValueJudge};
+
+/// What the attributes of an inode add to what it is charged for: `i_blocks`, and the quota of its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
-    /// Clusters (`pb.num_blocks` counts these).
-    pub clusters: u64,
+    /// Clusters: of an attribute block, and of values in inodes.
+    pub(crate) clusters: u64,
     /// Inodes that hold values.
-    pub inodes: u64,
+    pub(crate) inodes: u64,
 }
 
 /// What an inode turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// What its mode says, if it says anything.
-    pub file_type: Option<FileType>,
-    /// It is not what it says, or has a field that must be 0: pass 2 looks at it where a name leads to it (e2fsck's
-    /// `inode_bad_map`). C adds its own reasons (i_faddr, size_high of a directory, ...).
-    pub bad: bool,
-    /// A sound link whose target is inline: no blocks to count, check_blocks is not called at all.
-    pub done: bool,
+    pub(crate) file_type: Option<FileType>,
+    /// It is not what it says: pass 2 says so where a name leads to it. Links with a target in a block are decided later,
+    /// see [`Attributes::bad`].
+    pub(crate) bad: bool,
+    /// A sound link with inline content: it has no blocks to count, and the reference does not begin to.
+    pub(crate) done: bool,
+}
+
+/// What passes 2 and 4 want to know.
+#[derive(Default)]
+pub(crate) struct Attributes {
+    /// Attribute entries that name each inode as the holder of their value.
+    pub(crate) value_refs: Option<Links>,
+    /// Inodes with the flag `EA_INODE`, ascending.
+    pub(crate) value_inodes: Vec<u32>,
+    /// The policy of each encrypted inode.
+    pub(crate) policies: Policies,
+    /// Links that are none, which their blocks have shown: to be added to the inodes that are not what they say.
+    pub(crate) bad: Vec<u32>,
+}
+
+impl Attributes {
+    /// How many attribute entries name this inode as the holder of their value.
+    pub(crate) fn value_refs(&self, ino: u32) -> u32 {
+        self.value_refs.as_ref().map_or(0, |refs| refs.get(ino))
+    }
+}
+
+/// What workers leave, and what they have in common.
+pub(crate) struct Shared {
+    value_refs: Links,
+    numbers: policy::Numbers,
+    handed: Mutex<Handed>,
+}
+
+#[derive(Default)]
+struct Handed {
+    pending: Pending,
+    ranges: Vec<policy::Range>,
+    value_inodes: Vec<u32>,
 }
 
 impl Shared {
     /// Before the sweep.
-    pub(crate) fn new(volume: &Volume<'_>) -> Result<Shared, OutOfMemory>;
-
-    /// After the sweep, when each worker has called `Worker::hand_in`. `claim(block, inode)` is called once for each attribute block in
-    /// use, ascending, and must mark its cluster (and note it as shared if it was marked before).
-    /// Raises what is wrong with attribute blocks, their reference counts, index roots; P2_FEATURE_LARGE_DIRS.
-    pub(crate) fn finish(
-        self,
-        volume: &Volume<'_>,
-        claim: &mut dyn FnMut(u64, u32),
-        log: &mut Log,
-    ) -> Result<Attributes, Failure>;
+    pub(crate) fn new(volume: &Volume<'_>) -> Result<Shared, OutOfMemory> {
+        Ok(Shared {
+            value_refs: Links::new(volume.sb.s_inodes_count.get())?,
+            numbers: policy::Numbers::default(),
+            handed: Mutex::default(),
+        })
+    }
 }
 
-/// What passes 2 and 4 and the quota sums want to know.
-pub(crate) struct Attributes {
-    /// Attribute entries that name each inode as the holder of their value (pass 4: 4_EA_INODE_REF_COUNT; pass 2: 2_EA_INODE_DIR_LINK).
-    pub value_refs: Links,
-    /// Inodes with the flag EA_INODE, ascending.
-    pub value_inodes: Vec<u32>,
-    /// Policy of each encrypted inode: `policies.of(ino) -> Option<PolicyId>`.
-    pub policies: Policies,
-    /// What values named by shared attribute blocks add to their users' quota (only filled in with quota and ea_inode both).
-    pub charges: Vec<OwnedCharge>,
+/// Judges inodes in one thread.
+pub(crate) struct Worker<'a> {
+    volume: &'a Volume<'a>,
+    shared: &'a Shared,
+    pending: Pending,
+    ranges: Vec<policy::Range>,
+    value_inodes: Vec<u32>,
+    region: Region,
+    found: Vec<Finding>,
+    slot: Vec<u8>,
+    block: Vec<u8>,
+    /// The last attribute block that was looked into for its value inodes, and what it adds.
+    looked_into: Option<(u64, Charge)>,
 }
-pub(crate) struct OwnedCharge { pub uid: u32, pub gid: u32, pub projid: u32, pub charge: Charge }
 
-/// One for each thread.
+/// `i_file_acl`, whose high half counts with 64-bit block numbers only.
+pub(crate) fn block_number(volume: &Volume<'_>, inode: &Inode<'_>) -> u64 {
+    if volume.sb.has_incompat(Incompat::BIT64) {
+        inode.file_acl()
+    } else {
+        inode.raw().i_file_acl_lo.get().into()
+    }
+}
+
+/// Whether the filesystem has such a block.
+pub(crate) fn is_block(volume: &Volume<'_>, block: u64) -> bool {
+    (u64::from(volume.geometry.first_data_block)..volume.geometry.blocks_count).contains(&block)
+}
+
+/// Reads one block at once, out of order.
+pub(crate) fn read_block(
+    volume: &Volume<'_>,
+    block: u64,
+    into: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    let size = volume.block_size();
+    into.resize(size, 0);
+    volume.source.read_at(into, block.saturating_mul(size as u64))
+}
+
 impl<'a> Worker<'a> {
-    pub(crate) fn new(volume: &'a Volume<'a>, shared: &'a Shared) -> Worker<'a>;
+    /// For a thread.
+    pub(crate) fn new(volume: &'a Volume<'a>, shared: &'a Shared) -> Worker<'a> {
+        Worker {
+            volume,
+            shared,
+            pending: Pending::default(),
+            ranges: Vec::new(),
+            value_inodes: Vec::new(),
+            region: Region::default(),
+            found: Vec::new(),
+            slot: Vec::new(),
+            block: Vec::new(),
+            looked_into: None,
+        }
+    }
+
     /// At the end of the thread.
-    pub(crate) fn hand_in(self);
+    pub(crate) fn hand_in(mut self) {
+        let handed = &mut self.shared.handed.lock();
+        let handed = handed.as_mut().unwrap_or_else(|poison| poison.get_mut());
+        handed.pending.append(self.pending);
+        handed.ranges.append(&mut self.ranges);
+        handed.value_inodes.append(&mut self.value_inodes);
+    }
 
-    /// Right after i_links_count was found not to be 0 (and dtime judged), before the extent flags and the special inodes:
-    /// 1_CASEFOLD_NONDIR, 1_CASEFOLD_FEATURE, 1_EA_INODE_NONREG, both flags (1_CLEAR_*), 1_INLINE_DATA_FEATURE, _SET, _NO_ATTR.
-    /// `sound_checksum`: whether the inode's checksum matches.
-    /// true: go on with this inode; false: the reference ends here (1.47: a failed read).
-    pub(crate) fn check_flags(&mut self, ino: u32, inode: &Inode<'_>, sound_checksum: bool, log: &mut Log);
+    fn search(&mut self) -> Search<'_> {
+        Search {
+            volume: self.volume,
+            slot: &mut self.slot,
+            block: &mut self.block,
+        }
+    }
 
-    /// After 1_SET_IMAGIC: 1_EXTRA_ISIZE, attributes in the inode, 1_EA_TIME_OUT_OF_RANGE. The charge is counted with the inode's blocks.
-    pub(crate) fn check_body(&mut self, ino: u32, inode: &Inode<'_>, log: &mut Log) -> Charge;
+    /// Bytes of inline content that there is room for: 60, and what the attribute `system.data` holds. Nothing where
+    /// attributes cannot be read, or the inode has no inline content.
+    pub(crate) fn inline_size(&mut self, ino: u32, inode: &Inode<'_>) -> Option<u64> {
+        if !inode.has_flags(flag::INLINE_DATA) {
+            return None;
+        }
+        let tail = self.search().find(ino, inode, DATA).ok()?;
+        let tail = tail.unwrap_or_default().len();
+        Some((ondisk::ext4::inline::IN_BLOCK + tail) as u64)
+    }
 
-    /// Right after it: 1_TREAT_AS_DIRECTORY, 1_FAST_SYMLINK_EXTENT_FL, encryption, device, pipe, socket, link.
-    pub(crate) fn check_kind(&mut self, ino: u32, inode: &Inode<'_>, log: &mut Log) -> Kind;
+    /// `i_extra_isize`, the attributes in the inode, times that cannot be. The charge counts with the inode's own blocks.
+    pub(crate) fn check_body(&mut self, ino: u32, inode: &Inode<'_>, log: &mut Log) -> Charge {
+        let slot = inode.bytes();
+        let Some(most) = slot.len().checked_sub(OLD_SIZE).filter(|most| *most > 0) else {
+            return Charge::default();
+        };
+        let extra = usize::from(inode.extra_isize());
+        if extra != 0 && (extra < 4 || extra > most || extra % 4 != 0) {
+            let finding = Finding::new(&P1_EXTRA_ISIZE).inode(ino).offset(OLD_SIZE);
+            let expected = format!("a multiple of 4 up to {most}");
+            log.add(finding.found(extra as u64).expected(expected));
+            return Charge::default();
+        }
+        if extra + list::END >= most {
+            return Charge::default();
+        }
+        let body = &slot[OLD_SIZE + extra..];
+        let charge = match List::of_inode(body) {
+            Some(list) => self.check_list(ino, inode, body, list, log),
+            None => Charge::default(),
+        };
+        self.check_times(ino, inode, log);
+        charge
+    }
 
-    /// First thing of check_blocks, for every inode whose blocks are counted (special ones too). `None`: the block
-    /// number cannot be, mark the inode bad; `Some(charge)`: count it (0 clusters where there is no block).
-    pub(crate) fn check_block(&mut self, ino: u32, inode: &Inode<'_>) -> Option<Charge>;
+    fn check_list(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        body: &[u8],
+        list: List<'_>,
+        log: &mut Log,
+    ) -> Charge {
+        let mut values = ValueJudge {
+            volume: self.volume,
+            owner: Owner {
+                ino,
+                generation: Some(inode.raw().i_generation.get()),
+            },
+            slot: &mut self.slot,
+        };
+        let found = &mut self.found;
+        let charge = list::judge_body(ino, body, &mut self.region, &mut values, found);
+        for finding in found.drain(..) {
+            log.add(finding);
+        }
+        let base = body.get(list::END..).unwrap_or_default();
+        for named in list::named_inodes(base, list) {
+            self.shared.value_refs.add(named, 1);
+        }
+        charge
+    }
 
-    /// For every inode with the flag INDEX, after its blocks were walked; `first` is the block that logical block 0 maps to.
-    pub(crate) fn check_index(&mut self, ino: u32, inode: &Inode<'_>, first: Option<u64>, log: &mut Log);
+    /// Dates before 1970 that an old kernel wrote as such behind 2310. An offer to correct them, no fault.
+    fn check_times(&self, ino: u32, inode: &Inode<'_>, log: &mut Log) {
+        /// When dates like these may be meant.
+        const CUTOFF: i64 = 2 << 32;
+        /// Where each time and its extra bits lie: atime, ctime, mtime, crtime.
+        const TIMES: [(usize, usize); 4] =
+            [(0x08, 0x8c), (0x0c, 0x84), (0x10, 0x88), (0x90, 0x94)];
+        let slot = inode.bytes();
+        let word = |at: usize| -> u32 {
+            let word = slot.get(at..at + 4).and_then(|word| word.try_into().ok());
+            word.map_or(0, u32::from_le_bytes)
+        };
+        let odd = |(time, extra): &(usize, usize)| word(*time) >> 31 == 1 && word(*extra) & 3 == 3;
+        if self.volume.options.now < CUTOFF && TIMES.iter().any(odd) {
+            log.add(Finding::new(&P1_EA_TIME_OUT_OF_RANGE).inode(ino));
+        }
+    }
 
-    /// ext2fs_inline_data_size: bytes of inline content (60 + the attribute), None without the attribute. For check_blocks_inline_data and
-    /// bad_size 7 (1_BAD_I_SIZE of an inline directory).
-    pub(crate) fn inline_size(inode: &Inode<'_>) -> Option<u64>;
+    /// Right after [`Worker::check_body`]: whether it is a directory in disguise, what it is encrypted with, whether
+    /// device, pipe, socket and link are what they say. `sound_checksum` as for [`Worker::check_flags`].
+    pub(crate) fn check_kind(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        sound_checksum: bool,
+        log: &mut Log,
+    ) -> Kind {
+        let file_type = inode.file_type();
+        let mut kind = Kind {
+            file_type,
+            bad: false,
+            done: false,
+        };
+        if let Some(FileType::Regular | FileType::Directory) = file_type {
+            self.check_policy(ino, inode, sound_checksum, log);
+            return kind;
+        }
+        let by_extents = self.volume.sb.has_incompat(Incompat::EXTENTS)
+            && inode.has_flags(flag::EXTENTS);
+        if file_type == Some(FileType::Symlink) {
+            if by_extents && !special::maps_blocks(self.volume, inode) {
+                log.add(Finding::new(&P1_FAST_SYMLINK_EXTENT_FL).inode(ino));
+            }
+        } else if self.is_hidden_directory(ino, inode, sound_checksum) {
+            let mode = inode.raw().i_mode.get();
+            let finding = Finding::new(&P1_TREAT_AS_DIRECTORY).inode(ino);
+            log.add(finding.found(format!("i_mode {mode:#o}")));
+        }
+        self.check_policy(ino, inode, sound_checksum, log);
+        match file_type {
+            None => kind.bad = true,
+            Some(FileType::Symlink) => self.check_link(ino, inode, sound_checksum, &mut kind, log),
+            Some(_) if special::is_device_like(inode) => check_device(ino, inode, log),
+            Some(_) => kind.bad = true,
+        }
+        kind
+    }
+
+    fn is_hidden_directory(&mut self, ino: u32, inode: &Inode<'_>, sound: bool) -> bool {
+        if inode.block_words()[0] == 0 {
+            return false;
+        }
+        let inline_size = if sound { self.inline_size(ino, inode) } else { None };
+        let mut probe = Probe {
+            volume: self.volume,
+            block: &mut self.block,
+        };
+        probe.is_directory(ino, inode, || inline_size)
+    }
+
+    fn check_link(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        sound: bool,
+        kind: &mut Kind,
+        log: &mut Log,
+    ) {
+        let volume = self.volume;
+        let judged = special::link(volume, inode, || {
+            if sound { self.inline_size(ino, inode) } else { None }
+        });
+        match judged {
+            Link::Bad => kind.bad = true,
+            Link::Sound => {
+                check_immutable(ino, inode.flags(), log);
+                kind.done = inode.has_flags(flag::INLINE_DATA);
+            }
+            Link::InBlock(block) => self.pending.targets.push(Target {
+                block,
+                ino,
+                size: inode.raw().i_size_lo.get(),
+                flags: inode.flags(),
+            }),
+        }
+    }
+
+    fn check_policy(&mut self, ino: u32, inode: &Inode<'_>, sound: bool, log: &mut Log) {
+        if !inode.has_flags(flag::ENCRYPT) {
+            return;
+        }
+        let context = if sound {
+            self.search().find(ino, inode, CONTEXT).ok().flatten()
+        } else {
+            None
+        };
+        let Some(context) = context else {
+            log.add(Finding::new(&P1_MISSING_ENCRYPTION_XATTR).inode(ino));
+            return;
+        };
+        match self.shared.numbers.of(&context) {
+            Some(policy) => policy::push(&mut self.ranges, ino, policy),
+            None => {
+                let found = match context.first() {
+                    Some(version) => format!("version {version}, {} bytes", context.len()),
+                    None => "no bytes".into(),
+                };
+                log.add(
+                    Finding::new(&P1_CORRUPT_ENCRYPTION_XATTR)
+                        .inode(ino)
+                        .found(found)
+                        .expected("28 bytes of version 1 or 40 of version 2"),
+                );
+            }
+        }
+    }
+
+    /// Before an inode's blocks are counted, special inodes included: what its attribute block adds (nothing where there is
+    /// none). `None`: there is no such block, and the inode is not what it says.
+    pub(crate) fn check_block(&mut self, ino: u32, inode: &Inode<'_>) -> Option<Charge> {
+        let volume = self.volume;
+        let block = block_number(volume, inode);
+        if block == 0 {
+            return Some(Charge::default());
+        }
+        if !volume.sb.has_compat(Compat::EXT_ATTR) || !is_block(volume, block) {
+            return None;
+        }
+        self.pending.uses(block, ino);
+        let mut charge = Charge {
+            clusters: 1,
+            inodes: 0,
+        };
+        if volume.sb.has_incompat(Incompat::EA_INODE) {
+            let generation = Some(inode.raw().i_generation.get());
+            let values = self.values_in(block, Owner { ino, generation });
+            charge.clusters += values.clusters;
+            charge.inodes += values.inodes;
+        }
+        Some(charge)
+    }
+
+    /// What the values add that an attribute block keeps in inodes.
+    fn values_in(&mut self, at: u64, owner: Owner) -> Charge {
+        match self.looked_into {
+            Some((block, charge)) if block == at => return charge,
+            _ => {}
+        }
+        let mut block = std::mem::take(&mut self.block);
+        let mut charge = Charge::default();
+        if read_block(self.volume, at, &mut block).is_ok() {
+            let mut values = ValueJudge {
+                volume: self.volume,
+                owner,
+                slot: &mut self.slot,
+            };
+            let found = &mut self.found;
+            charge = list::judge_block(owner.ino, &block, &mut self.region, &mut values, found);
+            // The findings come when the block is judged for all its users.
+            found.clear();
+        }
+        self.block = block;
+        self.looked_into = Some((at, charge));
+        charge
+    }
+
+    /// For every inode with the flag `INDEX`, after its blocks were walked. `first` is the block that logical block 0 is
+    /// mapped to, if any.
+    pub(crate) fn check_index(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        first: Option<u64>,
+        log: &mut Log,
+    ) {
+        if inode.file_type() != Some(FileType::Directory) {
+            log.add(Finding::new(&P1_HTREE_NODIR).inode(ino));
+        }
+        if !self.volume.sb.has_compat(Compat::DIR_INDEX) {
+            log.add(Finding::new(&P1_HTREE_SET).inode(ino));
+        }
+        match first.filter(|block| is_block(self.volume, *block)) {
+            Some(block) => self.pending.roots.push(Root::new(block, ino, inode)),
+            None => {
+                let finding = Finding::new(&P1_HTREE_BADROOT).inode(ino).logical(0);
+                log.add(match first {
+                    Some(block) => finding.found(block),
+                    None => finding.note("no block"),
+                });
+            }
+        }
+    }
+}
+
+/// A device, pipe or socket that can be one: flags and size that it should not have.
+fn check_device(ino: u32, inode: &Inode<'_>, log: &mut Log) {
+    let flags = inode.flags();
+    if flags & (flag::EXTENTS | flag::INLINE_DATA) != 0 {
+        let finding = Finding::new(&P1_SPECIAL_EXTENTS_IDATA).inode(ino);
+        log.add(finding.found(format!("i_flags {flags:#x}")));
+    }
+    check_immutable(ino, flags, log);
+    if inode.size() != 0 {
+        let finding = Finding::new(&P1_SET_NONZSIZE).inode(ino);
+        log.add(finding.found(inode.size()).expected(0_u32));
+    }
+}
+
+fn check_immutable(ino: u32, flags: u32, log: &mut Log) {
+    if flags & (flag::IMMUTABLE | flag::APPEND) != 0 {
+        let finding = Finding::new(&P1_SET_IMMUTABLE).inode(ino);
+        log.add(finding.found(format!("i_flags {flags:#x}")));
+    }
+}
+
+/// The lock's content, whatever became of the thread that held it.
+fn into_inner(handed: Mutex<Handed>) -> Handed {
+    handed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

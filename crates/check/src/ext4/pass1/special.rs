@@ -1,0 +1,261 @@
+//! Devices, pipes, sockets and links: whether `i_block` is what the mode promises.
+//!
+//! Nothing here reads a block, but [`Probe`], which looks whether an inode with a mode of none of these is a directory
+//! after all. A link whose target lies in a block is handed back as [`Link::InBlock`], for a reading in order.
+
+use ondisk::ext4::extent::{Lookup, Node};
+use ondisk::ext4::inode::flag;
+use ondisk::ext4::{FileType, Inode, directory, htree};
+
+use super::attributes::{block_number, is_block, read_block};
+use crate::ext4::volume::{Reference, Volume};
+
+/// Bytes of `i_block`.
+const ROOM: usize = 60;
+
+/// Whether `i_block` begins like an extent tree, as the reference decides it.
+pub(crate) fn is_extent_root(inode: &Inode<'_>) -> bool {
+    /// Entries that fit.
+    const MOST: u16 = 4;
+    let word = |at: usize| {
+        let bytes = &inode.raw().i_block;
+        u16::from_le_bytes([bytes[at], bytes[at + 1]])
+    };
+    let (entries, max) = (word(2), word(4));
+    word(0) == ondisk::ext4::extent::MAGIC && entries <= max && (MOST - 2..=MOST).contains(&max)
+}
+
+/// Whether a link's target is short enough to lie in `i_block`; nothing else is asked.
+pub(crate) fn is_fast_link(inode: &Inode<'_>) -> bool {
+    inode.file_type() == Some(FileType::Symlink) && (1..ROOM as u64).contains(&inode.size())
+}
+
+/// Whether `i_block` maps blocks at all, as the reference decides it (`ext2fs_inode_has_valid_blocks2`).
+///
+/// For links it goes by what they occupy, not by their size. A short link whose only block is that of a value inode was taken for a
+/// long one until e2fsprogs 1.47.4.
+pub(crate) fn maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
+    match inode.file_type() {
+        Some(FileType::Directory | FileType::Regular) => !inode.has_flags(flag::INLINE_DATA),
+        Some(FileType::Symlink) => link_maps_blocks(volume, inode),
+        _ => false,
+    }
+}
+
+fn link_maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
+    let raw = inode.raw();
+    if block_number(volume, inode) == 0 {
+        if raw.i_blocks_lo.get() == 0 {
+            return false;
+        }
+        if volume.options.reference != Reference::E2fsck1470 {
+            return !is_fast_link(inode);
+        }
+        return !inode.has_flags(flag::INLINE_DATA);
+    }
+    let size = raw.i_size_lo.get();
+    size >= ROOM as u32 || (size > 4 && inode.block_words()[1] == 0)
+}
+
+/// Whether an inode with the mode of a device, pipe or socket can be one.
+pub(crate) fn is_device_like(inode: &Inode<'_>) -> bool {
+    if inode.flags() & (flag::INDEX | flag::EXTENTS) != 0 {
+        return false;
+    }
+    // Kernels leave words behind the device number in place. They count only where flags say that no kernel made this.
+    inode.flags() & (flag::IMMUTABLE | flag::APPEND) == 0
+        || inode.block_words()[4..].iter().all(|word| *word == 0)
+}
+
+/// What a link turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// It is none: size, flags or target contradict.
+    Bad,
+    /// Sound, with its target in the inode.
+    Sound,
+    /// Decided by the target in this block, see [`is_target`].
+    InBlock(u64),
+}
+
+/// Judges a link. `inline_size` is the size of its inline content, if that can be read.
+pub(crate) fn link(
+    volume: &Volume<'_>,
+    inode: &Inode<'_>,
+    inline_size: impl FnOnce() -> Option<u64>,
+) -> Link {
+    let raw = inode.raw();
+    let size = raw.i_size_lo.get();
+    if raw.i_size_high.get() != 0 || size == 0 || inode.has_flags(flag::INDEX) {
+        return Link::Bad;
+    }
+    let extents = inode.has_flags(flag::EXTENTS);
+    if inode.has_flags(flag::INLINE_DATA) {
+        let fits = !extents && inline_size() == Some(size.into());
+        return if fits { Link::Sound } else { Link::Bad };
+    }
+    let encrypted = inode.has_flags(flag::ENCRYPT);
+    if is_fast_link(inode) {
+        let fits = !extents && is_target(&raw.i_block, size, encrypted);
+        return if fits { Link::Sound } else { Link::Bad };
+    }
+    let words = inode.block_words();
+    let block = if extents {
+        only_block(inode)
+    } else {
+        let alone = words[1..].iter().all(|word| *word == 0);
+        alone.then_some(u64::from(words[0]))
+    };
+    match block {
+        Some(block) if is_block(volume, block) => Link::InBlock(block),
+        _ => Link::Bad,
+    }
+}
+
+/// The block of an extent tree that maps block 0 and nothing else.
+fn only_block(inode: &Inode<'_>) -> Option<u64> {
+    let node = Node::read(&inode.raw().i_block).ok()?;
+    let extent = node.extents().next().filter(|_| node.len() == 1)?;
+    (extent.block == 0 && extent.len == 1).then_some(extent.start)
+}
+
+/// Whether a target lies in these bytes that is as long as the inode says. An encrypted one tells its length.
+pub(crate) fn is_target(bytes: &[u8], size: u32, encrypted: bool) -> bool {
+    let len = match bytes {
+        [low, high, ..] if encrypted => usize::from(u16::from_le_bytes([*low, *high])) + 2,
+        _ => bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(bytes.len()),
+    };
+    len < bytes.len() && len == size as usize
+}
+
+/// Looks at inodes whose mode is that of no file, directory or link, for a directory whose mode was damaged.
+pub(crate) struct Probe<'a> {
+    pub(crate) volume: &'a Volume<'a>,
+    pub(crate) block: &'a mut Vec<u8>,
+}
+
+impl Probe<'_> {
+    /// Whether the first block holds `.` for this inode, and then `..`.
+    ///
+    /// The reference also wants the blocks to be nobody's so far, which depends on the order of its walk; that `.` names this very
+    /// inode says more.
+    pub(crate) fn is_directory(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        inline_size: impl FnOnce() -> Option<u64>,
+    ) -> bool {
+        use ondisk::ext4::feature::Incompat;
+        let words = inode.block_words();
+        let known = matches!(
+            inode.file_type(),
+            Some(FileType::Directory | FileType::Regular | FileType::Symlink)
+        );
+        if known || words[0] == 0 {
+            return false;
+        }
+        let sb = &self.volume.sb;
+        if sb.has_incompat(Incompat::INLINE_DATA) && inode.has_flags(flag::INLINE_DATA) {
+            return inline_size().is_some_and(|size| size % 4 == 0)
+                && is_inline_directory(self.volume, inode);
+        }
+        let device = matches!(
+            inode.file_type(),
+            Some(FileType::CharDevice | FileType::BlockDevice)
+        );
+        let by_extents = sb.has_incompat(Incompat::EXTENTS) && inode.has_flags(flag::EXTENTS);
+        let first = if by_extents {
+            match self.first_by_extents(inode) {
+                Some(block) => block,
+                None => return false,
+            }
+        } else {
+            let mut used = words.iter().filter(|word| **word != 0);
+            if !used.all(|word| is_block(self.volume, u64::from(*word))) {
+                return false;
+            }
+            let more_than_a_device = words[4..].iter().any(|word| *word != 0);
+            if device && inode.raw().i_links_count.get() == 1 && !more_than_a_device {
+                return false;
+            }
+            u64::from(words[0])
+        };
+        read_block(self.volume, first, self.block).is_ok() && self.is_first_block(ino, inode)
+    }
+
+    /// The block that logical block 0 is mapped to.
+    fn first_by_extents(&mut self, inode: &Inode<'_>) -> Option<u64> {
+        let mut lookup = Node::read(&inode.raw().i_block).ok()?.lookup(0);
+        for _ in 0..=ondisk::ext4::extent::MAX_DEPTH {
+            match lookup {
+                Lookup::Extent(extent) => return Some(extent.start),
+                Lookup::Hole => return None,
+                Lookup::Below(index) => {
+                    if !is_block(self.volume, index.leaf) {
+                        return None;
+                    }
+                    read_block(self.volume, index.leaf, self.block).ok()?;
+                    lookup = Node::read(self.block).ok()?.lookup(0);
+                }
+            }
+        }
+        None
+    }
+
+    fn is_first_block(&self, ino: u32, inode: &Inode<'_>) -> bool {
+        let block = self.block.as_slice();
+        let size = self.volume.geometry.block_size;
+        if !self.is_sealed(ino, inode) {
+            return false;
+        }
+        let mut entries = directory::entries(block, size).map_while(Result::ok);
+        let (Some(dot), Some(dot_dot)) = (entries.next(), entries.next()) else {
+            return false;
+        };
+        dot.name == b"."
+            && dot.inode == ino
+            && dot.rec_len < block.len() - 12
+            && dot_dot.name == b".."
+    }
+
+    /// Whether the block carries a checksum that is right for this inode, where checksums are in use.
+    fn is_sealed(&self, ino: u32, inode: &Inode<'_>) -> bool {
+        let Some(seed) = self.volume.seed else {
+            return true;
+        };
+        let seed = inode.seed(seed, ino);
+        let leaf = directory::checksum(self.block, seed);
+        let sum = leaf.or_else(|| {
+            htree::IndexBlock::read_root(self.block)
+                .ok()?
+                .checksum(seed)
+        });
+        sum.is_some_and(ondisk::ext4::Checksum::matches)
+    }
+}
+
+/// Whether `i_block` begins like the entries of an inline directory.
+fn is_inline_directory(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
+    let words = inode.block_words();
+    let inodes = volume.sb.s_inodes_count.get();
+    let first = volume.sb.first_ino();
+    let parent = words[0];
+    let child = words[1];
+    let rec_len = directory::rec_len_from_disk(words[2] as u16, volume.geometry.block_size);
+    parent < inodes
+        && (parent >= first || parent == ondisk::ext4::inode::number::ROOT)
+        && child < inodes
+        && (child >= first || child == 0)
+        && rec_len <= ROOM - 4
+}
+
+/// Whether all of the 15 words are block numbers or 0: what could be a block map.
+pub(crate) fn could_be_block_map(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
+    let words = inode.block_words();
+    words
+        .iter()
+        .all(|word| u64::from(*word) < volume.geometry.blocks_count)
+}
