@@ -282,11 +282,14 @@ pub struct Directories {
 impl Directories {
     /// The directory of that inode.
     pub fn get(&self, inode: u32) -> Option<&Directory> {
-        let at = self
-            .list
+        self.position(inode).map(|at| &self.list[at])
+    }
+
+    /// Where it is in the list.
+    pub fn position(&self, inode: u32) -> Option<usize> {
+        self.list
             .binary_search_by_key(&inode, |dir| dir.inode)
-            .ok()?;
-        Some(&self.list[at])
+            .ok()
     }
 }
 
