@@ -1,0 +1,173 @@
+//! What the checksum of a directory block says.
+//!
+//! Leaves carry it in a last entry that looks unused, index blocks behind the room for their entries. Nothing in a
+//! block says which of the two it is, so e2fsck tries: a chain of entries that ends exactly at a tail makes a leaf, the shape
+//! of an index makes an index block, and what is neither cannot be sound.
+
+use ondisk::ext4::directory::{self, TAIL, rec_len_from_disk};
+use ondisk::ext4::htree::IndexBlock;
+use ondisk::ext4::{Checksum, Seed};
+
+/// What was found where a checksum should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seal {
+    /// The filesystem has no checksums.
+    None,
+    /// A leaf's tail.
+    Leaf(Checksum),
+    /// An index block's.
+    Index(Checksum),
+    /// No place for one.
+    Missing,
+}
+
+impl Seal {
+    /// Of a block; `seed` is that of its directory.
+    pub(super) fn of(bytes: &[u8], seed: Option<Seed>) -> Seal {
+        let Some(seed) = seed else {
+            return Seal::None;
+        };
+        if has_tail(bytes)
+            && let Some(sum) = directory::checksum(bytes, seed)
+        {
+            return Seal::Leaf(sum);
+        }
+        index(bytes)
+            .and_then(|block| block.checksum(seed))
+            .map_or(Seal::Missing, Seal::Index)
+    }
+
+    /// Whether the block is not what was last written.
+    pub(super) fn is_broken(self) -> bool {
+        match self {
+            Seal::None => false,
+            Seal::Leaf(sum) | Seal::Index(sum) => !sum.matches(),
+            Seal::Missing => true,
+        }
+    }
+
+    /// Stored and computed, where there are both.
+    pub(super) fn values(self) -> Option<Checksum> {
+        match self {
+            Seal::Leaf(sum) | Seal::Index(sum) => Some(sum),
+            Seal::None | Seal::Missing => None,
+        }
+    }
+}
+
+/// Whether the chain of entries ends at a tail.
+pub(super) fn has_tail(bytes: &[u8]) -> bool {
+    let Some(top) = directory::tail(bytes) else {
+        return false;
+    };
+    let mut at = 0;
+    while at < top {
+        let raw = u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]);
+        let len = rec_len_from_disk(raw, bytes.len() as u32);
+        if len < 8 || !len.is_multiple_of(4) {
+            return false;
+        }
+        at += len;
+    }
+    at == top
+}
+
+/// The block as an index block, if its shape is that of one.
+fn index(bytes: &[u8]) -> Option<IndexBlock<'_>> {
+    let size = bytes.len();
+    let rec_len = |at: usize| {
+        let raw = bytes.get(at..at + 2)?;
+        Some(rec_len_from_disk(
+            u16::from_le_bytes([raw[0], raw[1]]),
+            size as u32,
+        ))
+    };
+    let (block, at) = if rec_len(4)? == size && bytes.get(6..8)? == [0, 0] {
+        (IndexBlock::read_node(bytes, size as u32).ok()?, 8)
+    } else if rec_len(4)? == 12 && rec_len(16)? == size - 12 {
+        let sound = bytes.get(24..28)? == [0; 4] && *bytes.get(29)? == 8;
+        let root = IndexBlock::read_root(bytes).ok().filter(|_| sound)?;
+        (root, 32)
+    } else {
+        return None;
+    };
+    let most = (size - at) / 8;
+    (usize::from(block.limit()) <= most && usize::from(block.count()) <= most).then_some(block)
+}
+
+/// Where entries of a leaf end: before its tail.
+pub(super) fn end(size: usize, with_tail: bool) -> usize {
+    if with_tail { size - TAIL } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ondisk::ext4::FileType;
+    use ondisk::ext4::directory::BlockWriter;
+    use ondisk::ext4::hash::HashVersion;
+    use ondisk::ext4::htree::{IndexEntry, NewRoot, write_node, write_root};
+    use proptest::prelude::*;
+
+    const SEED: Seed = Seed(77);
+
+    fn leaf() -> Vec<u8> {
+        let mut bytes = vec![0; 1024];
+        let mut writer = BlockWriter::new(&mut bytes, 1024, true).unwrap();
+        let _ = writer.push(12, Some(FileType::Regular), b"name", None);
+        writer.finish(Some(SEED)).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn leaves_and_index_blocks_are_told_apart_by_their_shape() {
+        assert_eq!(Seal::of(&[0; 1024], None), Seal::None);
+        assert!(!Seal::of(&leaf(), Some(SEED)).is_broken());
+        let entries = [IndexEntry { hash: 0, block: 1 }];
+        let mut node = vec![0; 1024];
+        write_node(&mut node, &entries, Some(SEED)).unwrap();
+        assert!(matches!(Seal::of(&node, Some(SEED)), Seal::Index(sum) if sum.matches()));
+        let new = NewRoot {
+            dot: 12,
+            dot_dot: 2,
+            hash: HashVersion::HalfMd4,
+            indirect_levels: 0,
+            file_types: true,
+        };
+        let mut root = vec![0; 1024];
+        write_root(&mut root, new, &entries, Some(SEED)).unwrap();
+        assert!(matches!(Seal::of(&root, Some(SEED)), Seal::Index(sum) if sum.matches()));
+        root[29] = 16;
+        assert_eq!(Seal::of(&root, Some(SEED)), Seal::Missing);
+    }
+
+    #[test]
+    fn a_tail_that_the_chain_does_not_reach_is_none() {
+        let mut bytes = leaf();
+        assert!(has_tail(&bytes));
+        // The entry swallows the tail.
+        bytes[4..6].copy_from_slice(&1024_u16.to_le_bytes());
+        assert!(!has_tail(&bytes));
+        assert_eq!(Seal::of(&bytes, Some(SEED)), Seal::Missing);
+        let mut bytes = leaf();
+        bytes[9] ^= 1;
+        assert!(Seal::of(&bytes, Some(SEED)).is_broken());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_an_answer(mut bytes in prop::collection::vec(any::<u8>(), 1024), head in 0..4) {
+            match head {
+                0 => bytes[4..8].copy_from_slice(&[0, 4, 0, 0]),
+                1 => {
+                    bytes[4..6].copy_from_slice(&[12, 0]);
+                    bytes[16..18].copy_from_slice(&1012_u16.to_le_bytes());
+                    bytes[24..30].copy_from_slice(&[0, 0, 0, 0, 1, 8]);
+                }
+                2 => bytes[1012..1020].copy_from_slice(&[0, 0, 0, 0, 12, 0, 0, 0xde]),
+                _ => {}
+            }
+            let _ = Seal::of(&bytes, Some(SEED)).is_broken();
+        }
+    }
+}

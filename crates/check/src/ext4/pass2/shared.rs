@@ -1,0 +1,157 @@
+//! What all threads of pass 2 look into, and a directory as they see it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::hash::HashVersion;
+use ondisk::ext4::inode::{flag, number};
+use ondisk::ext4::{Seed, casefold};
+
+use super::order::Order;
+use crate::ext4::pass1::attributes::PolicyId;
+use crate::ext4::{Directory, Links, Reference, State, Volume};
+
+/// What does not change while directories are read, or only by atomic operations.
+pub(super) struct Shared<'a> {
+    pub(super) volume: &'a Volume<'a>,
+    pub(super) state: &'a State,
+    pub(super) order: Order,
+    /// Entries carry the type of what they name.
+    pub(super) with_types: bool,
+    /// Whether holes in directories are no fault: nobody fills them in there.
+    pub(super) holes_allowed: bool,
+    /// The hash of the index, until its root says otherwise.
+    pub(super) hash: Option<HashVersion>,
+    pub(super) hash_seed: [u32; 4],
+    /// Users of value inodes, where e2fsck looks for names of such.
+    pub(super) value_refs: Option<&'a Links>,
+    /// When each directory was first named: the key of that entry. By place in the list of directories.
+    pub(super) named_at: Vec<AtomicU64>,
+    first_ino: u32,
+    inodes: u32,
+    /// Hidden files: quotas and orphans.
+    hidden: [u32; 4],
+    strict_names: bool,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(volume: &'a Volume<'a>, state: &'a State) -> Shared<'a> {
+        let sb = &volume.sb;
+        let newest = volume.options.reference == Reference::E2fsck1474;
+        let mut named_at = Vec::new();
+        named_at.resize_with(state.directories.list.len(), AtomicU64::default);
+        // The root is its own parent, whatever else names it.
+        if let Some(root) = state.directories.get(number::ROOT) {
+            root.parent.store(number::ROOT, Relaxed);
+        }
+        Shared {
+            volume,
+            state,
+            order: Order {
+                roots_first: sb.has_compat(Compat::DIR_INDEX),
+            },
+            with_types: sb.has_incompat(Incompat::FILETYPE),
+            holes_allowed: sb.has_incompat(Incompat::LARGEDIR)
+                && !sb.has_incompat(Incompat::INLINE_DATA),
+            hash: sb.default_hash_version(),
+            hash_seed: sb.hash_seed(),
+            value_refs: state.attributes.value_refs.as_ref().filter(|_| newest),
+            named_at,
+            first_ino: sb.first_ino(),
+            inodes: sb.s_inodes_count.get(),
+            hidden: [
+                sb.s_usr_quota_inum.get(),
+                sb.s_grp_quota_inum.get(),
+                sb.s_prj_quota_inum.get(),
+                sb.s_orphan_file_inum.get(),
+            ],
+            strict_names: sb.s_encoding_flags.get() & casefold::STRICT != 0,
+        }
+    }
+
+    /// Whether a name may lead to that inode at all.
+    pub(super) fn is_legal(&self, inode: u32) -> bool {
+        (inode == number::ROOT || inode >= self.first_ino)
+            && inode <= self.inodes
+            && !self.hidden.contains(&inode)
+    }
+
+    /// Whether the filesystem keeps small directories within their inodes.
+    pub(super) fn has_inline(&self) -> bool {
+        self.volume.sb.has_incompat(Incompat::INLINE_DATA)
+    }
+
+    /// The directory at that place of the list.
+    pub(super) fn directory(&self, at: usize) -> Option<Dir<'a>> {
+        let volume = self.volume;
+        let directory = self.state.directories.list.get(at)?;
+        let has = |flags| directory.flags & flags != 0;
+        let policy = self.state.attributes.policies.of(directory.inode);
+        let folds = has(flag::CASEFOLD) && volume.sb.has_incompat(Incompat::CASEFOLD);
+        Some(Dir {
+            directory,
+            at,
+            seed: volume
+                .seed
+                .map(|seed| seed.of_inode(directory.inode, directory.generation)),
+            policy,
+            folds,
+            stores_hashes: has(flag::CASEFOLD) && policy.is_some(),
+            strict: folds && self.strict_names,
+            indexed: has(flag::INDEX),
+        })
+    }
+
+    /// The hash that the leaves of a directory are taken to be ordered by before its root is known.
+    pub(super) fn expected_hash(&self, dir: &Dir<'_>) -> Option<HashVersion> {
+        if dir.stores_hashes {
+            Some(HashVersion::SipHash)
+        } else {
+            self.hash
+        }
+    }
+
+    /// The hash that a root's number stands for.
+    pub(super) fn hash_of(&self, number: u8) -> Option<HashVersion> {
+        HashVersion::from_disk(number, self.volume.sb.unsigned_hash())
+    }
+}
+
+/// A directory while its blocks are looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Dir<'a> {
+    pub(super) directory: &'a Directory,
+    /// Its place in the list.
+    pub(super) at: usize,
+    /// What the checksums of its blocks start from.
+    pub(super) seed: Option<Seed>,
+    /// What it is encrypted with.
+    pub(super) policy: Option<PolicyId>,
+    /// Names are folded before they are hashed.
+    pub(super) folds: bool,
+    /// Hashes lie behind the names, because nobody without the key can compute them.
+    pub(super) stores_hashes: bool,
+    /// Names must be UTF-8.
+    pub(super) strict: bool,
+    /// It has, or should have, an index.
+    pub(super) indexed: bool,
+}
+
+impl Dir<'_> {
+    /// Its number.
+    pub(super) fn inode(&self) -> u32 {
+        self.directory.inode
+    }
+
+    /// Whether nothing has named it yet, or somebody has: the first that comes is its parent until an earlier one turns up.
+    pub(super) fn claim(shared: &Shared<'_>, child: usize, parent: u32, key: u64) -> bool {
+        let directory = &shared.state.directories.list[child];
+        let taken = directory
+            .parent
+            .compare_exchange(0, parent, Relaxed, Relaxed);
+        if taken.is_ok() {
+            shared.named_at[child].store(key, Relaxed);
+        }
+        taken.is_ok()
+    }
+}

@@ -1,0 +1,188 @@
+//! Directories in which a name stands twice.
+//!
+//! e2fsck notices twins within a block, and then reads the whole directory in order to build it anew (pass 3A), under `-n` as
+//! well; only there it says which names they are. A directory whose twins all lie in different blocks it takes for sound.
+//!
+//! The names of a large directory do not fit into memory, so it is read twice: first only for the hashes of its names, and then
+//! for the names of those hashes that came more than once.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use ondisk::ext4::casefold::{Folded, fold};
+use ondisk::ext4::directory::{Entry, TAIL};
+use ondisk::ext4::feature::Compat;
+use ondisk::ext4::inode::flag;
+
+use super::block::entry_at;
+use super::names;
+use super::order::LAST;
+use super::shared::{Dir, Shared};
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::problem::{P2_DUPLICATE_DIRENT, P2_NON_UNIQUE_FILE, P2_NON_UNIQUE_FILE_NO_RENAME};
+
+/// What e2fsck takes a record to have at least when it builds a directory anew: a head, and hashes.
+const HEAD: usize = 8;
+const HASHES: usize = 8;
+
+/// One of several entries of a name.
+struct Twin {
+    inode: u32,
+    block: u64,
+    offset: usize,
+    name: Vec<u8>,
+}
+
+/// Says which names of a directory stand twice. `blocks`: its blocks in its own order, as (block of the device, block of the
+/// directory).
+pub(super) fn check(shared: &Shared<'_>, dir: &Dir<'_>, blocks: &[(u64, u32)], log: &mut Log) {
+    let flags = dir.directory.flags;
+    if flags & flag::INLINE_DATA != 0 {
+        return;
+    }
+    let reader = Reader {
+        shared,
+        dir,
+        blocks,
+        folds: dir.folds,
+        with_dots: is_plain(shared, dir),
+    };
+    let mut hashes = Vec::new();
+    let broken = reader.each(|entry, _| hashes.push(reader.hash(entry.name)));
+    hashes.sort_unstable();
+    let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
+    let again: HashSet<u64> = pairs.map(|pair| pair[0]).collect();
+    drop(hashes);
+    // e2fsck cannot build it anew, and says nothing about its names.
+    if broken || again.is_empty() {
+        return;
+    }
+    let mut twins: BTreeMap<Vec<u8>, Vec<Twin>> = BTreeMap::new();
+    reader.each(|entry, block| {
+        if again.contains(&reader.hash(entry.name)) {
+            let twin = Twin {
+                inode: entry.inode,
+                block,
+                offset: entry.offset,
+                name: entry.name.to_vec(),
+            };
+            let name = reader.folded(entry.name).into_owned();
+            twins.entry(name).or_default().push(twin);
+        }
+    });
+    for mut twins in twins.into_values() {
+        // The sort is stable, so that of equal ones the first stays.
+        twins.sort_by_key(|twin| std::cmp::Reverse(twin.inode));
+        for pair in twins.windows(2) {
+            say(dir, &pair[0], &pair[1], log);
+        }
+    }
+}
+
+/// Whether e2fsck would build it without an index; then `.` and `..` are names like others.
+fn is_plain(shared: &Shared<'_>, dir: &Dir<'_>) -> bool {
+    let size = shared.volume.block_size() as u64;
+    !shared.volume.sb.has_compat(Compat::DIR_INDEX) || dir.directory.size / size < 2
+}
+
+fn say(dir: &Dir<'_>, first: &Twin, second: &Twin, log: &mut Log) {
+    let mut add = |problem| {
+        let finding = Finding::new(problem)
+            .inode(second.inode)
+            .directory(dir.inode())
+            .block(second.block)
+            .offset(second.offset)
+            .name(&second.name)
+            .order(LAST | u64::from(dir.inode()));
+        log.add(finding.found(format!("inodes {} and {}", first.inode, second.inode)));
+    };
+    if first.inode == second.inode {
+        add(&P2_DUPLICATE_DIRENT);
+    }
+    // Nobody can change a name without the key.
+    if dir.directory.flags & flag::ENCRYPT != 0 {
+        add(&P2_NON_UNIQUE_FILE_NO_RENAME);
+    }
+    add(&P2_NON_UNIQUE_FILE);
+}
+
+struct Reader<'r, 'a> {
+    shared: &'r Shared<'a>,
+    dir: &'r Dir<'a>,
+    blocks: &'r [(u64, u32)],
+    folds: bool,
+    with_dots: bool,
+}
+
+impl Reader<'_, '_> {
+    fn folded<'n>(&self, name: &'n [u8]) -> Cow<'n, [u8]> {
+        match fold(name) {
+            Folded::Name(name) if self.folds => name,
+            _ => Cow::Borrowed(name),
+        }
+    }
+
+    fn hash(&self, name: &[u8]) -> u64 {
+        names::hash(&self.folded(name))
+    }
+
+    /// Shows each entry in use; whether a chain is broken by the measure of one who builds it anew.
+    fn each(&self, mut show: impl FnMut(&Entry<'_>, u64)) -> bool {
+        let volume = self.shared.volume;
+        let size = volume.block_size();
+        let mut bytes = vec![0; size];
+        for (physical, logical) in self.blocks.iter().copied() {
+            let at = physical.saturating_mul(size as u64);
+            if volume.source.read_at(&mut bytes, at).is_err() {
+                return true;
+            }
+            let mut offset = 0;
+            while offset < size {
+                let dots = logical == 0 && offset <= 12;
+                let tail = self.dir.seed.is_some() && offset == size - TAIL;
+                let with_hash = self.dir.stores_hashes && !dots && !tail;
+                let least = HEAD + if with_hash { HASHES } else { 0 };
+                let block_size = volume.geometry.block_size;
+                let Some(entry) = loose(&bytes, offset, least, block_size) else {
+                    return true;
+                };
+                offset += entry.rec_len;
+                if entry.inode == 0 {
+                    continue;
+                }
+                if entry.name.is_empty() {
+                    return true;
+                }
+                if self.with_dots || !matches!(entry.name, b"." | b"..") {
+                    show(&entry, physical);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// An entry by a looser measure than [`entry_at`]: a record may be as short as its name.
+fn loose(bytes: &[u8], at: usize, least: usize, block_size: u32) -> Option<Entry<'_>> {
+    if let Ok(entry) = entry_at(bytes, at, bytes.len(), false, block_size) {
+        return (entry.name.len() + least <= entry.rec_len).then_some(entry);
+    }
+    let head = bytes.get(at..)?.first_chunk::<8>()?;
+    let raw = u16::from_le_bytes([head[4], head[5]]);
+    let rec_len = ondisk::ext4::directory::rec_len_from_disk(raw, block_size);
+    let name_len = usize::from(head[6]);
+    if rec_len < least || !rec_len.is_multiple_of(4) || name_len + least > rec_len {
+        return None;
+    }
+    let record = bytes.get(at..at + rec_len)?;
+    let (name, slack) = record[HEAD..].split_at(name_len);
+    Some(Entry {
+        offset: at,
+        inode: u32::from_le_bytes([head[0], head[1], head[2], head[3]]),
+        rec_len,
+        file_type: head[7],
+        name,
+        slack,
+    })
+}

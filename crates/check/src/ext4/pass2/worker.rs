@@ -1,0 +1,110 @@
+//! What one thread of pass 2 keeps for itself until all are done.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::names::Names;
+use super::shared::Shared;
+use crate::ext4::slots::Slots;
+use crate::log::Log;
+
+/// A block of an indexed directory, and the hashes of the names in it. `min` is above `max` where it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// The directory's place in the list.
+    pub(super) dir: u32,
+    pub(super) logical: u32,
+    pub(super) role: Role,
+    pub(super) min: u32,
+    pub(super) max: u32,
+}
+
+/// What a block of an indexed directory looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It was not read: a hole.
+    #[default]
+    Unseen,
+    Root,
+    Node,
+    Leaf,
+}
+
+/// The content of a root or node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    /// The directory's place in the list.
+    pub(super) dir: u32,
+    pub(super) logical: u32,
+    pub(super) physical: u64,
+    /// When e2fsck comes to it.
+    pub(super) key: u64,
+    /// Hash and logical block.
+    pub(super) entries: Vec<(u32, u32)>,
+    /// Of a root: the number of its hash, and its levels.
+    pub(super) root: Option<(u8, u8)>,
+}
+
+/// A name of a directory that already had one, or that only came first because of the threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Second {
+    /// The place in the list of the directory that is named.
+    pub(super) child: usize,
+    /// When e2fsck comes to it.
+    pub(super) key: u64,
+    /// The directory that the name stands in.
+    pub(super) parent: u32,
+    pub(super) name: Vec<u8>,
+}
+
+/// One thread.
+pub(super) struct Worker<'a> {
+    pub(super) shared: &'a Shared<'a>,
+    pub(super) log: Log,
+    pub(super) names: Names,
+    pub(super) slots: Slots<'a>,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) seconds: Vec<Second>,
+    /// Directories with a name twice in one block: key, and place in the list.
+    pub(super) twins: Vec<(u64, usize)>,
+    /// Names whose order could not be judged.
+    pub(super) unjudged: u64,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(shared: &'a Shared<'a>, log: &Log) -> Worker<'a> {
+        Worker {
+            shared,
+            log: log.fork(),
+            names: Names::new(shared.volume.block_size()),
+            slots: Slots::new(shared.volume),
+            leaves: Vec::new(),
+            nodes: Vec::new(),
+            seconds: Vec::new(),
+            twins: Vec::new(),
+            unjudged: 0,
+        }
+    }
+}
+
+/// What all threads have kept.
+#[derive(Default)]
+pub(super) struct Harvest {
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) seconds: Vec<Second>,
+    pub(super) twins: Vec<(u64, usize)>,
+}
+
+impl Harvest {
+    /// Takes a thread's, its findings into `log`.
+    pub(super) fn take(&mut self, worker: Worker<'_>, log: &mut Log) {
+        let unjudged = &worker.shared.state.unjudged_names;
+        unjudged.fetch_add(worker.unjudged, Relaxed);
+        log.merge(worker.log);
+        self.leaves.extend(worker.leaves);
+        self.nodes.extend(worker.nodes);
+        self.seconds.extend(worker.seconds);
+        self.twins.extend(worker.twins);
+    }
+}

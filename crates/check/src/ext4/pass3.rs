@@ -1,0 +1,220 @@
+//! Pass 3: does each directory hang on the root, and does its `..` say where?
+//!
+//! Pass 2 has left each directory's parent, the directory that names it. From each directory the way is followed up until one is met
+//! that was met before; a way that ends without a parent ends in a directory that nothing names.
+//!
+//! e2fsck has a search for loops that never comes to run: a directory that was met before counts as connected, and each in a loop
+//! has been met when the loop closes (found with 1.47.0, and its source is the same today). A tree that bites its tail, out of everybody's
+//! reach, is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
+//! which e2fsck looks at only when it repairs.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ondisk::ext4::FileType;
+use ondisk::ext4::directory::{Entries, Entry, entries};
+use ondisk::ext4::inline::InlineData;
+use ondisk::ext4::inode::flag;
+use ondisk::ext4::inode::number::ROOT;
+
+use super::slots::Slots;
+use super::{Directory, Failure, State, Volume};
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::problem::{
+    P3_BAD_DOT_DOT, P3_LOOPED_DIR, P3_LPF_ENCRYPTED, P3_LPF_INLINE_DATA, P3_LPF_NOTDIR,
+    P3_NO_LF_DIR, P3_NO_ROOT_INODE, P3_NO_ROOT_INODE_ABORT, P3_ROOT_NOT_DIR_ABORT,
+    P3_UNCONNECTED_DIR,
+};
+
+const LOST_AND_FOUND: &[u8] = b"lost+found";
+
+/// Judges how the directories hang together.
+///
+/// # Errors
+/// The check was stopped.
+pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    let has_root = root(state, log);
+    let list = &state.directories.list;
+    let mut ways = Ways {
+        state,
+        met: vec![Met::Never; list.len()],
+        way: Vec::new(),
+    };
+    if let Some(root) = state.directories.position(ROOT) {
+        ways.met[root] = Met::Before;
+    }
+    for (at, directory) in list.iter().enumerate() {
+        if at.is_multiple_of(1 << 16) && volume.watch.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        ways.follow(at, log);
+        dot_dot(directory, log);
+    }
+    if has_root {
+        lost_and_found(volume, state, log);
+    }
+    Ok(())
+}
+
+/// Whether there is a root that is a directory.
+fn root(state: &State, log: &mut Log) -> bool {
+    if !state.used.get(u64::from(ROOT) - 1) {
+        log.add(Finding::new(&P3_NO_ROOT_INODE));
+        log.add(Finding::new(&P3_NO_ROOT_INODE_ABORT).stops_reference());
+        return false;
+    }
+    if state.directories.get(ROOT).is_none() {
+        log.add(Finding::new(&P3_ROOT_NOT_DIR_ABORT).stops_reference());
+        return false;
+    }
+    true
+}
+
+/// What is known of a directory on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    Never,
+    /// On the way that is being followed.
+    Now,
+    Before,
+}
+
+/// The ways from directories to the root.
+struct Ways<'a> {
+    state: &'a State,
+    /// By place in the list.
+    met: Vec<Met>,
+    way: Vec<usize>,
+}
+
+impl Ways<'_> {
+    /// Follows the parents of a directory up to one that was met.
+    fn follow(&mut self, from: usize, log: &mut Log) {
+        let directories = &self.state.directories;
+        let mut at = from;
+        loop {
+            match self.met[at] {
+                Met::Before => break,
+                Met::Now => {
+                    self.say_loop(at, from, log);
+                    break;
+                }
+                Met::Never => {}
+            }
+            self.met[at] = Met::Now;
+            self.way.push(at);
+            let parent = directories.list[at].parent.load(Relaxed);
+            match directories.position(parent) {
+                Some(above) => at = above,
+                None => {
+                    let directory = &directories.list[at];
+                    let finding = Finding::new(&P3_UNCONNECTED_DIR).inode(directory.inode);
+                    log.add(finding.order(directories.list[from].inode.into()));
+                    break;
+                }
+            }
+        }
+        for at in self.way.drain(..) {
+            self.met[at] = Met::Before;
+        }
+    }
+
+    /// The way has come back to a directory on it.
+    fn say_loop(&self, at: usize, from: usize, log: &mut Log) {
+        let list = &self.state.directories.list;
+        let start = self.way.iter().position(|on| *on == at).unwrap_or(0);
+        let round = &self.way[start..];
+        let least = round.iter().map(|at| &list[*at]);
+        let Some(directory) = least.min_by_key(|directory| directory.inode) else {
+            return;
+        };
+        let finding = Finding::new(&P3_LOOPED_DIR)
+            .inode(directory.inode)
+            .note(format!(
+                "{} directories name each other in a round",
+                round.len()
+            ))
+            .order(list[from].inode.into());
+        log.add(finding.beyond_reference());
+    }
+}
+
+/// Compares `..` with who names the directory.
+fn dot_dot(directory: &Directory, log: &mut Log) {
+    let (found, parent) = (
+        directory.dotdot.load(Relaxed),
+        directory.parent.load(Relaxed),
+    );
+    if found != parent {
+        let finding = Finding::new(&P3_BAD_DOT_DOT).inode(directory.inode);
+        log.add(finding.found(found).expected(parent));
+    }
+}
+
+/// Whether a repair could use `lost+found`.
+fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
+    let finding = match look_up(volume, state) {
+        None => return,
+        Some(None) => Finding::new(&P3_NO_LF_DIR),
+        Some(Some(inode)) => {
+            let has = |flags| {
+                let directory = state.directories.get(inode);
+                directory.is_some_and(|directory| directory.flags & flags != 0)
+            };
+            let problem = if has(flag::INLINE_DATA) {
+                &P3_LPF_INLINE_DATA
+            } else if has(flag::ENCRYPT) {
+                &P3_LPF_ENCRYPTED
+            } else if state.kinds.get(inode) != Some(FileType::Directory) {
+                &P3_LPF_NOTDIR
+            } else {
+                return;
+            };
+            Finding::new(problem).inode(inode)
+        }
+    };
+    log.add(finding.order(u64::MAX).beyond_reference());
+}
+
+/// What `lost+found` in the root leads to. `None`: not all of the root can be read.
+fn look_up(volume: &Volume<'_>, state: &State) -> Option<Option<u32>> {
+    let root = state.directories.get(ROOT)?;
+    let block_size = volume.geometry.block_size;
+    if root.flags & flag::INLINE_DATA != 0 {
+        let mut slots = Slots::new(volume);
+        let inode = slots.read(ROOT)?;
+        let areas = InlineData::read(&inode).ok()??.areas(block_size);
+        let mut found = None;
+        for area in areas {
+            found = found.or(find(area)?);
+        }
+        return Some(found);
+    }
+    let mut bytes = vec![0; volume.block_size()];
+    let runs = state.directories.runs.iter();
+    let mut found = None;
+    for run in runs.filter(|run| run.inode == ROOT && run.physical != 0) {
+        for nth in 0..u64::from(run.len) {
+            let at = (run.physical + nth).saturating_mul(block_size.into());
+            volume.source.read_at(&mut bytes, at).ok()?;
+            found = found.or(find(entries(&bytes, block_size))?);
+        }
+    }
+    Some(found)
+}
+
+/// The inode of `lost+found` among these entries. `None`: they break off before it.
+fn find(mut entries: Entries<'_>) -> Option<Option<u32>> {
+    let walk = entries.try_for_each(|entry| match entry {
+        Ok(Entry { inode, name, .. }) if name == LOST_AND_FOUND && inode != 0 => {
+            ControlFlow::Break(Some(inode))
+        }
+        Ok(_) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(None),
+    });
+    match walk {
+        ControlFlow::Continue(()) => Some(None),
+        ControlFlow::Break(found) => found.map(Some),
+    }
+}

@@ -1,0 +1,173 @@
+//! Pass 4: is each inode named as often as it says?
+//!
+//! Nearly all are, so the maps are compared from one end to the other, and inodes are read only where they differ.
+
+use ondisk::ext4::feature::RoCompat;
+use ondisk::ext4::inode::number::{BAD, ROOT};
+use ondisk::ext4::inode::{OLD_SIZE, flag};
+use ondisk::ext4::xattr::List;
+use ondisk::ext4::{FileType, Inode};
+
+use super::pass2::bad_inode;
+use super::slots::Slots;
+use super::{Failure, Reference, State, Volume};
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::problem::{
+    P4_BAD_REF_COUNT, P4_DIR_NLINK_FEATURE, P4_DIR_OVERFLOW_REF_COUNT, P4_EA_INODE_REF_COUNT,
+    P4_EA_INODE_SPURIOUS_FLAG, P4_UNATTACHED_INODE, P4_ZERO_LEN_INODE,
+};
+
+/// Links that a directory may have before it says 1 instead.
+const MOST_LINKS: u32 = 65_000;
+/// What e2fsck's tables hold; more is taken for this.
+const MOST_COUNTED: u32 = 65_500;
+
+/// Judges link counts, and what nothing names.
+///
+/// # Errors
+/// The check was stopped.
+pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    let mut pass = Pass {
+        volume,
+        state,
+        slots: Slots::new(volume),
+        log,
+    };
+    let sb = &volume.sb;
+    let hidden = [sb.s_prj_quota_inum.get(), sb.s_orphan_file_inum.get(), BAD];
+    let first = sb.first_ino();
+    for (nth, bit) in state.used.ones().enumerate() {
+        if nth.is_multiple_of(1 << 20) && volume.watch.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        let Ok(ino) = u32::try_from(bit + 1) else {
+            break;
+        };
+        let reserved = ino > ROOT && ino < first;
+        if !reserved && !hidden.contains(&ino) {
+            pass.inode(ino);
+        }
+    }
+    Ok(())
+}
+
+struct Pass<'a> {
+    volume: &'a Volume<'a>,
+    state: &'a State,
+    slots: Slots<'a>,
+    log: &'a mut Log,
+}
+
+impl Pass<'_> {
+    fn inode(&mut self, ino: u32) {
+        let state = self.state;
+        let links = state.links.get(ino).min(MOST_COUNTED);
+        let mut named = state.named.get(ino).min(MOST_COUNTED);
+        let refs = state.attributes.value_refs(ino);
+        // Sound inodes end here.
+        let plain = refs == 0 && state.attributes.value_inodes.is_empty();
+        if plain && named == links && named > 0 && named <= MOST_LINKS {
+            return;
+        }
+        if state.imagic.contains(ino) || state.on_bad_blocks.contains(ino) {
+            return;
+        }
+        if !plain && self.holds_value(ino, refs, named) {
+            named = 1;
+        }
+        if named == 0 {
+            self.unattached(ino);
+            return;
+        }
+        let directory = state.directories.get(ino);
+        if directory.is_some() && named > MOST_LINKS {
+            if !self.volume.sb.has_ro_compat(RoCompat::DIR_NLINK) {
+                let finding = Finding::new(&P4_DIR_NLINK_FEATURE).inode(ino);
+                let most = format!("at most {MOST_LINKS}");
+                self.log
+                    .add(finding.found(state.named.get(ino)).expected(most));
+            }
+            named = 1;
+        }
+        if named == links {
+            return;
+        }
+        let indexed = directory.is_some_and(|dir| dir.flags & flag::INDEX != 0);
+        let say = |problem| {
+            Finding::new(problem)
+                .inode(ino)
+                .found(state.links.get(ino))
+                .expected(named)
+        };
+        // It has had more subdirectories than can be counted, and has lost some since.
+        if indexed && named > 1 && links == 1 {
+            let finding = say(&P4_DIR_OVERFLOW_REF_COUNT);
+            self.log.add(finding.beyond_reference());
+        } else {
+            self.log.add(say(&P4_BAD_REF_COUNT));
+        }
+    }
+
+    /// Whether an inode holds the value of an attribute, which counts as a name. Raises what is wrong with it as such.
+    fn holds_value(&mut self, ino: u32, refs: u32, named: u32) -> bool {
+        let flagged = self
+            .state
+            .attributes
+            .value_inodes
+            .binary_search(&ino)
+            .is_ok();
+        let newest = self.volume.options.reference == Reference::E2fsck1474;
+        if refs == 0 {
+            if flagged {
+                let finding = Finding::new(&P4_EA_INODE_SPURIOUS_FLAG).inode(ino);
+                self.log.add(if newest {
+                    finding
+                } else {
+                    finding.beyond_reference()
+                });
+            }
+            return false;
+        }
+        // 1.47.0 looks at those only that nothing names and that have the flag.
+        if !newest && (named > 0 || !flagged) {
+            return false;
+        }
+        if let Some(inode) = self.slots.read(ino) {
+            let stored = inode.ea_refcount();
+            let raw = inode.raw();
+            // Lustre's have no count, but both times alike.
+            if stored != u64::from(refs) && raw.i_ctime.get() != raw.i_atime.get() {
+                let finding = Finding::new(&P4_EA_INODE_REF_COUNT).inode(ino);
+                self.log.add(finding.found(stored).expected(refs));
+            }
+        }
+        true
+    }
+
+    /// An inode in use that nothing names.
+    fn unattached(&mut self, ino: u32) {
+        if let Some(inode) = self.slots.read(ino) {
+            for fault in bad_inode::judge(self.volume, &inode) {
+                // e2fsck raises these in pass 4, with the numbers of pass 2.
+                let finding = Finding::new(fault.problem).inode(ino);
+                let finding = fault.into_finding(finding).order(u64::MAX);
+                self.log.add(finding);
+            }
+            if is_empty(&inode) {
+                self.log.add(Finding::new(&P4_ZERO_LEN_INODE).inode(ino));
+            }
+        }
+        self.log.add(Finding::new(&P4_UNATTACHED_INODE).inode(ino));
+    }
+}
+
+/// Whether a file or directory has neither blocks nor attributes of its own.
+fn is_empty(inode: &Inode<'_>) -> bool {
+    let kind = inode.file_type();
+    let behind = OLD_SIZE + usize::from(inode.extra_isize());
+    let body = inode.bytes().get(behind..).unwrap_or(&[]);
+    matches!(kind, Some(FileType::Regular | FileType::Directory))
+        && inode.raw().i_blocks_lo.get() == 0
+        && List::of_inode(body).is_none()
+}

@@ -1,0 +1,72 @@
+//! Single inodes, read when a name or a count has shown that there is something to say about them.
+//!
+//! They are asked for in ascending order or nearly so, and a table holds hundreds of them side by side; so a piece of
+//! the table is read at once and kept.
+
+use ondisk::ext4::Inode;
+
+use super::Volume;
+
+/// Bytes of the table that are kept; no inode is torn by multiples of it.
+const WINDOW: u64 = 64 << 10;
+
+/// A reader of single inodes.
+pub(crate) struct Slots<'a> {
+    volume: &'a Volume<'a>,
+    window: Vec<u8>,
+    start: u64,
+}
+
+impl<'a> Slots<'a> {
+    /// One that has read nothing yet.
+    pub(crate) fn new(volume: &'a Volume<'a>) -> Slots<'a> {
+        Slots {
+            volume,
+            window: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The inode of that number; none if there is no such number, or its table cannot be read.
+    pub(crate) fn read(&mut self, ino: u32) -> Option<Inode<'_>> {
+        let geometry = &self.volume.geometry;
+        let (group, _) = geometry.index_of_inode(ino)?;
+        let descriptor = self.volume.descriptors.get(group as usize)?;
+        let (block, offset) = geometry.inode_position(ino, descriptor)?;
+        let at = block
+            .checked_mul(geometry.block_size.into())?
+            .checked_add(offset.into())?;
+        let size = geometry.inode_size;
+        let inside = |start: u64, len: usize| {
+            let from = usize::try_from(at.checked_sub(start)?).ok()?;
+            (from + usize::from(size) <= len).then_some(from)
+        };
+        let from = match inside(self.start, self.window.len()) {
+            Some(from) => from,
+            None => {
+                self.fill(at, size.into())?;
+                inside(self.start, self.window.len())?
+            }
+        };
+        Inode::read(&self.window[from..], size).ok()
+    }
+
+    /// Reads what is around a byte, or if that does not succeed, only the `size` bytes from it.
+    fn fill(&mut self, at: u64, size: usize) -> Option<()> {
+        let source = self.volume.source;
+        let start = at / WINDOW * WINDOW;
+        let len = WINDOW.min(source.len().checked_sub(start)?);
+        self.window.resize(usize::try_from(len).ok()?, 0);
+        self.start = start;
+        if source.read_at(&mut self.window, start).is_ok() {
+            return Some(());
+        }
+        self.window.resize(size, 0);
+        self.start = at;
+        if source.read_at(&mut self.window, at).is_err() {
+            self.window.clear();
+            return None;
+        }
+        Some(())
+    }
+}
