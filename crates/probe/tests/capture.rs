@@ -317,7 +317,7 @@ fn a_buffer_too_small_loses_events_and_says_so_needs_root() {
     let summary = recording.finish().unwrap().remove(0);
     assert!(summary.lost > 0 && summary.degraded, "{summary:?}");
     assert!(summary.lost_percent() > 0.0);
-    // The gaps in the sequences are the same loss, but for pages without room for its number.
+    // The gaps in the sequences are the same loss.
     let all = records(out.path(), &summary);
     let mut gaps = 0;
     for cpu in &summary.cpus {
@@ -328,8 +328,10 @@ fn a_buffer_too_small_loses_events_and_says_so_needs_root() {
             .max();
         gaps += u64::from(last.unwrap_or(0)) - cpu.events;
     }
-    // How many lie behind a CPU's last record depends on who runs where.
-    assert!(gaps > 0 && gaps <= summary.lost, "{gaps}: {summary:?}");
+    assert!(
+        gaps <= summary.lost && gaps * 10 > summary.lost * 9,
+        "{gaps}: {summary:?}"
+    );
 }
 
 #[test]

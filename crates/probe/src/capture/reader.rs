@@ -23,6 +23,7 @@ use super::detached::Detached;
 use super::event;
 use super::output::Output;
 use super::page::{Layout, Missed};
+use super::summary;
 
 /// How long the reader sleeps when the buffers were empty.
 const POLL: Duration = Duration::from_millis(50);
@@ -32,6 +33,7 @@ const TURN: u32 = 256;
 /// Reads all buffers into the files.
 #[derive(Debug)]
 pub(super) struct Reader {
+    tracefs: Arc<Detached>,
     layout: Layout,
     blk: u16,
     pipes: Vec<Pipe>,
@@ -45,12 +47,25 @@ pub(super) struct Reader {
 struct Pipe {
     path: PathBuf,
     file: File,
+    losses: Losses,
+}
+
+/// Losses of one CPU, told to the output page by page, so that its gaps lie where they were.
+#[derive(Debug)]
+struct Losses {
+    /// Of tracefs: the buffer's own count.
+    stats: String,
+    /// That count when the trace began.
+    before: u64,
+    told: u64,
+    /// A page had no room for its number, and so the count was asked.
+    asked: bool,
 }
 
 impl Reader {
     /// Opens the buffers of the CPUs; the tracer has to be set before, not after.
     pub(super) fn open(
-        tracefs: &Detached,
+        tracefs: &Arc<Detached>,
         (layout, blk): (Layout, u16),
         cpus: &[u32],
         output: Output,
@@ -63,9 +78,11 @@ impl Reader {
                 .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
                 .open(&path)
                 .map_err(|error| Error::kernel(&path, "cannot open the trace buffer", error))?;
-            pipes.push(Pipe { path, file });
+            let losses = Losses::new(tracefs, *cpu)?;
+            pipes.push(Pipe { path, file, losses });
         }
         Ok(Reader {
+            tracefs: Arc::clone(tracefs),
             layout,
             blk,
             pipes,
@@ -126,10 +143,9 @@ impl Reader {
             self.broken += 1;
             return Ok(true);
         };
-        match missed {
-            Missed::None => {}
-            Missed::Some => self.output.lost(cpu, 1),
-            Missed::Counted(events) => self.output.lost(cpu, events),
+        if missed != Missed::None {
+            let events = pipe.losses.take(missed, &self.tracefs)?;
+            self.output.lost(cpu, events);
         }
         for event in events {
             let Ok(event) = event else {
@@ -141,5 +157,61 @@ impl Reader {
             }
         }
         Ok(true)
+    }
+}
+
+impl Losses {
+    fn new(tracefs: &Detached, cpu: u32) -> Result<Losses, Error> {
+        let stats = format!("per_cpu/cpu{cpu}/stats");
+        let before = summary::lost(&tracefs.read(&stats)?);
+        Ok(Losses {
+            stats,
+            before,
+            told: 0,
+            asked: false,
+        })
+    }
+
+    /// How many to tell before this page.
+    fn take(&mut self, missed: Missed, tracefs: &Detached) -> Result<u64, Error> {
+        self.asked |= missed == Missed::Some;
+        let events = match missed {
+            Missed::Counted(events) if !self.asked => events,
+            _ => {
+                let count = summary::lost(&tracefs.read(&self.stats)?);
+                settle(missed, count.saturating_sub(self.before), self.told)
+            }
+        };
+        self.told += events;
+        Ok(events)
+    }
+}
+
+/// A page that is full of events, as one in ten is, has no room for the number of those lost before
+/// it. The buffer's own count has them, but may have gone on since the page was taken: what it is
+/// ahead comes again with the next page's number, so nothing is told beyond the count.
+fn settle(missed: Missed, count: u64, told: u64) -> u64 {
+    let left = count.saturating_sub(told);
+    match missed {
+        Missed::None => 0,
+        Missed::Some => left,
+        Missed::Counted(events) => events.min(left),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_without_a_number_come_from_the_count_and_are_not_told_twice() {
+        // Truly lost: 10, then 20 without a number, then 30; the count is 5 ahead at the second.
+        let mut told = 10;
+        told += settle(Missed::Some, 35, told);
+        assert_eq!(told, 35);
+        told += settle(Missed::Counted(30), 60, told);
+        assert_eq!(told, 60);
+        assert_eq!(settle(Missed::None, 99, told), 0);
+        assert_eq!(settle(Missed::Some, 60, told), 0);
     }
 }
