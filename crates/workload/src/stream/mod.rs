@@ -31,7 +31,6 @@ mod evidence;
 mod file;
 mod options;
 mod phase;
-mod pipeline;
 mod verify;
 
 pub use options::{Between, Content, Flush, Options, Test, UNIT, WriteThrough};

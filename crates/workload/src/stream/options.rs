@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::pipeline;
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::direct::{self, Alignment};
@@ -298,26 +297,13 @@ impl Options {
         if !self.engine.capabilities().transfers {
             return 0;
         }
-        let len = self.buffer_bytes();
+        let len = self.block.saturating_mul(u64::from(self.queue_depth));
         usize::try_from(len)
             .ok()
             .filter(|len| *len < usize::MAX / 4)
             .map_or(u64::MAX, |len| {
                 Buffer::footprint(0, self.block as usize, len) as u64
             })
-    }
-
-    /// Whether a read is checked by a thread of its own (`pipeline`).
-    pub(super) fn pipelined(&self, direction: Direction) -> bool {
-        self.verify && direction == Direction::Read && self.engine == Kind::Sync
-    }
-
-    /// Bytes of the buffers of the phase that needs most.
-    fn buffer_bytes(&self) -> u64 {
-        let plain = self.block.saturating_mul(u64::from(self.queue_depth));
-        let read = self.test.reads() && self.pipelined(Direction::Read);
-        let halves = pipeline::BUFFERS * pipeline::group(self.block) * self.block;
-        if read { plain.max(halves) } else { plain }
     }
 
     /// Refuses a target that is no directory, or whose direct I/O the block does not suit. Leaves

@@ -13,7 +13,6 @@ use super::close::close;
 use super::content;
 use super::file::Target;
 use super::options::{Flush, Options, phase_name};
-use super::pipeline;
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
 use crate::children::TICK;
@@ -82,16 +81,9 @@ impl Default for Seen {
 /// All that is made before the clock starts.
 struct Ready {
     file: Option<File>,
-    means: Means,
+    engine: Box<dyn Engine>,
     writer: Option<content::Writer>,
     checker: Option<Checker>,
-}
-
-/// What moves the records.
-enum Means {
-    Engine(Box<dyn Engine>),
-    /// A reader and a checking thread, with this buffer between them.
-    Pipeline(Buffer),
 }
 
 /// What the two threads share.
@@ -192,13 +184,7 @@ impl Phase<'_> {
             path: options.dir.clone(),
             reason: format!("{source}; take a smaller block or a smaller queue depth"),
         };
-        let pipelined = options.pipelined(self.direction);
-        let blocks = if pipelined {
-            pipeline::BUFFERS * pipeline::group(options.block)
-        } else {
-            u64::from(depth)
-        };
-        let len = block * blocks as usize;
+        let len = block * depth as usize;
         let mut buffer = if self.transfers() {
             Buffer::for_child(0, block, len, self.alignment)
         } else {
@@ -212,19 +198,15 @@ impl Phase<'_> {
             None
         };
         let checks = options.verify && self.direction == Direction::Read;
-        let means = if pipelined {
-            Means::Pipeline(buffer)
-        } else {
-            let engine = engine::make(options.engine, depth, block, buffer);
-            Means::Engine(engine.map_err(|source| Error::Unsupported {
-                what: options.engine.name(),
-                path: options.dir.clone(),
-                reason: format!("{source}; {}", options.engine.when_refused()),
-            })?)
-        };
+        let engine = engine::make(options.engine, depth, block, buffer);
+        let engine = engine.map_err(|source| Error::Unsupported {
+            what: options.engine.name(),
+            path: options.dir.clone(),
+            reason: format!("{source}; {}", options.engine.when_refused()),
+        })?;
         Ok(Ready {
             file,
-            means,
+            engine,
             writer,
             checker: checks.then(|| Checker::new(options.block, self.run)),
         })
@@ -234,7 +216,7 @@ impl Phase<'_> {
     fn work(&self, ready: Ready, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
         let Ready {
             file,
-            means,
+            mut engine,
             writer,
             checker,
         } = ready;
@@ -256,24 +238,15 @@ impl Phase<'_> {
         };
         let cpu = Cpu::thread();
         seen.begin_ns = now_ns();
-        let (run, more) = match (means, &checker) {
-            (Means::Pipeline(mut buffer), Some(checker)) => {
-                pipeline::read(&job, first, buffer.as_mut_slice(), checker)
-            }
-            (Means::Pipeline(buffer), None) => engine::Sync::new(buffer)
-                .run(&job, first, ABORT, None)
-                .map(|run| (run, Cpu::default())),
-            (Means::Engine(mut engine), _) => engine
-                .run(&job, first, ABORT, None)
-                .map(|run| (run, Cpu::default())),
-        }
-        .map_err(|failure| self.failed(failure))?;
+        let run = engine
+            .run(&job, first, ABORT, None)
+            .map_err(|failure| self.failed(failure))?;
         (seen.records, seen.short) = (run.position - first, run.short);
         seen.found_run = checker.as_ref().map_or(0, Checker::run);
         self.close(file, shared, seen)?;
-        seen.cpu_original = Cpu::thread() - cpu + more;
+        seen.cpu_original = Cpu::thread() - cpu;
         self.flush(shared, seen)?;
-        seen.cpu = Cpu::thread() - cpu + more;
+        seen.cpu = Cpu::thread() - cpu;
         Ok(())
     }
 
