@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blktrace::analysis::window::Window;
 use probe::capture::{self, BUFFER, Changes, Mask, Options, Plan, Recording, Summary};
@@ -18,6 +18,8 @@ use workload::clock::now_ns;
 const MOST: u64 = 16 << 30;
 /// How often their size is looked at.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long somebody else's tracing is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A device to be traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,25 +130,16 @@ impl Traced {
         let failed = |error: std::io::Error| format!("{}: {error}", out.display());
         fs::create_dir_all(&out).map_err(failed)?;
         let mut notes = Vec::new();
-        let mut plan = plan(&subjects, &out);
-        if let (Err(error), true) = (&plan, subjects.len() > 1) {
-            notes.push(format!("{} is not traced: {error}", subjects[1].role));
-            subjects.truncate(1);
-            plan = self::plan(&subjects, &out);
-        }
-        let plan = plan.map_err(|error| error.to_string())?;
-        let changes = plan.changes().clone();
-        let made = journal.will_make(Step::Trace {
-            changes: changes.clone(),
-        });
-        let step = made.map_err(|error| error.to_string())?;
-        let recording = match plan.start() {
-            Ok(recording) => recording,
-            Err(error) => {
-                close(journal, step, &changes);
-                return Err(error.to_string());
+        let begun = patiently(|| begin(journal, &subjects, &out));
+        let begun = match begun {
+            Err(error) if subjects.len() > 1 => {
+                notes.push(format!("{} is not traced: {error}", subjects[1].role));
+                subjects.truncate(1);
+                patiently(|| begin(journal, &subjects, &out))
             }
+            begun => begun,
         };
+        let (recording, step, changes) = begun.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared {
             bound: bound(&out),
             out: out.clone(),
@@ -222,8 +215,36 @@ impl Drop for Traced {
     }
 }
 
-fn plan(subjects: &[Subject], out: &Path) -> Result<Plan, capture::Error> {
-    Plan::new(&Options {
+/// Why a recording did not begin.
+#[derive(Debug, thiserror::Error)]
+enum Hindrance {
+    #[error(transparent)]
+    Capture(#[from] capture::Error),
+    #[error(transparent)]
+    Journal(#[from] rig::Error),
+}
+
+/// Tries again for a while as long as somebody else traces: a look of `trace-cmd` or another run's trial
+/// is over soon, and giving up would cost the cell a trial.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Hindrance>) -> Result<T, Hindrance> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(Hindrance::Capture(capture::Error::Busy { .. })) if Instant::now() < until => {
+                std::thread::sleep(LOOK);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Begins to record; what it changes stands in the journal before it is changed.
+fn begin(
+    journal: &Journal,
+    subjects: &[Subject],
+    out: &Path,
+) -> Result<(Recording, u64, Changes), Hindrance> {
+    let plan = Plan::new(&Options {
         devices: subjects
             .iter()
             .map(|subject| subject.node.clone())
@@ -231,7 +252,18 @@ fn plan(subjects: &[Subject], out: &Path) -> Result<Plan, capture::Error> {
         out: out.to_owned(),
         mask: Mask::default(),
         buffer: BUFFER,
-    })
+    })?;
+    let changes = plan.changes().clone();
+    let step = journal.will_make(Step::Trace {
+        changes: changes.clone(),
+    })?;
+    match plan.start() {
+        Ok(recording) => Ok((recording, step, changes)),
+        Err(error) => {
+            close(journal, step, &changes);
+            Err(error.into())
+        }
+    }
 }
 
 /// What was changed is changed back; else the step stays for `fslab clean`.
@@ -286,5 +318,28 @@ mod tests {
     fn a_slash_in_a_name_is_an_exclamation_mark_in_sysfs() {
         let subject = Subject::named("cciss!c0d0", "x");
         assert_eq!(subject.node, Path::new("/dev/cciss/c0d0"));
+    }
+
+    #[test]
+    fn a_busy_tracer_is_waited_for_and_nothing_else() {
+        let busy = || capture::Error::Busy {
+            thing: "the tracer".into(),
+            why: "blk".into(),
+        };
+        let mut tries = 0;
+        let result = patiently(|| {
+            tries += 1;
+            if tries < 3 {
+                Err(busy().into())
+            } else {
+                Ok(tries)
+            }
+        });
+        assert_eq!(result.unwrap(), 3);
+        let result: Result<(), _> = patiently(|| {
+            tries += 1;
+            Err(capture::Error::NoDevice.into())
+        });
+        assert!(result.is_err() && tries == 4);
     }
 }
