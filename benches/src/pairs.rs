@@ -44,24 +44,28 @@ impl Pairs {
     /// Where the median ratio of all such pairs lies, with 95 % confidence, by order statistics:
     /// nothing is assumed of how they are distributed. None of fewer than six pairs.
     pub fn interval(&self) -> Option<stats::Interval> {
-        let ratios: Vec<f64> = self
-            .ours
-            .iter()
-            .zip(&self.theirs)
-            .map(|(a, b)| a / b)
-            .collect();
-        stats::order::median_interval(&ratios, 0.95)
+        stats::order::median_interval(&self.ratios(), 0.95)
             .ok()
             .flatten()
             .filter(|interval| !interval.falls_short())
     }
 
+    /// Median of the pairs' ratios: that which [`Pairs::interval`] is of.
+    pub fn median_ratio(&self) -> f64 {
+        median(&self.ratios())
+    }
+
     /// Least and largest ratio within a pair.
     pub fn extremes(&self) -> (f64, f64) {
-        let ratios = self.ours.iter().zip(&self.theirs).map(|(a, b)| a / b);
-        ratios.fold((f64::INFINITY, 0.0), |(low, high), r| {
-            (low.min(r), high.max(r))
+        let ratios = self.ratios();
+        ratios.iter().fold((f64::INFINITY, 0.0), |(low, high), r| {
+            (r.min(low), r.max(high))
         })
+    }
+
+    fn ratios(&self) -> Vec<f64> {
+        let pairs = self.ours.iter().zip(&self.theirs);
+        pairs.map(|(ours, theirs)| ours / theirs).collect()
     }
 }
 
@@ -159,6 +163,7 @@ mod tests {
         }
         let interval = pairs.interval().unwrap();
         assert_eq!((interval.low, interval.high), (6.0, 16.0));
+        assert_eq!(pairs.median_ratio(), 11.0);
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! What recording a block trace costs, and how many events a second it takes without a loss.
 //!
 //! fio runs on a loop device, with and without a recording of that device, in pairs of alternating
-//! order. The ratio is fio's own throughput, traced over untraced. Two loads: 4 KiB direct I/O at
-//! depth, which makes the most events this machine can make (five or six for each request), and
-//! 1 MiB direct I/O, which is what a streaming study does. Default settings of `fslab trace record`;
-//! the trace is written to another filesystem than the one that is measured.
+//! order. The ratio is fio's own throughput, traced over untraced. The image lies in memory by default
+//! (`--image-dir`): a disk's rate differs by a half from one run of 4 s to the next, which hides any cost of
+//! tracing, while here the processors are the limit, and tracing takes their time. So it is the worst case.
 //!
-//! The reader of the trace runs on the same two cores as the load: its time is in the ratio, as it
+//! Three sizes of request, direct: 4 KiB at depth makes the most events this machine can make (five or
+//! six for each request) and has to lose none; 128 KiB makes some 100,000 a second, at which tracing
+//! may cost 3 %; 1 MiB is what a streaming study does. Default settings of `fslab trace record`; the trace is written to
+//! another filesystem than the one that is measured.
+//!
+//! The reader of the trace runs on the same processors as the load: its time is in the ratio, as it
 //! is for whoever records. blktrace itself is no peer here where lockdown forbids its relay files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
@@ -38,6 +42,9 @@ struct Arguments {
     /// MiB of the image.
     #[arg(long, default_value_t = 1024)]
     size: u64,
+    /// Folder of the image; the default is memory.
+    #[arg(long, default_value = "/dev/shm")]
+    image_dir: PathBuf,
     #[command(flatten)]
     place: Place,
 }
@@ -46,25 +53,49 @@ struct Arguments {
 struct Load {
     name: &'static str,
     options: &'static [&'static str],
+    /// Whether its throughput has to stay; else it only must not lose events.
+    judged: bool,
 }
 
-const LOADS: [Load; 4] = [
+const fn load(name: &'static str, options: &'static [&'static str], judged: bool) -> Load {
     Load {
-        name: "4 KiB random reads, depth 32",
-        options: &["--rw=randread", "--bs=4k", "--iodepth=32"],
-    },
-    Load {
-        name: "4 KiB random writes, depth 32",
-        options: &["--rw=randwrite", "--bs=4k", "--iodepth=32"],
-    },
-    Load {
-        name: "1 MiB reads, depth 4",
-        options: &["--rw=read", "--bs=1m", "--iodepth=4"],
-    },
-    Load {
-        name: "1 MiB writes, depth 4",
-        options: &["--rw=write", "--bs=1m", "--iodepth=4"],
-    },
+        name,
+        options,
+        judged,
+    }
+}
+
+const LOADS: [Load; 6] = [
+    load(
+        "4 KiB random reads, depth 32",
+        &["--rw=randread", "--bs=4k", "--iodepth=32"],
+        false,
+    ),
+    load(
+        "4 KiB random writes, depth 32",
+        &["--rw=randwrite", "--bs=4k", "--iodepth=32"],
+        false,
+    ),
+    load(
+        "128 KiB random reads, depth 4",
+        &["--rw=randread", "--bs=128k", "--iodepth=4"],
+        true,
+    ),
+    load(
+        "128 KiB random writes, depth 4",
+        &["--rw=randwrite", "--bs=128k", "--iodepth=4"],
+        true,
+    ),
+    load(
+        "1 MiB reads, depth 4",
+        &["--rw=read", "--bs=1m", "--iodepth=4"],
+        true,
+    ),
+    load(
+        "1 MiB writes, depth 4",
+        &["--rw=write", "--bs=1m", "--iodepth=4"],
+        true,
+    ),
 ];
 
 /// What the recordings of a load came to.
@@ -85,7 +116,7 @@ fn measure() -> Result<bool> {
     needs::root("loop devices and tracing")?;
     needs::peers(&[fio::FIO])?;
     let stop = Stop::on_signals()?;
-    let image = Image::new(&arguments.place.dir, arguments.size << 20)?;
+    let image = Image::new(&arguments.image_dir, arguments.size << 20)?;
     let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let mut table = Table::new(
         format!(
@@ -125,13 +156,13 @@ fn row(load: &Load, arguments: &Arguments, image: &Image, dir: &Path, stop: &Sto
         format!("{:.0}", median(&taken.events_per_second)),
         taken.lost.to_string(),
     ];
-    let met = ratio >= RATIO && taken.lost == 0;
-    Ok(Row::new(
-        load.name,
-        cells,
-        format!(">= {RATIO}, 0 lost"),
-        met,
-    ))
+    let kept = !load.judged || ratio >= RATIO;
+    let target = if load.judged {
+        format!(">= {RATIO}, 0 lost")
+    } else {
+        "0 lost".into()
+    };
+    Ok(Row::new(load.name, cells, target, kept && taken.lost == 0))
 }
 
 fn traced(load: &Load, seconds: u64, device: &str, dir: &Path, taken: &mut Taken) -> Result<f64> {
