@@ -56,6 +56,16 @@ impl Log {
     pub fn add(&mut self, mut finding: Finding) {
         self.sequence += 1;
         finding.sequence = self.sequence;
+        self.keep(finding);
+    }
+
+    /// Takes a finding that comes before all others of its order, whenever it is made: a question about all that follow.
+    pub(crate) fn add_ahead(&mut self, mut finding: Finding) {
+        finding.sequence = 0;
+        self.keep(finding);
+    }
+
+    fn keep(&mut self, finding: Finding) {
         let keep = self.keep;
         let kind = self.kinds.entry(finding.problem.code).or_default();
         kind.count += 1;

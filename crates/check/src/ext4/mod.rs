@@ -15,9 +15,11 @@
 //! Passes 1, 2 and 5 sweep: each asks for all its blocks at once, ascending, and threads take what comes. What they learn
 //! goes into flat atomic bitmaps and into logs of their own, so that no result depends on their number.
 
+mod pass1;
 mod state;
 mod volume;
 
+pub use pass1::{Metadata, Owners, Statistics, Taken};
 pub use state::{Bits, Directories, Directory, Inodes, Kinds, Links, OutOfMemory, Run, State};
 pub use volume::{Claims, ExternalJournal, Options, Reference, Volume};
 

@@ -15,6 +15,9 @@ use std::sync::{Mutex, PoisonError};
 use ondisk::ext4::FileType;
 use zerocopy::FromZeros;
 
+use super::pass1::attributes::Attributes;
+use super::pass1::{Metadata, Owners, Statistics};
+
 /// Flat bits.
 pub struct Bits {
     words: Vec<AtomicU64>,
@@ -287,9 +290,7 @@ impl Directories {
 
     /// Where it is in the list.
     pub fn position(&self, inode: u32) -> Option<usize> {
-        self.list
-            .binary_search_by_key(&inode, |dir| dir.inode)
-            .ok()
+        self.list.binary_search_by_key(&inode, |dir| dir.inode).ok()
     }
 }
 
@@ -300,7 +301,7 @@ pub struct State {
     /// Clusters in use by metadata and files, counted from `first_data_block`'s cluster as in the bitmaps.
     pub blocks: Bits,
     /// Clusters that more than one claims, where that is not allowed.
-    pub shared: Mutex<Vec<u64>>,
+    pub shared: Bits,
     /// Kind of each inode in use.
     pub kinds: Kinds,
     /// `i_links_count` of each inode in use.
@@ -318,6 +319,14 @@ pub struct State {
     pub imagic: Inodes,
     /// Whether a regular file is so long that the superblock must say so (`large_file`).
     pub large_files: bool,
+    /// The filesystem's own blocks.
+    pub metadata: Metadata,
+    /// What each owner takes; empty without the feature `quota`.
+    pub owners: Owners,
+    /// Kinds of files, and how they lie.
+    pub statistics: Statistics,
+    /// Value inodes and encryption policies.
+    pub(crate) attributes: Attributes,
     /// Names whose order could not be judged: case is folded, and they are not ASCII. Pass 2 counts.
     pub unjudged_names: AtomicU64,
 }

@@ -16,7 +16,8 @@ pub const MAX_DEPTH: u16 = 5;
 /// The most blocks of one written extent; an unwritten one has one fewer.
 pub const MAX_LEN: u16 = 32768;
 
-const ENTRY: usize = 12;
+/// Bytes of an entry, and of the header before them.
+pub const ENTRY: usize = 12;
 
 /// `struct ext4_extent_header`.
 #[derive(
@@ -50,7 +51,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    fn from_disk(entry: &[u8; ENTRY]) -> Self {
+    /// The extent that one entry of a leaf holds, for a reader that decides by itself which node is a leaf.
+    pub fn of_entry(entry: &[u8; ENTRY]) -> Self {
         let raw = u16::from_le_bytes([entry[4], entry[5]]);
         let unwritten = raw > MAX_LEN;
         Self {
@@ -114,7 +116,8 @@ pub struct Index {
 }
 
 impl Index {
-    fn from_disk(entry: &[u8; ENTRY]) -> Self {
+    /// The index that one entry of an inner node holds.
+    pub fn of_entry(entry: &[u8; ENTRY]) -> Self {
         Self {
             block: u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]),
             leaf: u64::from(u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]))
@@ -226,13 +229,13 @@ impl<'a> Node<'a> {
     /// The extents of a leaf; an inner node has none.
     pub fn extents(&self) -> impl Iterator<Item = Extent> {
         let leaf = self.depth() == 0;
-        self.entries().filter(move |_| leaf).map(Extent::from_disk)
+        self.entries().filter(move |_| leaf).map(Extent::of_entry)
     }
 
     /// The indexes of an inner node; a leaf has none.
     pub fn indexes(&self) -> impl Iterator<Item = Index> {
         let inner = self.depth() > 0;
-        self.entries().filter(move |_| inner).map(Index::from_disk)
+        self.entries().filter(move |_| inner).map(Index::of_entry)
     }
 
     /// Where a logical block is to be looked for in this node, which must be ordered.
@@ -246,9 +249,9 @@ impl<'a> Node<'a> {
             return Lookup::Hole;
         };
         if self.depth() > 0 {
-            return Lookup::Below(Index::from_disk(entry));
+            return Lookup::Below(Index::of_entry(entry));
         }
-        let extent = Extent::from_disk(entry);
+        let extent = Extent::of_entry(entry);
         if extent.contains(block) {
             Lookup::Extent(extent)
         } else {

@@ -1,0 +1,247 @@
+//! Inode 1, the list of bad blocks.
+//!
+//! It is looked at before all others, because what it lists is taken from everybody: a listed block that is still free is marked, one that
+//! belongs to the filesystem itself is a finding, and inodes on a listed block of their table are not looked at.
+
+use ondisk::ext4::Inode;
+use ondisk::ext4::inode::{flag, number};
+
+use super::Worker;
+use super::iterate::iterate;
+use super::map::Role;
+use super::maps::Maps;
+use super::nodes::Nodes;
+use super::walk::Item;
+use crate::finding::Finding;
+use crate::problem::{
+    P1_BAD_GROUP_DESCRIPTORS, P1_BAD_PRIMARY_BLOCK, P1_BAD_PRIMARY_BLOCK_PROMPT,
+    P1_BAD_PRIMARY_GROUP_DESCRIPTOR, P1_BAD_PRIMARY_SUPERBLOCK, P1_BAD_SUPERBLOCK,
+    P1_BADBLOCKS_IN_BADBLOCKS, P1_BB_BAD_BLOCK, P1_BB_FS_BLOCK, P1_BB_ILLEGAL_BLOCK_NUM,
+    P1_BBINODE_BAD_METABLOCK, P1_BBINODE_BAD_METABLOCK_PROMPT, P1_BLOCK_ITERATE, P1_IB_BAD_BLOCK,
+    P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK, Problem,
+};
+
+/// Listed blocks that are looked at.
+const MOST: usize = 1 << 22;
+/// Groups that are searched for the owners of listed blocks, over all blocks.
+const SEARCHED: u64 = 1 << 30;
+
+/// Reads the block of inode 1; none where the table is not in use or cannot be read.
+pub(super) fn first_block(maps: &Maps<'_>) -> Option<(u64, Vec<u8>)> {
+    let volume = maps.volume;
+    let table = super::plan::table(volume, 0)?;
+    let mut bytes = vec![0; volume.block_size()];
+    let at = table.first_block * volume.block_size() as u64;
+    volume.source.read_at(&mut bytes, at).ok()?;
+    Some((table.first_block, bytes))
+}
+
+/// The blocks that inode 1 lists, ascending; illegal ones are left out.
+pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
+    let volume = maps.volume;
+    let Ok(inode) = Inode::read(bytes, volume.geometry.inode_size) else {
+        return Vec::new();
+    };
+    let mut blocks = Vec::new();
+    if !inode.has_flags(flag::INLINE_DATA) {
+        iterate(
+            maps,
+            &mut Nodes::new(volume),
+            &inode,
+            &mut |role, block, len| {
+                let end = block.saturating_add(len).min(volume.geometry.blocks_count);
+                let legal = (block..end).filter(|block| maps.is_legal(*block));
+                if matches!(role, Role::Data(_)) && blocks.len() <= MOST {
+                    blocks.extend(legal);
+                }
+            },
+        );
+    }
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks
+}
+
+/// What is asked of the list while its blocks are looked at.
+struct Listing<'i> {
+    item: Item<'i>,
+    /// The question about all of it has been asked.
+    asked: bool,
+    /// A block of pointers is itself in trouble.
+    ruined: bool,
+    searched: u64,
+}
+
+impl Worker<'_> {
+    /// Checks inode 1 in the block of its table.
+    pub(super) fn check_bad_blocks(&mut self, block: u64, bytes: &[u8]) {
+        let size = self.maps.volume.geometry.inode_size;
+        let Ok(inode) = Inode::read(bytes, size) else {
+            return;
+        };
+        let item = Item::new(number::BAD, inode);
+        if self.listed.binary_search(&block).is_ok() {
+            self.add(&item, Finding::new(&P1_BADBLOCKS_IN_BADBLOCKS).block(block));
+            self.on_bad_blocks.push(item.ino);
+            self.mark_used(item.ino);
+            return;
+        }
+        let seed = self.maps.volume.seed;
+        let wrong = !super::inode::is_zero(inode.bytes())
+            && seed.is_some_and(|seed| !inode.checksum(seed, item.ino).matches());
+        self.check_inode(item.ino, inode, wrong, self.is_garbage(bytes));
+    }
+
+    /// Whether more than half of a block's inodes look odd.
+    fn is_garbage(&self, bytes: &[u8]) -> bool {
+        let size = self.maps.volume.geometry.inode_size;
+        let slots = bytes.chunks_exact(size.into());
+        let of_block = slots.len();
+        let odd = (1..)
+            .zip(slots)
+            .filter_map(|(ino, slot)| Some((ino, Inode::read(slot, size).ok()?)))
+            .filter(|(ino, inode)| {
+                let seed = self.maps.volume.seed;
+                !super::inode::is_zero(inode.bytes())
+                    && (seed.is_some_and(|seed| !inode.checksum(seed, *ino).matches())
+                        || self.looks_odd(inode))
+            });
+        of_block >= 2 && odd.count() > of_block / 2
+    }
+
+    /// What is particular to it, and its blocks.
+    pub(super) fn check_list(&mut self, item: &Item<'_>, wrong: bool) {
+        let raw = item.inode.raw();
+        let inline = item.inode.has_flags(flag::INLINE_DATA);
+        let odd = wrong
+            || raw.i_mode.get() != 0
+            || raw.i_uid.get() != 0
+            || raw.i_gid.get() != 0
+            || raw.i_links_count.get() != 0
+            || inline
+            || raw.i_file_acl_lo.get() != 0;
+        if odd {
+            self.add(item, Finding::new(&P1_INVALID_BAD_INODE));
+        }
+        let mut blocks = Vec::new();
+        let stuck = if inline {
+            let why = "the list of bad blocks is inline data";
+            Some(why.to_owned())
+        } else {
+            let (maps, nodes) = (self.maps, &mut self.nodes);
+            let stuck = iterate(maps, nodes, &item.inode, &mut |role, block, len| {
+                if blocks.len() <= MOST {
+                    blocks.extend((0..len).map(|nth| (role, block.saturating_add(nth))));
+                }
+            });
+            stuck.map(|stuck| stuck.to_string())
+        };
+        let mut listing = Listing {
+            item: *item,
+            asked: false,
+            ruined: false,
+            searched: 0,
+        };
+        for (role, block) in blocks {
+            self.check_listed(&mut listing, role, block);
+        }
+        if let Some(stuck) = stuck {
+            let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck);
+            self.add(item, finding.stops_reference());
+        }
+        if listing.ruined {
+            let finding = Finding::new(&P1_BBINODE_BAD_METABLOCK_PROMPT);
+            self.add(item, finding.stops_reference());
+        }
+        self.mark_used(item.ino);
+        self.judge_checksum(item, wrong);
+    }
+
+    fn check_listed(&mut self, listing: &mut Listing<'_>, role: Role, block: u64) {
+        if block == 0 {
+            return;
+        }
+        let Some(cluster) = self.maps.cluster(block) else {
+            self.ask(listing, &P1_BB_ILLEGAL_BLOCK_NUM, block);
+            return;
+        };
+        let found = self.maps.blocks.get(cluster);
+        if matches!(role, Role::Node(_)) {
+            if self.maps.metadata.contains(block) {
+                listing.ruined = true;
+                self.ask(listing, &P1_BB_FS_BLOCK, block);
+            } else if found {
+                listing.ruined = true;
+                self.ask(listing, &P1_BBINODE_BAD_METABLOCK, block);
+            } else {
+                self.maps.claim(block);
+            }
+            return;
+        }
+        self.statistics.bad_blocks += 1;
+        if !found {
+            self.maps.claim(block);
+            return;
+        }
+        self.find_owner(listing, block);
+    }
+
+    /// Asks the question about the whole list, once, and says what is wrong.
+    fn ask(&mut self, listing: &mut Listing<'_>, problem: &'static Problem, block: u64) {
+        if !std::mem::replace(&mut listing.asked, true) {
+            self.add(&listing.item, Finding::new(&P1_INODE_BBLOCK_LATCH));
+        }
+        self.add(&listing.item, Finding::new(problem).block(block));
+    }
+
+    /// Says what a listed block is of the filesystem itself.
+    fn find_owner(&mut self, listing: &mut Listing<'_>, block: u64) {
+        let volume = self.maps.volume;
+        let geometry = &volume.geometry;
+        listing.searched += u64::from(geometry.groups);
+        let groups = match listing.searched {
+            ..SEARCHED => geometry.groups,
+            _ => 0,
+        };
+        let descriptors = u64::from(geometry.desc_blocks());
+        let table = u64::from(geometry.inode_table_blocks());
+        for group in 0..groups {
+            let first = geometry.group_first_block(group);
+            let add = |worker: &mut Self, problem| {
+                let finding = Finding::new(problem).block(block).group(group);
+                worker.add(&listing.item, finding);
+            };
+            if geometry.has_super(group) && (first..=first + descriptors).contains(&block) {
+                match (block == first, group) {
+                    (true, 0) => add(self, &P1_BAD_PRIMARY_SUPERBLOCK),
+                    (false, 0) => add(self, &P1_BAD_PRIMARY_GROUP_DESCRIPTOR),
+                    (true, _) => return add(self, &P1_BAD_SUPERBLOCK),
+                    (false, _) => return add(self, &P1_BAD_GROUP_DESCRIPTORS),
+                }
+                add(self, &P1_BAD_PRIMARY_BLOCK);
+                return add(self, &P1_BAD_PRIMARY_BLOCK_PROMPT);
+            }
+            let Some(descriptor) = volume.descriptors.get(group as usize) else {
+                break;
+            };
+            if block == descriptor.block_bitmap() {
+                return add(self, &P1_BB_BAD_BLOCK);
+            }
+            if block == descriptor.inode_bitmap() {
+                return add(self, &P1_IB_BAD_BLOCK);
+            }
+            let start = descriptor.inode_table();
+            if (start..start.saturating_add(table)).contains(&block) {
+                return;
+            }
+        }
+        let pointers = &listing.item.inode.block_words()[12..];
+        if pointers.iter().any(|pointer| u64::from(*pointer) == block) {
+            listing.ruined = true;
+            self.ask(listing, &P1_BBINODE_BAD_METABLOCK, block);
+            return;
+        }
+        let finding = Finding::new(&P1_PROGERR_CLAIMED_BLOCK).block(block);
+        self.add(&listing.item, finding);
+    }
+}

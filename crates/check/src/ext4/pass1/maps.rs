@@ -1,0 +1,189 @@
+//! What the workers of pass 1 share: the maps, and how a block is claimed.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
+
+use super::super::state::{Bits, Kinds, Links, OutOfMemory};
+use super::super::volume::Volume;
+use super::metadata::Metadata;
+
+/// The features that decide how an inode is read, asked once.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is one bit of the superblock.
+pub(super) struct Features {
+    pub(super) extents: bool,
+    pub(super) inline_data: bool,
+    pub(super) huge_file: bool,
+    pub(super) bigalloc: bool,
+    pub(super) large_dir: bool,
+    pub(super) wide: bool,
+    pub(super) quota: bool,
+    pub(super) orphan_file: bool,
+    pub(super) imagic: bool,
+    pub(super) hurd: bool,
+}
+
+/// `s_creator_os` of the Hurd.
+const HURD: u32 = 1;
+
+impl Features {
+    fn of(volume: &Volume<'_>) -> Features {
+        let sb = &volume.sb;
+        Features {
+            extents: sb.has_incompat(Incompat::EXTENTS),
+            inline_data: sb.has_incompat(Incompat::INLINE_DATA),
+            huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),
+            bigalloc: sb.has_ro_compat(RoCompat::BIGALLOC),
+            large_dir: sb.has_incompat(Incompat::LARGEDIR),
+            wide: sb.has_incompat(Incompat::BIT64),
+            quota: sb.has_ro_compat(RoCompat::QUOTA),
+            orphan_file: sb.has_compat(Compat::ORPHAN_FILE),
+            imagic: sb.has_compat(Compat::IMAGIC_INODES),
+            hurd: sb.s_creator_os.get() == HURD,
+        }
+    }
+}
+
+/// The maps, and who may claim what.
+pub(super) struct Maps<'a> {
+    pub(super) volume: &'a Volume<'a>,
+    pub(super) features: Features,
+    pub(super) used: Bits,
+    pub(super) blocks: Bits,
+    /// Clusters claimed twice.
+    pub(super) shared: Bits,
+    any_shared: AtomicBool,
+    pub(super) kinds: Kinds,
+    pub(super) links: Links,
+    pub(super) metadata: Metadata,
+    /// `i_dtime` below the number of inodes looks like the link of a list of orphans; not where the clock was that low.
+    pub(super) low_dtime: bool,
+    /// Blocks of a cluster.
+    pub(super) ratio: u64,
+    first: u64,
+    end: u64,
+    /// Files may share blocks by a feature of the filesystem.
+    sharing: bool,
+    /// Nodes that may still be walked.
+    budget: AtomicU64,
+}
+
+impl<'a> Maps<'a> {
+    pub(super) fn new(volume: &'a Volume<'a>) -> Result<Maps<'a>, OutOfMemory> {
+        let geometry = &volume.geometry;
+        let first = u64::from(geometry.first_data_block);
+        let ratio = u64::from(geometry.cluster_blocks.max(1));
+        let blocks = geometry.blocks_count.saturating_sub(first);
+        let clusters = blocks.div_ceil(ratio);
+        let inodes = geometry.inodes_count();
+        let maps = Maps {
+            volume,
+            features: Features::of(volume),
+            used: Bits::new(inodes.into())?,
+            blocks: Bits::new(clusters)?,
+            shared: Bits::new(clusters)?,
+            any_shared: AtomicBool::new(false),
+            kinds: Kinds::new(inodes)?,
+            links: Links::new(inodes)?,
+            metadata: Metadata::default(),
+            low_dtime: clock_is_high(volume),
+            ratio,
+            first,
+            end: geometry.blocks_count,
+            sharing: volume.sb.has_ro_compat(RoCompat::SHARED_BLOCKS),
+            budget: AtomicU64::new(0),
+        };
+        maps.refill();
+        Ok(maps)
+    }
+
+    /// Whether there is such a block.
+    pub(super) fn is_legal(&self, block: u64) -> bool {
+        (self.first..self.end).contains(&block)
+    }
+
+    /// The cluster of a block, as the maps count them.
+    pub(super) fn cluster(&self, block: u64) -> Option<u64> {
+        self.is_legal(block)
+            .then(|| (block - self.first) / self.ratio)
+    }
+
+    /// Bytes of a cluster.
+    pub(super) fn cluster_bytes(&self) -> u64 {
+        self.ratio * u64::from(self.volume.geometry.block_size)
+    }
+
+    /// Maps a block's cluster.
+    pub(super) fn claim(&self, block: u64) {
+        if let Some(cluster) = self.cluster(block)
+            && self.blocks.set(cluster)
+        {
+            self.share(cluster);
+        }
+    }
+
+    /// Maps the clusters of a run that begins at the start of one; cut to the filesystem.
+    pub(super) fn claim_run(&self, start: u64, end: u64) {
+        let (start, end) = (start.max(self.first), end.min(self.end));
+        if start < end {
+            let clusters =
+                (start - self.first) / self.ratio..(end - self.first).div_ceil(self.ratio);
+            self.blocks
+                .set_range(clusters, |cluster| self.share(cluster));
+        }
+    }
+
+    #[cold]
+    fn share(&self, cluster: u64) {
+        if !self.sharing {
+            self.shared.set(cluster);
+            self.any_shared.store(true, Relaxed);
+        }
+    }
+
+    /// Whether any cluster was claimed twice.
+    pub(super) fn any_shared(&self) -> bool {
+        self.any_shared.load(Relaxed)
+    }
+
+    /// How many clusters of these blocks were claimed twice.
+    pub(super) fn contested(&self, blocks: Range<u64>) -> u64 {
+        let (start, end) = (blocks.start.max(self.first), blocks.end.min(self.end));
+        if start >= end {
+            return 0;
+        }
+        let clusters = (start - self.first) / self.ratio..(end - self.first).div_ceil(self.ratio);
+        self.shared.count(clusters)
+    }
+
+    /// Lets as many nodes be walked again.
+    pub(super) fn refill(&self) {
+        let blocks = self.end.saturating_sub(self.first);
+        let nodes = blocks.saturating_mul(2).saturating_add(1 << 10);
+        self.budget.store(nodes, Relaxed);
+    }
+
+    /// Takes one node from what may still be walked. A sound filesystem has fewer nodes than blocks; mappings that lead into
+    /// each other have no end.
+    pub(super) fn spend(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        self.budget.fetch_update(Relaxed, Relaxed, take).is_ok()
+    }
+}
+
+/// Whether no time in the superblock is as low as an inode's number could be.
+fn clock_is_high(volume: &Volume<'_>) -> bool {
+    let sb = &volume.sb;
+    let times = [
+        (sb.s_wtime.get(), sb.s_wtime_hi),
+        (sb.s_mtime.get(), sb.s_mtime_hi),
+        (sb.s_mkfs_time.get(), sb.s_mkfs_time_hi),
+    ];
+    let inodes = u64::from(sb.s_inodes_count.get());
+    times
+        .into_iter()
+        .map(|(low, high)| u64::from(low) | u64::from(high) << 32)
+        .all(|time| time == 0 || time >= inodes)
+}
