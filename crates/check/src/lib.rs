@@ -12,10 +12,22 @@
 pub mod ext4;
 mod finding;
 mod log;
+mod meter;
+pub mod mounted;
 pub mod problem;
+mod rate;
+pub mod report;
+mod residency;
+mod usage;
+mod verdict;
 mod watch;
 
 pub use finding::{Finding, Place, Value};
 pub use log::{DEFAULT_KEPT, Findings, Log, Tally};
+pub use meter::{Cost, STAGES, Stage};
 pub use problem::{Class, Problem, Severity};
+pub use rate::sequential_rate;
+pub use report::Report;
+pub use residency::mostly_cached;
+pub use verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdicts};
 pub use watch::{Unwatched, Watch};

@@ -15,11 +15,26 @@
 //! Passes 1, 2 and 5 sweep: each asks for all its blocks at once, ascending, and threads take what comes. What they learn
 //! goes into flat atomic bitmaps and into logs of their own, so that no result depends on their number.
 
+mod after;
+mod file;
+mod memory;
+#[cfg(test)]
+mod oracle;
+mod pass0;
 mod pass1;
+mod pass5;
+mod pass2;
+mod pass3;
+mod pass4;
+mod paths;
+mod run;
+mod slots;
 mod state;
 mod volume;
 
+pub use memory::Estimate;
 pub use pass1::{Metadata, Owners, Statistics, Taken};
+pub use run::check;
 pub use state::{Bits, Directories, Directory, Inodes, Kinds, Links, OutOfMemory, Run, State};
 pub use volume::{Claims, ExternalJournal, Options, Reference, Volume};
 

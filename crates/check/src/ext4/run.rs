@@ -1,0 +1,235 @@
+//! The passes, one after the other.
+
+use std::fmt::Write as _;
+
+use blockio::BlockSource;
+use blockio::layer::Counting;
+use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
+use ondisk::ext4::Superblock;
+
+use super::memory::{self, Estimate};
+use super::{
+    Failure, Options, Reference, State, Volume, after, pass0, pass1, pass2, pass3, pass4, pass5,
+    paths,
+};
+use crate::log::{Findings, Log};
+use crate::meter::{Meter, STAGES, Stage};
+use crate::report::{Filesystem, Inventory, Memory, Report, Subject};
+use crate::usage::Usage;
+use crate::verdict::Verdicts;
+use crate::watch::Watch;
+
+/// Checks an ext2, ext3 or ext4 filesystem, from the superblock to the quota files, and never writes.
+///
+/// # Errors
+/// There is no verdict: it was stopped, or its maps do not fit into memory. Damage, unreadable blocks and a superblock that
+/// nobody can use are findings.
+pub fn check(
+    source: &dyn BlockSource,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Report, Failure> {
+    let counting = Counting::new(source);
+    let mut meter = Meter::new(&counting);
+    let outcome = passes(&counting, options, watch, &mut meter)?;
+    let (passes, total) = meter.finish();
+    Ok(Report {
+        subject: Subject {
+            name: source.name().to_string(),
+            bytes: source.len(),
+            filesystem: outcome.filesystem,
+        },
+        reference: match options.reference {
+            Reference::E2fsck1474 => "1.47.4",
+            Reference::E2fsck1470 => "1.47.0",
+        },
+        verdicts: Verdicts::of(&outcome.findings),
+        unstable: false,
+        findings: outcome.findings,
+        inventory: outcome.inventory,
+        passes,
+        total,
+        memory: Memory {
+            stated: outcome.estimate,
+            stated_total: outcome.estimate.map(|estimate| estimate.total()),
+            peak: Usage::now().peak_memory,
+        },
+        sequential_rate: None,
+    })
+}
+
+/// What the passes have left when they have come as far as they could.
+struct Outcome {
+    findings: Findings,
+    filesystem: Option<Filesystem>,
+    estimate: Option<Estimate>,
+    inventory: Option<Inventory>,
+}
+
+/// Runs a pass under the meter, and tells who watches.
+macro_rules! pass {
+    ($meter:expr, $watch:expr, $number:literal, $run:expr, $count:expr) => {{
+        let stage: &Stage = &STAGES[$number];
+        $watch.begin(stage.name);
+        if $watch.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        $meter.pass(stage, || $run, $count)
+    }};
+}
+
+fn passes<'a, S: BlockSource>(
+    source: &'a Counting<S>,
+    options: &Options,
+    watch: &'a dyn Watch,
+    meter: &mut Meter<'a, S>,
+) -> Result<Outcome, Failure> {
+    let mut log = Log::new(options.keep);
+    let opened = pass!(
+        meter,
+        watch,
+        0,
+        open(source, options, watch, &mut log),
+        |opened| opened
+            .as_ref()
+            .map_or(0, |volume| volume.geometry.groups.into())
+    );
+    let Some(mut volume) = opened else {
+        return Ok(Outcome {
+            findings: log.finish(),
+            filesystem: None,
+            estimate: None,
+            inventory: None,
+        });
+    };
+    let estimate = memory::fit(&mut volume)?;
+    watch.memory(estimate.total());
+    let volume = &volume;
+    let log = &mut log;
+    let state = pass!(meter, watch, 1, pass1::run(volume, log), |state| {
+        state
+            .as_ref()
+            .map_or(0, |state| state.used.count(0..state.used.len()))
+    })?;
+    let state = &state;
+    let directories = state.directories.list.len() as u64;
+    let blocks = state
+        .directories
+        .runs
+        .iter()
+        .map(|run| u64::from(run.len))
+        .sum();
+    pass!(meter, watch, 2, pass2::run(volume, state, log), |_| blocks)?;
+    pass!(meter, watch, 3, pass3::run(volume, state, log), |_| {
+        directories
+    })?;
+    let inventory = inventory(volume, state);
+    pass!(meter, watch, 4, pass4::run(volume, state, log), |_| {
+        inventory.files.inodes
+    })?;
+    let groups = volume.geometry.groups.into();
+    pass!(meter, watch, 5, pass5::run(volume, state, log), |_| groups)?;
+    pass!(meter, watch, 6, after::run(volume, state, log), |_| 0)?;
+    let mut findings = std::mem::replace(log, Log::new(0)).finish();
+    if options.paths {
+        pass!(
+            meter,
+            watch,
+            7,
+            paths::fill(volume, state, &mut findings),
+            |told| { told.as_ref().map_or(0, |told| *told) }
+        )?;
+    }
+    Ok(Outcome {
+        findings,
+        filesystem: Some(filesystem(volume)),
+        estimate: Some(estimate),
+        inventory: Some(inventory),
+    })
+}
+
+/// Opens it and checks what is before pass 1; none when nothing can be opened, which then is a finding.
+fn open<'a>(
+    source: &'a dyn BlockSource,
+    options: &Options,
+    watch: &'a dyn Watch,
+    log: &mut Log,
+) -> Option<Volume<'a>> {
+    let mut volume = pass0::open(source, options, log).ok()?;
+    volume.watch = watch;
+    pass0::check(&volume, log);
+    Some(volume)
+}
+
+/// What is in use, by pass 1's maps.
+fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
+    let cluster = u64::from(volume.geometry.cluster_blocks);
+    let clusters = state.blocks.count(0..state.blocks.len());
+    Inventory {
+        blocks: (clusters * cluster).min(volume.geometry.blocks_count),
+        files: state.statistics,
+    }
+}
+
+fn filesystem(volume: &Volume<'_>) -> Filesystem {
+    let (sb, geometry) = (&volume.sb, &volume.geometry);
+    Filesystem {
+        format: format(sb),
+        label: String::from_utf8_lossy(sb.volume_name()).into_owned(),
+        uuid: uuid(&sb.s_uuid),
+        features: features(sb),
+        block_size: geometry.block_size,
+        blocks: geometry.blocks_count,
+        inode_size: geometry.inode_size,
+        inodes: geometry.inodes_count(),
+        groups: geometry.groups,
+        free_blocks: sb.free_blocks_count(),
+        free_inodes: sb.s_free_inodes_count.get(),
+    }
+}
+
+/// As blkid decides: ext4 has features that the ext3 driver does not know, ext3 a journal.
+fn format(sb: &Superblock) -> &'static str {
+    let incompat = Incompat::FILETYPE
+        .with(Incompat::RECOVER)
+        .with(Incompat::META_BG);
+    let ro_compat = RoCompat::SPARSE_SUPER
+        .with(RoCompat::LARGE_FILE)
+        .with(RoCompat::BTREE_DIR);
+    if sb.incompat().without(incompat).0 != 0 || sb.ro_compat().without(ro_compat).0 != 0 {
+        "ext4"
+    } else if sb.has_compat(Compat::HAS_JOURNAL) {
+        "ext3"
+    } else {
+        "ext2"
+    }
+}
+
+fn features(sb: &Superblock) -> Vec<String> {
+    let (compat, incompat, ro_compat) = (sb.compat(), sb.incompat(), sb.ro_compat());
+    let unknown = [
+        ("compat", compat.unknown()),
+        ("incompat", incompat.unknown()),
+        ("ro_compat", ro_compat.unknown()),
+    ];
+    let named = compat
+        .names()
+        .chain(incompat.names())
+        .chain(ro_compat.names());
+    let unknown = unknown
+        .iter()
+        .filter(|(_, bits)| *bits != 0)
+        .map(|(set, bits)| format!("{set}:0x{bits:x}"));
+    named.map(str::to_owned).chain(unknown).collect()
+}
+
+fn uuid(bytes: &[u8; 16]) -> String {
+    let mut text = String::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
