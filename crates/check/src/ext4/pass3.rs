@@ -8,11 +8,10 @@
 //! reach, is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
 //! which e2fsck looks at only when it repairs.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::ext4::FileType;
-use ondisk::ext4::directory::{Entries, Entry, entries};
+use ondisk::ext4::directory::{Entries, entries};
 use ondisk::ext4::inline::InlineData;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
@@ -105,15 +104,13 @@ impl Ways<'_> {
             self.met[at] = Met::Now;
             self.way.push(at);
             let parent = directories.list[at].parent.load(Relaxed);
-            match directories.position(parent) {
-                Some(above) => at = above,
-                None => {
-                    let directory = &directories.list[at];
-                    let finding = Finding::new(&P3_UNCONNECTED_DIR).inode(directory.inode);
-                    log.add(finding.order(directories.list[from].inode.into()));
-                    break;
-                }
+            if let Some(above) = directories.position(parent) {
+                at = above;
+                continue;
             }
+            let finding = Finding::new(&P3_UNCONNECTED_DIR).inode(directories.list[at].inode);
+            log.add(finding.order(directories.list[from].inode.into()));
+            break;
         }
         for at in self.way.drain(..) {
             self.met[at] = Met::Before;
@@ -152,12 +149,21 @@ fn dot_dot(directory: &Directory, log: &mut Log) {
     }
 }
 
+/// What a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Inode(u32),
+    Nothing,
+    /// Not all of the directory can be read.
+    Unknown,
+}
+
 /// Whether a repair could use `lost+found`.
 fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
     let finding = match look_up(volume, state) {
-        None => return,
-        Some(None) => Finding::new(&P3_NO_LF_DIR),
-        Some(Some(inode)) => {
+        Found::Unknown => return,
+        Found::Nothing => Finding::new(&P3_NO_LF_DIR),
+        Found::Inode(inode) => {
             let has = |flags| {
                 let directory = state.directories.get(inode);
                 directory.is_some_and(|directory| directory.flags & flags != 0)
@@ -177,44 +183,55 @@ fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
     log.add(finding.order(u64::MAX).beyond_reference());
 }
 
-/// What `lost+found` in the root leads to. `None`: not all of the root can be read.
-fn look_up(volume: &Volume<'_>, state: &State) -> Option<Option<u32>> {
-    let root = state.directories.get(ROOT)?;
+/// What `lost+found` in the root leads to.
+fn look_up(volume: &Volume<'_>, state: &State) -> Found {
+    let Some(root) = state.directories.get(ROOT) else {
+        return Found::Unknown;
+    };
     let block_size = volume.geometry.block_size;
     if root.flags & flag::INLINE_DATA != 0 {
-        let mut slots = Slots::new(volume);
-        let inode = slots.read(ROOT)?;
-        let areas = InlineData::read(&inode).ok()??.areas(block_size);
-        let mut found = None;
-        for area in areas {
-            found = found.or(find(area)?);
-        }
-        return Some(found);
+        return look_up_inline(volume);
     }
     let mut bytes = vec![0; volume.block_size()];
     let runs = state.directories.runs.iter();
-    let mut found = None;
     for run in runs.filter(|run| run.inode == ROOT && run.physical != 0) {
         for nth in 0..u64::from(run.len) {
             let at = (run.physical + nth).saturating_mul(block_size.into());
-            volume.source.read_at(&mut bytes, at).ok()?;
-            found = found.or(find(entries(&bytes, block_size))?);
+            if volume.source.read_at(&mut bytes, at).is_err() {
+                return Found::Unknown;
+            }
+            let found = find(entries(&bytes, block_size));
+            if found != Found::Nothing {
+                return found;
+            }
         }
     }
-    Some(found)
+    Found::Nothing
 }
 
-/// The inode of `lost+found` among these entries. `None`: they break off before it.
-fn find(mut entries: Entries<'_>) -> Option<Option<u32>> {
-    let walk = entries.try_for_each(|entry| match entry {
-        Ok(Entry { inode, name, .. }) if name == LOST_AND_FOUND && inode != 0 => {
-            ControlFlow::Break(Some(inode))
+fn look_up_inline(volume: &Volume<'_>) -> Found {
+    let mut slots = Slots::new(volume);
+    let Some(inode) = slots.read(ROOT) else {
+        return Found::Unknown;
+    };
+    let Ok(Some(data)) = InlineData::read(&inode) else {
+        return Found::Unknown;
+    };
+    let areas = data.areas(volume.geometry.block_size).map(find);
+    let found = areas.into_iter().find(|found| *found != Found::Nothing);
+    found.unwrap_or(Found::Nothing)
+}
+
+/// The inode of `lost+found` among these entries.
+fn find(entries: Entries<'_>) -> Found {
+    for entry in entries {
+        match entry {
+            Ok(entry) if entry.name == LOST_AND_FOUND && entry.inode != 0 => {
+                return Found::Inode(entry.inode);
+            }
+            Ok(_) => {}
+            Err(_) => return Found::Unknown,
         }
-        Ok(_) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(None),
-    });
-    match walk {
-        ControlFlow::Continue(()) => Some(None),
-        ControlFlow::Break(found) => found.map(Some),
     }
+    Found::Nothing
 }

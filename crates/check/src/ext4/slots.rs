@@ -41,12 +41,11 @@ impl<'a> Slots<'a> {
             let from = usize::try_from(at.checked_sub(start)?).ok()?;
             (from + usize::from(size) <= len).then_some(from)
         };
-        let from = match inside(self.start, self.window.len()) {
-            Some(from) => from,
-            None => {
-                self.fill(at, size.into())?;
-                inside(self.start, self.window.len())?
-            }
+        let from = if let Some(from) = inside(self.start, self.window.len()) {
+            from
+        } else {
+            self.fill(at, size.into())?;
+            inside(self.start, self.window.len())?
         };
         Inode::read(&self.window[from..], size).ok()
     }

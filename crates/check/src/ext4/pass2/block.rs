@@ -50,13 +50,13 @@ impl Hashes {
 }
 
 /// The entry at a byte of a chain that ends at `end`, or why there is none.
-pub(super) fn entry_at<'b>(
-    bytes: &'b [u8],
+pub(super) fn entry_at(
+    bytes: &[u8],
     at: usize,
     end: usize,
     with_hash: bool,
     block_size: u32,
-) -> Result<Entry<'b>, &'static str> {
+) -> Result<Entry<'_>, &'static str> {
     let record = bytes.get(at..end).unwrap_or(&[]);
     let Some(head) = record.first_chunk::<HEAD>() else {
         return Err("the rest of the block has no room for an entry");
@@ -100,8 +100,8 @@ pub(super) fn hash_of(
     } else if dir.folds {
         let name = match fold(entry.name) {
             Folded::Name(name) => name,
-            Folded::Invalid(name) => name.into(),
-            Folded::NotCovered => return Err(()),
+            // The kernel hashes it as it is; e2fsck means to, and takes the hash of the entry before.
+            Folded::Invalid(_) | Folded::NotCovered => return Err(()),
         };
         name_hash(version, shared.hash_seed, &name)
     } else {

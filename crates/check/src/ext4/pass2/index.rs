@@ -66,7 +66,7 @@ impl Worker<'_> {
         let is_root = role == Role::Root;
         let info = info(bytes);
         if is_root {
-            self.root(dir, part, &info);
+            self.root(dir, part, info);
         }
         if seal.is_broken() {
             let problem = if is_root {
@@ -114,7 +114,7 @@ impl Worker<'_> {
         });
     }
 
-    fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>, info: &RootInfo) {
+    fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>, info: RootInfo) {
         let large = self.shared.volume.sb.has_incompat(Incompat::LARGEDIR);
         let levels = if large { 3 } else { 2 };
         let why = if info.reserved_zero != 0 {

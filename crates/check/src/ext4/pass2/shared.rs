@@ -119,6 +119,10 @@ impl<'a> Shared<'a> {
 
 /// A directory while its blocks are looked at.
 #[derive(Clone, Copy)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "flags of an inode, each by itself"
+)]
 pub(super) struct Dir<'a> {
     pub(super) directory: &'a Directory,
     /// Its place in the list.

@@ -25,6 +25,10 @@ const END: u32 = 0xffff_fffe;
 
 /// What is known of a block of the directory.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "e2fsck's flags, each by itself"
+)]
 struct Block {
     role: Role,
     /// Hashes in it, or below it.
@@ -136,12 +140,11 @@ impl<'a> Tree<'a> {
             least = least.min(hash);
             most = most.max(hash);
             block.from = hash;
-            match node.entries.get(nth + 1) {
-                Some((next, _)) => block.to = *next,
-                None => {
-                    block.to = END;
-                    block.last = true;
-                }
+            if let Some((next, _)) = node.entries.get(nth + 1) {
+                block.to = *next;
+            } else {
+                block.to = END;
+                block.last = true;
             }
             block.first |= nth == 0;
         }

@@ -25,8 +25,11 @@ use crate::problem::{P2_DUPLICATE_DIRENT, P2_NON_UNIQUE_FILE, P2_NON_UNIQUE_FILE
 /// What e2fsck takes a record to have at least when it builds a directory anew: a head, and hashes.
 const HEAD: usize = 8;
 const HASHES: usize = 8;
+/// Bytes of the records of `.` or `..`.
+const DOTS: usize = 12;
 
 /// One of several entries of a name.
+#[derive(Clone)]
 struct Twin {
     inode: u32,
     block: u64,
@@ -37,41 +40,27 @@ struct Twin {
 /// Says which names of a directory stand twice. `blocks`: its blocks in its own order, as (block of the device, block of the
 /// directory).
 pub(super) fn check(shared: &Shared<'_>, dir: &Dir<'_>, blocks: &[(u64, u32)], log: &mut Log) {
-    let flags = dir.directory.flags;
-    if flags & flag::INLINE_DATA != 0 {
+    if dir.directory.flags & flag::INLINE_DATA != 0 {
         return;
     }
-    let reader = Reader {
+    let mut reader = Reader {
         shared,
         dir,
         blocks,
-        folds: dir.folds,
         with_dots: is_plain(shared, dir),
     };
-    let mut hashes = Vec::new();
-    let broken = reader.each(|entry, _| hashes.push(reader.hash(entry.name)));
-    hashes.sort_unstable();
-    let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
-    let again: HashSet<u64> = pairs.map(|pair| pair[0]).collect();
-    drop(hashes);
-    // e2fsck cannot build it anew, and says nothing about its names.
-    if broken || again.is_empty() {
-        return;
+    let mut survey = reader.survey();
+    let least = shared.volume.block_size() - 2 * DOTS;
+    if !reader.with_dots && survey.as_ref().is_some_and(|survey| survey.bytes < least) {
+        reader.with_dots = true;
+        survey = reader.survey();
     }
-    let mut twins: BTreeMap<Vec<u8>, Vec<Twin>> = BTreeMap::new();
-    reader.each(|entry, block| {
-        if again.contains(&reader.hash(entry.name)) {
-            let twin = Twin {
-                inode: entry.inode,
-                block,
-                offset: entry.offset,
-                name: entry.name.to_vec(),
-            };
-            let name = reader.folded(entry.name).into_owned();
-            twins.entry(name).or_default().push(twin);
-        }
-    });
-    for mut twins in twins.into_values() {
+    // Where a chain is broken, e2fsck cannot build it anew and says nothing about its names.
+    let Some(survey) = survey else { return };
+    for (first, second) in &survey.odd {
+        say(dir, first, second, log);
+    }
+    for mut twins in reader.twins(&survey.again).into_values() {
         // The sort is stable, so that of equal ones the first stays.
         twins.sort_by_key(|twin| std::cmp::Reverse(twin.inode));
         for pair in twins.windows(2) {
@@ -111,20 +100,83 @@ struct Reader<'r, 'a> {
     shared: &'r Shared<'a>,
     dir: &'r Dir<'a>,
     blocks: &'r [(u64, u32)],
-    folds: bool,
+    /// Built without an index: then `.` and `..` are names like others.
     with_dots: bool,
+}
+
+/// What a first reading tells.
+#[derive(Default)]
+struct Survey {
+    /// Hashes that came more than once.
+    again: HashSet<u64>,
+    /// Bytes that all entries need.
+    bytes: usize,
+    /// Twins among the first two entries and the one sorted behind them. Without an index the first two stay where they are, so
+    /// that they are compared with their neighbours alone.
+    odd: Vec<(Twin, Twin)>,
 }
 
 impl Reader<'_, '_> {
     fn folded<'n>(&self, name: &'n [u8]) -> Cow<'n, [u8]> {
         match fold(name) {
-            Folded::Name(name) if self.folds => name,
+            Folded::Name(name) if self.dir.folds => name,
             _ => Cow::Borrowed(name),
         }
     }
 
     fn hash(&self, name: &[u8]) -> u64 {
         names::hash(&self.folded(name))
+    }
+
+    /// Reads it for the hashes of its names; none if a chain is broken.
+    fn survey(&self) -> Option<Survey> {
+        let mut survey = Survey::default();
+        let mut hashes = Vec::new();
+        let (mut heads, mut least): (Vec<Twin>, Option<Twin>) = (Vec::new(), None);
+        let key = |twin: &Twin| (self.folded(&twin.name).into_owned(), !twin.inode);
+        let broken = self.each(|entry, block| {
+            survey.bytes += entry.needed(self.dir.stores_hashes);
+            if self.with_dots {
+                if heads.len() < 2 {
+                    heads.push(twin(entry, block));
+                    return;
+                }
+                let twin = twin(entry, block);
+                if least.as_ref().is_none_or(|least| key(&twin) < key(least)) {
+                    least = Some(twin);
+                }
+            }
+            hashes.push(self.hash(entry.name));
+        });
+        if broken {
+            return None;
+        }
+        heads.extend(least);
+        let same = |pair: &&[Twin]| self.folded(&pair[0].name) == self.folded(&pair[1].name);
+        let odd = heads.windows(2).filter(same);
+        survey.odd = odd.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        hashes.sort_unstable();
+        let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
+        survey.again = pairs.map(|pair| pair[0]).collect();
+        Some(survey)
+    }
+
+    /// Reads it again for the names of some hashes.
+    fn twins(&self, again: &HashSet<u64>) -> BTreeMap<Vec<u8>, Vec<Twin>> {
+        let mut twins: BTreeMap<Vec<u8>, Vec<Twin>> = BTreeMap::new();
+        if again.is_empty() {
+            return twins;
+        }
+        let mut first = if self.with_dots { 2 } else { 0 };
+        self.each(|entry, block| {
+            if first > 0 {
+                first -= 1;
+            } else if again.contains(&self.hash(entry.name)) {
+                let name = self.folded(entry.name).into_owned();
+                twins.entry(name).or_default().push(twin(entry, block));
+            }
+        });
+        twins
     }
 
     /// Shows each entry in use; whether a chain is broken by the measure of one who builds it anew.
@@ -160,6 +212,15 @@ impl Reader<'_, '_> {
             }
         }
         false
+    }
+}
+
+fn twin(entry: &Entry<'_>, block: u64) -> Twin {
+    Twin {
+        inode: entry.inode,
+        block,
+        offset: entry.offset,
+        name: entry.name.to_vec(),
     }
 }
 
