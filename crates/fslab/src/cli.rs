@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod layout;
 pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
+pub(crate) use check::CheckArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Show where files lie: extents, gaps and their causes, free space
     Layout(LayoutArgs),
+    /// Check a filesystem without writing to it: ext2, ext3 and ext4
+    Check(CheckArgs),
     /// Trace what block devices are asked to do
     #[command(subcommand)]
     Trace(TraceCommand),

@@ -1,6 +1,7 @@
 //! One file for each subcommand, and what they share.
 
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod context;
 pub(crate) mod doctor;

@@ -6,6 +6,12 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const TROUBLE: u8 = 1;
 /// The command line, the study or the output folder is wrong; nothing was touched.
 pub(crate) const USAGE: u8 = 2;
+/// `check`: it did not come to a verdict (fsck's operational error).
+pub(crate) const FSCK_OPERATIONAL: u8 = 8;
+/// `check`: the command line is wrong.
+pub(crate) const FSCK_USAGE: u8 = 16;
+/// `check`: a signal stopped it.
+pub(crate) const FSCK_CANCELLED: u8 = 32;
 /// The safety gate refused a device; nothing was touched.
 pub(crate) const REFUSED: u8 = 5;
 /// The run stopped before its last trial: resume it.

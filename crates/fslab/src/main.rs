@@ -46,6 +46,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Clean(args) => commands::clean::run(&args),
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
@@ -88,7 +89,15 @@ fn usage(error: &clap::Error) -> ExitCode {
         "fslab: {}; `fslab --help` and `fslab COMMAND --help` list what there is",
         said.join(" ").trim_start_matches("error: ")
     ));
-    ExitCode::from(exit::USAGE)
+    // Scripts read fsck's exit codes as bits, in which 2 is "reboot".
+    let checks = std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "check");
+    ExitCode::from(if checks {
+        exit::FSCK_USAGE
+    } else {
+        exit::USAGE
+    })
 }
 
 /// An error in one line. The libraries' messages name their causes themselves.

@@ -31,7 +31,7 @@ pub(crate) struct Terminal {
 }
 
 /// How the current line reaches people.
-enum Voice {
+pub(crate) enum Voice {
     /// Over and over in one place.
     Bar(ProgressBar),
     /// Now and then, from a thread of its own, since a long mkfs or a rest reports nothing.
@@ -56,7 +56,7 @@ struct State {
 }
 
 impl Voice {
-    fn new() -> Voice {
+    pub(crate) fn new() -> Voice {
         if !std::io::stderr().is_terminal() {
             return Voice::lines();
         }
@@ -96,7 +96,7 @@ impl Voice {
         }
     }
 
-    fn set(&self, message: String) {
+    pub(crate) fn set(&self, message: String) {
         match self {
             Voice::Bar(bar) => bar.set_message(message),
             Voice::Lines { line, .. } => {
@@ -272,7 +272,7 @@ impl State {
 }
 
 /// `42 s`, `3 min 20 s`, `2 h 5 min`.
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     let whole = value.round() as u64;
     match whole {
         0..=99 => format!("{whole} s"),

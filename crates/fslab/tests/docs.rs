@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 23] = [
     &[],
     &["run"],
     &["plan"],
@@ -26,6 +26,7 @@ const COMMANDS: [&[&str]; 22] = [
     &["bench", "fill"],
     &["bench", "age"],
     &["bench", "fsck"],
+    &["check"],
     &["layout"],
     &["trace"],
     &["trace", "record"],

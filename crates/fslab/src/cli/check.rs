@@ -1,0 +1,88 @@
+//! Options of `fslab check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use study::Bytes;
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// An image, or a block device that is not mounted for writing
+    #[arg(value_name = "IMAGE|DEVICE")]
+    pub(crate) target: PathBuf,
+    /// Whose verdict and exit code
+    #[arg(long, value_enum, default_value = "e2fsck")]
+    pub(crate) verdict: VerdictArg,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: CheckFormat,
+    /// text: findings shown of each problem; 0: all that are kept
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) list: usize,
+    /// Findings kept of each problem; the others are counted
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
+    pub(crate) keep: usize,
+    /// Most memory, as in 512m or 4g [default: what it needs]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory: Option<Bytes>,
+    /// Threads [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Use the superblock in this block (e2fsck -b)
+    #[arg(short = 'b', long, value_name = "BLOCK")]
+    pub(crate) superblock: Option<u64>,
+    /// Bytes of a block, for --superblock (e2fsck -B)
+    #[arg(short = 'B', long, value_name = "BYTES", requires = "superblock")]
+    pub(crate) block_size: Option<u32>,
+    /// Check it although it is mounted for writing; every verdict is then unstable
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// How to read
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) io: IoArg,
+    /// Bytes of a request
+    #[arg(long, value_name = "BYTES", default_value = "1m")]
+    pub(crate) request: Bytes,
+    /// Do not look for the paths of what is found, which reads the directories once more
+    #[arg(long)]
+    pub(crate) no_paths: bool,
+    /// Measure how fast the device is read sequentially, at the end: each pass then has an ideal time
+    #[arg(long)]
+    pub(crate) ideal: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerdictArg {
+    /// e2fsck -fn of e2fsprogs 1.47.4
+    #[value(alias = "e2fsck-1.47.4")]
+    E2fsck,
+    /// e2fsck -fn of e2fsprogs 1.47.0
+    #[value(name = "e2fsck-1.47.0")]
+    E2fsck1470,
+    /// Everything that is wrong counts
+    Strict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For people
+    Text,
+    /// One document
+    Json,
+    /// Time and bytes as e2fsck -tt prints them
+    E2fsck,
+    /// Time and bytes as fsck.ocfs2 -tt prints them
+    Ocfs2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IoArg {
+    /// Through the page cache what lies in it, else past it
+    Auto,
+    /// Through the page cache
+    Buffered,
+    /// Past it (O_DIRECT)
+    Direct,
+    /// Through a mapping
+    Mmap,
+}

@@ -1,0 +1,97 @@
+//! `fslab check`. Ends with fsck's exit codes, whatever happens: scripts read them as bits.
+
+mod watch;
+
+use ::check::ext4::{Failure, Options, Reference};
+use ::check::report::{self, Judge};
+
+use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
+use crate::{exit, out};
+use watch::Terminal;
+
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
+    let target = &args.target;
+    let mounted = ::check::mounted::writable(target);
+    if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
+        return Ok(operational(&format!(
+            "{}: is mounted for writing on {}; unmount it, or say --live and take the verdict as unstable",
+            out::path(target),
+            out::path(&mount.mount_point)
+        )));
+    }
+    let opened = match ::blockio::open(target, mode(args)) {
+        Ok(opened) => opened,
+        Err(error) => return Ok(operational(&error.to_string())),
+    };
+    let terminal = Terminal::new();
+    let checked = ::check::ext4::check(&*opened.source, &options(args), &terminal);
+    drop(terminal);
+    let mut report = match checked {
+        Ok(report) => report,
+        Err(Failure::Stopped) => {
+            out::say(&format!("fslab: {}", Failure::Stopped));
+            return Ok(exit::FSCK_CANCELLED);
+        }
+        Err(error) => return Ok(operational(&error.to_string())),
+    };
+    report.unstable = mounted.is_some() || ::check::mounted::writable(target).is_some();
+    if args.ideal {
+        match ::check::sequential_rate(target) {
+            Ok(rate) => report.set_sequential_rate(rate),
+            Err(error) => out::say(&format!("fslab: no ideal times: {error}")),
+        }
+    }
+    let judge = judge(args.verdict);
+    let text = match args.format {
+        CheckFormat::Text => report::text(&report, judge, args.list),
+        CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::E2fsck => report::e2fsck(&report, judge),
+        CheckFormat::Ocfs2 => report::ocfs2(&report, judge),
+    };
+    out::print(&text)?;
+    Ok(report.verdict(judge).exit_code)
+}
+
+/// Says why there is no verdict.
+fn operational(message: &str) -> u8 {
+    out::say(&format!("fslab: {}", out::line(message)));
+    exit::FSCK_OPERATIONAL
+}
+
+fn mode(args: &CheckArgs) -> ::blockio::Mode {
+    match args.io {
+        IoArg::Auto if ::check::mostly_cached(&args.target) => ::blockio::Mode::Buffered,
+        IoArg::Auto => ::blockio::Mode::Auto,
+        IoArg::Buffered => ::blockio::Mode::Buffered,
+        IoArg::Direct => ::blockio::Mode::Direct,
+        IoArg::Mmap => ::blockio::Mode::Mapped,
+    }
+}
+
+fn judge(verdict: VerdictArg) -> Judge {
+    match verdict {
+        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::E2fsck,
+        VerdictArg::Strict => Judge::Strict,
+    }
+}
+
+fn options(args: &CheckArgs) -> Options {
+    let mut options = Options {
+        memory: args.memory.map(study::Bytes::get),
+        keep: args.keep,
+        reference: match args.verdict {
+            VerdictArg::E2fsck1470 => Reference::E2fsck1470,
+            VerdictArg::E2fsck | VerdictArg::Strict => Reference::E2fsck1474,
+        },
+        superblock: args.superblock,
+        block_size: args.block_size,
+        paths: !args.no_paths,
+        ..Options::default()
+    };
+    options.sweep.request = usize::try_from(args.request.get()).unwrap_or(usize::MAX);
+    if let Some(threads) = args.threads {
+        options.threads = threads.into();
+        options.sweep.depth = 4 * options.threads.max(2);
+    }
+    options
+}
