@@ -47,6 +47,7 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
         iterate(
             maps,
             &mut Nodes::new(volume),
+            number::BAD,
             &inode,
             &mut |role, block, len| {
                 let end = block.saturating_add(len).min(volume.geometry.blocks_count);
@@ -129,7 +130,7 @@ impl Worker<'_> {
             Some(why.to_owned())
         } else {
             let (maps, nodes) = (self.maps, &mut self.nodes);
-            let stuck = iterate(maps, nodes, &item.inode, &mut |role, block, len| {
+            let stuck = iterate(maps, nodes, item.ino, &item.inode, &mut |role, block, len| {
                 if blocks.len() <= MOST {
                     blocks.extend((0..len).map(|nth| (role, block.saturating_add(nth))));
                 }

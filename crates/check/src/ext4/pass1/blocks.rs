@@ -90,9 +90,10 @@ impl Worker<'_> {
             }
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {
-            match item.is_dir {
-                true => self.statistics.fragmented_directories += 1,
-                false => self.statistics.fragmented_files += 1,
+            if item.is_dir {
+                self.statistics.fragmented_directories += 1;
+            } else {
+                self.statistics.fragmented_files += 1;
             }
         }
         if item.inode.has_flags(flag::INDEX) {

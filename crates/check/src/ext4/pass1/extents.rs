@@ -8,7 +8,7 @@ use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::{flag, number};
 
 use super::Worker;
-use super::walk::{Head, Item, LEVELS, Stuck, Walk, entry};
+use super::walk::{Head, Item, LEVELS, Stuck, Walk, entry, node_checksum_matches};
 use crate::finding::Finding;
 use crate::problem::{
     P1_COLLAPSE_DBLOCK, P1_CRITICAL_METADATA_COLLISION, P1_EXTENT_BAD_MAX_DEPTH,
@@ -309,6 +309,8 @@ impl Worker<'_> {
             let finding = finding.block(entry.block).logical(entry.logical);
             self.add(item, finding.found(entry.logical).expected(first));
         }
+        let seed = self.maps.volume.seed;
+        let seed = seed.map(|seed| item.inode.seed(seed, item.ino));
         let below = Node {
             bytes,
             head,
@@ -318,7 +320,7 @@ impl Worker<'_> {
             end: node.end_of(nth),
             block: entry.block,
             repairs,
-            bad_checksum: !self.node_checksum_matches(item, bytes, head),
+            bad_checksum: !node_checksum_matches(seed, bytes, head),
         };
         let done = self.walk_node(item, walk, tree, &below);
         if done.is_ok() || done == Err(Stuck::Endless) {
@@ -328,20 +330,7 @@ impl Worker<'_> {
         done
     }
 
-    /// Whether the checksum behind the last entry is right, where metadata carries them.
-    fn node_checksum_matches(&self, item: &Item<'_>, bytes: &[u8], head: Head) -> bool {
-        let Some(seed) = self.maps.volume.seed else {
-            return true;
-        };
-        let at = 12 + 12 * usize::from(head.max);
-        let Some(stored) = bytes.get(at..at + 4) else {
-            return true;
-        };
-        let computed = item.inode.seed(seed, item.ino).over(&bytes[..at]);
-        stored == computed.to_le_bytes()
-    }
-
-    /// Maps the blocks of an extent.
+    /// Claims the blocks of an extent.
     fn take_extent(&mut self, item: &Item<'_>, walk: &mut Walk, node: &Node<'_>, entry: &Entry) {
         if walk.previous != 0 && walk.previous + 1 != entry.block {
             walk.fragmented = true;

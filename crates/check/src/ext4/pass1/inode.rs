@@ -344,6 +344,14 @@ impl Worker<'_> {
 
     /// Counts the blocks now, or with others when that needs reading.
     fn blocks_soon(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
+        // The reference walks pointers, and looks into attribute blocks, of many inodes at a time, when it is done with the rest of them.
+        let later = item.inode.flags() & (flag::EXTENTS | flag::INLINE_DATA) == 0
+            && (item.ino == number::ROOT || item.ino >= self.maps.volume.sb.first_ino())
+            && (item.inode.file_acl() != 0 || item.inode.block_words()[12..] != [0; 3]);
+        if wrong && later {
+            self.judge_checksum(item, wrong);
+        }
+        let wrong = wrong && !later;
         if !self.leads_deeper(item) {
             self.check_blocks(item, charge);
             self.judge_checksum(item, wrong);

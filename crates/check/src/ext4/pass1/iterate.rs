@@ -1,8 +1,10 @@
 //! All blocks of an inode in order, without judging them.
 //!
 //! Used where the question is only which blocks an inode has: for the list of bad blocks, and when blocks that two inodes claim are
-//! traced to their owners.
+//! traced to their owners. The reference's library reads no node whose checksum is wrong when it walks like that, so
+//! what is below it is not seen here either.
 
+use ondisk::ext4::Seed;
 use ondisk::ext4::block_map;
 use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::{Inode, flag};
@@ -10,18 +12,20 @@ use ondisk::ext4::inode::{Inode, flag};
 use super::map::Role;
 use super::maps::Maps;
 use super::nodes::Nodes;
-use super::walk::{Head, Stuck, entry};
+use super::walk::{Head, Stuck, entry, node_checksum_matches};
 
 /// Shows every run of blocks to `each`: its role, its first block, its length. What the walk ended at, if it did not come to its end.
 pub(super) fn iterate(
     maps: &Maps<'_>,
     nodes: &mut Nodes<'_>,
+    ino: u32,
     inode: &Inode<'_>,
     each: &mut dyn FnMut(Role, u64, u64),
 ) -> Option<Stuck> {
     let mut walker = Walker {
         maps,
         nodes,
+        seed: maps.volume.seed.map(|seed| inode.seed(seed, ino)),
         each,
         stuck: None,
     };
@@ -46,6 +50,8 @@ pub(super) fn iterate(
 struct Walker<'w, 'a, 'n> {
     maps: &'w Maps<'a>,
     nodes: &'w mut Nodes<'n>,
+    /// Of the inode's checksums.
+    seed: Option<Seed>,
     each: &'w mut dyn FnMut(Role, u64, u64),
     stuck: Option<Stuck>,
 }
@@ -132,6 +138,9 @@ impl Walker<'_, '_, '_> {
             let below = self.nodes.read(level, block, siblings);
             let below = below.map_err(Stuck::Unread)?;
             let done = match Head::of(&below) {
+                Some(head) if !node_checksum_matches(self.seed, &below, head) => {
+                    Err(Stuck::BadChecksum(block))
+                }
                 Some(head) => self.node(&below, head, depth - 1),
                 None => Err(Stuck::NoNode(block)),
             };

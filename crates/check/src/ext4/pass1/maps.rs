@@ -115,7 +115,7 @@ impl<'a> Maps<'a> {
         self.ratio * u64::from(self.volume.geometry.block_size)
     }
 
-    /// Maps a block's cluster.
+    /// Claims a block's cluster.
     pub(super) fn claim(&self, block: u64) {
         if let Some(cluster) = self.cluster(block)
             && self.blocks.set(cluster)
@@ -124,7 +124,7 @@ impl<'a> Maps<'a> {
         }
     }
 
-    /// Maps the clusters of a run that begins at the start of one; cut to the filesystem.
+    /// Claims the clusters of a run that begins at the start of one; cut to the filesystem.
     pub(super) fn claim_run(&self, start: u64, end: u64) {
         let (start, end) = (start.max(self.first), end.min(self.end));
         if start < end {

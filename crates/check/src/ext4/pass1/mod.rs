@@ -316,3 +316,6 @@ fn assemble(
     })
 }
 
+
+#[cfg(test)]
+mod tests;

@@ -144,6 +144,7 @@ impl Tracer<'_> {
             let stuck = iterate(
                 self.maps,
                 &mut self.nodes,
+                ino,
                 inode,
                 &mut |role, block, len| {
                     found.take(&mut trace, role, block, len);
@@ -233,15 +234,12 @@ impl Found<'_, '_> {
         if self.ino == number::BAD {
             return;
         }
-        let problem = match first == last {
-            true => &P1B_DUP_BLOCK,
-            false => &P1B_DUP_RANGE,
+        let finding = if first == last {
+            Finding::new(&P1B_DUP_BLOCK)
+        } else {
+            Finding::new(&P1B_DUP_RANGE).found(format!("{first}-{last}"))
         };
-        let finding = Finding::new(problem).inode(self.ino).block(first);
-        self.log.add(match first == last {
-            true => finding,
-            false => finding.found(format!("{first}-{last}")),
-        });
+        self.log.add(finding.inode(self.ino).block(first));
     }
 }
 
@@ -314,9 +312,10 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
         let finding = Finding::new(&P1D_DUP_FILE)
             .inode(*ino)
             .found(party.clusters);
-        log.add(match list.is_empty() {
-            true => finding,
-            false => finding.note(format!("shared with inodes {}", list.join(", "))),
+        log.add(if list.is_empty() {
+            finding
+        } else {
+            finding.note(format!("shared with inodes {}", list.join(", ")))
         });
         if party.metadata {
             log.add(Finding::new(&P1D_SHARE_METADATA).inode(*ino));

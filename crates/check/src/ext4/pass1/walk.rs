@@ -2,7 +2,7 @@
 
 use blockio::ReadError;
 use ondisk::ext4::extent::{self, Header};
-use ondisk::ext4::{FileType, Inode};
+use ondisk::ext4::{FileType, Inode, Seed};
 use zerocopy::FromBytes;
 
 use super::super::state::Run;
@@ -35,6 +35,8 @@ pub(super) enum Stuck {
     Unread(ReadError),
     /// A node is no node.
     NoNode(u64),
+    /// A node whose checksum is wrong, where that ends a walk.
+    BadChecksum(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
     /// More nodes than there are blocks: mappings that lead into each other.
@@ -46,6 +48,7 @@ impl std::fmt::Display for Stuck {
         match self {
             Stuck::Unread(error) => error.fmt(f),
             Stuck::NoNode(block) => write!(f, "block {block} is no extent node"),
+            Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
@@ -196,6 +199,15 @@ impl Head {
             && head.entries <= head.max
             && (room.saturating_sub(2)..=room).contains(&head.max);
         sound.then_some(head)
+    }
+}
+
+/// Whether the checksum behind the last entry of a node is right, where there is one; `seed` is that of the inode.
+pub(super) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head) -> bool {
+    let at = 12 + 12 * usize::from(head.max);
+    match (seed, bytes.get(at..at + 4)) {
+        (Some(seed), Some(stored)) => stored == seed.over(&bytes[..at]).to_le_bytes(),
+        _ => true,
     }
 }
 
