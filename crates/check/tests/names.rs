@@ -618,6 +618,17 @@ fn checksums() {
         let len = (1024 - offset) as u16;
         image.block(block)[offset + 4..offset + 6].copy_from_slice(&len.to_le_bytes());
     });
+    for (name, len) in [
+        ("out of the block", 1032_u16),
+        ("odd", 21),
+        ("none", 0),
+        ("short", 8),
+    ] {
+        cases.case(name, &image, |image| {
+            let block = dir_block(image, D, 2);
+            image.block(block)[4..6].copy_from_slice(&len.to_le_bytes());
+        });
+    }
     cases.case("an empty leaf, sealed", &image, |image| {
         let seed = seed_of(image, D);
         let block = dir_block(image, D, 2);
@@ -670,6 +681,15 @@ fn inline_directories() {
     cases.case("a wrong type", &image, raw(SUB, 11, &[1]));
     cases.case("a broken chain", &image, raw(SUB, 8, &[9]));
     cases.case("a slash", &image, raw(SUB, 12, b"/"));
+    cases.case("no attribute", &image, |image| {
+        image.inode(SUB, |inode| inode.bytes()[160..].fill(0));
+    });
+    cases.case("no attribute, and a broken chain", &image, |image| {
+        image.inode(SUB, |inode| {
+            inode.bytes()[160..].fill(0);
+            inode.raw().unwrap().i_block[8] = 9;
+        });
+    });
     cases.case("its parent again", &image, raw(SUB, 12, b"..\0\0"));
     cases.finish(&[
         "3_BAD_DOT_DOT",

@@ -120,11 +120,10 @@ impl Worker<'_> {
         else {
             return;
         };
-        // Pass 1 has said what is wrong with an inode that has no content to read.
-        let Ok(Some(data)) = InlineData::read(&inode) else {
-            return;
-        };
-        let (head, tail) = (&data.head[..], data.tail);
+        // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing.
+        let data = InlineData::read(&inode).ok().flatten();
+        let tail = data.map_or(&[][..], |data| data.tail);
+        let head = &inode.raw().i_block;
         let first = Part {
             bytes: head,
             start: PARENT,
@@ -133,7 +132,7 @@ impl Worker<'_> {
             physical: 0,
             logical: 0,
         };
-        let room = data.room();
+        let room = IN_BLOCK + tail.len();
         if !room.is_multiple_of(4) || (1..SHORTEST).contains(&tail.len()) {
             let finding = self.of_block(&P2_BAD_INLINE_DIR_SIZE, &dir, &first, 0);
             let right = format!(
@@ -142,7 +141,10 @@ impl Worker<'_> {
             );
             self.log.add(finding.found(room as u64).expected(right));
         }
-        self.made_up(&dir, &first, data.parent());
+        let parent = head
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        self.made_up(&dir, &first, parent);
         let mut hashes = Hashes::NONE;
         self.chain(&dir, &first, &mut hashes, false);
         if tail.is_empty() {

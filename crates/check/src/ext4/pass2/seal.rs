@@ -11,7 +11,7 @@ use ondisk::ext4::{Checksum, Seed};
 /// What was found where a checksum should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seal {
-    /// The filesystem has no checksums.
+    /// The filesystem has no checksums, or the block is so broken that none is looked for.
     None,
     /// A leaf's tail.
     Leaf(Checksum),
@@ -27,14 +27,15 @@ impl Seal {
         let Some(seed) = seed else {
             return Seal::None;
         };
-        if has_tail(bytes)
-            && let Some(sum) = directory::checksum(bytes, seed)
-        {
-            return Seal::Leaf(sum);
-        }
-        index(bytes)
-            .and_then(|block| block.checksum(seed))
-            .map_or(Seal::Missing, Seal::Index)
+        let sum = match chain_end(bytes) {
+            End::Tail => directory::checksum(bytes, seed).map(Seal::Leaf),
+            End::NoTail => index(bytes)
+                .and_then(|block| block.checksum(seed))
+                .map(Seal::Index),
+            // That is a finding of its own, and says more.
+            End::Broken => Some(Seal::None),
+        };
+        sum.unwrap_or(Seal::Missing)
     }
 
     /// Whether the block is not what was last written.
@@ -55,21 +56,39 @@ impl Seal {
     }
 }
 
-/// Whether the chain of entries ends at a tail.
-pub(super) fn has_tail(bytes: &[u8]) -> bool {
-    let Some(top) = directory::tail(bytes) else {
-        return false;
-    };
+/// How a chain of entries ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// At a tail.
+    Tail,
+    /// Behind where a tail would be, or at something else.
+    NoTail,
+    /// It leads out of the block, or nowhere.
+    Broken,
+}
+
+fn chain_end(bytes: &[u8]) -> End {
+    let size = bytes.len();
+    let top = size.saturating_sub(TAIL);
     let mut at = 0;
     while at < top {
         let raw = u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]);
-        let len = rec_len_from_disk(raw, bytes.len() as u32);
-        if len < 8 || !len.is_multiple_of(4) {
-            return false;
+        let len = rec_len_from_disk(raw, size as u32);
+        if len < 8 || !len.is_multiple_of(4) || at + len > size {
+            return End::Broken;
         }
         at += len;
     }
-    at == top
+    if directory::tail(bytes) == Some(at) {
+        End::Tail
+    } else {
+        End::NoTail
+    }
+}
+
+/// Whether the chain of entries ends at a tail.
+pub(super) fn has_tail(bytes: &[u8]) -> bool {
+    chain_end(bytes) == End::Tail
 }
 
 /// The block as an index block, if its shape is that of one.
@@ -149,6 +168,8 @@ mod tests {
         bytes[4..6].copy_from_slice(&1024_u16.to_le_bytes());
         assert!(!has_tail(&bytes));
         assert_eq!(Seal::of(&bytes, Some(SEED)), Seal::Missing);
+        bytes[4..6].copy_from_slice(&1028_u16.to_le_bytes());
+        assert_eq!(Seal::of(&bytes, Some(SEED)), Seal::None);
         let mut bytes = leaf();
         bytes[9] ^= 1;
         assert!(Seal::of(&bytes, Some(SEED)).is_broken());
