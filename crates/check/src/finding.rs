@@ -109,6 +109,9 @@ pub struct Finding {
     /// Where it comes within its pass: findings of parallel workers are put into the order in which one walker meets them.
     #[serde(skip)]
     pub order: u64,
+    /// How far its worker was with what `order` names: parts of one inode are judged at different times.
+    #[serde(skip)]
+    pub(crate) stage: u8,
     /// When its worker found it: decides among equals of order.
     #[serde(skip)]
     pub(crate) sequence: u64,
@@ -127,6 +130,7 @@ impl Finding {
             reference_stops: false,
             beyond_reference: false,
             order: 0,
+            stage: 0,
             sequence: 0,
         }
     }
@@ -214,6 +218,11 @@ impl Finding {
     pub fn beyond_reference(mut self) -> Finding {
         self.beyond_reference = true;
         self
+    }
+
+    /// When one walker would meet it.
+    pub(crate) fn place_in_pass(&self) -> (u64, u8, u64) {
+        (self.order, self.stage, self.sequence)
     }
 
     /// The reference gives up here.

@@ -32,7 +32,9 @@ struct Kind {
 pub struct Log {
     keep: usize,
     kinds: BTreeMap<u32, Kind>,
-    /// Findings so far, which breaks ties of order within one worker.
+    /// Where the findings to come belong within what their order names.
+    stage: u8,
+    /// Findings so far, which breaks ties of order and stage within one worker.
     sequence: u64,
 }
 
@@ -42,6 +44,7 @@ impl Log {
         Log {
             keep: keep.max(1),
             kinds: BTreeMap::new(),
+            stage: 0,
             sequence: 0,
         }
     }
@@ -52,10 +55,16 @@ impl Log {
         Log::new(self.keep)
     }
 
+    /// From here on findings belong to this part of what their order names, whoever judges the other parts and when.
+    pub(crate) fn stage(&mut self, stage: u8) {
+        self.stage = stage;
+    }
+
     /// Takes a finding.
     pub fn add(&mut self, mut finding: Finding) {
         self.sequence += 1;
         finding.sequence = self.sequence;
+        finding.stage = self.stage;
         self.keep(finding);
     }
 
@@ -126,15 +135,14 @@ impl Log {
         }
         findings
             .list
-            .sort_by_key(|finding| (finding.problem.subpass(), finding.order, finding.sequence));
+            .sort_by_key(|finding| (finding.problem.subpass(), finding.place_in_pass()));
         findings
     }
 }
 
 impl Kind {
     fn shrink(&mut self, keep: usize) {
-        self.kept
-            .sort_by_key(|finding| (finding.order, finding.sequence));
+        self.kept.sort_by_key(Finding::place_in_pass);
         self.kept.truncate(keep);
     }
 }

@@ -11,7 +11,7 @@ use super::pending::{Pending, Root, Target, Use};
 use super::policy::Policies;
 use super::region::Region;
 use super::value::{Owner, ValueJudge};
-use super::{Attributes, Shared, check_immutable, index, into_inner, list};
+use super::{Attributes, Shared, check_immutable, index, into_inner, list, stage};
 use crate::ext4::Failure;
 use crate::ext4::state::Links;
 use crate::ext4::volume::Volume;
@@ -161,6 +161,11 @@ impl Judge<'_> {
             }
             _ => None,
         };
+        self.log.stage(match job {
+            Job::Use(_) => stage::ATTRIBUTES,
+            Job::Target(_) => stage::FIELDS,
+            Job::Root(_) => stage::INDEX,
+        });
         match (job, block) {
             (Job::Use(one), Some(block)) => self.attributes(one, block),
             (Job::Target(link), Some(block)) => self.target(link, block),

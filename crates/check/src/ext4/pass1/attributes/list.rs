@@ -27,8 +27,8 @@ pub(super) fn padded(len: usize) -> usize {
 pub(super) trait Values {
     /// That there are such values at all, where the superblock knows of none. They are judged all the same.
     fn without_feature(&self, entry: &Entry<'_>) -> Option<Finding>;
-    /// The value inode of an entry: clusters its value is charged with, or what is wrong.
-    fn judge(&mut self, entry: &Entry<'_>, found: &mut Vec<Finding>) -> Result<u64, Finding>;
+    /// The value inode of an entry: clusters its value is charged with; nothing where something is wrong, which is added.
+    fn judge(&mut self, entry: &Entry<'_>, found: &mut Vec<Finding>) -> Option<u64>;
 }
 
 /// Whether the hash of an entry is that of its name and value, by either meaning of a byte. Values are hashed in words, and
@@ -90,13 +90,10 @@ pub(super) fn judge_body(
         }
         if entry.e_value_inum != 0 {
             found.extend(values.without_feature(&entry));
-            match values.judge(&entry, found) {
-                Ok(clusters) => charge.clusters += clusters,
-                Err(fault) => {
-                    found.push(fault);
-                    return charge;
-                }
-            }
+            let Some(clusters) = values.judge(&entry, found) else {
+                return charge;
+            };
+            charge.clusters += clusters;
             charge.inodes += 1;
         }
         at += padded(ENTRY + entry.name.len());
@@ -126,6 +123,7 @@ fn body_entry(
         return Some(collision(ino, entry.offset));
     }
     *remain -= ENTRY;
+    // What is taken is never less than what is counted, so a name that could be taken fits; the reference asks all the same.
     if padded(name) > *remain {
         let fault = about(&P1_ATTR_NAME_LEN, ino, entry).found(name as u64);
         return Some(fault.expected(format!("at most {remain}")));
@@ -200,10 +198,7 @@ pub(super) fn judge_block(
             }
         } else {
             found.extend(values.without_feature(&entry));
-            match values.judge(&entry, found) {
-                Ok(clusters) => charge.clusters += clusters,
-                Err(fault) => found.push(fault),
-            }
+            charge.clusters += values.judge(&entry, found).unwrap_or(0);
             charge.inodes += 1;
         }
         at += padded(ENTRY + entry.name.len());

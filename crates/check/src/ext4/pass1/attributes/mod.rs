@@ -50,6 +50,21 @@ use region::Region;
 use search::{CONTEXT, DATA, Search};
 use value::{Owner, ValueJudge};
 
+/// The parts of an inode, in the order in which e2fsck judges them ([`Log::stage`]). Those that need a block of their own
+/// are judged later here.
+pub(crate) mod stage {
+    /// Its fields and the attributes in it.
+    pub(crate) const FIELDS: u8 = 0;
+    /// Its attribute block.
+    pub(crate) const ATTRIBUTES: u8 = 1;
+    /// The walk over its blocks.
+    pub(crate) const BLOCKS: u8 = 2;
+    /// The root of its index.
+    pub(crate) const INDEX: u8 = 3;
+    /// What the walk has counted, and the checksum.
+    pub(crate) const SUMS: u8 = 4;
+}
+
 /// What the attributes of an inode add to what it is charged for: `i_blocks`, and the quota of its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
@@ -304,10 +319,9 @@ impl<'a> Worker<'a> {
         }
         self.check_policy(ino, inode, sound_checksum, log);
         match file_type {
-            None => kind.bad = true,
             Some(FileType::Symlink) => self.check_link(ino, inode, sound_checksum, &mut kind, log),
             Some(_) if special::is_device_like(inode) => check_device(ino, inode, log),
-            Some(_) => kind.bad = true,
+            _ => kind.bad = true,
         }
         kind
     }
@@ -364,21 +378,20 @@ impl<'a> Worker<'a> {
             log.add(Finding::new(&P1_MISSING_ENCRYPTION_XATTR).inode(ino));
             return;
         };
-        match self.shared.numbers.of(&context) {
-            Some(policy) => policy::push(&mut self.ranges, ino, policy),
-            None => {
-                let found = match context.first() {
-                    Some(version) => format!("version {version}, {} bytes", context.len()),
-                    None => "no bytes".into(),
-                };
-                log.add(
-                    Finding::new(&P1_CORRUPT_ENCRYPTION_XATTR)
-                        .inode(ino)
-                        .found(found)
-                        .expected("28 bytes of version 1 or 40 of version 2"),
-                );
-            }
+        if let Some(policy) = self.shared.numbers.of(&context) {
+            policy::push(&mut self.ranges, ino, policy);
+            return;
         }
+        let found = match context.first() {
+            Some(version) => format!("version {version}, {} bytes", context.len()),
+            None => "no bytes".into(),
+        };
+        log.add(
+            Finding::new(&P1_CORRUPT_ENCRYPTION_XATTR)
+                .inode(ino)
+                .found(found)
+                .expected("28 bytes of version 1 or 40 of version 2"),
+        );
     }
 
     /// Before an inode's blocks are counted, special inodes included: what its attribute block adds (nothing where there is
@@ -408,9 +421,10 @@ impl<'a> Worker<'a> {
 
     /// What the values add that an attribute block keeps in inodes.
     fn values_in(&mut self, at: u64, owner: Owner) -> Charge {
-        match self.looked_into {
-            Some((block, charge)) if block == at => return charge,
-            _ => {}
+        if let Some((block, charge)) = self.looked_into
+            && block == at
+        {
+            return charge;
         }
         let mut block = std::mem::take(&mut self.block);
         let mut charge = Charge::default();
@@ -445,16 +459,15 @@ impl<'a> Worker<'a> {
         if !self.volume.sb.has_compat(Compat::DIR_INDEX) {
             log.add(Finding::new(&P1_HTREE_SET).inode(ino));
         }
-        match first.filter(|block| is_block(self.volume, *block)) {
-            Some(block) => self.pending.roots.push(Root::new(block, ino, inode)),
-            None => {
-                let finding = Finding::new(&P1_HTREE_BADROOT).inode(ino).logical(0);
-                log.add(match first {
-                    Some(block) => finding.found(block),
-                    None => finding.note("no block"),
-                });
-            }
+        if let Some(block) = first.filter(|block| is_block(self.volume, *block)) {
+            self.pending.roots.push(Root::new(block, ino, inode));
+            return;
         }
+        let finding = Finding::new(&P1_HTREE_BADROOT).inode(ino).logical(0);
+        log.add(match first {
+            Some(block) => finding.found(block),
+            None => finding.note("no block"),
+        });
     }
 }
 
@@ -483,3 +496,6 @@ fn check_immutable(ino: u32, flags: u32, log: &mut Log) {
 fn into_inner(handed: Mutex<Handed>) -> Handed {
     handed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,16 +156,14 @@ impl Values for ValueJudge<'_> {
         Some(since_1474(self.volume, fault))
     }
 
-    fn judge(&mut self, entry: &Entry<'_>, found: &mut Vec<Finding>) -> Result<u64, Finding> {
+    fn judge(&mut self, entry: &Entry<'_>, found: &mut Vec<Finding>) -> Option<u64> {
         let ino = entry.e_value_inum;
         let sb = &self.volume.sb;
+        let (first, last) = (sb.first_ino(), sb.s_inodes_count.get());
         let illegal = self.about(&P1_ATTR_VALUE_EA_INODE, entry).found(ino);
-        if ino < sb.first_ino() || ino > sb.s_inodes_count.get() {
-            return Err(illegal.expected(format!(
-                "{} to {}",
-                sb.first_ino(),
-                sb.s_inodes_count.get()
-            )));
+        if !(first..=last).contains(&ino) {
+            found.push(illegal.expected(format!("{first} to {last}")));
+            return None;
         }
         let unread = |why| {
             Finding::new(&P1_ISCAN_ERROR)
@@ -177,38 +175,46 @@ impl Values for ValueJudge<'_> {
         };
         let inode = match read_inode(self.volume, ino, self.slot) {
             Ok(inode) => inode,
-            Err(Unread::Nowhere) => return Err(illegal),
-            Err(Unread::Failed) => return Err(unread("cannot be read")),
-            Err(Unread::Checksum) => return Err(unread("has a wrong checksum")),
+            Err(why) => {
+                found.push(match why {
+                    Unread::Nowhere => illegal,
+                    Unread::Failed => unread("cannot be read"),
+                    Unread::Checksum => unread("has a wrong checksum"),
+                });
+                return None;
+            }
         };
         let flagged = inode.has_flags(flag::EA_INODE);
         let size = inode.size();
-        let stored = inode.ea_hash();
+        let right = entry_hash_of_inode(entry.name, inode.ea_hash(), Sign::Unsigned);
         let tied = tie(self.volume, self.owner, entry, &inode);
         if entry.e_value_size == 0 || u64::from(entry.e_value_size) != size {
             let fault = self.about(&P1_ATTR_VALUE_SIZE, entry);
             let fault = fault.found(entry.e_value_size).expected(size);
+            found.push(since_1474(self.volume, fault));
             if is_newest(self.volume) {
-                return Err(fault);
+                return None;
             }
-            found.push(fault.beyond_reference());
         }
         let clusters = match tied {
             Tie::Hash => self.clusters(entry.e_value_size),
             Tie::Lustre => 0,
-            Tie::None if !flagged => return Err(illegal.note("it has no flag EA_INODE either")),
+            Tie::None if !flagged => {
+                found.push(illegal.note("it has no flag EA_INODE either"));
+                return None;
+            }
             Tie::None => {
-                let right = entry_hash_of_inode(entry.name, stored, Sign::Unsigned);
-                return Err(self
-                    .about(&P1_ATTR_HASH, entry)
-                    .found(format!("{:#010x}", entry.e_hash))
-                    .expected(format!("{right:#010x}")));
+                let fault = self.about(&P1_ATTR_HASH, entry);
+                let fault = fault.found(format!("{:#010x}", entry.e_hash));
+                found.push(fault.expected(format!("{right:#010x}")));
+                return None;
             }
         };
         if !flagged {
             found.push(self.about(&P1_ATTR_SET_EA_INODE_FL, entry).found(ino));
-            return Err(self.about(&P1_ATTR_NO_EA_INODE_FL, entry).found(ino));
+            found.push(self.about(&P1_ATTR_NO_EA_INODE_FL, entry).found(ino));
+            return None;
         }
-        Ok(clusters)
+        Some(clusters)
     }
 }
