@@ -19,6 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(8, "memory.zswap", How::Text, "/sys/module/zswap/parameters/enabled", "compressed swap cache"),
     Entry::new(9, "memory.thp.enabled", How::Chosen, "/sys/kernel/mm/transparent_hugepage/enabled", "transparent huge pages"),
     Entry::new(9, "memory.thp.defrag", How::Chosen, "/sys/kernel/mm/transparent_hugepage/defrag", "who compacts for them"),
+    Entry::new(9, "memory.free_page_reporting", How::Number, "/sys/module/page_reporting/parameters/page_reporting_order", "of a guest: order from which free pages go back to the host, which has to bring them again when they are touched"),
     Entry::new(17, "vm.dirty_ratio", How::Number, "/proc/sys/vm/dirty_ratio", "percent of available memory at which writers are throttled"),
     Entry::new(17, "vm.dirty_background_ratio", How::Number, "/proc/sys/vm/dirty_background_ratio", "percent of available memory at which writeback begins"),
     Entry::new(17, "vm.dirty_bytes", How::Number, "/proc/sys/vm/dirty_bytes", "as dirty_ratio, in bytes; 0: the ratio counts"),
