@@ -12,11 +12,12 @@
 
 use serde::Serialize;
 
+use crate::ext4::Reference;
 use crate::finding::Finding;
 use crate::log::Findings;
 use crate::problem::{
     Class, P0_FIRST_DATA_BLOCK, P0_GETSIZE_ERROR, P0_INODE_COUNT_BIG, P0_MISC_CORRUPT_SUPER,
-    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, Problem,
+    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P6_ORPHAN_PRESENT_CLEAN_FILE, Problem, Severity,
 };
 
 /// Nothing wrong.
@@ -67,10 +68,10 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// Of these, in order.
-    pub fn of(findings: &Findings) -> Verdicts {
+    pub fn of(findings: &Findings, reference: Reference) -> Verdicts {
         Verdicts {
-            e2fsck: e2fsck(&findings.list),
-            strict: strict(findings),
+            e2fsck: e2fsck(&findings.list, reference),
+            strict: strict(&findings.list),
         }
     }
 }
@@ -109,13 +110,20 @@ fn point(problem: &Problem) -> Point {
     }
 }
 
+/// Whether the reference takes it for an error that was not mended.
+fn counts(finding: &Finding, reference: Reference) -> bool {
+    let problem = finding.problem;
+    let error = problem.class == Class::Error
+        // Became a hint later on.
+        || (reference == Reference::E2fsck1470 && *problem == P6_ORPHAN_PRESENT_CLEAN_FILE);
+    error && !finding.beyond_reference
+}
+
 /// What e2fsck's exit code would be, had it met these in this order.
-fn e2fsck(findings: &[Finding]) -> Verdict {
+fn e2fsck(findings: &[Finding], reference: Reference) -> Verdict {
     let end = findings.iter().position(|finding| finding.reference_stops);
     let seen = &findings[..end.map_or(findings.len(), |at| at + 1)];
-    let errors = seen
-        .iter()
-        .any(|finding| finding.problem.class == Class::Error && !finding.beyond_reference);
+    let errors = seen.iter().any(|finding| counts(finding, reference));
     let Some(last) = seen.last().filter(|last| last.reference_stops) else {
         return Verdict {
             exit_code: if errors { EXIT_ERRORS } else { EXIT_CLEAN },
@@ -137,13 +145,13 @@ fn e2fsck(findings: &[Finding]) -> Verdict {
 }
 
 /// Whether anything is wrong with the image, and whether all of it was seen.
-fn strict(findings: &Findings) -> Verdict {
-    let wrong = findings
-        .tallies
-        .iter()
-        .any(|tally| tally.problem.is_fault());
+fn strict(findings: &[Finding]) -> Verdict {
+    // What the reference does not look for and nobody would miss (lost+found) is no damage.
+    let wrong = findings.iter().any(|finding| {
+        let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
+        finding.problem.is_fault() && !idle
+    });
     let unopened = findings
-        .list
         .iter()
         .find(|finding| finding.reference_stops && point(finding.problem) == Point::Unopened);
     Verdict {
@@ -159,7 +167,7 @@ mod tests {
     use crate::log::Log;
     use crate::problem::{
         P0_GDT_CSUM, P0_JOURNAL_BAD_SUPER, P1_BAD_I_BLOCKS, P1_ISCAN_ERROR, P2_DIR_CORRUPTED,
-        P4_BAD_REF_COUNT, P5_FREE_BLOCK_COUNT,
+        P3_NO_LF_DIR, P4_BAD_REF_COUNT, P5_FREE_BLOCK_COUNT,
     };
 
     fn codes(findings: impl IntoIterator<Item = Finding>) -> (u8, u8) {
@@ -167,7 +175,7 @@ mod tests {
         for finding in findings {
             log.add(finding);
         }
-        let verdicts = Verdicts::of(&log.finish());
+        let verdicts = Verdicts::of(&log.finish(), Reference::E2fsck1474);
         (verdicts.e2fsck.exit_code, verdicts.strict.exit_code)
     }
 
@@ -180,6 +188,7 @@ mod tests {
         assert_eq!(codes([new(&P1_BAD_I_BLOCKS)]), (4, 4));
         assert_eq!(codes([new(&P4_BAD_REF_COUNT).beyond_reference()]), (0, 4));
         assert_eq!(codes([new(&P0_SB_CORRUPT).stops_reference()]), (8, 12));
+        assert_eq!(codes([new(&P3_NO_LF_DIR).beyond_reference()]), (0, 0));
         // Not yet proven valid.
         assert_eq!(
             codes([new(&P0_JOURNAL_BAD_SUPER).stops_reference()]),
@@ -193,5 +202,17 @@ mod tests {
         assert_eq!(codes([new(&P2_DIR_CORRUPTED).stops_reference()]), (12, 4));
         let super_block = || new(&P0_MISC_CORRUPT_SUPER).stops_reference();
         assert_eq!(codes([super_block()]), (8, 4));
+    }
+
+    #[test]
+    fn versions_differ() {
+        let mut log = Log::new(10);
+        log.add(Finding::new(&P6_ORPHAN_PRESENT_CLEAN_FILE));
+        let findings = log.finish();
+        let code = |reference| Verdicts::of(&findings, reference).e2fsck.exit_code;
+        assert_eq!(
+            (code(Reference::E2fsck1470), code(Reference::E2fsck1474)),
+            (4, 0)
+        );
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod forge;
 pub(crate) mod layout;
 pub(crate) mod trace;
 
@@ -15,6 +16,7 @@ pub(crate) use bench::BenchCommand;
 pub(crate) use check::CheckArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
+pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg};
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4
     Check(CheckArgs),
+    /// Write whole filesystems without mounting anything, or break them on purpose
+    #[command(subcommand)]
+    Forge(ForgeCommand),
     /// Trace what block devices are asked to do
     #[command(subcommand)]
     Trace(TraceCommand),

@@ -6,6 +6,7 @@ pub(crate) mod clean;
 pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod forge;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod plan;

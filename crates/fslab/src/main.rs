@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{BenchCommand, Cli, Command, TraceCommand};
+use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, TraceCommand};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -47,6 +47,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Forge(ForgeCommand::Ext4(args)) => commands::forge::ext4::run(&args),
+        Command::Forge(ForgeCommand::Damage(args)) => commands::forge::damage::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),

@@ -43,7 +43,7 @@ pub fn check(
             Reference::E2fsck1474 => "1.47.4",
             Reference::E2fsck1470 => "1.47.0",
         },
-        verdicts: Verdicts::of(&outcome.findings),
+        verdicts: Verdicts::of(&outcome.findings, options.reference),
         unstable: false,
         findings: outcome.findings,
         inventory: outcome.inventory,

@@ -1,5 +1,7 @@
 //! A filesystem that has been opened, as every pass sees it.
 
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,6 +28,28 @@ pub struct ExternalJournal {
     pub source: Arc<dyn BlockSource>,
     /// Its device number, as `s_journal_dev` has it; none for a file.
     pub device: Option<u32>,
+}
+
+impl ExternalJournal {
+    /// That device, or that file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(path: &Path) -> Result<ExternalJournal, blockio::OpenError> {
+        let opened = blockio::open(path, blockio::Mode::Buffered)?;
+        // new_encode_dev() of the kernel: what s_journal_dev holds.
+        let number = |rdev: u64| {
+            let (major, minor) = (rustix::fs::major(rdev), rustix::fs::minor(rdev));
+            (minor & 0xff) | major << 8 | (minor & !0xff) << 12
+        };
+        let device = std::fs::metadata(path)
+            .ok()
+            .filter(|metadata| metadata.file_type().is_block_device());
+        Ok(ExternalJournal {
+            source: Arc::from(opened.source),
+            device: device.map(|metadata| number(metadata.rdev())),
+        })
+    }
 }
 
 impl std::fmt::Debug for ExternalJournal {

@@ -3,7 +3,7 @@
 use blockio::Histogram;
 
 use super::*;
-use crate::ext4::Estimate;
+use crate::ext4::{Estimate, Reference};
 use crate::log::Log;
 use crate::problem::{
     P0_GDT_CSUM, P1_BAD_I_BLOCKS, P2_DIR_CORRUPTED, P4_BAD_REF_COUNT, P5_BLOCK_RANGE_USED,
@@ -119,7 +119,7 @@ fn sample() -> Report {
             filesystem: Some(filesystem()),
         },
         reference: "1.47.4",
-        verdicts: Verdicts::of(&findings),
+        verdicts: Verdicts::of(&findings, Reference::default()),
         unstable: true,
         findings,
         inventory: Some(Inventory {
@@ -186,7 +186,7 @@ fn as_one_document() {
 fn clean_is_short() {
     let mut report = sample();
     report.findings = crate::Findings::default();
-    report.verdicts = Verdicts::of(&report.findings);
+    report.verdicts = Verdicts::of(&report.findings, Reference::default());
     report.unstable = false;
     report.passes.truncate(1);
     report.sequential_rate = None;

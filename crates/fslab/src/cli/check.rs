@@ -34,6 +34,9 @@ pub(crate) struct CheckArgs {
     /// Bytes of a block, for --superblock (e2fsck -B)
     #[arg(short = 'B', long, value_name = "BYTES", requires = "superblock")]
     pub(crate) block_size: Option<u32>,
+    /// The device or file of its journal, if that is not in the filesystem (e2fsck -j)
+    #[arg(short = 'j', long, value_name = "DEVICE")]
+    pub(crate) journal: Option<PathBuf>,
     /// Check it although it is mounted for writing; every verdict is then unstable
     #[arg(long)]
     pub(crate) live: bool,

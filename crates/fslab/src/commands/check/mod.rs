@@ -2,7 +2,7 @@
 
 mod watch;
 
-use ::check::ext4::{Failure, Options, Reference};
+use ::check::ext4::{ExternalJournal, Failure, Options, Reference};
 use ::check::report::{self, Judge};
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
@@ -23,8 +23,15 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
         Ok(opened) => opened,
         Err(error) => return Ok(operational(&error.to_string())),
     };
+    let mut options = options(args);
+    if let Some(path) = &args.journal {
+        match ExternalJournal::open(path) {
+            Ok(journal) => options.journal = Some(journal),
+            Err(error) => return Ok(operational(&error.to_string())),
+        }
+    }
     let terminal = Terminal::new();
-    let checked = ::check::ext4::check(&*opened.source, &options(args), &terminal);
+    let checked = ::check::ext4::check(&*opened.source, &options, &terminal);
     drop(terminal);
     let mut report = match checked {
         Ok(report) => report,
