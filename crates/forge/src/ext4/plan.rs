@@ -14,6 +14,9 @@
 //!
 //! The root is directory 0 and has inode 2; `lost+found` is made by the layout with inode 11, but its name in the
 //! root's blocks is the population's to write ([`Home::LOST_AND_FOUND`]).
+//!
+//! Sizes of directories depend on the block size, the hash and its seed. A population is therefore made for a
+//! superblock ([`super::population::Generated::new`]), which the layout has ready before anything is placed.
 
 use std::ops::Range;
 
@@ -83,14 +86,18 @@ impl Kind {
 }
 
 /// One inode, as far as the layout must know it. [`Object::default`] is a free slot.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each named"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Object {
     /// What it is.
     pub kind: Kind,
     /// Bytes (`i_size`). A directory's size is a whole number of blocks, at least one.
     pub size: u64,
-    /// Names. For a directory two and one for each subdirectory; what is too many for the format becomes 1,
-    /// as `dir_nlink` has it.
+    /// Names. For a directory two and one for each subdirectory (of the root, `lost+found` is one); what is too many for
+    /// the format becomes 1, as `dir_nlink` has it.
     pub links: u32,
     /// Permission bits; the type is added.
     pub permissions: u16,

@@ -1,0 +1,229 @@
+//! A filesystem without files: its superblock, and where its tables lie.
+//!
+//! The layout is that of mke2fs to the block. Everything in it is computed from the superblock when it is asked for, and nothing
+//! is kept for a group: half a million groups cost nothing before they are written. The unit of work is
+//! the flexible group (a plain group without `flex_bg`): its bitmaps and tables lie together, its files' blocks behind them.
+
+mod taken;
+mod unit;
+
+pub(super) use taken::Taken;
+pub(super) use unit::Unit;
+
+use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
+use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, Superblock};
+use ondisk::ext4::{Geometry, Seed};
+
+use super::sizes::{self, Sizes};
+use super::{Error, Options};
+
+/// The superblock of a filesystem to be, and all arithmetic of it.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub(super) options: Options,
+    pub(super) superblock: Superblock,
+    pub(super) geometry: Geometry,
+    /// Groups of a unit.
+    pub(super) unit_groups: u32,
+    /// Blocks of the journal, 0 for none.
+    pub(super) journal_blocks: u32,
+    /// Blocks of the orphan file, 0 for none.
+    pub(super) orphan_blocks: u32,
+}
+
+impl Layout {
+    /// The layout for these options.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Option`] for what mke2fs would refuse, or what cannot be made here.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        let sizes = Sizes::of(options)?;
+        if options.label.len() > 16 {
+            return Err(Error::Option(format!(
+                "label {:?}: longer than 16 bytes",
+                options.label
+            )));
+        }
+        let mut superblock = fill(options, &sizes);
+        let journal_blocks = journal(options, &sizes)?;
+        if journal_blocks == 0 {
+            let compat = superblock.compat();
+            superblock.s_feature_compat = compat
+                .without(Compat::HAS_JOURNAL)
+                .without(Compat::ORPHAN_FILE)
+                .0
+                .into();
+        } else {
+            superblock.s_journal_inum = ondisk::ext4::inode::number::JOURNAL.into();
+        }
+        large_file(&mut superblock);
+        let orphan_blocks = if superblock.has_compat(Compat::ORPHAN_FILE) {
+            superblock.s_orphan_file_inum = 12.into();
+            sizes::orphan_blocks(sizes.blocks)
+        } else {
+            0
+        };
+        let geometry = Geometry::new(&superblock)?;
+        Ok(Self {
+            options: options.clone(),
+            superblock,
+            unit_groups: 1 << sizes.log_groups_per_flex,
+            geometry,
+            journal_blocks,
+            orphan_blocks,
+        })
+    }
+
+    /// The superblock, complete but for what depends on the files (the counts of free blocks and inodes). For a population
+    /// that must know block size, features and hash seed.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Inodes that files may use.
+    pub fn free_inodes(&self) -> u64 {
+        u64::from(self.geometry.inodes_count()) - u64::from(self.first_free_inode() - 1)
+    }
+
+    /// The first inode of the population, behind `lost+found` and the orphan file.
+    pub(super) fn first_free_inode(&self) -> u32 {
+        if self.orphan_blocks == 0 { 12 } else { 13 }
+    }
+
+    pub(super) fn units(&self) -> u32 {
+        self.geometry.groups.div_ceil(self.unit_groups)
+    }
+
+    pub(super) fn seed(&self) -> Option<Seed> {
+        self.superblock.metadata_seed()
+    }
+
+    pub(super) fn extents(&self) -> bool {
+        self.superblock.has_incompat(Incompat::EXTENTS)
+    }
+
+    /// Whether descriptors carry checksums, and groups may therefore be left uninitialised.
+    pub(super) fn uninit(&self) -> bool {
+        self.superblock.has_ro_compat(RoCompat::METADATA_CSUM)
+            || self.superblock.has_ro_compat(RoCompat::GDT_CSUM)
+    }
+
+    /// The generation of an inode: as random as the kernel's, but the same each time.
+    pub(super) fn generation(&self, ino: u32) -> u32 {
+        mix(self.options.seed ^ u64::from(ino) << 20) as u32
+    }
+}
+
+/// SplitMix64's finaliser (Steele, Lea and Flood 2014): spreads a counter over 64 bits.
+pub(super) fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// The resize inode is a file of more than 2 GiB where blocks are of 4 KiB or more.
+fn large_file(sb: &mut Superblock) {
+    if sb.has_compat(Compat::RESIZE_INODE) && sb.s_log_block_size.get() >= 2 {
+        sb.s_feature_ro_compat = sb.ro_compat().with(RoCompat::LARGE_FILE).0.into();
+    }
+}
+
+fn journal(options: &Options, sizes: &Sizes) -> Result<u32, Error> {
+    if !sizes.features.journal() {
+        return Ok(0);
+    }
+    let Some(mib) = options.journal_mib else {
+        return Ok(sizes::journal_blocks(sizes.blocks).unwrap_or(0));
+    };
+    let blocks = u64::from(mib) * (1 << 20) / u64::from(sizes.block_size);
+    let most = 10_240_000.min(sizes.blocks / 2);
+    if !(1024..=most).contains(&blocks) {
+        return Err(Error::Option(format!(
+            "a journal of {mib} MiB is {blocks} blocks: there may be 1024 to {most}"
+        )));
+    }
+    Ok(blocks as u32)
+}
+
+fn fill(options: &Options, sizes: &Sizes) -> Superblock {
+    let mut sb = Superblock::empty();
+    let features = &sizes.features;
+    let groups = (sizes.blocks - u64::from(sizes.first_data_block))
+        .div_ceil(sizes.blocks_per_group.into()) as u32;
+    sb.s_feature_compat = features.compat.0.into();
+    sb.s_feature_incompat = features.incompat.0.into();
+    sb.s_feature_ro_compat = features.ro_compat.0.into();
+    sb.s_inodes_count = (groups * sizes.inodes_per_group).into();
+    sb.set_blocks_count(sizes.blocks);
+    sb.set_r_blocks_count(sizes.reserved_blocks);
+    sb.s_first_data_block = sizes.first_data_block.into();
+    sb.s_log_block_size = (sizes.block_size / 1024).trailing_zeros().into();
+    sb.s_log_cluster_size = (sizes.cluster_size / 1024).trailing_zeros().into();
+    sb.s_blocks_per_group = sizes.blocks_per_group.into();
+    sb.s_clusters_per_group = sizes.clusters_per_group.into();
+    sb.s_inodes_per_group = sizes.inodes_per_group.into();
+    sb.s_max_mnt_count = 0xffff.into();
+    sb.s_state = 1.into();
+    sb.s_errors = 1.into();
+    sb.s_first_ino = 11.into();
+    sb.s_inode_size = sizes.inode_size.into();
+    sb.s_reserved_gdt_blocks = (sizes.reserved_gdt_blocks as u16).into();
+    sb.s_def_hash_version = 1;
+    sb.s_flags = FLAG_SIGNED_HASH.into();
+    // acl and user_xattr.
+    sb.s_default_mount_opts = 0xc.into();
+    sb.s_log_groups_per_flex = sizes.log_groups_per_flex;
+    if features.bit64() {
+        sb.s_desc_size = sizes.desc_size.into();
+    }
+    if sizes.inode_size >= 256 {
+        sb.s_min_extra_isize = 32.into();
+        sb.s_want_extra_isize = 32.into();
+    }
+    if features.metadata_csum() {
+        sb.s_checksum_type = 1;
+    }
+    if features.incompat.contains(Incompat::CASEFOLD) {
+        sb.s_encoding = ondisk::ext4::casefold::UTF8_12_1.into();
+    }
+    if features.incompat.contains(Incompat::ENCRYPT) {
+        // AES-256-XTS for contents, AES-256-CTS for names, as mke2fs names them.
+        sb.s_encrypt_algos = [1, 4, 0, 0];
+    }
+    if features.compat.contains(Compat::SPARSE_SUPER2) {
+        let last = groups - 1;
+        let second = if last > 1 { last } else { 0 };
+        sb.s_backup_bgs = [u32::from(last > 0).into(), second.into()];
+    }
+    identify(&mut sb, options);
+    sb
+}
+
+/// What differs between two filesystems of the same shape: names, times, random numbers.
+fn identify(sb: &mut Superblock, options: &Options) {
+    let time = options.time.clamp(0, 0xff_ffff_ffff);
+    let (low, high) = (time as u32, (time >> 32) as u8);
+    sb.s_wtime = low.into();
+    sb.s_wtime_hi = high;
+    sb.s_mkfs_time = low.into();
+    sb.s_mkfs_time_hi = high;
+    sb.s_lastcheck = low.into();
+    sb.s_lastcheck_hi = high;
+    let label = options.label.as_bytes();
+    sb.s_volume_name[..label.len()].copy_from_slice(label);
+    let mut random = (0..).map(|nth| mix(options.seed.wrapping_add(0x0066_736c_6162) ^ nth << 56));
+    for half in sb.s_uuid.chunks_exact_mut(8) {
+        half.copy_from_slice(&random.next().unwrap_or(0).to_le_bytes());
+    }
+    // A random UUID: version 4, variant 1 (RFC 9562).
+    sb.s_uuid[6] = sb.s_uuid[6] & 0x0f | 0x40;
+    sb.s_uuid[8] = sb.s_uuid[8] & 0x3f | 0x80;
+    for word in &mut sb.s_hash_seed {
+        *word = (random.next().unwrap_or(0) as u32 | 1).into();
+    }
+    if sb.has_incompat(Incompat::CSUM_SEED) {
+        sb.s_checksum_seed = Seed::of_uuid(&sb.s_uuid).0.into();
+    }
+}

@@ -1,0 +1,160 @@
+//! The free blocks of a filesystem without files, one run after the other.
+
+use std::ops::Range;
+
+use crate::ext4::Error;
+use crate::ext4::layout::{Layout, Taken};
+
+/// Why no block was given.
+#[derive(Debug)]
+pub(in crate::ext4) enum Full {
+    /// The device is at its end.
+    Blocks,
+    /// The tables are.
+    Inodes,
+    /// Something else went wrong.
+    Other(Error),
+}
+
+impl From<Error> for Full {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// A place among the free blocks that only moves forward.
+#[derive(Debug)]
+pub(in crate::ext4) struct Cursor<'a> {
+    layout: &'a Layout,
+    system: &'a Taken,
+    unit: u32,
+    free: Vec<Range<u64>>,
+    /// The run in `free` behind the one begun.
+    next: usize,
+    at: u64,
+    end: u64,
+    cluster: u64,
+    /// Blocks given, those included that were lost at the end of a cluster.
+    pub(in crate::ext4) given: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the first free block of `unit` from block `from` on, around what `system` has taken.
+    pub(in crate::ext4) fn new(
+        layout: &'a Layout,
+        system: &'a Taken,
+        unit: u32,
+        from: u64,
+    ) -> Result<Self, Error> {
+        let mut this = Self {
+            layout,
+            system,
+            unit,
+            free: Vec::new(),
+            next: 0,
+            at: from,
+            end: from,
+            cluster: layout.geometry.cluster_blocks.into(),
+            given: 0,
+        };
+        this.load(unit)?;
+        this.next = this.free.partition_point(|run| run.end <= from);
+        if let Some(run) = this.free.get(this.next).filter(|run| run.start <= from) {
+            this.end = run.end;
+            this.next += 1;
+        }
+        Ok(this)
+    }
+
+    fn load(&mut self, number: u32) -> Result<(), Error> {
+        let unit = self.layout.unit(number)?;
+        let mut taken = unit.taken;
+        let from = self
+            .system
+            .ranges()
+            .partition_point(|range| range.end <= unit.blocks.start);
+        for range in &self.system.ranges()[from..] {
+            if range.start >= unit.blocks.end {
+                break;
+            }
+            taken.insert(range.clone());
+        }
+        self.free = taken.free(unit.blocks.clone());
+        if self.cluster > 1 {
+            // A cluster of which metadata has a part is no longer free. Groups begin at multiples of the cluster.
+            let last = self.layout.geometry.blocks_count;
+            for run in &mut self.free {
+                run.start = run.start.next_multiple_of(self.cluster);
+                if run.end < last {
+                    run.end -= run.end % self.cluster;
+                }
+            }
+            self.free.retain(|run| run.start < run.end);
+        }
+        self.unit = number;
+        self.next = 0;
+        Ok(())
+    }
+
+    /// Up to `most` blocks that follow each other.
+    pub(in crate::ext4) fn take(&mut self, most: u64) -> Result<Range<u64>, Full> {
+        while self.at == self.end {
+            if let Some(run) = self.free.get(self.next) {
+                self.next += 1;
+                (self.at, self.end) = (run.start, run.end);
+            } else if self.unit + 1 < self.layout.units() {
+                self.load(self.unit + 1)?;
+            } else {
+                return Err(Full::Blocks);
+            }
+        }
+        let end = self.end.min(self.at + most);
+        let run = self.at..end;
+        self.given += end - self.at;
+        self.at = end;
+        Ok(run)
+    }
+
+    /// Goes on to the next cluster; what is left of this one belongs to the object before.
+    pub(in crate::ext4) fn align(&mut self) {
+        if self.cluster > 1 {
+            let aligned = self.at.next_multiple_of(self.cluster).min(self.end);
+            self.given += aligned - self.at;
+            self.at = aligned;
+        }
+    }
+
+    /// Leaves blocks free, at most to the end of the unit.
+    pub(in crate::ext4) fn skip(&mut self, blocks: u64) {
+        let mut rest = blocks.next_multiple_of(self.cluster);
+        loop {
+            let here = rest.min(self.end - self.at);
+            self.at += here;
+            rest -= here;
+            let Some(run) = self.free.get(self.next).filter(|_| rest > 0) else {
+                return;
+            };
+            self.next += 1;
+            (self.at, self.end) = (run.start, run.end);
+        }
+    }
+
+    /// Goes on to a later unit, if it is not there yet.
+    pub(in crate::ext4) fn jump(&mut self, unit: u32) -> Result<(), Error> {
+        if unit > self.unit {
+            self.load(unit)?;
+            self.end = self.at;
+        }
+        Ok(())
+    }
+
+    /// The unit it has come to.
+    pub(in crate::ext4) fn unit(&self) -> u32 {
+        self.unit
+    }
+
+    /// Where to begin again: see [`Cursor::new`].
+    pub(in crate::ext4) fn position(&self) -> u64 {
+        self.at
+    }
+}

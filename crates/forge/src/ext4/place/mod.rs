@@ -1,0 +1,22 @@
+//! Where everything will lie: inode numbers and blocks, before anything is written.
+//!
+//! One walk over the population, in its order, gives each slot an inode number and each object its blocks, from the
+//! front of the device to its end. Nothing of it is kept but where each unit begins; the same arithmetic, begun
+//! there, gives the same places again when the unit is written, by any thread.
+//!
+//! An object's *home* is the unit of its inode. Its blocks begin in its home and may go on in the units behind it; what lies
+//! there is remembered as a range, so that the unit can be written without looking back.
+//!
+//! Two ways to fill a device. Spread, every unit gets its share of inodes and blocks, as directories in the root make the kernel
+//! do (Orlov's allocator). Packed, a unit is filled before the next one is begun. What does not fit when spread, because
+//! the files of one part are larger than those of another, is tried packed.
+
+mod cursor;
+mod mapping;
+mod plan;
+mod system;
+
+pub(super) use cursor::{Cursor, Full};
+pub(super) use mapping::{Mapping, Node, Placer};
+pub(super) use plan::Plan;
+pub(super) use system::System;

@@ -1,0 +1,443 @@
+//! Putting one unit together.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT, INODE_ZEROED};
+use ondisk::ext4::inode::number;
+use ondisk::ext4::{GroupDescriptor, bitmap};
+
+use super::bitmaps::{Bitmaps, zeros};
+use super::image::Image;
+use super::inode::Inodes;
+use super::sink::Sink;
+use super::summary::Summary;
+use super::system;
+use crate::ext4::layout::{Layout, Unit};
+use crate::ext4::place::{Cursor, Full, Mapping, Placer, Plan};
+use crate::ext4::plan::{Home, Kind, Object, ObjectId, Population};
+use crate::ext4::{Error, Watch};
+
+/// Bytes of inodes that are gathered before they are written.
+const GATHER: usize = 1 << 20;
+
+/// What one thread needs to write units, used for one after the other.
+pub(super) struct Builder<'a> {
+    layout: &'a Layout,
+    population: &'a dyn Population,
+    plan: &'a Plan<'a>,
+    image: &'a Image,
+    inodes: Inodes<'a>,
+    placer: Placer,
+    mapping: Mapping,
+    bitmaps: Bitmaps,
+    table: Table,
+    /// Directories of each group.
+    directories: Vec<u32>,
+    /// One more than the index of the last inode in use of each group.
+    used: Vec<u32>,
+    buffer: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// Inodes of one group, not written yet.
+#[derive(Debug, Default)]
+struct Table {
+    /// The offset in the image of the group's table.
+    offset: u64,
+    /// The index of the first inode gathered.
+    first: u32,
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    /// The zeroed slot of an inode, after everything before it that did not fit has gone out.
+    fn slot(&mut self, index: u32, size: usize, image: &Image) -> Result<&mut [u8], Error> {
+        let behind = (index - self.first) as usize * size;
+        if behind + size > GATHER {
+            self.flush(size, image)?;
+            self.first = index;
+        }
+        let from = (index - self.first) as usize * size;
+        self.bytes.resize(from + size, 0);
+        Ok(&mut self.bytes[from..])
+    }
+
+    fn flush(&mut self, size: usize, image: &Image) -> Result<(), Error> {
+        if !self.bytes.is_empty() {
+            let offset = self.offset + u64::from(self.first) * size as u64;
+            image.write(offset, &self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        layout: &'a Layout,
+        population: &'a dyn Population,
+        plan: &'a Plan<'a>,
+        image: &'a Image,
+    ) -> Self {
+        Self {
+            layout,
+            population,
+            plan,
+            image,
+            inodes: Inodes::new(layout),
+            placer: Placer::new(layout),
+            mapping: Mapping::default(),
+            bitmaps: Bitmaps::new(layout),
+            table: Table::default(),
+            directories: Vec::new(),
+            used: Vec::new(),
+            buffer: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    /// Writes everything that has its home in a unit, and the unit's bitmaps.
+    pub(super) fn build(
+        &mut self,
+        number: u32,
+        summary: &Mutex<Summary>,
+        watch: &dyn Watch,
+    ) -> Result<(), Error> {
+        let unit = self.layout.unit(number)?;
+        let overhead = self.begin(&unit);
+        if number == 0 {
+            self.system(&unit)?;
+        }
+        self.population(&unit, watch)?;
+        self.bitmaps.flush();
+        let descriptors = self.descriptors(&unit)?;
+        let mut summary = summary
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        summary.add_overhead(overhead);
+        for (group, desc) in unit.groups.clone().zip(&descriptors) {
+            summary.add(group, desc)?;
+        }
+        Ok(())
+    }
+
+    /// Marks what is in use without files. Gives the clusters of the tables.
+    fn begin(&mut self, unit: &Unit) -> u64 {
+        let geometry = &self.layout.geometry;
+        self.bitmaps.begin(unit);
+        self.directories.clear();
+        self.directories.resize(unit.places.len(), 0);
+        self.used.clear();
+        self.used.resize(unit.places.len(), 0);
+        // What a descriptor alone tells leaves a group untouched: copies, and a plain group's own tables.
+        let together = self.layout.unit_groups > 1;
+        for range in unit.copies.ranges() {
+            self.bitmaps.set(range.clone(), false);
+        }
+        for places in &unit.places {
+            let table = places.inode_table;
+            let table = table..table + u64::from(geometry.inode_table_blocks());
+            self.bitmaps
+                .set(places.block_bitmap..places.block_bitmap + 1, together);
+            self.bitmaps
+                .set(places.inode_bitmap..places.inode_bitmap + 1, together);
+            self.bitmaps.set(table, together);
+        }
+        let overhead = unit
+            .groups
+            .clone()
+            .enumerate()
+            .map(|(nth, group)| {
+                let clusters = geometry.group_clusters(group);
+                u64::from(clusters - zeros(self.bitmaps.of_blocks(nth), clusters))
+            })
+            .sum();
+        let mark = |ranges: &[Range<u64>], bitmaps: &mut Bitmaps| {
+            let from = ranges.partition_point(|range| range.end <= unit.blocks.start);
+            for range in &ranges[from..] {
+                if range.start >= unit.blocks.end {
+                    break;
+                }
+                bitmaps.set(range.clone(), true);
+            }
+        };
+        mark(self.plan.system.taken.ranges(), &mut self.bitmaps);
+        mark(&self.plan.outside, &mut self.bitmaps);
+        overhead
+    }
+
+    /// The inodes that every filesystem has. With few inodes in a group they fill more than one.
+    fn system(&mut self, unit: &Unit) -> Result<(), Error> {
+        let geometry = &self.layout.geometry;
+        let size = usize::from(geometry.inode_size);
+        let count = self.layout.first_free_inode() - 1;
+        let mut slots = vec![0; count as usize * size];
+        system::fill_inodes(
+            self.layout,
+            self.plan,
+            self.population,
+            &self.inodes,
+            &mut slots,
+        )?;
+        let per_group = geometry.inodes_per_group;
+        let tables = slots.chunks(per_group as usize * size);
+        for ((group, places), table) in unit.places.iter().enumerate().zip(tables) {
+            let offset = places.inode_table * u64::from(geometry.block_size);
+            self.image.write(offset, table)?;
+            self.used[group] = (table.len() / size) as u32;
+        }
+        for index in 0..count {
+            self.bitmaps
+                .mark_inode((index / per_group) as usize, index % per_group);
+        }
+        for ino in [number::ROOT, Home::LOST_AND_FOUND] {
+            self.directories[((ino - 1) / per_group) as usize] += 1;
+        }
+        system::write_root(
+            self.layout,
+            self.plan,
+            self.population,
+            &self.inodes,
+            self.image,
+            &mut self.buffer,
+        )
+    }
+
+    fn population(&mut self, unit: &Unit, watch: &dyn Watch) -> Result<(), Error> {
+        let start = self.plan.starts[unit.number as usize];
+        let mut left = self.plan.starts[unit.number as usize + 1].first - start.first;
+        let mut ino = self.plan.first_inode(unit.number);
+        let mut cursor = Cursor::new(
+            self.layout,
+            &self.plan.system.taken,
+            unit.number,
+            start.cursor,
+        )?;
+        let mut id = start.id;
+        let mut group = usize::MAX;
+        while left > 0 {
+            let slots = self.population.slots(id.directory);
+            let end = u64::from(slots).min(u64::from(id.slot) + left) as u32;
+            let mut result = Ok(());
+            let directory = id.directory;
+            let population = self.population;
+            population.visit(directory, id.slot..end, &mut |slot, object| {
+                if result.is_ok() {
+                    result = self.slot(
+                        unit,
+                        ObjectId { directory, slot },
+                        object,
+                        ino,
+                        &mut group,
+                        &mut cursor,
+                    );
+                    ino += 1;
+                }
+            });
+            result?;
+            let done = u64::from(end - id.slot.min(end));
+            left -= done;
+            watch.advance(done);
+            id = ObjectId {
+                directory: directory + 1,
+                slot: 0,
+            };
+        }
+        self.table
+            .flush(self.layout.geometry.inode_size.into(), self.image)
+    }
+
+    /// Writes one inode and what belongs to it.
+    fn slot(
+        &mut self,
+        unit: &Unit,
+        id: ObjectId,
+        object: &Object,
+        ino: u32,
+        last_group: &mut usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Error> {
+        if object.kind == Kind::Free {
+            return Ok(());
+        }
+        let geometry = &self.layout.geometry;
+        let size = usize::from(geometry.inode_size);
+        let per_group = geometry.inodes_per_group;
+        let group = ((ino - 1) / per_group - unit.groups.start) as usize;
+        let index = (ino - 1) % per_group;
+        if group != *last_group {
+            self.table.flush(size, self.image)?;
+            self.table.offset = unit.places[group].inode_table * u64::from(geometry.block_size);
+            self.table.first = index;
+            *last_group = group;
+        }
+        self.placer
+            .place(self.population, id, object, cursor, &mut self.mapping)
+            .map_err(changed)?;
+        for range in self.mapping.ranges() {
+            self.bitmaps.mark(range);
+        }
+        self.bitmaps.mark_inode(group, index);
+        self.used[group] = index + 1;
+        self.directories[group] += u32::from(object.kind == Kind::Directory);
+        self.inode(id, object, ino, index)
+    }
+
+    fn inode(&mut self, id: ObjectId, object: &Object, ino: u32, index: u32) -> Result<(), Error> {
+        let layout = self.layout;
+        let generation = self.inodes.generation(ino);
+        let size = usize::from(layout.geometry.inode_size);
+        let slot = self.table.slot(index, size, self.image)?;
+        let mut inode = self.inodes.fill(slot, generation, object, &self.mapping)?;
+        let always = matches!(object.kind, Kind::Directory | Kind::Symlink | Kind::Value);
+        let has_content = object.content || always;
+        let home = Home {
+            ino,
+            seed: None,
+            superblock: &layout.superblock,
+            numbers: self.plan,
+        };
+        if object.finish {
+            let home = Home {
+                seed: self.inodes.block_seed(ino, generation),
+                ..home
+            };
+            self.population.finish_inode(id, &home, &mut inode)?;
+        }
+        if let Some(seed) = self.inodes.seed {
+            inode.seal(seed, ino)?;
+        }
+        if self.mapping.nodes.is_empty() && !has_content && self.mapping.xattr == 0 {
+            return Ok(());
+        }
+        let home = Home {
+            seed: self.inodes.block_seed(ino, generation),
+            ..home
+        };
+        self.inodes
+            .nodes(self.image, &self.mapping, home.seed, &mut self.block)?;
+        if has_content {
+            let whole = object.kind == Kind::Directory;
+            write_content(
+                layout,
+                self.population,
+                id,
+                &home,
+                self.image,
+                &self.mapping,
+                whole,
+                &mut self.buffer,
+            )?;
+        }
+        if self.mapping.xattr != 0 {
+            let block_size = layout.geometry.block_size;
+            self.block.clear();
+            self.block.resize(block_size as usize, 0);
+            self.population
+                .xattr_block(id, &home, self.mapping.xattr, &mut self.block)?;
+            self.image
+                .write(self.mapping.xattr * u64::from(block_size), &self.block)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the descriptors and writes the bitmaps that are not implied by them.
+    fn descriptors(&mut self, unit: &Unit) -> Result<Vec<GroupDescriptor>, Error> {
+        let geometry = &self.layout.geometry;
+        let uninit = self.layout.uninit();
+        let mut all = Vec::with_capacity(unit.places.len());
+        for (nth, group) in unit.groups.clone().enumerate() {
+            let clusters = geometry.group_clusters(group);
+            let mut desc = GroupDescriptor::empty(geometry.desc_size);
+            let places = unit.places[nth];
+            desc.set_block_bitmap(places.block_bitmap);
+            desc.set_inode_bitmap(places.inode_bitmap);
+            desc.set_inode_table(places.inode_table);
+            desc.set_free_blocks(zeros(self.bitmaps.of_blocks(nth), clusters));
+            desc.set_free_inodes(zeros(
+                self.bitmaps.of_inodes(nth),
+                geometry.inodes_per_group,
+            ));
+            desc.set_used_dirs(self.directories[nth]);
+            let mut flags = INODE_ZEROED;
+            if uninit {
+                desc.set_itable_unused(geometry.inodes_per_group - self.used[nth]);
+                if self.used[nth] == 0 {
+                    flags |= INODE_UNINIT;
+                }
+                // The kernel makes both when it takes the group's first inode, and the last group needs its padding.
+                let last = group + 1 == geometry.groups;
+                if self.used[nth] == 0 && !self.bitmaps.touched(nth) && !last {
+                    flags |= BLOCK_UNINIT;
+                }
+            }
+            desc.raw.bg_flags = flags.into();
+            self.bitmaps.pad(nth, clusters, geometry.inodes_per_group);
+            if let Some(seed) = self.layout.seed() {
+                if flags & BLOCK_UNINIT == 0 {
+                    let bytes = self.bitmaps.of_blocks(nth);
+                    let sum = bitmap::block_checksum(seed, geometry, &desc, bytes)?;
+                    desc.set_block_bitmap_csum(sum.computed);
+                }
+                if flags & INODE_UNINIT == 0 {
+                    let bytes = self.bitmaps.of_inodes(nth);
+                    let sum = bitmap::inode_checksum(seed, geometry, &desc, bytes)?;
+                    desc.set_inode_bitmap_csum(sum.computed);
+                }
+            }
+            all.push(desc);
+        }
+        let wanted = |flag| {
+            let all = &all;
+            move |nth: usize| {
+                all.get(nth)
+                    .is_some_and(|desc: &GroupDescriptor| !desc.has_flags(flag))
+            }
+        };
+        let places = unit.places.iter();
+        let blocks = places.clone().map(|places| places.block_bitmap);
+        self.bitmaps
+            .write(self.image, blocks, true, wanted(BLOCK_UNINIT))?;
+        let inodes = places.map(|places| places.inode_bitmap);
+        self.bitmaps
+            .write(self.image, inodes, false, wanted(INODE_UNINIT))?;
+        Ok(all)
+    }
+}
+
+/// Lets the population write an object's blocks; `whole` when it must write all of them.
+#[allow(clippy::too_many_arguments)] // an object, its surroundings, and where its bytes go
+pub(super) fn write_content(
+    layout: &Layout,
+    population: &dyn Population,
+    id: ObjectId,
+    home: &Home<'_>,
+    image: &Image,
+    mapping: &Mapping,
+    whole: bool,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let mut sink = Sink::new(image, layout.geometry.block_size, &mapping.data, buffer);
+    population.content(id, home, &mut sink)?;
+    let written = sink.finish()?;
+    let blocks: u64 = mapping.data.iter().map(|run| u64::from(run.len)).sum();
+    if whole && written != blocks {
+        return Err(Error::Population(format!(
+            "directory {}: {written} of its {blocks} blocks were written",
+            id.directory
+        )));
+    }
+    Ok(())
+}
+
+/// A population that gave other answers than when it was placed.
+fn changed(full: Full) -> Error {
+    match full {
+        Full::Other(error) => error,
+        Full::Blocks | Full::Inodes => Error::Population(
+            "it needs more room now than when it was asked first; its answers must not change"
+                .to_owned(),
+        ),
+    }
+}
