@@ -19,6 +19,8 @@ pub(super) struct Index {
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) entries: Vec<IndexEntry>,
+    /// Levels of nodes below it; 0: its entries lead to leaves.
+    pub(super) height: u8,
 }
 
 /// What an entry of the index leads to. Above the leaves, an entry's block is a key of [`Index::nodes`] while the
@@ -38,8 +40,8 @@ const ROOT: u32 = u32::MAX;
 pub(super) enum Room {
     /// The node above the leaf can take an entry.
     There,
-    /// A node was made in the block after the directory's last; look up again.
-    Made,
+    /// A node was made, with this place in the list; look up again.
+    Made(u32),
     /// There is no level left to add.
     Full,
 }
@@ -53,7 +55,10 @@ impl Index {
     pub(super) fn of_one(leaf: u32) -> Self {
         Self {
             levels: 0,
-            root: vec![IndexEntry { hash: 0, block: leaf }],
+            root: vec![IndexEntry {
+                hash: 0,
+                block: leaf,
+            }],
             nodes: Vec::new(),
         }
     }
@@ -107,35 +112,43 @@ impl Index {
         }
         let above = (0..way.depth).rev().find(|level| !full(self, *level));
         match above {
-            Some(level) => self.split(way, level),
-            None if self.levels >= rules.most_levels => return Room::Full,
-            None => self.deepen(),
+            Some(level) => Room::Made(self.split(way, level)),
+            None if self.levels >= rules.most_levels => Room::Full,
+            None => Room::Made(self.deepen()),
         }
-        Room::Made
     }
 
     /// Halves the node below `level` of the way, by count.
-    fn split(&mut self, way: &Way, level: usize) {
+    fn split(&mut self, way: &Way, level: usize) -> u32 {
         let (parent, at) = way.steps[level];
         let (node, _) = way.steps[level + 1];
         let made = self.nodes.len() as u32;
+        let height = (way.depth - level - 1) as u8;
         let entries = self.entries_mut(node);
         let upper = entries.split_off(entries.len() / 2);
         let hash = upper[0].hash;
-        self.nodes.push(Node { entries: upper });
-        self.entries_mut(parent).insert(at + 1, IndexEntry { hash, block: made });
+        self.nodes.push(Node {
+            entries: upper,
+            height,
+        });
+        self.entries_mut(parent)
+            .insert(at + 1, IndexEntry { hash, block: made });
+        made
     }
 
     /// Moves the root's entries into a node of their own.
-    fn deepen(&mut self) {
+    fn deepen(&mut self) -> u32 {
         let made = self.nodes.len() as u32;
-        let entries = std::mem::replace(&mut self.root, vec![IndexEntry { hash: 0, block: made }]);
-        self.nodes.push(Node { entries });
+        let entries = std::mem::replace(
+            &mut self.root,
+            vec![IndexEntry {
+                hash: 0,
+                block: made,
+            }],
+        );
+        let height = self.levels;
+        self.nodes.push(Node { entries, height });
         self.levels += 1;
-    }
-
-    /// Whether the entries of the node at `level` below the root lead to nodes.
-    pub(super) fn leads_to_nodes(&self, level: u8) -> bool {
-        level < self.levels
+        made
     }
 }

@@ -15,6 +15,9 @@
 
 mod growth;
 mod index;
+mod leaf;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use growth::{Growth, Shape};
@@ -57,7 +60,12 @@ impl Hashing {
 impl Rules {
     /// Bytes of a leaf that entries may use.
     fn leaf_room(&self) -> u32 {
-        self.block_size - if self.checksums { directory::TAIL as u32 } else { 0 }
+        self.block_size
+            - if self.checksums {
+                directory::TAIL as u32
+            } else {
+                0
+            }
     }
 
     /// Entries of a root or node.
@@ -77,7 +85,9 @@ impl Rules {
 
 /// The directory cannot take another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a directory is full at {names} names: blocks of {block_size} bytes and an index of {levels} levels hold no more; spread the names over more directories, or take larger blocks or the feature large_dir")]
+#[error(
+    "a directory is full at {names} names: blocks of {block_size} bytes and an index of {levels} levels hold no more; spread the names over more directories, or take larger blocks or the feature large_dir"
+)]
 pub struct Full {
     /// Names that fitted.
     pub names: u32,

@@ -1,0 +1,251 @@
+//! Names come and go; blocks fill and split.
+
+use ondisk::ext4::directory::needed;
+use ondisk::ext4::htree::IndexEntry;
+
+use super::index::{Index, Room, Way};
+use super::leaf::{DOT_LEN, FREE, Leaf, Record};
+use super::{Full, Rules};
+
+#[derive(Debug, Clone)]
+pub(super) enum Block {
+    Leaf(Leaf),
+    Root,
+    /// A node, by its place in the index's list.
+    Node(u32),
+}
+
+/// A directory that takes names one by one.
+#[derive(Debug, Clone)]
+pub struct Growth {
+    rules: Rules,
+    /// Bytes that each name's record needs, 0 once it is gone.
+    needs: Vec<u16>,
+    hashes: Vec<u32>,
+    blocks: Vec<Block>,
+    index: Option<Index>,
+    /// Kept for its room: hash and place of what a split sorts.
+    sorted: Vec<(u32, u32)>,
+}
+
+/// A directory that is done growing; [`Shape::write`] makes its blocks.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    pub(super) rules: Rules,
+    pub(super) blocks: Vec<Block>,
+    pub(super) index: Option<Index>,
+    /// The logical block of each node of the index.
+    pub(super) nodes: Vec<u32>,
+    used: u64,
+}
+
+impl Shape {
+    /// Blocks, at least 1.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Levels of the index with the root, 0 without one.
+    pub fn levels(&self) -> u8 {
+        self.index.as_ref().map_or(0, |index| index.levels + 1)
+    }
+
+    /// Bytes that the entries need, and bytes of the leaves.
+    pub fn fill(&self) -> (u64, u64) {
+        let leaves = self
+            .blocks
+            .iter()
+            .filter(|block| matches!(block, Block::Leaf(_)));
+        (
+            self.used,
+            leaves.count() as u64 * u64::from(self.rules.leaf_room()),
+        )
+    }
+}
+
+impl Growth {
+    /// An empty directory: one block with `.` and `..`.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            needs: Vec::new(),
+            hashes: Vec::new(),
+            blocks: vec![Block::Leaf(Leaf::of_dots(rules.leaf_room()))],
+            index: None,
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Takes a name of `len` bytes (1 to 255) with its major hash, which only matters with an index. Names are numbered
+    /// from 0 in this order.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when the index or the largest size of a directory is reached.
+    pub fn add(&mut self, len: u8, hash: u32) -> Result<u32, Full> {
+        let id = self.needs.len() as u32;
+        self.needs.push(needed(len.into(), false) as u16);
+        self.hashes.push(hash);
+        if self.index.is_some() {
+            self.add_indexed(id)?;
+        } else {
+            self.add_listed(id)?;
+        }
+        Ok(id)
+    }
+
+    /// Takes names away again.
+    pub fn remove(&mut self, gone: impl Fn(u32) -> bool) {
+        for block in &mut self.blocks {
+            if let Block::Leaf(leaf) = block {
+                leaf.remove(&gone, &mut self.needs);
+            }
+        }
+    }
+
+    /// Ends the growth.
+    pub fn finish(self) -> Shape {
+        let dots = if self.index.is_some() {
+            0
+        } else {
+            2 * u64::from(DOT_LEN)
+        };
+        let mut nodes = vec![0; self.index.as_ref().map_or(0, |index| index.nodes.len())];
+        for (nth, block) in self.blocks.iter().enumerate() {
+            if let Block::Node(node) = block {
+                nodes[*node as usize] = nth as u32;
+            }
+        }
+        Shape {
+            rules: self.rules,
+            nodes,
+            used: dots + self.needs.iter().copied().map(u64::from).sum::<u64>(),
+            blocks: self.blocks,
+            index: self.index,
+        }
+    }
+
+    fn full(&self) -> Full {
+        Full {
+            names: self.needs.len() as u32 - 1,
+            block_size: self.rules.block_size,
+            levels: self.index.as_ref().map_or(0, |index| index.levels + 1),
+        }
+    }
+
+    /// The number of a block that is to be added.
+    fn next_block(&self) -> Result<u32, Full> {
+        if self.blocks.len() as u64 >= self.rules.most_blocks() {
+            return Err(self.full());
+        }
+        Ok(self.blocks.len() as u32)
+    }
+
+    fn put(&mut self, block: u32, id: u32) -> bool {
+        match self.blocks.get_mut(block as usize) {
+            Some(Block::Leaf(leaf)) => leaf.put(id, &self.needs),
+            _ => false,
+        }
+    }
+
+    /// The first block with room; else a further one, or an index over the only one.
+    fn add_listed(&mut self, id: u32) -> Result<(), Full> {
+        let need = u32::from(self.needs[id as usize]);
+        let fits = |block: &Block| matches!(block, Block::Leaf(leaf) if leaf.room >= need);
+        if let Some(block) = self.blocks.iter().position(fits) {
+            self.put(block as u32, id);
+            return Ok(());
+        }
+        if self.blocks.len() == 1 && self.rules.index.is_some() {
+            self.begin_index()?;
+            let way = Index::of_one(1).find(self.hashes[id as usize]);
+            return self.split_and_put(&way, id);
+        }
+        let block = self.next_block()?;
+        self.blocks
+            .push(Block::Leaf(Leaf::empty(self.rules.leaf_room())));
+        self.put(block, id);
+        Ok(())
+    }
+
+    /// Moves what block 0 holds behind `..` to block 1 and makes block 0 the root.
+    fn begin_index(&mut self) -> Result<(), Full> {
+        self.next_block()?;
+        let Block::Leaf(mut leaf) = std::mem::replace(&mut self.blocks[0], Block::Root) else {
+            return Err(self.full());
+        };
+        // `..` may have room behind it where a name went; it stays with the first record.
+        let moved: u32 = leaf.records.drain(..2).map(|record| record.len).sum();
+        match leaf.records.last_mut() {
+            Some(last) => last.len += moved,
+            None => leaf.records.push(Record {
+                id: FREE,
+                len: moved,
+            }),
+        }
+        leaf.measure(&self.needs);
+        self.blocks.push(Block::Leaf(leaf));
+        self.index = Some(Index::of_one(1));
+        Ok(())
+    }
+
+    fn add_indexed(&mut self, id: u32) -> Result<(), Full> {
+        let hash = self.hashes[id as usize];
+        loop {
+            let Some(index) = &mut self.index else {
+                return Err(self.full());
+            };
+            let way = index.find(hash);
+            let leaf = way.leaf;
+            if self.put(leaf, id) {
+                return Ok(());
+            }
+            let block = self.next_block()?;
+            let room = match &mut self.index {
+                Some(index) => index.make_room(&way, &self.rules),
+                None => Room::Full,
+            };
+            match room {
+                Room::There => return self.split_and_put(&way, id),
+                Room::Made(node) => {
+                    debug_assert_eq!(block as usize, self.blocks.len());
+                    self.blocks.push(Block::Node(node));
+                }
+                Room::Full => return Err(self.full()),
+            }
+        }
+    }
+
+    /// Splits the leaf at the end of `way` and puts a name into the half it belongs to.
+    fn split_and_put(&mut self, way: &Way, id: u32) -> Result<(), Full> {
+        let made = self.next_block()?;
+        let Some(Block::Leaf(leaf)) = self.blocks.get_mut(way.leaf as usize) else {
+            return Err(self.full());
+        };
+        let room = self.rules.leaf_room();
+        let from = leaf.sort(&self.hashes, self.rules.block_size, &mut self.sorted);
+        let Some((lower, first)) = from
+            .checked_sub(1)
+            .and_then(|before| Some((self.sorted.get(before)?.0, self.sorted.get(from)?.0)))
+        else {
+            return Err(self.full());
+        };
+        let upper = leaf.split(&self.sorted[from..], &self.needs, room);
+        self.blocks.push(Block::Leaf(upper));
+        if let Some(index) = &mut self.index {
+            // An odd hash says that names of this hash begin in the block before.
+            let hash = first | u32::from(lower == first);
+            index.insert(way, IndexEntry { hash, block: made });
+        }
+        let home = if self.hashes[id as usize] >= first {
+            made
+        } else {
+            way.leaf
+        };
+        if self.put(home, id) {
+            Ok(())
+        } else {
+            Err(self.full())
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A shape becomes blocks.
+
+use ondisk::ext4::directory::{HEAD, LONGEST_NAME, TAIL, TAIL_TYPE, rec_len_to_disk, seal};
+use ondisk::ext4::htree::{IndexEntry, NewRoot, write_node, write_root};
+use ondisk::ext4::{FileType, Seed};
+
+use super::growth::Block;
+use super::leaf::{DOT, DOT_DOT, FREE, Leaf};
+use super::{Rules, Shape};
+use crate::ext4::Error;
+
+/// What a name stands for; the name itself is written to the place that is given with its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The inode's number.
+    pub inode: u32,
+    /// Its type.
+    pub kind: FileType,
+    /// Bytes of the name, as many as the directory grew with.
+    pub len: u8,
+}
+
+/// The directory itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// Its inode.
+    pub dot: u32,
+    /// Its parent's.
+    pub dot_dot: u32,
+    /// The seed of its blocks, `None` without `metadata_csum`.
+    pub seed: Option<Seed>,
+}
+
+impl Shape {
+    /// Writes the logical blocks from `first` on into `bytes`, as many as it holds whole. `entry` writes the name of a number and
+    /// gives what it stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Format`] when an index block does not hold what the rules promised, and for blocks that are not there.
+    pub fn write(
+        &self,
+        first: u32,
+        bytes: &mut [u8],
+        own: Identity,
+        entry: impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
+    ) -> Result<(), Error> {
+        let size = self.rules.block_size as usize;
+        for (nth, bytes) in (first as usize..).zip(bytes.chunks_exact_mut(size)) {
+            match self.blocks.get(nth) {
+                Some(Block::Leaf(leaf)) => write_leaf(&self.rules, leaf, bytes, own, &entry)?,
+                Some(Block::Root) => self.write_root(bytes, own)?,
+                Some(Block::Node(node)) => self.write_node(*node, bytes, own)?,
+                None => {
+                    return Err(Error::Population(format!(
+                        "a directory of {} blocks has no block {nth}",
+                        self.blocks.len()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_root(&self, bytes: &mut [u8], own: Identity) -> Result<(), Error> {
+        let (Some(index), Some(hashing)) = (&self.index, self.rules.index) else {
+            return Err(Error::Population("an index without a hash".to_owned()));
+        };
+        let root = NewRoot {
+            dot: own.dot,
+            dot_dot: own.dot_dot,
+            hash: hashing.version,
+            indirect_levels: index.levels,
+            file_types: self.rules.file_types,
+        };
+        let entries = self.on_disk(&index.root, index.levels > 0);
+        Ok(write_root(bytes, root, &entries, own.seed)?)
+    }
+
+    fn write_node(&self, node: u32, bytes: &mut [u8], own: Identity) -> Result<(), Error> {
+        let Some(node) = self
+            .index
+            .as_ref()
+            .and_then(|index| index.nodes.get(node as usize))
+        else {
+            return Err(Error::Population("a node without an index".to_owned()));
+        };
+        let entries = self.on_disk(&node.entries, node.height > 0);
+        Ok(write_node(bytes, &entries, own.seed)?)
+    }
+
+    /// Entries with logical blocks in place of nodes' places.
+    fn on_disk(&self, entries: &[IndexEntry], nodes: bool) -> Vec<IndexEntry> {
+        let block = |entry: &IndexEntry| {
+            if nodes {
+                self.nodes.get(entry.block as usize).copied().unwrap_or(0)
+            } else {
+                entry.block
+            }
+        };
+        let moved = |entry: &IndexEntry| IndexEntry {
+            hash: entry.hash,
+            block: block(entry),
+        };
+        entries.iter().map(moved).collect()
+    }
+}
+
+fn write_leaf(
+    rules: &Rules,
+    leaf: &Leaf,
+    bytes: &mut [u8],
+    own: Identity,
+    entry: &impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
+) -> Result<(), Error> {
+    bytes.fill(0);
+    let mut at = 0;
+    let mut name = [0; LONGEST_NAME];
+    for record in &leaf.records {
+        let len = record.len as usize;
+        let place = bytes
+            .get_mut(at..at + len)
+            .ok_or_else(|| Error::Population("records leave their block".to_owned()))?;
+        let raw = rec_len_to_disk(len, rules.block_size)
+            .ok_or_else(|| Error::Population(format!("a record of {len} bytes")))?;
+        place[4..6].copy_from_slice(&raw.to_le_bytes());
+        let (inode, kind, name_len) = match record.id {
+            FREE => {
+                at += len;
+                continue;
+            }
+            DOT | DOT_DOT => {
+                name[..2].copy_from_slice(b"..");
+                let (inode, len) = if record.id == DOT {
+                    (own.dot, 1)
+                } else {
+                    (own.dot_dot, 2)
+                };
+                (inode, FileType::Directory, len)
+            }
+            id => {
+                let entry = entry(id, &mut name);
+                (entry.inode, entry.kind, entry.len)
+            }
+        };
+        place[..4].copy_from_slice(&inode.to_le_bytes());
+        place[6] = name_len;
+        place[7] = if rules.file_types { kind.entry() } else { 0 };
+        let name = &name[..usize::from(name_len)];
+        place[HEAD..HEAD + name.len()].copy_from_slice(name);
+        at += len;
+    }
+    if rules.checksums {
+        bytes[at + 4] = TAIL as u8;
+        bytes[at + 7] = TAIL_TYPE;
+        if let Some(seed) = own.seed {
+            seal(bytes, seed);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! The blocks of directories, files, targets and values.
+
+use ondisk::ext4::FileType;
+
+use super::names::Class;
+use super::slots::{Role, Slots, link_target};
+use super::template::{LOST_AND_FOUND, Target, Template};
+use super::{Generated, Piece};
+use crate::ext4::Error;
+use crate::ext4::directory::{Entry, Identity};
+use crate::ext4::plan::{Blocks, Home, Kind, ObjectId};
+
+/// Bytes that are made at once.
+const CHUNK: usize = 256 << 10;
+
+/// Inode numbers of a directory's slots.
+struct Inodes {
+    /// First slot, its inode number; each goes on to the next.
+    runs: Vec<(u32, u32)>,
+}
+
+impl Inodes {
+    fn of(directory: u32, slots: u32, home: &Home<'_>) -> Self {
+        let mut runs = Vec::new();
+        let mut slot = 0;
+        while slot < slots {
+            let (ino, count) = home.run(ObjectId { directory, slot });
+            runs.push((slot, ino));
+            slot = slot.saturating_add(count.max(1));
+        }
+        Self { runs }
+    }
+
+    fn get(&self, slot: u32) -> u32 {
+        let behind = self.runs.partition_point(|(first, _)| *first <= slot);
+        let run = behind.checked_sub(1).and_then(|nth| self.runs.get(nth));
+        run.map_or(0, |(first, ino)| ino + (slot - first))
+    }
+}
+
+impl Generated {
+    pub(super) fn write_content(
+        &self,
+        id: ObjectId,
+        home: &Home<'_>,
+        blocks: &mut dyn Blocks,
+    ) -> Result<(), Error> {
+        let slots = self.slots_of(id.directory);
+        match slots.role(id.slot) {
+            Role::Directory => self.write_directory(id.directory, &slots, home, blocks),
+            Role::Value(value) => self.write_short(&self.value(id.directory, value), blocks),
+            Role::File(file) => match self.kind(id) {
+                (Kind::Symlink, length) => self.write_short(&self.target(id, length), blocks),
+                (Kind::File, _) if self.profile.contents => {
+                    let object = self.file(&slots, id, file);
+                    let mut pieces = Vec::new();
+                    if object.fragmented {
+                        self.cut(id, object.size, &mut pieces);
+                    } else {
+                        pieces.push(Piece {
+                            blocks: object.size.div_ceil(self.block_size.into()) as u32,
+                            ..Piece::default()
+                        });
+                    }
+                    self.write_file(id, object.size, &pieces, blocks)
+                }
+                _ => Ok(()),
+            },
+            Role::Free | Role::Nothing => Ok(()),
+        }
+    }
+
+    /// Writes bytes and fills their last block with zeros.
+    fn write_short(&self, bytes: &[u8], blocks: &mut dyn Blocks) -> Result<(), Error> {
+        let mut whole = bytes.to_vec();
+        whole.resize(bytes.len().next_multiple_of(self.block_size as usize), 0);
+        blocks.write(0, &whole)
+    }
+
+    fn write_file(
+        &self,
+        id: ObjectId,
+        size: u64,
+        pieces: &[Piece],
+        blocks: &mut dyn Blocks,
+    ) -> Result<(), Error> {
+        let block_size = self.block_size as usize;
+        let most = (CHUNK / block_size) as u32;
+        let mut bytes = Vec::new();
+        let mut at = 0;
+        for piece in pieces {
+            at += piece.hole;
+            let end = at + piece.blocks;
+            if piece.unwritten {
+                at = end;
+            }
+            while at < end {
+                let count = (end - at).min(most);
+                bytes.clear();
+                bytes.resize(count as usize * block_size, 0);
+                let first = u64::from(at) * u64::from(self.block_size);
+                let len = (size - first).min(bytes.len() as u64) as usize;
+                self.fill(id, first, &mut bytes[..len]);
+                blocks.write(at, &bytes)?;
+                at += count;
+            }
+        }
+        Ok(())
+    }
+
+    /// The content of a file from byte `from`, a multiple of 8, on, wherever it has blocks.
+    pub(super) fn fill(&self, id: ObjectId, from: u64, bytes: &mut [u8]) {
+        let start = self.draws.content.of(id.directory.into(), id.slot.into());
+        for (nth, place) in (from / 8..).zip(bytes.chunks_mut(8)) {
+            let word = super::random::scramble(start.wrapping_add(nth)).to_le_bytes();
+            place.copy_from_slice(&word[..place.len()]);
+        }
+    }
+
+    fn write_directory(
+        &self,
+        directory: u32,
+        slots: &Slots,
+        home: &Home<'_>,
+        blocks: &mut dyn Blocks,
+    ) -> Result<(), Error> {
+        if let Some(full) = self.full.get() {
+            return Err(Error::Option(full.to_string()));
+        }
+        let template = self
+            .template(directory)
+            .map_err(|full| Error::Option(full.to_string()))?;
+        let inodes = Inodes::of(directory, slots.total(), home);
+        let parent = self.tree.parent(directory);
+        let own = Identity {
+            dot: home.ino,
+            dot_dot: home.inode(ObjectId {
+                directory: parent,
+                slot: 0,
+            }),
+            seed: home.seed,
+        };
+        let block_size = self.block_size as usize;
+        let most = (CHUNK / block_size) as u32;
+        let all = template.shape.blocks();
+        let mut bytes = vec![0; all.min(most) as usize * block_size];
+        for first in (0..all).step_by(most as usize) {
+            let count = (all - first).min(most) as usize;
+            let bytes = &mut bytes[..count * block_size];
+            template.shape.write(first, bytes, own, |name, place| {
+                self.entry(directory, slots, &template, name, home, &inodes, place)
+            })?;
+            blocks.write(first, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// What a name of a directory stands for; the name is written to `place`.
+    #[allow(clippy::too_many_arguments)] // one closure's surroundings
+    fn entry(
+        &self,
+        directory: u32,
+        slots: &Slots,
+        template: &Template,
+        name: u32,
+        home: &Home<'_>,
+        inodes: &Inodes,
+        place: &mut [u8; 255],
+    ) -> Entry {
+        let names = &self.nursery.names;
+        match template.target(name) {
+            Target::File(slot) => Entry {
+                inode: inodes.get(slot),
+                kind: self.file_type(ObjectId { directory, slot }),
+                len: names.make(slots.set, Class::File, slot, place),
+            },
+            Target::Subdirectory(nth) => Entry {
+                inode: home.inode(ObjectId {
+                    directory: self.tree.children(directory).start + nth,
+                    slot: 0,
+                }),
+                kind: FileType::Directory,
+                len: names.make(slots.set, Class::Subdirectory, nth, place),
+            },
+            Target::Link(nth) => {
+                let to = self.link(directory, nth);
+                Entry {
+                    inode: home.inode(to),
+                    kind: self.file_type(to),
+                    len: names.make(slots.set, Class::Link, nth, place),
+                }
+            }
+            Target::LostAndFound | Target::Gone => {
+                place[..LOST_AND_FOUND.len()].copy_from_slice(LOST_AND_FOUND);
+                Entry {
+                    inode: Home::LOST_AND_FOUND,
+                    kind: FileType::Directory,
+                    len: LOST_AND_FOUND.len() as u8,
+                }
+            }
+        }
+    }
+
+    /// The file that link number `nth` of a directory leads to.
+    pub(super) fn link(&self, directory: u32, nth: u32) -> ObjectId {
+        let (next, links) = self.links_from(directory);
+        let slots = self.slots_of(next);
+        ObjectId {
+            directory: next,
+            slot: slots.of_file(link_target(nth, slots.files, links)),
+        }
+    }
+
+    fn file_type(&self, id: ObjectId) -> FileType {
+        if self.draws.symlinks_and_special == 0 {
+            return FileType::Regular;
+        }
+        self.kind(id).0.file_type().unwrap_or(FileType::Regular)
+    }
+
+    /// The target of a symbolic link.
+    pub(super) fn target(&self, id: ObjectId, length: u64) -> Vec<u8> {
+        let mut random = self.draws.target.of(id.directory.into(), id.slot.into());
+        let mut target = Vec::with_capacity(length as usize);
+        for nth in 0..length {
+            random = super::random::scramble(random.wrapping_add(nth));
+            // A separator now and then, never two and never at the end.
+            let separator = nth % 12 == 2 && nth + 1 < length;
+            target.push(if separator {
+                b'/'
+            } else {
+                b'a' + (random % 26) as u8
+            });
+        }
+        target
+    }
+}

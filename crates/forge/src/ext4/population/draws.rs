@@ -1,0 +1,84 @@
+//! What decides each object: keys and shares, made once.
+
+use super::profile::Profile;
+use super::random::{Key, Purpose, threshold};
+use crate::ext4::plan::{Kind, Object};
+
+/// Keys and shares, ready for use.
+#[derive(Debug)]
+pub(super) struct Draws {
+    /// Nothing but plain files of one size: what most of a large population is.
+    pub(super) plain: Option<Object>,
+    pub(super) name_set: Key,
+    pub(super) kind: Key,
+    pub(super) special_kind: Key,
+    pub(super) symlinks: u64,
+    pub(super) symlinks_and_special: u64,
+    pub(super) size: Key,
+    pub(super) target: Key,
+    pub(super) target_length: Key,
+    pub(super) freed: Key,
+    pub(super) owner: Key,
+    pub(super) inode_attribute: (Key, u64),
+    pub(super) block_attribute: (Key, u64),
+    pub(super) attribute_value: Key,
+    pub(super) fragmented: (Key, u64),
+    pub(super) gap: (Key, u64),
+    pub(super) piece: Key,
+    pub(super) free: Key,
+    pub(super) hole: (Key, u64),
+    pub(super) unwritten: (Key, u64),
+    pub(super) content: Key,
+}
+
+impl Draws {
+    pub(super) fn new(profile: &Profile) -> Self {
+        let key = |purpose| Key::new(profile.seed, purpose);
+        let Profile {
+            kinds,
+            attributes,
+            ageing,
+            ..
+        } = profile;
+        let rare = kinds.symlinks
+            + kinds.special
+            + attributes.inode
+            + attributes.block
+            + attributes.value
+            + ageing.fragmented
+            + ageing.gaps
+            + kinds.hard_links
+            + f64::from(profile.owners);
+        let size = profile.file_size.only().filter(|_| rare <= 0.0);
+        Self {
+            plain: size.map(|size| Object {
+                kind: Kind::File,
+                size,
+                links: 1,
+                permissions: 0o644,
+                content: profile.contents && size > 0,
+                ..Object::default()
+            }),
+            name_set: key(Purpose::NameSet),
+            kind: key(Purpose::Kind),
+            special_kind: key(Purpose::SpecialKind),
+            symlinks: threshold(kinds.symlinks),
+            symlinks_and_special: threshold(kinds.symlinks + kinds.special),
+            size: key(Purpose::Size),
+            target: key(Purpose::Target),
+            target_length: key(Purpose::TargetLength),
+            freed: key(Purpose::FreedPlace),
+            owner: key(Purpose::Owner),
+            inode_attribute: (key(Purpose::InodeAttribute), threshold(attributes.inode)),
+            block_attribute: (key(Purpose::BlockAttribute), threshold(attributes.block)),
+            attribute_value: key(Purpose::AttributeValue),
+            fragmented: (key(Purpose::Fragmented), threshold(ageing.fragmented)),
+            gap: (key(Purpose::Gap), threshold(ageing.gaps)),
+            piece: key(Purpose::Extent),
+            free: key(Purpose::Free),
+            hole: (key(Purpose::Hole), threshold(ageing.holes)),
+            unwritten: (key(Purpose::Unwritten), threshold(ageing.unwritten)),
+            content: key(Purpose::Content),
+        }
+    }
+}

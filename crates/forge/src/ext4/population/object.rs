@@ -1,0 +1,162 @@
+//! What each slot holds.
+
+use std::sync::atomic::Ordering;
+
+use ondisk::ext4::inode::flag;
+
+use super::Generated;
+use super::random::{Key, below, chance};
+use super::slots::{Role, Slots};
+use crate::ext4::plan::{Kind, Object, ObjectId};
+
+impl Generated {
+    /// A directory as an object.
+    fn directory(&self, directory: u32) -> Object {
+        let known = self.sizes.get(directory as usize);
+        let mut blocks = known.map_or(1, |size| size.load(Ordering::Relaxed));
+        if blocks == 0 {
+            blocks = match self.template(directory) {
+                Ok(template) => {
+                    template.shape.blocks() << 1 | u32::from(template.shape.levels() > 0)
+                }
+                Err(full) => {
+                    let _ = self.full.set(full);
+                    2
+                }
+            };
+            if let Some(known) = known {
+                known.store(blocks, Ordering::Relaxed);
+            }
+        }
+        let subdirectories = self.tree.children(directory).len() as u32;
+        Object {
+            kind: Kind::Directory,
+            size: u64::from(blocks >> 1) * u64::from(self.block_size),
+            links: 2 + subdirectories + u32::from(directory == 0),
+            permissions: 0o755,
+            flags: if blocks & 1 == 1 { flag::INDEX } else { 0 },
+            content: true,
+            ..Object::default()
+        }
+    }
+
+    /// A file by its slot and its number among the directory's files.
+    pub(super) fn file(&self, slots: &Slots, id: ObjectId, file: u32) -> Object {
+        if let Some(plain) = self.draws.plain {
+            return plain;
+        }
+        let ObjectId { directory, slot } = id;
+        let draw = |(key, share): (Key, u64)| chance(key.of(directory.into(), slot.into()), share);
+        let (kind, size) = self.kind(id);
+        let further = self.further_names(directory, file, slots.files);
+        let owners = u64::from(self.profile.owners);
+        let owner = match owners {
+            0 => 0,
+            n => 1000 + below(self.draws.owner.of(directory.into(), slot.into()), n) as u32,
+        };
+        let regular = kind == Kind::File;
+        let blocks = size.div_ceil(self.block_size.into());
+        let fragmented = regular && blocks > 1 && draw(self.draws.fragmented);
+        let gap = !fragmented && kind.has_blocks() && draw(self.draws.gap);
+        let in_inode = self.attributes_in_inode(slots, id, file);
+        Object {
+            kind,
+            size,
+            links: 1 + further,
+            permissions: if matches!(kind, Kind::FastSymlink | Kind::Symlink) {
+                0o777
+            } else {
+                0o644
+            },
+            uid: owner,
+            gid: owner,
+            fragmented,
+            gap: if gap { self.free_run(id, 0) } else { 0 },
+            xattr_block: draw(self.draws.block_attribute),
+            finish: in_inode
+                || matches!(
+                    kind,
+                    Kind::FastSymlink | Kind::CharacterDevice | Kind::BlockDevice
+                ),
+            content: kind == Kind::Symlink || (regular && size > 0 && self.profile.contents),
+            ..Object::default()
+        }
+    }
+
+    /// Kind and size of a file.
+    pub(super) fn kind(&self, id: ObjectId) -> (Kind, u64) {
+        let (a, b) = (u64::from(id.directory), u64::from(id.slot));
+        let draws = &self.draws;
+        if draws.symlinks_and_special > 0 && !self.owns_value(id) {
+            let kind = draws.kind.of(a, b);
+            if chance(kind, draws.symlinks) {
+                let length = self.target_length(id);
+                let fast = length < 60;
+                return (
+                    if fast {
+                        Kind::FastSymlink
+                    } else {
+                        Kind::Symlink
+                    },
+                    length,
+                );
+            }
+            if chance(kind, draws.symlinks_and_special) {
+                const SPECIAL: [Kind; 4] = [
+                    Kind::Fifo,
+                    Kind::Socket,
+                    Kind::CharacterDevice,
+                    Kind::BlockDevice,
+                ];
+                let nth = below(draws.special_kind.of(a, b), 4) as usize;
+                return (SPECIAL.get(nth).copied().unwrap_or(Kind::Fifo), 0);
+            }
+        }
+        let size = match self.profile.file_size.only() {
+            Some(size) => size,
+            None => self.profile.file_size.draw(draws.size.of(a, b)),
+        };
+        (Kind::File, size)
+    }
+
+    /// Whether a file has a value in another inode. Those are regular files: no user may give a link an attribute.
+    fn owns_value(&self, id: ObjectId) -> bool {
+        if self.profile.attributes.value <= 0.0 {
+            return false;
+        }
+        let slots = self.slots_of(id.directory);
+        match slots.role(id.slot) {
+            Role::File(file) => slots.owner(file).is_some(),
+            _ => false,
+        }
+    }
+
+    fn target_length(&self, id: ObjectId) -> u64 {
+        let random = self
+            .draws
+            .target_length
+            .of(id.directory.into(), id.slot.into());
+        match &self.profile.kinds.target_length {
+            Some(length) => length.draw(random),
+            None => 20,
+        }
+    }
+
+    pub(super) fn object_of(&self, slots: &Slots, id: ObjectId) -> Object {
+        match slots.role(id.slot) {
+            Role::Directory => self.directory(id.directory),
+            Role::File(file) => self.file(slots, id, file),
+            Role::Value(_) => Object {
+                kind: Kind::Value,
+                size: self.profile.attributes.value_size.into(),
+                links: 1,
+                permissions: 0o600,
+                flags: flag::EA_INODE,
+                finish: true,
+                content: true,
+                ..Object::default()
+            },
+            Role::Free | Role::Nothing => Object::default(),
+        }
+    }
+}

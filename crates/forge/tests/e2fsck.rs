@@ -1,0 +1,184 @@
+//! Debian's e2fsck finds nothing wrong with anything that is forged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{RICH, assert_clean, census, files_of_e2fsck, forge, options, profile};
+use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
+
+/// Forges, lets e2fsck look, and compares its count of inodes.
+fn check(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &str) {
+    let options = options(size, fs_type, block_size, features);
+    let what = format!("{fs_type:?}, {block_size}, {features:?}");
+    let forged = forge(&options, profile(text)).unwrap_or_else(|error| panic!("{what}: {error}"));
+    println!("{what}");
+    assert_clean(&forged.image);
+    let (inodes, _) = census(&forged.population);
+    // Inodes 1 to 11 are in use but the root, which the census counts.
+    let orphan_file = u64::from(
+        fs_type == Ext4 && !features.contains("^orphan_file") && features.contains("orphan_file"),
+    );
+    assert_eq!(
+        files_of_e2fsck(&forged.image),
+        inodes + 10 + orphan_file,
+        "{what}"
+    );
+}
+
+#[test]
+fn plain_files_of_every_type_and_block_size() {
+    for block_size in [1024, 2048, 4096] {
+        for fs_type in [Ext2, Ext3, Ext4] {
+            check(
+                "600M",
+                fs_type,
+                block_size,
+                "",
+                "files = 7001\nper_directory = 1000",
+            );
+        }
+    }
+    for block_size in [8192, 16384, 32768, 65536] {
+        check(
+            "2G",
+            Ext4,
+            block_size,
+            "",
+            "files = 7001\nper_directory = 1000",
+        );
+    }
+}
+
+#[test]
+fn everything_at_once_of_every_type_and_block_size() {
+    for block_size in [1024, 2048, 4096] {
+        for fs_type in [Ext2, Ext3, Ext4] {
+            check("600M", fs_type, block_size, "", RICH);
+        }
+    }
+    for block_size in [8192, 65536] {
+        check("2G", Ext4, block_size, "", RICH);
+    }
+}
+
+#[test]
+fn features_of_ext4() {
+    for features in [
+        "^metadata_csum",
+        "^metadata_csum,uninit_bg",
+        "^64bit",
+        "^extent,^64bit",
+        "^flex_bg,^resize_inode,meta_bg",
+        "metadata_csum_seed",
+        "^dir_index",
+        "large_dir",
+        "sparse_super2",
+        "^has_journal",
+        "^resize_inode",
+        "bigalloc",
+        "^flex_bg",
+        "^filetype",
+        "orphan_file",
+    ] {
+        check("500M", Ext4, 4096, features, RICH);
+        check("300M", Ext4, 1024, features, RICH);
+    }
+}
+
+const ATTRIBUTES: &str = r#"
+    files = 2000
+    per_directory = 300
+    file_size = "0-9k"
+    [kinds]
+    symlinks = 0.1
+    special = 0.1
+    hard_links = 0.1
+    [attributes]
+    inode = 0.4
+    block = 0.3
+"#;
+
+#[test]
+fn attributes_in_inodes_blocks_and_values() {
+    check(
+        "300M",
+        Ext2,
+        1024,
+        "",
+        &ATTRIBUTES.replace("inode = 0.4", ""),
+    );
+    for features in ["", "^metadata_csum", "^extent,^64bit"] {
+        check("300M", Ext4, 4096, features, ATTRIBUTES);
+    }
+    for (size, sharing) in [(1, 1), (5000, 3), (65_536, 40)] {
+        let more = format!("value = 0.2\nvalue_size = {size}\nvalue_sharing = {sharing}");
+        for features in [
+            "ea_inode",
+            "ea_inode,^metadata_csum",
+            "ea_inode,metadata_csum_seed",
+        ] {
+            check(
+                "600M",
+                Ext4,
+                4096,
+                features,
+                &format!("{ATTRIBUTES}\n{more}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn unwritten_pieces_and_extent_trees_of_two_levels() {
+    let text = r#"
+        files = 60
+        per_directory = 7
+        file_size = "2M-6M"
+        contents = true
+        [ageing]
+        fragmented = 1
+        pieces = 1
+        free = 1
+        unwritten = 0.5
+        holes = 0.2
+    "#;
+    check("1200M", Ext4, 1024, "", text);
+    check("1200M", Ext4, 4096, "", text);
+}
+
+#[test]
+fn deep_indexes() {
+    let text = "files = 40000\nper_directory = 40000\nfile_size = 0\n[names]\nlength = \"200-255\"";
+    // 40000 names of some 230 bytes are more than two levels of 1 KiB blocks hold.
+    check("1G", Ext4, 1024, "large_dir", text);
+    check("1G", Ext4, 4096, "", text);
+    let error = forge(&options("1G", Ext4, 1024, ""), profile(text))
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("large_dir"), "{error}");
+}
+
+#[test]
+fn a_tree_by_weights_and_names_of_any_bytes() {
+    let text = r#"
+        files = 3000
+        per_directory = "1-9"
+        file_size = 10
+        [directories]
+        depth = [1, 2, 3, 4, 3, 2, 1, 0, 1]
+        [names]
+        alphabet = "bytes"
+        sets = 0
+    "#;
+    check("300M", Ext4, 4096, "", text);
+    check("300M", Ext3, 1024, "", text);
+}
+
+#[test]
+fn an_empty_filesystem() {
+    for fs_type in [Ext2, Ext3, Ext4] {
+        check("64M", fs_type, 1024, "", "");
+        check("512M", fs_type, 4096, "", "");
+    }
+}

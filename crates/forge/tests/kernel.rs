@@ -1,0 +1,219 @@
+//! The kernel mounts what is forged, reads back what the population says, and goes on writing. Needs root.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use common::{Mounted, RICH, assert_clean, forge, is_root, options, profile};
+use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
+use forge::ext4::plan::{Kind, ObjectId, Population as _};
+use forge::ext4::population::{Generated, Listed};
+
+/// Everything below a mount is what the population says, and nothing else is there.
+fn read_back(population: &Generated, root: &Path) {
+    let mut paths: BTreeMap<u32, PathBuf> = BTreeMap::from([(0, root.to_owned())]);
+    let mut inodes: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    for directory in 0..population.directories() {
+        let path = paths.remove(&directory).expect("parents come first");
+        let mut there: Vec<Vec<u8>> = fs::read_dir(&path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().as_bytes().to_vec())
+            .collect();
+        let mut expected = Vec::new();
+        for named in population.list(directory).unwrap() {
+            let path = path.join(OsStr::from_bytes(&named.name));
+            match named.what {
+                Listed::LostAndFound => assert!(path.is_dir()),
+                Listed::Directory(number) => {
+                    paths.insert(number, path);
+                }
+                Listed::File(id) => {
+                    let ino = file(population, id, &path);
+                    assert_eq!(*inodes.entry(id).or_insert(ino), ino, "{}", path.display());
+                }
+            }
+            expected.push(named.name);
+        }
+        there.sort();
+        expected.sort();
+        assert_eq!(there, expected, "{}", path.display());
+        let links = fs::metadata(&path).unwrap().nlink();
+        assert_eq!(
+            links,
+            u64::from(population.object(ObjectId { directory, slot: 0 }).links)
+        );
+    }
+    assert!(paths.is_empty());
+}
+
+fn file(population: &Generated, id: ObjectId, path: &Path) -> u64 {
+    let object = population.object(id);
+    let about = fs::symlink_metadata(path).unwrap();
+    assert_eq!(about.nlink(), u64::from(object.links), "{}", path.display());
+    assert_eq!((about.uid(), about.gid()), (object.uid, object.gid));
+    let kind = about.file_type();
+    match object.kind {
+        Kind::File => {
+            assert!(kind.is_file());
+            assert_eq!(about.len(), object.size);
+            let expected = population.read(id, 0, usize::MAX);
+            assert!(fs::read(path).unwrap() == expected, "{}", path.display());
+            if object.size > 100 {
+                assert_eq!(population.read(id, 13, 50), expected[13..63]);
+            }
+        }
+        Kind::FastSymlink | Kind::Symlink => {
+            let target = fs::read_link(path).unwrap();
+            assert_eq!(
+                target.as_os_str().as_bytes(),
+                population.link_target(id).unwrap()
+            );
+        }
+        Kind::Fifo => assert!(kind.is_fifo()),
+        Kind::Socket => assert!(kind.is_socket()),
+        Kind::CharacterDevice | Kind::BlockDevice => {
+            assert_eq!(kind.is_block_device(), object.kind == Kind::BlockDevice);
+            let (major, minor) = population.device_number(id);
+            assert_eq!(about.rdev(), rustix::fs::makedev(major, minor));
+        }
+        Kind::Directory | Kind::Value | Kind::Free => panic!("{:?} has a name", object.kind),
+    }
+    attributes(population, id, path);
+    about.ino()
+}
+
+fn attributes(population: &Generated, id: ObjectId, path: &Path) {
+    for (name, value) in population.attributes(id) {
+        let mut found = vec![0; 70_000];
+        let len = rustix::fs::lgetxattr(path, name.as_str(), &mut found[..])
+            .unwrap_or_else(|error| panic!("{} {name}: {error}", path.display()));
+        assert!(found[..len] == value, "{} {name}", path.display());
+    }
+}
+
+/// Makes, fills, renames and removes things everywhere.
+fn write_to(population: &Generated, root: &Path) {
+    let mut path = root.to_owned();
+    for directory in [1, population.directories() - 1] {
+        let mut way = Vec::new();
+        let mut at = directory;
+        while at != 0 {
+            let parent = population.parent(at);
+            let listed = population.list(parent).unwrap();
+            let named = listed
+                .into_iter()
+                .find(|named| named.what == Listed::Directory(at))
+                .unwrap();
+            way.push(named.name);
+            at = parent;
+        }
+        root.clone_into(&mut path);
+        path.extend(way.iter().rev().map(|name| OsStr::from_bytes(name)));
+        for nth in 0..300 {
+            let mut new = fs::File::create(path.join(format!("new file {nth}"))).unwrap();
+            new.write_all(&vec![nth as u8; 5000]).unwrap();
+        }
+        for nth in (0..300).step_by(3) {
+            fs::rename(
+                path.join(format!("new file {nth}")),
+                path.join(format!("moved {nth}")),
+            )
+            .unwrap();
+        }
+    }
+    fs::create_dir_all(path.join("a/b/c")).unwrap();
+    for named in population.list(1).unwrap().into_iter().step_by(2) {
+        if let Listed::File(id) = named.what
+            && id.directory == 1
+        {
+            let listed = population.list(0).unwrap();
+            let home = listed
+                .into_iter()
+                .find(|one| one.what == Listed::Directory(1))
+                .unwrap();
+            let path = root
+                .join(OsStr::from_bytes(&home.name))
+                .join(OsStr::from_bytes(&named.name));
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
+fn round(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &str) {
+    let what = format!("{fs_type:?}, {block_size}, {features:?}");
+    let forged = forge(&options(size, fs_type, block_size, features), profile(text))
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    println!("{what}");
+    let mounted = Mounted::new(&forged.image, "ro");
+    read_back(&forged.population, mounted.path());
+    mounted.unmount();
+    let mounted = Mounted::new(&forged.image, "rw");
+    write_to(&forged.population, mounted.path());
+    mounted.unmount();
+    assert_clean(&forged.image);
+}
+
+#[test]
+fn the_kernel_reads_everything_back_and_writes_on_needs_root() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    for block_size in [1024, 4096] {
+        for fs_type in [Ext2, Ext3, Ext4] {
+            round("600M", fs_type, block_size, "", RICH);
+        }
+    }
+    for features in [
+        "^metadata_csum,uninit_bg",
+        "^64bit",
+        "^extent,^64bit",
+        "^has_journal",
+        "bigalloc",
+        "large_dir",
+    ] {
+        round("600M", Ext4, 4096, features, RICH);
+    }
+}
+
+#[test]
+fn the_kernel_reads_attributes_needs_root() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let text = r#"
+        files = 1500
+        per_directory = 300
+        file_size = "0-9k"
+        [kinds]
+        symlinks = 0.1
+        special = 0.1
+        [attributes]
+        inode = 0.4
+        block = 0.3
+    "#;
+    round("300M", Ext4, 4096, "", text);
+    let values = format!("{text}\nvalue = 0.2\nvalue_size = 9000\nvalue_sharing = 3");
+    round("300M", Ext4, 4096, "ea_inode", &values);
+    round("300M", Ext4, 1024, "ea_inode,^metadata_csum", &values);
+}
+
+#[test]
+fn the_kernel_looks_names_up_in_deep_indexes_needs_root() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let text = "files = 30000\nper_directory = 30000\nfile_size = 0\n[names]\nlength = \"200-255\"";
+    round("600M", Ext4, 1024, "large_dir", text);
+    round("600M", Ext4, 4096, "", text);
+}
