@@ -290,7 +290,9 @@ impl Directories {
 
     /// Where it is in the list.
     pub fn position(&self, inode: u32) -> Option<usize> {
-        self.list.binary_search_by_key(&inode, |dir| dir.inode).ok()
+        self.list
+            .binary_search_by_key(&inode, |dir| dir.inode)
+            .ok()
     }
 }
 
@@ -317,6 +319,8 @@ pub struct State {
     pub on_bad_blocks: Inodes,
     /// Inodes that nothing needs to name: AFS servers' (e2fsck's `inode_imagic_map`).
     pub imagic: Inodes,
+    /// Inodes whose checksum is wrong. e2fsck takes them as they are in pass 1, and ends where it has to read one of them again.
+    pub unsealed: Inodes,
     /// Whether a regular file is so long that the superblock must say so (`large_file`).
     pub large_files: bool,
     /// The filesystem's own blocks.
