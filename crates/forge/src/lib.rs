@@ -10,4 +10,5 @@
 //!
 //! The other half of the crate breaks filesystems on purpose (`damage`), to try checkers on.
 
+pub mod amount;
 pub mod ext4;

@@ -4,12 +4,14 @@
 //! which files exist in it, and [`write`] puts them there. No part knows more of the others than that: a
 //! population of three files in a test and one of a hundred million take the same way.
 
+pub mod directory;
 mod error;
 mod features;
 mod layout;
 mod options;
 mod place;
 pub mod plan;
+pub mod population;
 mod sizes;
 mod watch;
 mod write;
