@@ -3,8 +3,9 @@
 //! What is compared. The time until the extents of all files are known: ours as a process of its
 //! own that prints the summary of the tree; theirs as people type it, `find DIR -type f -print0 |
 //! xargs -0 filefrag`, its lines going to /dev/null. Ours says more of each file (sizes, holes,
-//! groups, distances, orders) and prints one page, theirs one line for each file. A row without a
-//! target shows theirs with two filefrags at a time (`xargs -P 2`), which nobody types.
+//! groups, distances, orders) and prints one page, theirs one line for each file. Rows without a
+//! target: theirs with two filefrags at a time (`xargs -P 2`), which nobody types; and both cold, where
+//! the kernel's reading of an inode is most of either's time (docs/decisions/0010-layout-cold.md).
 //!
 //! What is made equal. The same mounted filesystem, who is first changes from pair to pair; warm:
 //! one look of each side goes before, and nothing is dropped; cold: caches are dropped before each
@@ -176,7 +177,7 @@ fn measure(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<bool> {
             them()?;
         }
         let pairs = alternating(arguments.times.pairs(), stop, us, them)?;
-        table.rows.push(row(name, &pairs, at_once == 1));
+        table.rows.push(row(name, &pairs, at_once == 1 && !is_cold));
     }
     println!("{}", table.text());
     Ok(table.all_met())
