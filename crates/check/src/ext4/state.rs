@@ -290,9 +290,7 @@ impl Directories {
 
     /// Where it is in the list.
     pub fn position(&self, inode: u32) -> Option<usize> {
-        self.list
-            .binary_search_by_key(&inode, |dir| dir.inode)
-            .ok()
+        self.list.binary_search_by_key(&inode, |dir| dir.inode).ok()
     }
 }
 

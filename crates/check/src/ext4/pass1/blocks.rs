@@ -3,7 +3,7 @@
 use ondisk::ext4::inode::{flag, number};
 
 use super::Worker;
-use super::attributes::Charge;
+use super::attributes::{Charge, stage};
 use super::walk::{Item, Stuck, Walk, has_blocks};
 use crate::finding::Finding;
 use crate::problem::{
@@ -75,6 +75,7 @@ impl Worker<'_> {
             }
             None => self.bad.push(item.ino),
         }
+        self.log.stage(stage::BLOCKS);
         self.walk_blocks(item, &mut walk);
         match walk.stuck.take() {
             None => {}
@@ -97,9 +98,11 @@ impl Worker<'_> {
             }
         }
         if item.inode.has_flags(flag::INDEX) {
+            self.log.stage(stage::INDEX);
             self.attributes
                 .check_index(item.ino, &item.inode, walk.first, &mut self.log);
         }
+        self.log.stage(stage::SUMS);
         if walk.blocks == 0 && item.is_dir && !item.inode.has_flags(flag::INLINE_DATA) {
             self.add(item, Finding::new(&P1_ZERO_LENGTH_DIR));
         }

@@ -4,7 +4,7 @@ use ondisk::ext4::extent::Index;
 use ondisk::ext4::inode::{flag, number};
 use ondisk::ext4::{FileType, Inode};
 
-use super::attributes::Charge;
+use super::attributes::{Charge, stage};
 use super::walk::{Head, Item, has_blocks};
 use super::{Deep, Worker};
 use crate::ext4::state::Directory;
@@ -128,6 +128,10 @@ impl Worker<'_> {
         let links = raw.i_links_count.get();
         let dtime = raw.i_dtime.get();
         let sb = &self.maps.volume.sb;
+        self.log.stage(stage::FIELDS);
+        if wrong {
+            self.unsealed.push(ino);
+        }
         if garbage && links > 0 {
             self.add(&item, Finding::new(&P1_INODE_IS_GARBAGE));
         }

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use ondisk::ext4::feature::Incompat;
+use ondisk::ext4::geometry::GroupLayout;
 
 use super::super::state::{Bits, OutOfMemory};
 use super::super::volume::Volume;
@@ -65,7 +66,7 @@ impl Metadata {
             if let Some(block) = layout.superblock {
                 marker.mark(block..block + 1, |_| ());
             }
-            marker.mark(layout.descriptors.start..layout.reserved_gdt.end, |_| ());
+            marker.mark(descriptors(volume, &layout), |_| ());
             let mut piece = |start: u64, len: u64, problem: &'static Problem| {
                 if start != 0 {
                     let conflict = |block| {
@@ -101,6 +102,18 @@ impl Metadata {
             .partition_point(|range| range.start < block(clusters.end));
         behind > 0 && block(clusters.start) < self.ranges[behind - 1].end
     }
+}
+
+/// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins behind the end of the table the
+/// reference marks as many as it would have to be.
+fn descriptors(volume: &Volume<'_>, layout: &GroupLayout) -> Range<u64> {
+    let geometry = &volume.geometry;
+    let start = layout.descriptors.start;
+    let old = !geometry.in_meta_bg(layout.group) && layout.superblock.is_some();
+    if old && volume.sb.has_incompat(Incompat::META_BG) {
+        return start..start + u64::from(geometry.first_meta_bg);
+    }
+    start..layout.reserved_gdt.end
 }
 
 impl Marker<'_> {

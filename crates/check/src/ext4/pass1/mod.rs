@@ -72,6 +72,7 @@ pub(crate) struct Worker<'a> {
     bad: Vec<u32>,
     on_bad_blocks: Vec<u32>,
     imagic: Vec<u32>,
+    unsealed: Vec<u32>,
     owners: Owners,
     statistics: Statistics,
     /// First inode whose deletion time looks like the link of a list.
@@ -99,6 +100,7 @@ impl<'a> Worker<'a> {
             bad: Vec::new(),
             on_bad_blocks: Vec::new(),
             imagic: Vec::new(),
+            unsealed: Vec::new(),
             owners: Owners::default(),
             statistics: Statistics::default(),
             refugee: u32::MAX,
@@ -192,6 +194,7 @@ struct Joined {
     bad: Vec<u32>,
     on_bad_blocks: Vec<u32>,
     imagic: Vec<u32>,
+    unsealed: Vec<u32>,
     owners: Owners,
     statistics: Statistics,
     refugee: Option<u32>,
@@ -205,6 +208,7 @@ impl Joined {
         self.bad.append(&mut worker.bad);
         self.on_bad_blocks.append(&mut worker.on_bad_blocks);
         self.imagic.append(&mut worker.imagic);
+        self.unsealed.append(&mut worker.unsealed);
         self.owners.join(std::mem::take(&mut worker.owners));
         self.statistics.add(&worker.statistics);
         let refugee = Some(worker.refugee).filter(|ino| *ino != u32::MAX);
@@ -307,6 +311,7 @@ fn assemble(
         bad: Inodes::new(joined.bad),
         on_bad_blocks,
         imagic: Inodes::new(joined.imagic),
+        unsealed: Inodes::new(joined.unsealed),
         large_files: joined.statistics.large_files > 0,
         unjudged_names: 0.into(),
         metadata: maps.metadata,
