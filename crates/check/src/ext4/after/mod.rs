@@ -1,0 +1,31 @@
+//! What e2fsck looks at when the passes are done: the orphan file, and the quota files.
+//!
+//! Both are files of the filesystem's own, whose inodes and blocks pass 1 has already judged; here it is their contents. A
+//! filesystem that nobody uses has an orphan file without entries, and quota files that say what pass 1 has added up.
+
+mod orphans;
+mod quotas;
+
+use super::{Failure, State, Volume};
+use crate::log::Log;
+
+/// Where a finding comes: orphans, then quotas by kind.
+fn order(step: u64, at: u64) -> u64 {
+    step << 56 | at & ((1 << 56) - 1)
+}
+
+/// Looks into these files.
+///
+/// # Errors
+/// The check was stopped.
+pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    orphans::check(volume, log);
+    if volume.watch.cancelled() {
+        return Err(Failure::Stopped);
+    }
+    quotas::check(volume, state, log);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Which backup of the superblock is tried when the primary is of no use.
+
+use blockio::BlockSource;
+use ondisk::ext4::Superblock;
+use ondisk::ext4::superblock::MAGIC;
+
+use super::super::{Options, Reference};
+use super::library;
+
+/// Block and block size of the backup that e2fsck would try. `known` is the superblock whose descriptors cannot be right, if the
+/// superblock itself could be opened.
+///
+/// 1.47.0 looks behind the first group only, and believes the primary about where that is. Later versions look at each group that a
+/// `sparse_super` filesystem would have a backup in, for a superblock that says the block size it was found by.
+pub(super) fn choose(
+    source: &dyn BlockSource,
+    known: Option<&Superblock>,
+    options: &Options,
+) -> Option<(u64, u32)> {
+    match (options.reference, known) {
+        (Reference::E2fsck1470, Some(sb)) => {
+            let first = u64::from(sb.s_first_data_block.get());
+            Some((
+                u64::from(sb.s_blocks_per_group.get()) + first,
+                block_size(sb)?,
+            ))
+        }
+        (Reference::E2fsck1470, None) => {
+            let sizes = options.block_size.map_or(all_sizes(), |size| vec![size]);
+            let found = sizes
+                .into_iter()
+                .map(|size| (behind_first_group(size), size))
+                .find(|(block, size)| is_backup(source, *block, *size));
+            Some(found.unwrap_or((8193, 1024)))
+        }
+        (Reference::E2fsck1474, _) => {
+            let size = known.and_then(block_size).or(options.block_size);
+            let per_group = known.map(|sb| u64::from(sb.s_blocks_per_group.get()));
+            let sizes = size.map_or(all_sizes(), |size| vec![size]);
+            sizes
+                .into_iter()
+                .find_map(|size| any_group(source, size, per_group))
+        }
+    }
+}
+
+fn all_sizes() -> Vec<u32> {
+    (0..=6).map(|log| 1024 << log).collect()
+}
+
+fn block_size(sb: &Superblock) -> Option<u32> {
+    1024_u32.checked_shl(sb.s_log_block_size.get())
+}
+
+fn behind_first_group(size: u32) -> u64 {
+    u64::from(size) * 8 + u64::from(size == 1024)
+}
+
+fn any_group(source: &dyn BlockSource, size: u32, per_group: Option<u64>) -> Option<(u64, u32)> {
+    let per_group = per_group.unwrap_or(u64::from(size) * 8);
+    let blocks = source.len() / u64::from(size.max(1));
+    groups(blocks / per_group.max(1))
+        .into_iter()
+        .map(|group| group * per_group + u64::from(size == 1024))
+        .find(|block| is_backup(source, *block, size))
+        .map(|block| (block, size))
+}
+
+/// 1 and the powers of 3, 5 and 7, up to a bound, ascending.
+fn groups(bound: u64) -> Vec<u64> {
+    let mut groups = vec![1];
+    for base in [3_u64, 5, 7] {
+        let powers = std::iter::successors(Some(base), |power| power.checked_mul(base));
+        groups.extend(powers.take_while(|power| *power <= bound));
+    }
+    groups.sort_unstable();
+    groups
+}
+
+fn is_backup(source: &dyn BlockSource, block: u64, size: u32) -> bool {
+    library::read(source, Some((block, size)))
+        .is_ok_and(|sb| sb.s_magic.get() == MAGIC && block_size(&sb) == Some(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_backups_ascend() {
+        assert_eq!(groups(30), [1, 3, 5, 7, 9, 25, 27]);
+        assert_eq!(groups(0), [1]);
+    }
+}

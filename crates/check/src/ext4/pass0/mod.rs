@@ -1,0 +1,249 @@
+//! Pass 0: what must be known before the first inode is looked at.
+//!
+//! [`open`] finds a superblock and a table of descriptors to go by, in e2fsck's way: the primary if the library takes it and its
+//! descriptors do not contradict each other; else a backup; else, if only counts are wrong, the primary all the same. [`check`]
+//! then looks at what they say: multiple mount protection, the journal, each field of the superblock, each
+//! descriptor, the resize inode.
+//!
+//! `e2fsck -n` ends at several of these findings. They say so, and the check goes on, because what is wrong with the journal is no
+//! reason not to look at the inodes. Only a superblock that no arithmetic can be done with ends it here
+//! ([`Unusable`]).
+
+mod backup;
+mod descriptors;
+mod journal;
+mod library;
+mod limits;
+mod mmp;
+mod resize;
+mod table;
+
+use blockio::BlockSource;
+use ondisk::ext4::Superblock;
+use ondisk::ext4::feature::Compat;
+
+use self::library::{Refusal, Taken, take};
+use self::table::Table;
+use super::{Options, Volume};
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::problem::{
+    P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_JOURNAL_BAD_INODE, P0_MISC_CORRUPT_SUPER,
+    P0_OPEN_FAILED, P0_SB_CORRUPT,
+};
+use crate::watch::Unwatched;
+
+/// There is no filesystem that could be checked. Why is in the log, too.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name}: no usable superblock: {reason}; name a backup, or check that this is ext2, ext3 or ext4"
+)]
+pub(crate) struct Unusable {
+    /// What was to be opened.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What has come of trying one superblock.
+struct Attempt {
+    taken: Taken,
+    /// None when the superblock's arithmetic is impossible.
+    table: Option<Table>,
+    /// Why its descriptors cannot be right.
+    contradiction: Option<String>,
+}
+
+/// A filesystem by its superblock and its descriptors.
+///
+/// # Errors
+/// No superblock can be used. The log then has a finding that says that the reference stops there.
+pub(crate) fn open<'a>(
+    source: &'a dyn BlockSource,
+    options: &Options,
+    log: &mut Log,
+) -> Result<Volume<'a>, Unusable> {
+    let unusable = |reason: String| Unusable {
+        name: source.name().to_string(),
+        reason,
+    };
+    match choose(source, options, log) {
+        Ok(attempt) => volume(source, options, attempt, log).map_err(unusable),
+        Err(refusal) => {
+            log.add(
+                Finding::new(&P0_SB_CORRUPT)
+                    .note(refusal.to_string())
+                    .stops_reference(),
+            );
+            Err(unusable(refusal.to_string()))
+        }
+    }
+}
+
+fn attempt(
+    source: &dyn BlockSource,
+    backup: Option<(u64, u32)>,
+    overlook: bool,
+) -> Result<Attempt, Refusal> {
+    let taken = take(source, backup, overlook)?;
+    let Ok(geometry) = &taken.geometry else {
+        return Ok(Attempt {
+            contradiction: impossible(&taken),
+            table: None,
+            taken,
+        });
+    };
+    let table = table::read(source, &taken.sb, geometry, taken.backup)?;
+    Ok(Attempt {
+        contradiction: table::contradiction(&taken.sb, geometry, &table.descriptors),
+        table: Some(table),
+        taken,
+    })
+}
+
+/// An impossible size or place of the descriptors shows itself to e2fsck as descriptors that cannot be right.
+fn impossible(taken: &Taken) -> Option<String> {
+    let misplaced = taken.sb.s_first_data_block.get() > 1;
+    let missized = taken.sb.desc_size() != 32 && !(64..=1024).contains(&taken.sb.desc_size());
+    let uneven = !taken.sb.desc_size().is_power_of_two();
+    let reserved = u32::from(taken.sb.s_reserved_gdt_blocks.get());
+    let reserved = reserved > 256 << taken.sb.s_log_block_size.get();
+    (misplaced || missized || uneven || reserved)
+        .then(|| taken.geometry.as_ref().err().map(ToString::to_string))
+        .flatten()
+}
+
+/// Tries what e2fsck tries, in its order, and tells of what it refuses.
+fn choose(source: &dyn BlockSource, options: &Options, log: &mut Log) -> Result<Attempt, Refusal> {
+    let mut overlook = false;
+    loop {
+        match round(source, options, overlook, log) {
+            Err(refusal) if refusal.may_be_overlooked() && !overlook => overlook = true,
+            result => return result,
+        }
+    }
+}
+
+fn round(
+    source: &dyn BlockSource,
+    options: &Options,
+    overlook: bool,
+    log: &mut Log,
+) -> Result<Attempt, Refusal> {
+    if let Some(block) = options.superblock {
+        return given(source, block, options.block_size, overlook);
+    }
+    let first = attempt(source, None, overlook);
+    let finding = match &first {
+        Err(refusal) if refusal.asks_for_backup() => Finding::new(&P0_OPEN_FAILED)
+            .note(format!("the primary superblock is refused: {refusal}")),
+        Ok(Attempt {
+            contradiction: Some(why),
+            ..
+        }) => Finding::new(&P0_CHECK_DESC_FAILED).note(why.clone()),
+        _ => return first,
+    };
+    log.add(finding);
+    let known = match &first {
+        Ok(attempt) if attempt.taken.groups <= 1 => return first,
+        Ok(attempt) => Some(&attempt.taken.sb),
+        Err(_) => None,
+    };
+    let Some(backup) = backup::choose(source, known, options) else {
+        return first;
+    };
+    match (attempt(source, Some(backup), overlook), first) {
+        (Err(_), Ok(first)) => Ok(first),
+        // What is wrong with the primary is what counts.
+        (Err(_), Err(first)) => Err(first),
+        (second, _) => second,
+    }
+}
+
+/// The superblock that was asked for, at blocks of the given size or of any.
+fn given(
+    source: &dyn BlockSource,
+    block: u64,
+    block_size: Option<u32>,
+    overlook: bool,
+) -> Result<Attempt, Refusal> {
+    if let Some(size) = block_size {
+        return attempt(source, Some((block, size)), overlook);
+    }
+    let mut result = attempt(source, Some((block, 1024)), overlook);
+    for log in 1..=6 {
+        if result.is_ok() {
+            break;
+        }
+        result = attempt(source, Some((block, 1024 << log)), overlook);
+    }
+    result
+}
+
+/// The volume, if the arithmetic is possible and all incompatible features are known.
+fn volume<'a>(
+    source: &'a dyn BlockSource,
+    options: &Options,
+    attempt: Attempt,
+    log: &mut Log,
+) -> Result<Volume<'a>, String> {
+    let Taken {
+        sb,
+        backup,
+        geometry,
+        ..
+    } = attempt.taken;
+    let geometry = geometry.map_err(|error| {
+        let reason = error.to_string();
+        if sb.s_first_data_block.get() > 1 && sb.has_compat(Compat::HAS_JOURNAL) {
+            // With descriptors from a wrong place e2fsck finds no journal before it comes to the field.
+            log.add(
+                Finding::new(&P0_JOURNAL_BAD_INODE)
+                    .note("the place of the inode tables cannot be told")
+                    .stops_reference(),
+            );
+        }
+        log.add(out_of_range(&sb).note(reason.clone()).stops_reference());
+        reason
+    })?;
+    let table = attempt.table.unwrap_or_default();
+    Ok(Volume {
+        source,
+        seed: sb.metadata_seed(),
+        sb,
+        geometry,
+        descriptors: table.descriptors,
+        claims: table.claims,
+        backup,
+        options: options.clone(),
+        watch: &Unwatched,
+    })
+}
+
+/// The finding e2fsck has for a superblock with which nothing can be computed.
+fn out_of_range(sb: &Superblock) -> Finding {
+    if limits::wrong_first_data_block(sb) {
+        Finding::new(&P0_FIRST_DATA_BLOCK)
+            .found(sb.s_first_data_block.get())
+            .expected(limits::first_data_block(sb))
+    } else {
+        Finding::new(&P0_MISC_CORRUPT_SUPER)
+    }
+}
+
+/// What the superblock, the journal and the descriptors say.
+pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
+    mmp::check(volume, log);
+    journal::check(volume, log);
+    limits::features(volume, log);
+    limits::check(volume, log);
+    descriptors::check(volume, log);
+    limits::beyond(volume, log);
+    limits::times(volume, log);
+    limits::quota_inodes(volume, log);
+    journal::hint(volume, log);
+    resize::check(volume, log);
+}
+
+#[cfg(test)]
+mod tests;
