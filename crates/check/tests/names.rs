@@ -778,3 +778,37 @@ fn threads_change_nothing() {
     assert!(one.len() > 14);
     assert_eq!(one, of(4));
 }
+
+#[test]
+fn inodes_that_have_to_be_read_again() {
+    let features = "^has_journal,^extent,^64bit,metadata_csum,^resize_inode,^dir_index";
+    let options = [
+        "-t", "ext4", "-b", "1024", "-I", "256", "-N", "128", "-O", features,
+    ];
+    let image = sound(Image::make(&options, "4M", TREE));
+    let mut cases = Cases::default();
+    // Bytes that belong to nothing but the checksum.
+    let unseal = |image: &mut Image, ino: u32| {
+        let base = image.bytes.as_ptr().addr();
+        let slot = image.field(ino, |inode| inode.bytes().as_ptr().addr()) - base;
+        image.bytes[slot + 200] ^= 1;
+    };
+    for (name, ino) in [
+        ("link", LINK),
+        ("pipe", PIPE),
+        ("char", CHAR),
+        ("file", FILE),
+        ("sub", SUB),
+    ] {
+        cases.case(name, &image, |image| unseal(image, ino));
+    }
+    cases.case("one link too many", &image, |image| {
+        image.inode(FILE, |inode| inode.raw().unwrap().i_links_count = 2.into());
+        unseal(image, FILE);
+    });
+    cases.case("a fragment", &image, |image| {
+        image.inode(FILE, |inode| inode.raw().unwrap().i_obso_faddr = 3.into());
+        unseal(image, FILE);
+    });
+    cases.finish(&["2_DBLIST_ITERATE", "4_BAD_REF_COUNT"]);
+}

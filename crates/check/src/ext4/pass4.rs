@@ -15,7 +15,7 @@ use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
     P4_BAD_REF_COUNT, P4_DIR_NLINK_FEATURE, P4_DIR_OVERFLOW_REF_COUNT, P4_EA_INODE_REF_COUNT,
-    P4_EA_INODE_SPURIOUS_FLAG, P4_UNATTACHED_INODE, P4_ZERO_LEN_INODE,
+    P4_EA_INODE_SPURIOUS_FLAG, P4_INCONSISTENT_COUNT, P4_UNATTACHED_INODE, P4_ZERO_LEN_INODE,
 };
 
 /// Links that a directory may have before it says 1 instead.
@@ -93,12 +93,11 @@ impl Pass<'_> {
         if named == links {
             return;
         }
+        self.read_again(ino);
         let indexed = directory.is_some_and(|dir| dir.flags & flag::INDEX != 0);
         let say = |problem| {
-            Finding::new(problem)
-                .inode(ino)
-                .found(state.links.get(ino))
-                .expected(named)
+            let finding = Finding::new(problem).inode(ino);
+            finding.found(state.links.get(ino)).expected(named)
         };
         // It has had more subdirectories than can be counted, and has lost some since.
         if indexed && named > 1 && links == 1 {
@@ -119,6 +118,9 @@ impl Pass<'_> {
             .is_ok();
         let newest = self.volume.options.reference == Reference::E2fsck1474;
         if refs == 0 {
+            if flagged && newest {
+                self.read_again(ino);
+            }
             if flagged {
                 let finding = Finding::new(&P4_EA_INODE_SPURIOUS_FLAG).inode(ino);
                 self.log.add(if newest {
@@ -133,6 +135,7 @@ impl Pass<'_> {
         if !newest && (named > 0 || !flagged) {
             return false;
         }
+        self.read_again(ino);
         if let Some(inode) = self.slots.read(ino) {
             let stored = inode.ea_refcount();
             let raw = inode.raw();
@@ -145,8 +148,18 @@ impl Pass<'_> {
         true
     }
 
+    /// e2fsck reads the inode here, and ends if its checksum is wrong.
+    fn read_again(&mut self, ino: u32) {
+        if self.state.unsealed.contains(ino) {
+            let finding = Finding::new(&P4_INCONSISTENT_COUNT).inode(ino);
+            let note = "e2fsck has to read the inode again, and its checksum is wrong";
+            self.log.add(finding.note(note).stops_reference());
+        }
+    }
+
     /// An inode in use that nothing names.
     fn unattached(&mut self, ino: u32) {
+        self.read_again(ino);
         if let Some(inode) = self.slots.read(ino) {
             for fault in bad_inode::judge(self.volume, &inode) {
                 // e2fsck raises these in pass 4, with the numbers of pass 2.

@@ -139,6 +139,8 @@ impl Worker<'_> {
     /// A block of the device.
     pub(super) fn block(&mut self, dir: &Dir<'_>, physical: u64, logical: u32, bytes: &[u8]) {
         let seal = Seal::of(bytes, dir.seed);
+        // The checksum of a block begins with the inode, which e2fsck then cannot read.
+        let is_broken = seal.is_broken() || (dir.unsealed && seal.values().is_some());
         let role = if !dir.indexed {
             Role::Leaf
         } else if logical == 0 {
@@ -162,7 +164,7 @@ impl Worker<'_> {
             physical,
             logical,
         };
-        if is_leaf && seal.is_broken() && !seal::has_tail(bytes) {
+        if is_leaf && is_broken && !seal::has_tail(bytes) {
             with_tail = false;
             let finding = self.of_block(&P2_LEAF_NODE_MISSING_CSUM, dir, &part, 0);
             self.log.add(finding);
@@ -171,8 +173,10 @@ impl Worker<'_> {
         let mut hashes = Hashes::NONE;
         let whole = self.chain(dir, &part, &mut hashes, dir.indexed && is_leaf);
         match role {
-            Role::Root | Role::Node => self.index_block(dir, &part, role, seal),
-            _ if whole && seal.is_broken() => {
+            Role::Root | Role::Node => {
+                self.index_block(dir, &part, role, is_broken.then_some(seal));
+            }
+            _ if whole && is_broken => {
                 let finding = self.of_block(&P2_LEAF_NODE_ONLY_CSUM_INVALID, dir, &part, part.end);
                 self.log.add(index::sums(finding, seal));
             }

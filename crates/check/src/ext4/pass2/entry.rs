@@ -6,12 +6,13 @@
 
 use std::borrow::Cow;
 
+use ondisk::ext4::FileType;
 use ondisk::ext4::casefold::{Folded, fold};
 use ondisk::ext4::directory::{Entry, HEAD};
 use ondisk::ext4::encryption::SHORTEST_NAME;
 use ondisk::ext4::group_descriptor::INODE_UNINIT;
+use ondisk::ext4::inode::OLD_SIZE;
 use ondisk::ext4::inode::number::ROOT;
-use ondisk::ext4::{FileType, Inode};
 
 use super::bad_inode;
 use super::block::Part;
@@ -22,10 +23,11 @@ use crate::finding::Finding;
 use crate::problem::{
     P2_1ST_NOT_DOT, P2_2ND_NOT_DOT_DOT, P2_BAD_ENCODED_NAME, P2_BAD_ENCRYPTED_NAME,
     P2_BAD_FILETYPE, P2_BAD_INO, P2_BAD_INODE_DOT, P2_BAD_NAME, P2_BB_INODE, P2_CLEAR_FILETYPE,
-    P2_DOT_DOT_NULL_TERM, P2_DOT_NULL_TERM, P2_DUP_DOT, P2_DUP_DOT_DOT, P2_EA_INODE_DIR_LINK,
-    P2_INCONSISTENT_ENCRYPTION_POLICY, P2_INOREF_BG_INO_UNINIT, P2_INOREF_IN_UNUSED, P2_LINK_DOT,
-    P2_LINK_ROOT, P2_MISSING_DOT, P2_MISSING_DOT_DOT, P2_NULL_NAME, P2_REPORT_DUP_DIRENT,
-    P2_SET_FILETYPE, P2_SPLIT_DOT, P2_UNENCRYPTED_FILE, P2_UNUSED_INODE, Problem,
+    P2_DBLIST_ITERATE, P2_DOT_DOT_NULL_TERM, P2_DOT_NULL_TERM, P2_DUP_DOT, P2_DUP_DOT_DOT,
+    P2_EA_INODE_DIR_LINK, P2_INCONSISTENT_ENCRYPTION_POLICY, P2_INOREF_BG_INO_UNINIT,
+    P2_INOREF_IN_UNUSED, P2_LINK_DOT, P2_LINK_ROOT, P2_MISSING_DOT, P2_MISSING_DOT_DOT,
+    P2_NULL_NAME, P2_REPORT_DUP_DIRENT, P2_SET_FILETYPE, P2_SPLIT_DOT, P2_UNENCRYPTED_FILE,
+    P2_UNUSED_INODE, Problem,
 };
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -164,6 +166,9 @@ impl Worker<'_> {
             return;
         };
         let found = bad_inode::judge(volume, &inode);
+        if self.shared.state.unsealed.contains(entry.inode) {
+            self.unreadable(at);
+        }
         for fault in found {
             let finding = self.of_entry(fault.problem, at);
             self.log.add(fault.into_finding(finding));
@@ -207,15 +212,17 @@ impl Worker<'_> {
             }
             return;
         }
+        let state = self.shared.state;
         let right = match kind {
             Some(kind @ (FileType::Directory | FileType::Regular)) => Some(kind),
-            _ if self.shared.state.bad.contains(entry.inode) => None,
-            Some(kind) => Some(kind),
-            None => self
-                .slots
-                .read(entry.inode)
-                .as_ref()
-                .and_then(Inode::file_type),
+            _ if state.bad.contains(entry.inode) => None,
+            Some(kind) => {
+                if state.unsealed.contains(entry.inode) {
+                    self.unreadable(at);
+                }
+                Some(kind)
+            }
+            None => self.kind_of_unknown(at),
         };
         let right = right.map_or(0, FileType::entry);
         if entry.file_type != right {
@@ -231,6 +238,25 @@ impl Worker<'_> {
                     .expected(u32::from(right)),
             );
         }
+    }
+
+    /// What the mode says of an inode that pass 1 had no reason to look at.
+    fn kind_of_unknown(&mut self, at: At<'_>) -> Option<FileType> {
+        let (ino, seed) = (at.entry.inode, self.shared.volume.seed);
+        let inode = self.slots.read(ino)?;
+        let kind = inode.file_type();
+        let is_zero = inode.bytes()[..OLD_SIZE].iter().all(|byte| *byte == 0);
+        if !is_zero && seed.is_some_and(|seed| !inode.checksum(seed, ino).matches()) {
+            self.unreadable(at);
+        }
+        kind
+    }
+
+    /// e2fsck reads the inode here, and ends because its checksum is wrong.
+    fn unreadable(&mut self, at: At<'_>) {
+        let finding = self.of_entry(&P2_DBLIST_ITERATE, at);
+        let note = "e2fsck has to read the inode again, and its checksum is wrong";
+        self.log.add(finding.note(note).stops_reference());
     }
 
     /// Judges the name by what the directory allows.

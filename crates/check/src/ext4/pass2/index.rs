@@ -61,14 +61,21 @@ fn info(bytes: &[u8]) -> RootInfo {
 
 impl Worker<'_> {
     /// Judges a root or node and keeps its entries for [`super::tree`].
-    pub(super) fn index_block(&mut self, dir: &Dir<'_>, part: &Part<'_>, role: Role, seal: Seal) {
+    /// `broken`: its checksum, if that is wrong.
+    pub(super) fn index_block(
+        &mut self,
+        dir: &Dir<'_>,
+        part: &Part<'_>,
+        role: Role,
+        broken: Option<Seal>,
+    ) {
         let bytes = part.bytes;
         let is_root = role == Role::Root;
         let info = info(bytes);
         if is_root {
             self.root(dir, part, info);
         }
-        if seal.is_broken() {
+        if let Some(seal) = broken {
             let problem = if is_root {
                 &P2_HTREE_ROOT_CSUM_INVALID
             } else {

@@ -99,6 +99,7 @@ impl<'a> Shared<'a> {
             stores_hashes: has(flag::CASEFOLD) && policy.is_some(),
             strict: folds && self.strict_names,
             indexed: has(flag::INDEX),
+            unsealed: self.state.unsealed.contains(directory.inode),
         })
     }
 
@@ -139,6 +140,8 @@ pub(super) struct Dir<'a> {
     pub(super) strict: bool,
     /// It has, or should have, an index.
     pub(super) indexed: bool,
+    /// Its own checksum is wrong.
+    pub(super) unsealed: bool,
 }
 
 impl Dir<'_> {
