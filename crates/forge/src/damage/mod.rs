@@ -1,0 +1,116 @@
+//! Filesystems broken on purpose.
+//!
+//! A checker is only as good as the damage it has been tried on. What happens to disks in the field is rare and
+//! cannot be repeated, so damage is made here, in two ways. A *case* ([`case`], [`all`]) makes one described fault, and
+//! is named after the code by which e2fsck knows it; each has been held against the real e2fsck. *Random* damage
+//! ([`random`]) picks a structure, a field and a value from a seed, and does what nobody thought of.
+//!
+//! Both give structures the checksum that fits their new bytes unless told otherwise ([`Seal`]). Flipping bits
+//! without that would test the checksum alone: of a filesystem with `metadata_csum` nothing else would ever be reached.
+//!
+//! Everything is a function of the filesystem and the seed, so that a difference found once can be made again.
+
+pub mod base;
+mod case;
+mod cases;
+mod error;
+mod field;
+mod files;
+mod filesystem;
+mod medium;
+mod random;
+
+pub use case::{Case, Reference};
+pub use cases::{UNREACHABLE, all};
+pub use error::Error;
+pub use files::{Blocks, Name, Run};
+pub use filesystem::{Filesystem, Map, Seal};
+pub use medium::{ImageFile, Medium};
+pub use random::{Change, Random, random};
+
+/// The case of a name.
+///
+/// # Errors
+/// There is none; the error names one that is close.
+pub fn case(name: &str) -> Result<&'static Case, Error> {
+    if let Some(found) = all().find(|case| case.name == name) {
+        return Ok(found);
+    }
+    let near = all()
+        .map(|case| (distance(name, case.name), case.name))
+        .min()
+        .filter(|(steps, _)| *steps <= name.len() / 2)
+        .map_or(String::new(), |(_, near)| format!("; did you mean {near}?"));
+    Err(Error::NoCase {
+        name: name.to_owned(),
+        near,
+    })
+}
+
+/// How many letters to change, add or take away (Levenshtein 1966).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (nth, letter) in one.bytes().enumerate() {
+        let mut before = row[0];
+        row[0] = nth + 1;
+        for (at, with) in other.bytes().enumerate() {
+            let replaced = before + usize::from(letter != with);
+            before = row[at + 1];
+            row[at + 1] = replaced.min(before + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_tell_the_pass() {
+        let mut seen = HashSet::new();
+        for case in all() {
+            assert!(seen.insert(case.name), "{} twice", case.name);
+            let pass = case.name.split('-').next().unwrap();
+            let code = format!("{:x}", case.code >> 16);
+            let letter = match (case.code >> 12) & 0xf {
+                0 => "",
+                1 => "b",
+                2 => "c",
+                3 => "d",
+                _ => "e",
+            };
+            assert_eq!(pass, format!("{code}{letter}"), "{}", case.name);
+            assert!(
+                base::find(case.base).is_some(),
+                "{}: {}",
+                case.name,
+                case.base
+            );
+            assert!(UNREACHABLE.iter().all(|(code, _)| *code != case.code));
+            assert!(case.about.len() <= 90, "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_gives_a_hint() {
+        let error = case("1-zero-dtyme").unwrap_err().to_string();
+        assert!(error.contains("did you mean 1-zero-dtime?"), "{error}");
+        let error = case("q").unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_filesystem_is_left_alone() {
+        let mut noise = vec![0x5a; 9000];
+        let before = noise.clone();
+        assert!(matches!(
+            Filesystem::open(&mut noise),
+            Err(Error::Unsound(_))
+        ));
+        assert!(random(&mut noise, &Random::default()).is_err());
+        assert_eq!(noise, before);
+    }
+}
