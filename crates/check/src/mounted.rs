@@ -81,15 +81,12 @@ fn unescape(text: &str) -> String {
         let code = part
             .get(..3)
             .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code {
-            Some(code) => {
-                plain.push(code.into());
-                plain.push_str(&part[3..]);
-            }
-            None => {
-                plain.push('\\');
-                plain.push_str(part);
-            }
+        if let Some(code) = code {
+            plain.push(code.into());
+            plain.push_str(&part[3..]);
+        } else {
+            plain.push('\\');
+            plain.push_str(part);
         }
     }
     plain

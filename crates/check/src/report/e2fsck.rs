@@ -6,14 +6,15 @@ use super::lines::{self, finding, mebibytes, name};
 use super::{Judge, Report};
 use crate::meter::Cost;
 
-/// Pass headings, each finding in a line of its own, and two lines of measurement for each pass.
+/// Pass headings, the first `list` findings of each problem (0: all) in a line of their own, and two lines of measurement for each pass.
 ///
 /// The lines of measurement are laid out as e2fsck's, so that what reads those reads these: memory in KiB (the most so far; without the
 /// parts that only its allocator knows, as e2fsck prints it where it cannot ask that), seconds real, user and system, MiB read rounded up, and
 /// their rate by real time. The findings are worded as everywhere in this program.
-pub fn e2fsck(report: &Report, judge: Judge) -> String {
+pub fn e2fsck(report: &Report, judge: Judge, list: usize) -> String {
     let mut out = String::new();
-    let mut rest = report.findings.list.iter().peekable();
+    let shown = lines::first_of_each(&report.findings.list, list);
+    let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
         let number = cost.pass.parse::<u8>().ok();
         if let Some(number @ 1..) = number {

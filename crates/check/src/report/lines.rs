@@ -1,5 +1,6 @@
 //! Pieces of lines that several forms share.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Judge, Report};
@@ -69,6 +70,17 @@ pub(super) fn finding(finding: &Finding) -> String {
     line
 }
 
+/// The first so many findings of each problem (0: all that were kept), in order.
+pub(super) fn first_of_each(findings: &[Finding], list: usize) -> Vec<&Finding> {
+    let mut seen = BTreeMap::new();
+    let keep = |finding: &&Finding| {
+        let count = seen.entry(finding.problem.code).or_insert(0);
+        *count += 1;
+        list == 0 || *count <= list
+    };
+    findings.iter().filter(keep).collect()
+}
+
 /// Names come from the image: nothing in them may break a line or steer a terminal.
 pub(super) fn printable(text: &str) -> String {
     text.chars().fold(String::new(), |mut plain, c| {
@@ -123,7 +135,9 @@ pub(super) fn bytes(value: u64) -> String {
         scaled /= 1024.0;
         unit += 1;
     }
-    if scaled < 9.995 {
+    if scaled.fract() == 0.0 {
+        format!("{scaled:.0} {}", UNITS[unit])
+    } else if scaled < 9.995 {
         format!("{scaled:.2} {}", UNITS[unit])
     } else {
         format!("{scaled:.1} {}", UNITS[unit])
@@ -171,8 +185,10 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(bytes(1 << 20), "1.00 MiB");
-        assert_eq!(bytes(79_164_837_199_872), "72.0 TiB");
+        assert_eq!(bytes(1 << 20), "1 MiB");
+        assert_eq!(bytes(1 << 20 | 1 << 15), "1.03 MiB");
+        assert_eq!(bytes(79_164_837_199_872), "72 TiB");
+        assert_eq!(bytes(79_164_837_199_873), "72.0 TiB");
         assert_eq!(plural(1, "finding"), "1 finding");
         assert_eq!(plural(1000, "finding"), "1,000 findings");
         assert_eq!((mebibytes(0), mebibytes(1), mebibytes(1 << 20)), (0, 1, 1));

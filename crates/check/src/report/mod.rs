@@ -156,7 +156,7 @@ impl Report {
 /// None that this program's values lead to.
 pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
-    struct Count {
+    struct Number {
         code: u32,
         name: &'static str,
         count: u64,
@@ -170,7 +170,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         word: &'static str,
         unstable: bool,
         verdicts: &'a Verdicts,
-        counts: Vec<Count>,
+        counts: Vec<Number>,
         findings: &'a [Finding],
         #[serde(skip_serializing_if = "Option::is_none")]
         inventory: Option<Inventory>,
@@ -181,7 +181,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         sequential_rate: Option<f64>,
     }
     let verdict = report.verdict(judge);
-    let count = |tally: &crate::Tally| Count {
+    let count = |tally: &crate::Tally| Number {
         code: tally.problem.code,
         name: tally.problem.name,
         count: tally.count,

@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::lines::{finding, mebibytes, name};
+use super::lines::{finding, first_of_each, mebibytes, name};
 use super::{Judge, Report};
 use crate::meter::Cost;
 
-/// Pass by pass: what came from the disk and what from memory, and the rate of both as fsck.ocfs2 of 2011 computed it, (disk +
+/// Pass by pass, with the first `list` findings of each problem (0: all): what came from the disk and what from memory, and the rate of both as fsck.ocfs2 of 2011 computed it, (disk +
 /// cache + write) / real. Its inventory of files at the end.
 ///
 /// Where the kernel does not say what was fetched from storage, everything counts as disk.
-pub fn ocfs2(report: &Report, judge: Judge) -> String {
+pub fn ocfs2(report: &Report, judge: Judge, list: usize) -> String {
     let mut out = String::new();
-    let mut rest = report.findings.list.iter().peekable();
+    let shown = first_of_each(&report.findings.list, list);
+    let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
         let Ok(number) = cost.pass.parse::<u8>() else {
             continue;

@@ -59,7 +59,7 @@ fn filesystem() -> Filesystem {
 }
 
 fn findings() -> crate::Findings {
-    let mut log = Log::new(100);
+    let mut log = Log::new(4);
     log.add(
         Finding::new(&P0_GDT_CSUM)
             .group(3)
@@ -169,12 +169,12 @@ fn for_people() {
 
 #[test]
 fn as_e2fsck_prints_it() {
-    insta::assert_snapshot!(e2fsck(&sample(), Judge::E2fsck));
+    insta::assert_snapshot!(e2fsck(&sample(), Judge::E2fsck, 2));
 }
 
 #[test]
 fn as_fsck_ocfs2_prints_it() {
-    insta::assert_snapshot!(ocfs2(&sample(), Judge::Strict));
+    insta::assert_snapshot!(ocfs2(&sample(), Judge::Strict, 1));
 }
 
 #[test]

@@ -70,10 +70,10 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
         verdict.word(),
         verdict.exit_code
     );
-    if report.unstable {
-        out.push_str(", unstable: it was mounted for writing meanwhile");
-    }
     out.push('\n');
+    if report.unstable {
+        out.push_str("  unstable: it was mounted for writing meanwhile\n");
+    }
     let strict = &report.verdicts.strict;
     if judge == Judge::E2fsck && strict.is_clean() != verdict.is_clean() {
         let _ = writeln!(

@@ -16,7 +16,7 @@ pub(crate) struct CheckArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
-    /// text: findings shown of each problem; 0: all that are kept
+    /// Findings shown of each problem, except as JSON; 0: all that are kept
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// Findings kept of each problem; the others are counted

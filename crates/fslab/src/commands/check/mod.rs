@@ -52,8 +52,8 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let text = match args.format {
         CheckFormat::Text => report::text(&report, judge, args.list),
         CheckFormat::Json => report::json(&report, judge)?,
-        CheckFormat::E2fsck => report::e2fsck(&report, judge),
-        CheckFormat::Ocfs2 => report::ocfs2(&report, judge),
+        CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
+        CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
     };
     out::print(&text)?;
     Ok(report.verdict(judge).exit_code)
