@@ -113,12 +113,15 @@ fn contents(volume: &Volume<'_>, ino: u32, log: &mut Log) -> Result<(), Corrupte
         }
     }
     if mapped < blocks {
-        log.add(
-            Finding::new(&P6_ORPHAN_FILE_HOLE)
-                .inode(ino)
-                .logical(mapped)
-                .order(order(0, 0)),
-        );
+        let hole = Finding::new(&P6_ORPHAN_FILE_HOLE)
+            .inode(ino)
+            .logical(mapped)
+            .order(order(0, 0));
+        log.add(if map.extents {
+            hole.beyond_reference()
+        } else {
+            hole
+        });
         let fault = map.fault.map(|fault| format!(": {fault}"));
         let why = format!(
             "{mapped} of its {blocks} blocks are mapped without a hole{}",

@@ -226,7 +226,7 @@ fn arithmetic(sb: &Superblock, asked: Option<u32>, overlook: bool) -> Result<u64
         return Err(Refusal::DescriptorSize(desc_size));
     }
     must(
-        !sb.has_incompat(Incompat::FLEX_BG) || sb.s_log_groups_per_flex <= 31,
+        sb.s_log_groups_per_flex <= 31,
         "s_log_groups_per_flex",
         sb.s_log_groups_per_flex,
         "it is above 31",

@@ -95,7 +95,7 @@ const KINDS: [(&str, &[&str], u32); 7] = [
         &[
             "-t", "ext4", "-b", "1024", "-O", "bigalloc", "-C", "4096", "-N", "2048",
         ],
-        100_000,
+        40_000,
     ),
     (
         "uninit_bg",
@@ -114,7 +114,7 @@ const KINDS: [(&str, &[&str], u32); 7] = [
         ],
         40_000,
     ),
-    ("64k", &["-t", "ext4", "-b", "65536"], 800_000),
+    ("64k", &["-t", "ext4", "-b", "65536"], 64_000),
     (
         "odd groups",
         &["-t", "ext2", "-b", "1024", "-g", "2056", "-N", "1000"],
@@ -138,7 +138,7 @@ fn single_bits_and_ranges() {
         let sb = primary(&base);
         let geometry = Geometry::new(&sb).unwrap();
         let last = geometry.groups - 1;
-        for group in [0, 1.min(last), last] {
+        for group in std::collections::BTreeSet::from([0, last]) {
             for sealed in [true, false] {
                 for inodes in [false, true] {
                     let at = place(&base, group, inodes);
@@ -244,7 +244,7 @@ fn counts() {
     for (name, options, kib) in KINDS {
         for (what, edit) in edits {
             let mut image = made(options, kib);
-            for group in [0, 1] {
+            for group in 0..Geometry::new(&primary(&image)).unwrap().groups.min(2) {
                 descriptor(&mut image, group, edit);
             }
             same(&format!("{name}: {what}"), &image);
@@ -322,7 +322,7 @@ fn the_bitmap_of_a_group_lies_nowhere() {
 #[test]
 fn a_bitmap_that_cannot_be_read_is_told_and_the_others_are_judged() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 40_000);
-    let (bad, other) = (place(&image, 0, false), place(&image, 1, false));
+    let (bad, other) = (place(&image, 0, false), place(&image, 4, false));
     image[other + 500] ^= 1;
     let source = Ram::new(&image).failing([bad as u64..bad as u64 + 1024], libc_eio());
     let findings = ours(&source, &options());

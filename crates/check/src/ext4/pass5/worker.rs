@@ -268,7 +268,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The block or inode of a bit.
+    /// The inode, block, or first block of a cluster, of a bit.
     fn number(&self, kind: Kind, group: u32, bit: u32) -> u64 {
         let geometry = &self.context.volume.geometry;
         match kind {
@@ -297,15 +297,6 @@ impl<'a> Worker<'a> {
     }
 
     fn run(&mut self, kind: Kind, group: u32, run: Run, bits: u32) {
-        let clusters = kind == Kind::Blocks && self.context.volume.geometry.cluster_blocks > 1;
-        if clusters {
-            // e2fsck joins blocks that follow each other, which first blocks of clusters do not.
-            for bit in run.first..=run.last {
-                let number = self.number(kind, group, bit);
-                self.report(kind, group, number, number, run.difference);
-            }
-            return;
-        }
         let (first, last) = (
             self.number(kind, group, run.first),
             self.number(kind, group, run.last),
@@ -325,11 +316,12 @@ impl<'a> Worker<'a> {
 
     /// Joins runs across the borders of groups, and tells them.
     pub(super) fn borders(&mut self) {
-        for kind in [Kind::Blocks, Kind::Inodes] {
+        let cluster = u64::from(self.context.volume.geometry.cluster_blocks);
+        for (kind, step) in [(Kind::Blocks, cluster), (Kind::Inodes, 1)] {
             let mut borders = std::mem::take(&mut self.side(kind).borders);
             borders.sort_unstable_by_key(|border| border.first);
             borders.dedup_by(|next, last| {
-                let goes_on = last.last + 1 == next.first && last.difference == next.difference;
+                let goes_on = last.last + step == next.first && last.difference == next.difference;
                 if goes_on {
                     last.last = next.last;
                 }
