@@ -122,7 +122,8 @@ pub struct Object {
     pub content: bool,
 }
 
-/// A run of blocks of an object.
+/// A run of blocks of an object. With clusters (`bigalloc`) holes, lengths and gaps are rounded up to whole ones, and what then reaches
+/// beyond the object's size is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Piece {
     /// Logical blocks without any before it.

@@ -1,11 +1,13 @@
 //! What cannot be made is refused, and leaves nothing behind.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forge::ext4::plan::Object;
 use forge::ext4::{Error, FsType, Layout, Options, Watch, write};
 
 use crate::population::{Directory, File, Tree, file};
+use crate::{run, text};
 
 fn tree(layout: &Layout, files: Vec<File>) -> Tree {
     let root = Directory {
@@ -98,6 +100,38 @@ fn contradictions_of_a_population_are_told() {
         assert!(matches!(error, Error::Population(_)), "{name}: {error}");
         assert!(!image.exists(), "{name}");
     }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_needs_root() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let small = dir.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let tmpfs = ["-t", "tmpfs", "-o", "size=2M", "none"];
+    let output = run(Command::new("mount").args(tmpfs).arg(&small));
+    assert!(output.status.success(), "{}", text(&output));
+    let image = small.join("image");
+    let layout = Layout::new(&Options::new(512 << 20, FsType::Ext4)).unwrap();
+    let many = tree(
+        &layout,
+        (0..20_000)
+            .map(|nth| file(format!("{nth}"), 4096))
+            .collect(),
+    );
+    let result = write(&layout, &many, &image, &());
+    let left = image.exists();
+    let output = run(Command::new("umount").arg(&small));
+    assert!(output.status.success(), "{}", text(&output));
+    let error = result.unwrap_err();
+    let Error::Io { source, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    assert!(!left);
 }
 
 struct Impatient(AtomicU64);
