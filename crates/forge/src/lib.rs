@@ -11,4 +11,5 @@
 //! The other half of the crate breaks filesystems on purpose (`damage`), to try checkers on.
 
 pub mod amount;
+pub mod damage;
 pub mod ext4;

@@ -130,6 +130,10 @@ suite!(trace_report, ["trace", "report"], printing = |_scratch| {
     with_path("", &traces, "")
 }, missing = ["no-such-thing"] => 2);
 
+suite!(forge_ext4, ["forge", "ext4"], printing = |_scratch| {
+    words("image --size 60M --files 100")
+}, missing = ["no-such-thing/image", "--size", "60M"] => 1);
+
 suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(show, ["show"], printing = |scratch| {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 26] = [
     &[],
     &["run"],
     &["plan"],
@@ -27,6 +27,9 @@ const COMMANDS: [&[&str]; 23] = [
     &["bench", "age"],
     &["bench", "fsck"],
     &["check"],
+    &["forge"],
+    &["forge", "ext4"],
+    &["forge", "damage"],
     &["layout"],
     &["trace"],
     &["trace", "record"],

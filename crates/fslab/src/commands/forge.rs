@@ -1,0 +1,4 @@
+//! `fslab forge`.
+
+pub(crate) mod damage;
+pub(crate) mod ext4;

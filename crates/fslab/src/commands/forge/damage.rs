@@ -1,0 +1,111 @@
+//! `fslab forge damage`.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use forge::damage::{self, Filesystem, ImageFile, Random, Reference, Seal};
+
+use crate::cli::forge::ForgeDamageArgs;
+use crate::{exit, out};
+
+pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
+    if args.list {
+        out::print(&list())?;
+        return Ok(exit::OK);
+    }
+    let Some(image) = &args.image else {
+        return Ok(usage("no image is named; give one, or --list"));
+    };
+    if args.case.is_empty() && args.random.is_none() {
+        return Ok(usage(
+            "nothing is to be damaged: give --case NAME (see --list) or --random N",
+        ));
+    }
+    // All names are looked up before anything is written.
+    let mut cases = Vec::new();
+    for name in &args.case {
+        match damage::case(name) {
+            Ok(case) => cases.push(case),
+            Err(error) => return Ok(usage(&error.to_string())),
+        }
+    }
+    if let Some(why) = refused(image) {
+        out::say(&format!("fslab: {}: {why}", out::path(image)));
+        return Ok(exit::REFUSED);
+    }
+    let file = File::options().read(true).write(true).open(image);
+    let file = file.with_context(|| format!("cannot open {} for writing", out::path(image)))?;
+    let mut medium = ImageFile::new(file).with_context(|| out::path(image))?;
+    let seal = if args.stale_checksums {
+        Seal::Keep
+    } else {
+        Seal::Again
+    };
+    for case in cases {
+        let mut fs = Filesystem::open(&mut medium).with_context(|| out::path(image))?;
+        fs.seal = seal;
+        case.apply(&mut fs)
+            .with_context(|| format!("{}: {}", out::path(image), case.name))?;
+        out::print(&format!(
+            "{} ({:#08x}): {}\n",
+            case.name, case.code, case.about
+        ))?;
+    }
+    if let Some(count) = args.random {
+        let what = Random {
+            count,
+            seed: args.seed,
+            seal: Some(seal),
+        };
+        let changes = damage::random(&mut medium, &what).with_context(|| out::path(image))?;
+        let mut text = String::new();
+        for change in changes {
+            let _ = writeln!(text, "{change}");
+        }
+        out::print(&text)?;
+    }
+    Ok(exit::OK)
+}
+
+fn usage(why: &str) -> u8 {
+    out::say(&format!("fslab: {why}"));
+    exit::USAGE
+}
+
+/// Only image files are damaged, and only while nobody has them mounted: a device in use would take the machine with it.
+fn refused(image: &Path) -> Option<&'static str> {
+    let path = fs::canonicalize(image).ok()?;
+    if !path.is_file() {
+        return Some(
+            "not a regular file; damage an image of the device instead (e2image -r DEVICE IMAGE)",
+        );
+    }
+    let attached = fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|disk| {
+            let backing = fs::read_to_string(disk.path().join("loop/backing_file"));
+            backing.is_ok_and(|backing| PathBuf::from(backing.trim_end()) == path)
+        });
+    attached.then_some("a loop device has it open; detach that first (losetup --detach)")
+}
+
+fn list() -> String {
+    let mut text = String::new();
+    let width = damage::all().map(|case| case.name.len()).max().unwrap_or(0);
+    for case in damage::all() {
+        let _ = write!(
+            text,
+            "{:width$}  {:#08x}  {}",
+            case.name, case.code, case.about
+        );
+        if let Reference::Silent(why) = case.reference {
+            let _ = write!(text, " [e2fsck 1.47.0 does not raise it: {why}]");
+        }
+        text.push('\n');
+    }
+    text
+}
