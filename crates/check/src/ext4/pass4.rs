@@ -161,7 +161,7 @@ impl Pass<'_> {
     fn unattached(&mut self, ino: u32) {
         self.read_again(ino);
         if let Some(inode) = self.slots.read(ino) {
-            for fault in bad_inode::judge(self.volume, &inode) {
+            for fault in bad_inode::judge(self.volume, ino, &inode) {
                 // e2fsck raises these in pass 4, with the numbers of pass 2.
                 let finding = Finding::new(fault.problem).inode(ino);
                 let finding = fault.into_finding(finding).order(u64::MAX);

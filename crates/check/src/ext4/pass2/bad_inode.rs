@@ -3,12 +3,12 @@
 //! e2fsck asks this for each name of such an inode, and in pass 4 for each inode that no name leads to, noted or not.
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
-use ondisk::ext4::inline::InlineData;
+use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode};
 
 use crate::ext4::Volume;
-use crate::ext4::pass1::attributes::{block_number, is_block, read_block};
+use crate::ext4::pass1::attributes::{block_number, inline_tail, is_block, read_block};
 use crate::ext4::pass1::special::{self, Link};
 use crate::finding::{Finding, Value};
 use crate::problem::{
@@ -59,14 +59,14 @@ fn not_zero(problem: &'static Problem, found: impl Into<Value>) -> Fault {
 }
 
 /// All that is wrong, in e2fsck's order.
-pub(crate) fn judge(volume: &Volume<'_>, inode: &Inode<'_>) -> Vec<Fault> {
+pub(crate) fn judge(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Vec<Fault> {
     let (sb, raw) = (&volume.sb, inode.raw());
     let mut faults = Vec::new();
     let block = block_number(volume, inode);
     if block != 0 && !sb.has_compat(Compat::EXT_ATTR) {
         faults.push(not_zero(&P2_FILE_ACL_ZERO, block));
     }
-    faults.extend(kind(volume, inode));
+    faults.extend(kind(volume, ino, inode));
     if raw.i_obso_faddr.get() != 0 {
         faults.push(not_zero(&P2_FADDR_ZERO, raw.i_obso_faddr.get()));
     }
@@ -112,7 +112,7 @@ fn is_too_high(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
 }
 
 /// Whether it is what its mode says.
-fn kind(volume: &Volume<'_>, inode: &Inode<'_>) -> Option<Fault> {
+fn kind(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
     let device = |problem| (!special::is_device_like(inode)).then(|| fault(problem));
     match inode.file_type() {
         None => Some(Fault {
@@ -124,7 +124,7 @@ fn kind(volume: &Volume<'_>, inode: &Inode<'_>) -> Option<Fault> {
         Some(FileType::Fifo) => device(&P2_BAD_FIFO),
         Some(FileType::Socket) => device(&P2_BAD_SOCKET),
         Some(FileType::Symlink) => {
-            let room = || Some(InlineData::read(inode).ok()??.room() as u64);
+            let room = || Some((IN_BLOCK + inline_tail(volume, ino, inode)?.len()) as u64);
             let target = special::link(volume, inode, room);
             let sound = match target {
                 Link::Sound => true,

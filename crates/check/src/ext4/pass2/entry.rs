@@ -165,7 +165,7 @@ impl Worker<'_> {
         let Some(inode) = self.slots.read(entry.inode) else {
             return;
         };
-        let found = bad_inode::judge(volume, &inode);
+        let found = bad_inode::judge(volume, entry.inode, &inode);
         if self.shared.state.unsealed.contains(entry.inode) {
             self.unreadable(at);
         }

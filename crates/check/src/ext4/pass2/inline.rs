@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use blockio::{Content, Span};
 use ondisk::ext4::directory::{Entry, HEAD};
-use ondisk::ext4::inline::{IN_BLOCK, InlineData};
+use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode};
 
@@ -16,6 +16,7 @@ use super::entry::At;
 use super::shared::{Dir, Shared};
 use super::worker::{Harvest, Worker};
 use crate::ext4::Failure;
+use crate::ext4::pass1::attributes::inline_tail;
 use crate::log::Log;
 use crate::problem::{P2_BAD_INLINE_DIR_SIZE, P2_UNEXPECTED_HTREE_BLOCK};
 
@@ -120,9 +121,11 @@ impl Worker<'_> {
         else {
             return;
         };
-        // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing.
-        let data = InlineData::read(&inode).ok().flatten();
-        let tail = data.map_or(&[][..], |data| data.tail);
+        // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing. Where attributes
+        // cannot be read, neither part is.
+        let Some(tail) = inline_tail(self.shared.volume, dir.inode(), &inode) else {
+            return;
+        };
         let head = &inode.raw().i_block;
         let first = Part {
             bytes: head,
@@ -151,7 +154,7 @@ impl Worker<'_> {
             return;
         }
         let second = Part {
-            bytes: tail,
+            bytes: &tail,
             start: 0,
             end: tail.len(),
             logical: 1,

@@ -171,6 +171,18 @@ pub(crate) fn read_block(
     volume.source.read_at(into, block.saturating_mul(size as u64))
 }
 
+/// What the attribute `system.data` of an inline inode holds; no bytes where there is none. Nothing where attributes cannot be
+/// read: then the reference does not read the first half either.
+pub(crate) fn inline_tail(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<Vec<u8>> {
+    let mut search = Search {
+        volume,
+        slot: &mut Vec::new(),
+        block: &mut Vec::new(),
+    };
+    let tail = search.find(ino, inode, DATA).ok()?;
+    Some(tail.unwrap_or_default())
+}
+
 impl<'a> Worker<'a> {
     /// For a thread.
     pub(crate) fn new(volume: &'a Volume<'a>, shared: &'a Shared) -> Worker<'a> {
