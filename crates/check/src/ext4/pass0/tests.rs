@@ -163,120 +163,130 @@ fn sound_filesystems_have_no_findings() {
 /// A change to the primary superblock.
 type Change = fn(&mut Superblock);
 
+/// Whether it is opened at all, and by which copy.
+const OPENING: &[(&str, Change)] = &[
+    ("magic", |sb| sb.s_magic = 1.into()),
+    ("inodes_count", |sb| sb.s_inodes_count = 1000.into()),
+    ("blocks_count", |sb| sb.s_blocks_count_lo = 9000.into()),
+    ("more blocks than there are", |sb| {
+        sb.s_blocks_count_lo = (sb.s_blocks_count_lo.get() + 100).into();
+    }),
+    ("fewer blocks", |sb| {
+        sb.s_blocks_count_lo = (sb.s_blocks_count_lo.get() - 300).into();
+    }),
+    ("block size", |sb| sb.s_log_block_size = 7.into()),
+    ("other block size", |sb| sb.s_log_block_size = 1.into()),
+    ("cluster size", |sb| sb.s_log_cluster_size = 1.into()),
+    ("blocks per group", |sb| sb.s_blocks_per_group = 8000.into()),
+    ("clusters per group", |sb| {
+        sb.s_clusters_per_group = 8000.into();
+    }),
+    ("no inodes per group", |sb| sb.s_inodes_per_group = 0.into()),
+    ("inode size", |sb| sb.s_inode_size = 300.into()),
+    ("small inodes", |sb| sb.s_inode_size = 64.into()),
+    ("checksum type", |sb| sb.s_checksum_type = 2),
+    ("revision", |sb| sb.s_rev_level = 2.into()),
+    ("first inode", |sb| sb.s_first_ino = 3.into()),
+    ("reserved blocks", |sb| {
+        sb.s_r_blocks_count_lo = 15_000.into();
+    }),
+    ("reserved descriptors", |sb| {
+        sb.s_reserved_gdt_blocks = 300.into();
+    }),
+    ("groups per flex", |sb| sb.s_log_groups_per_flex = 40),
+    ("descriptor size", |sb| sb.s_desc_size = 48.into()),
+    ("long descriptors", |sb| sb.s_desc_size = 128.into()),
+    ("longer descriptors", |sb| sb.s_desc_size = 2048.into()),
+    ("first data block 0", |sb| sb.s_first_data_block = 0.into()),
+    ("first data block 2", |sb| sb.s_first_data_block = 2.into()),
+];
+
+/// Fields and features that do not fit each other.
+const FIELDS: &[(&str, Change)] = &[
+    ("min extra", |sb| sb.s_min_extra_isize = 33.into()),
+    ("want extra", |sb| sb.s_want_extra_isize = 3.into()),
+    ("extra at the end", |sb| sb.s_want_extra_isize = 128.into()),
+    ("quota inode", |sb| sb.s_usr_quota_inum = 7.into()),
+    ("quota inodes", |sb| {
+        sb.s_grp_quota_inum = 5.into();
+        sb.s_prj_quota_inum = 99_999.into();
+    }),
+    ("unknown compat", |sb| {
+        sb.s_feature_compat = (sb.s_feature_compat.get() | 1 << 31).into();
+    }),
+    ("unknown incompat", |sb| {
+        sb.s_feature_incompat = (sb.s_feature_incompat.get() | 1 << 31).into();
+    }),
+    ("unknown ro_compat", |sb| {
+        sb.s_feature_ro_compat = (sb.s_feature_ro_compat.get() | 1 << 31).into();
+    }),
+    ("journal device", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::JOURNAL_DEV).0.into();
+    }),
+    ("compression", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::COMPRESSION).0.into();
+    }),
+    ("no resize inode", |sb| {
+        sb.s_feature_compat = sb.compat().without(Compat::RESIZE_INODE).0.into();
+    }),
+    ("meta_bg as well", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::META_BG).0.into();
+        sb.s_first_meta_bg = 1.into();
+    }),
+    ("meta_bg too far", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::META_BG).0.into();
+        sb.s_first_meta_bg = 9.into();
+    }),
+    ("no extents", |sb| {
+        sb.s_feature_incompat = sb.incompat().without(Incompat::EXTENTS).0.into();
+    }),
+    ("seed without checksums", |sb| {
+        sb.s_feature_ro_compat = sb.ro_compat().without(RoCompat::METADATA_CSUM).0.into();
+        sb.s_feature_incompat = sb.incompat().with(Incompat::CSUM_SEED).0.into();
+    }),
+    ("two checksums", |sb| {
+        sb.s_feature_ro_compat = sb.ro_compat().with(RoCompat::GDT_CSUM).0.into();
+    }),
+];
+
+/// What it says of journal, mount protection and time.
+const OTHERS: &[(&str, Change)] = &[
+    ("no journal inode", |sb| sb.s_journal_inum = 0.into()),
+    ("journal inode too high", |sb| {
+        sb.s_journal_inum = 99_999.into();
+    }),
+    ("a directory as journal", |sb| sb.s_journal_inum = 11.into()),
+    ("journal device number", |sb| sb.s_journal_dev = 77.into()),
+    ("no journal", |sb| {
+        sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
+    }),
+    ("no journal, but recovery", |sb| {
+        sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
+        sb.s_feature_incompat = sb.incompat().with(Incompat::RECOVER).0.into();
+    }),
+    ("nothing to recover", |sb| {
+        sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
+        sb.s_feature_incompat = sb.incompat().with(Incompat::RECOVER).0.into();
+        sb.s_journal_inum = 0.into();
+    }),
+    ("journal elsewhere", |sb| sb.s_journal_uuid[3] = 9),
+    ("mmp without a block", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::MMP).0.into();
+    }),
+    ("mmp in a wrong block", |sb| {
+        sb.s_feature_incompat = sb.incompat().with(Incompat::MMP).0.into();
+        sb.s_mmp_block = 7000.into();
+    }),
+    ("times", |sb| {
+        sb.s_mtime = 0xf000_0000.into();
+        sb.s_wtime = 0xf000_0000.into();
+    }),
+];
+
 #[test]
 fn superblocks() {
-    let cases: &[(&str, Change)] = &[
-        ("magic", |sb| sb.s_magic = 1.into()),
-        ("inodes_count", |sb| sb.s_inodes_count = 1000.into()),
-        ("blocks_count", |sb| sb.s_blocks_count_lo = 9000.into()),
-        ("more blocks than there are", |sb| {
-            sb.s_blocks_count_lo = (sb.s_blocks_count_lo.get() + 100).into()
-        }),
-        ("fewer blocks", |sb| {
-            sb.s_blocks_count_lo = (sb.s_blocks_count_lo.get() - 300).into()
-        }),
-        ("block size", |sb| sb.s_log_block_size = 7.into()),
-        ("other block size", |sb| sb.s_log_block_size = 1.into()),
-        ("cluster size", |sb| sb.s_log_cluster_size = 1.into()),
-        ("blocks per group", |sb| sb.s_blocks_per_group = 8000.into()),
-        ("clusters per group", |sb| {
-            sb.s_clusters_per_group = 8000.into()
-        }),
-        ("no inodes per group", |sb| sb.s_inodes_per_group = 0.into()),
-        ("inode size", |sb| sb.s_inode_size = 300.into()),
-        ("small inodes", |sb| sb.s_inode_size = 64.into()),
-        ("checksum type", |sb| sb.s_checksum_type = 2),
-        ("revision", |sb| sb.s_rev_level = 2.into()),
-        ("first inode", |sb| sb.s_first_ino = 3.into()),
-        ("reserved blocks", |sb| {
-            sb.s_r_blocks_count_lo = 15_000.into()
-        }),
-        ("reserved descriptors", |sb| {
-            sb.s_reserved_gdt_blocks = 300.into()
-        }),
-        ("groups per flex", |sb| sb.s_log_groups_per_flex = 40),
-        ("descriptor size", |sb| sb.s_desc_size = 48.into()),
-        ("long descriptors", |sb| sb.s_desc_size = 128.into()),
-        ("longer descriptors", |sb| sb.s_desc_size = 2048.into()),
-        ("first data block 0", |sb| sb.s_first_data_block = 0.into()),
-        ("first data block 2", |sb| sb.s_first_data_block = 2.into()),
-        ("min extra", |sb| sb.s_min_extra_isize = 33.into()),
-        ("want extra", |sb| sb.s_want_extra_isize = 3.into()),
-        ("extra at the end", |sb| sb.s_want_extra_isize = 128.into()),
-        ("quota inode", |sb| sb.s_usr_quota_inum = 7.into()),
-        ("quota inodes", |sb| {
-            sb.s_grp_quota_inum = 5.into();
-            sb.s_prj_quota_inum = 99_999.into();
-        }),
-        ("unknown compat", |sb| {
-            sb.s_feature_compat = (sb.s_feature_compat.get() | 1 << 31).into()
-        }),
-        ("unknown incompat", |sb| {
-            sb.s_feature_incompat = (sb.s_feature_incompat.get() | 1 << 31).into()
-        }),
-        ("unknown ro_compat", |sb| {
-            sb.s_feature_ro_compat = (sb.s_feature_ro_compat.get() | 1 << 31).into()
-        }),
-        ("journal device", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::JOURNAL_DEV).0.into()
-        }),
-        ("compression", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::COMPRESSION).0.into()
-        }),
-        ("no resize inode", |sb| {
-            sb.s_feature_compat = sb.compat().without(Compat::RESIZE_INODE).0.into()
-        }),
-        ("meta_bg as well", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::META_BG).0.into();
-            sb.s_first_meta_bg = 1.into();
-        }),
-        ("meta_bg too far", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::META_BG).0.into();
-            sb.s_first_meta_bg = 9.into();
-        }),
-        ("no extents", |sb| {
-            sb.s_feature_incompat = sb.incompat().without(Incompat::EXTENTS).0.into()
-        }),
-        ("seed without checksums", |sb| {
-            sb.s_feature_ro_compat = sb.ro_compat().without(RoCompat::METADATA_CSUM).0.into();
-            sb.s_feature_incompat = sb.incompat().with(Incompat::CSUM_SEED).0.into();
-        }),
-        ("two checksums", |sb| {
-            sb.s_feature_ro_compat = sb.ro_compat().with(RoCompat::GDT_CSUM).0.into()
-        }),
-        ("no journal inode", |sb| sb.s_journal_inum = 0.into()),
-        ("journal inode too high", |sb| {
-            sb.s_journal_inum = 99_999.into()
-        }),
-        ("a directory as journal", |sb| sb.s_journal_inum = 11.into()),
-        ("journal device number", |sb| sb.s_journal_dev = 77.into()),
-        ("no journal", |sb| {
-            sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into()
-        }),
-        ("no journal, but recovery", |sb| {
-            sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
-            sb.s_feature_incompat = sb.incompat().with(Incompat::RECOVER).0.into();
-        }),
-        ("nothing to recover", |sb| {
-            sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
-            sb.s_feature_incompat = sb.incompat().with(Incompat::RECOVER).0.into();
-            sb.s_journal_inum = 0.into();
-        }),
-        ("journal elsewhere", |sb| sb.s_journal_uuid[3] = 9),
-        ("mmp without a block", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::MMP).0.into()
-        }),
-        ("mmp in a wrong block", |sb| {
-            sb.s_feature_incompat = sb.incompat().with(Incompat::MMP).0.into();
-            sb.s_mmp_block = 7000.into();
-        }),
-        ("times", |sb| {
-            sb.s_mtime = 0xf000_0000.into();
-            sb.s_wtime = 0xf000_0000.into();
-        }),
-    ];
     for (base, image) in [("two", two()), ("one", one()), ("old", old())] {
-        for (name, change) in cases {
+        for (name, change) in OPENING.iter().chain(FIELDS).chain(OTHERS) {
             if *name == "longer descriptors" && base == "one" {
                 // 1.47.0 divides by zero.
                 continue;
@@ -343,14 +353,14 @@ fn descriptors() {
         ("block bitmap nowhere", 1, |d| d.set_block_bitmap(0)),
         ("inode bitmap outside", 0, |d| d.set_inode_bitmap(9_999_999)),
         ("inode bitmap twice", 0, |d| {
-            d.set_inode_bitmap(d.block_bitmap())
+            d.set_inode_bitmap(d.block_bitmap());
         }),
         ("table at the end", 1, |d| d.set_inode_table(16_300)),
         ("table in the superblock", 1, |d| d.set_inode_table(1)),
         ("unused", 1, |d| d.set_itable_unused(3000)),
         ("unused and few free", 0, |d| d.set_free_inodes(3)),
         ("last never written", 1, |d| {
-            d.raw.bg_flags = (BLOCK_UNINIT | INODE_UNINIT).into()
+            d.raw.bg_flags = (BLOCK_UNINIT | INODE_UNINIT).into();
         }),
         ("never written", 0, |d| d.raw.bg_flags = INODE_UNINIT.into()),
         ("block 0", 0, |d| d.set_block_bitmap(0)),
@@ -496,9 +506,9 @@ fn resize_inodes() {
 
 #[test]
 fn multiple_mount_protection() {
+    type Edit = fn(&mut Mmp);
     let image = made(&["-t", "ext4", "-b", "1024", "-O", "mmp"], 8000);
     let block = primary(&image).s_mmp_block.get() as usize;
-    type Edit = fn(&mut Mmp);
     let cases: &[(&str, Edit)] = &[
         ("magic", |mmp| mmp.mmp_magic = 5.into()),
         ("checksum", |mmp| mmp.mmp_checksum = 5.into()),

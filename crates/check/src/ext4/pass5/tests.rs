@@ -260,24 +260,24 @@ fn counts() {
 
 #[test]
 fn groups_that_were_never_written() {
+    type Edit = fn(&mut GroupDescriptor);
     let base = made(
         &["-t", "ext4", "-b", "1024", "-O", "^metadata_csum,uninit_bg"],
         60_000,
     );
-    type Edit = fn(&mut GroupDescriptor);
     let cases: &[(&str, u32, Edit)] = &[
         ("inodes written, says the descriptor", 2, |d| {
-            d.raw.bg_flags = (d.flags() & !INODE_UNINIT).into()
+            d.raw.bg_flags = (d.flags() & !INODE_UNINIT).into();
         }),
         ("blocks written, says the descriptor", 2, |d| {
-            d.raw.bg_flags = (d.flags() & !BLOCK_UNINIT).into()
+            d.raw.bg_flags = (d.flags() & !BLOCK_UNINIT).into();
         }),
         ("all written", 4, |d| d.raw.bg_flags = 0.into()),
         ("last", 7, |d| {
-            d.raw.bg_flags = (d.flags() | BLOCK_UNINIT | INODE_UNINIT).into()
+            d.raw.bg_flags = (d.flags() | BLOCK_UNINIT | INODE_UNINIT).into();
         }),
         ("first blocks", 0, |d| {
-            d.raw.bg_flags = (d.flags() | BLOCK_UNINIT).into()
+            d.raw.bg_flags = (d.flags() | BLOCK_UNINIT).into();
         }),
     ];
     for (name, group, edit) in cases {
@@ -324,7 +324,8 @@ fn a_bitmap_that_cannot_be_read_is_told_and_the_others_are_judged() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 40_000);
     let (bad, other) = (place(&image, 0, false), place(&image, 4, false));
     image[other + 500] ^= 1;
-    let source = Ram::new(&image).failing([bad as u64..bad as u64 + 1024], libc_eio());
+    let source =
+        Ram::new(&image).failing(std::iter::once(bad as u64..bad as u64 + 1024), libc_eio());
     let findings = ours(&source, &options());
     let found = codes(&findings);
     assert!(
