@@ -189,7 +189,7 @@ fn values_in_inodes() {
         both("e_value_offs", value, 2);
     }
     cases.case("no flag", &base, |image| {
-        flags(image, holder, flag::EA_INODE)
+        flags(image, holder, flag::EA_INODE);
     });
     cases.case("no flag and a wrong hash", &base, |image| {
         flags(image, holder, flag::EA_INODE);
@@ -373,7 +373,7 @@ fn roots_of_indexes() {
         });
     });
     cases.case("a file with an index", &base, |image| {
-        flags(image, 13, flag::INDEX)
+        flags(image, 13, flag::INDEX);
     });
     cases.case("without the feature", &base, |image| {
         image.bytes[1024 + 0x5c] &= !0x20;
