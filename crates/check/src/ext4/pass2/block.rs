@@ -6,7 +6,7 @@ use ondisk::ext4::hash::{HashVersion, name_hash};
 
 use super::entry::At;
 use super::index;
-use super::seal::{self, Seal};
+use super::seal::Seal;
 use super::shared::{Dir, Shared};
 use super::worker::{Leaf, Role, Worker};
 use crate::finding::Finding;
@@ -118,7 +118,7 @@ pub(super) fn hashes(
     bytes: &[u8],
 ) -> Hashes {
     let size = shared.volume.geometry.block_size;
-    let end = seal::end(bytes.len(), dir.seed.is_some());
+    let end = Seal::of(bytes, dir.seed).end_of_leaf(bytes.len(), dir.seed);
     let (mut found, mut at) = (Hashes::NONE, 0);
     while at < end {
         let Ok(entry) = entry_at(bytes, at, end, dir.stores_hashes, size) else {
@@ -155,7 +155,6 @@ impl Worker<'_> {
             Role::Leaf
         };
         let is_leaf = role == Role::Leaf;
-        let mut with_tail = is_leaf && dir.seed.is_some();
         let mut part = Part {
             bytes,
             start: 0,
@@ -164,12 +163,13 @@ impl Worker<'_> {
             physical,
             logical,
         };
-        if is_leaf && is_broken && !seal::has_tail(bytes) {
-            with_tail = false;
-            let finding = self.of_block(&P2_LEAF_NODE_MISSING_CSUM, dir, &part, 0);
-            self.log.add(finding);
+        if is_leaf {
+            if seal.lacks_tail() {
+                let finding = self.of_block(&P2_LEAF_NODE_MISSING_CSUM, dir, &part, 0);
+                self.log.add(finding);
+            }
+            part.end = seal.end_of_leaf(bytes.len(), dir.seed);
         }
-        part.end = seal::end(bytes.len(), with_tail);
         let mut hashes = Hashes::NONE;
         let whole = self.chain(dir, &part, &mut hashes, dir.indexed && is_leaf);
         match role {

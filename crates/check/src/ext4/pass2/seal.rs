@@ -47,6 +47,20 @@ impl Seal {
         }
     }
 
+    /// Whether a leaf has no tail where it must have one.
+    pub(super) fn lacks_tail(self) -> bool {
+        self.is_broken() && !matches!(self, Seal::Leaf(_))
+    }
+
+    /// Where the entries of a leaf of so many bytes end: before its tail.
+    pub(super) fn end_of_leaf(self, size: usize, seed: Option<Seed>) -> usize {
+        if seed.is_some() && !self.lacks_tail() {
+            size.saturating_sub(TAIL)
+        } else {
+            size
+        }
+    }
+
     /// Stored and computed, where there are both.
     pub(super) fn values(self) -> Option<Checksum> {
         match self {
@@ -86,11 +100,6 @@ fn chain_end(bytes: &[u8]) -> End {
     }
 }
 
-/// Whether the chain of entries ends at a tail.
-pub(super) fn has_tail(bytes: &[u8]) -> bool {
-    chain_end(bytes) == End::Tail
-}
-
 /// The block as an index block, if its shape is that of one.
 fn index(bytes: &[u8]) -> Option<IndexBlock<'_>> {
     let size = bytes.len();
@@ -112,11 +121,6 @@ fn index(bytes: &[u8]) -> Option<IndexBlock<'_>> {
     };
     let most = (size - at) / 8;
     (usize::from(block.limit()) <= most && usize::from(block.count()) <= most).then_some(block)
-}
-
-/// Where entries of a leaf end: before its tail.
-pub(super) fn end(size: usize, with_tail: bool) -> usize {
-    if with_tail { size - TAIL } else { size }
 }
 
 #[cfg(test)]
@@ -163,10 +167,10 @@ mod tests {
     #[test]
     fn a_tail_that_the_chain_does_not_reach_is_none() {
         let mut bytes = leaf();
-        assert!(has_tail(&bytes));
+        assert_eq!(chain_end(&bytes), End::Tail);
         // The entry swallows the tail.
         bytes[4..6].copy_from_slice(&1024_u16.to_le_bytes());
-        assert!(!has_tail(&bytes));
+        assert_eq!(chain_end(&bytes), End::NoTail);
         assert_eq!(Seal::of(&bytes, Some(SEED)), Seal::Missing);
         bytes[4..6].copy_from_slice(&1028_u16.to_le_bytes());
         assert_eq!(Seal::of(&bytes, Some(SEED)), Seal::None);
