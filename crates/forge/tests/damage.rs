@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use forge::damage::{self, Case, Filesystem, Random, Reference, Seal, base};
@@ -20,23 +20,33 @@ struct Said {
     text: String,
 }
 
-/// Made once for all tests of this program; the folder goes with the process.
-fn pristine(name: &str) -> Vec<u8> {
-    static MADE: OnceLock<(tempfile::TempDir, Mutex<BTreeMap<String, PathBuf>>)> = OnceLock::new();
-    let (folder, made) =
-        MADE.get_or_init(|| (tempfile::tempdir().unwrap(), Mutex::new(BTreeMap::new())));
-    let mut made = made
+/// A folder in memory where there is one: e2fsprogs waits for the disk after every step.
+fn scratch() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
+}
+
+/// Made once for all tests of this program.
+fn pristine(name: &str) -> Arc<[u8]> {
+    static MADE: Mutex<BTreeMap<String, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let path = made.entry(name.to_owned()).or_insert_with(|| {
-        let folder = folder.path().join(name);
-        fs::create_dir(&folder).unwrap();
-        base::find(name)
-            .unwrap()
-            .make(&folder)
-            .unwrap_or_else(|error| panic!("{error}"))
-    });
-    fs::read(path).unwrap()
+    if let Some(bytes) = made.get(name) {
+        return Arc::clone(bytes);
+    }
+    let folder = scratch();
+    let base = base::find(name).unwrap();
+    let image = base
+        .make(folder.path())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let bytes: Arc<[u8]> = fs::read(image).unwrap().into();
+    made.insert(name.to_owned(), Arc::clone(&bytes));
+    bytes
 }
 
 fn e2fsck(image: &Path) -> Said {
@@ -94,13 +104,13 @@ fn write_sparse(path: &Path, bytes: &[u8]) {
 
 /// Damages a copy of the case's base and asks e2fsck.
 fn judged(case: &Case, folder: &Path) -> Result<Said, String> {
-    let mut bytes = pristine(case.base);
-    let before = bytes.clone();
+    let before = pristine(case.base);
+    let mut bytes = before.to_vec();
     let made = Filesystem::open(&mut bytes).and_then(|mut fs| case.apply(&mut fs));
     if let Err(error) = made {
         return Err(format!("{}: {error}", case.name));
     }
-    if bytes == before {
+    if bytes == *before {
         return Err(format!("{}: nothing has changed", case.name));
     }
     let image = folder.join(format!("{}.img", case.name));
@@ -134,7 +144,7 @@ fn against_expectation(case: &Case, said: &Said) -> Option<String> {
 
 #[test]
 fn each_case_is_what_the_reference_says() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     // FSLAB_CASE=part-of-a-name for some alone.
     let only = std::env::var("FSLAB_CASE").unwrap_or_default();
     let cases: Vec<&Case> = damage::all()
@@ -176,12 +186,12 @@ fn random_damage_depends_on_the_seed_alone_and_on_every_base() {
                 seed,
                 seal: None,
             };
-            let (mut one, mut other) = (sound.clone(), sound.clone());
+            let (mut one, mut other) = (sound.to_vec(), sound.to_vec());
             let said = damage::random(&mut one, &what).unwrap();
             assert_eq!(said, damage::random(&mut other, &what).unwrap());
             assert!(one == other, "{} seed {seed}", base.name);
             assert_eq!(said.len(), 3);
-            changed += usize::from(one != sound);
+            changed += usize::from(one != *sound);
         }
         assert_eq!(changed, 12, "{}", base.name);
     }
@@ -190,7 +200,7 @@ fn random_damage_depends_on_the_seed_alone_and_on_every_base() {
 /// Of changes whose checksums fit, e2fsck notices a good part by something else than a checksum.
 #[test]
 fn damage_goes_deeper_than_checksums() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     let sound = pristine("ext4-1k");
     let checksums = [
         0x00_0035, 0x00_003e, 0x01_0068, 0x01_006a, 0x01_006c, 0x02_0049, 0x02_004a, 0x02_004d,
@@ -198,7 +208,7 @@ fn damage_goes_deeper_than_checksums() {
     ];
     let mut deeper = 0;
     for seed in 0..40 {
-        let mut bytes = sound.clone();
+        let mut bytes = sound.to_vec();
         let what = Random {
             count: 2,
             seed,
