@@ -16,6 +16,7 @@ mod meter;
 pub mod mounted;
 pub mod problem;
 mod rate;
+pub mod reading;
 pub mod report;
 mod residency;
 mod usage;

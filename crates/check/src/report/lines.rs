@@ -145,7 +145,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// MiB, rounded up, as e2fsck and fsck.ocfs2 print them.
-pub(super) fn mebibytes(bytes: u64) -> u64 {
+pub(crate) fn mebibytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 

@@ -61,10 +61,17 @@ pub fn ocfs2(report: &Report, judge: Judge, list: usize) -> String {
 }
 
 fn measurement(out: &mut String, cost: &Cost) {
-    let disk = mebibytes(cost.device_bytes.unwrap_or(cost.bytes));
-    let cache = mebibytes(cost.cache_bytes.unwrap_or(0));
-    let rate = if cost.wall_s > 0.0 {
-        (disk + cache) as f64 / cost.wall_s
+    let disk = cost.device_bytes.unwrap_or(cost.bytes);
+    let cache = cost.cache_bytes.unwrap_or(0);
+    io_and_times(out, disk, cache, [cost.wall_s, cost.user_s, cost.system_s]);
+}
+
+/// The two lines of a pass: bytes from the disk and from the cache, and real, user and system seconds.
+pub(crate) fn io_and_times(out: &mut String, disk: u64, cache: u64, times: [f64; 3]) {
+    let (disk, cache) = (mebibytes(disk), mebibytes(cache));
+    let [real, user, system] = times;
+    let rate = if real > 0.0 {
+        (disk + cache) as f64 / real
     } else {
         0.0
     };
@@ -75,9 +82,9 @@ fn measurement(out: &mut String, cost: &Cost) {
     let _ = writeln!(
         out,
         "  Times real: {}, user: {}, sys: {}",
-        clock(cost.wall_s),
-        clock(cost.user_s),
-        clock(cost.system_s)
+        clock(real),
+        clock(user),
+        clock(system)
     );
 }
 

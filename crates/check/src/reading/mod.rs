@@ -1,0 +1,228 @@
+//! How should a checker read? The experiments of 2011 with fsck.ocfs2, on ext4.
+//!
+//! Sunil Mushran made fsck.ocfs2 3.7 times as fast by four changes of how it reads, and of nothing else. What they are about
+//! is in every filesystem: small descriptors scattered over the device, large tables of inodes, and directory
+//! blocks anywhere. So a reader that visits these on an ext4 volume, verifies each (checksums, entries), and
+//! has his four switches ([`Strategy`]) shows the same laws, and on one's own disk:
+//!
+//! * **precache**: step 0b reads each group's inode table as well, so that step 1 finds it in the cache. With a cache smaller than
+//!   the tables it is gone by then, and everything is read twice.
+//! * **prefill**: descriptors form chains, each naming the next. One chain after the other is one small read per seek; all heads at once, then all
+//!   seconds, are the same bytes in an order that the disk can choose.
+//! * **scan buffer**: bytes that step 1 reads at once. Fewer requests, the same bytes.
+//! * **batch**: directory blocks that step 2 asks for together, ascending, before it looks at them.
+//!
+//! What ext4 does not have is said by the model: its descriptors name no successor, so the groups are dealt to
+//! [`Strategy::chains`] chains, and a reader that does not prefill goes along one after the other. Bitmaps stand for ocfs2's chain descriptors.
+//! Made without `flex_bg` they lie one per group, as there; with it, sixteen side by side.
+//!
+//! The cache is the reader's own (LRU, blocks of the filesystem) and the source below should be O_DIRECT, or the kernel's
+//! cache hides everything.
+
+mod map;
+mod reader;
+mod text;
+
+use std::time::Instant;
+
+use blockio::layer::{Cache, CacheCounts, Counting, IoCounts};
+use blockio::{BlockSource, OpenError, ReadError};
+use serde::Serialize;
+
+use crate::usage::Usage;
+use map::Map;
+use reader::Reader;
+pub use text::text;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Strategy {
+    /// Read inode tables in step 0b already.
+    pub precache: bool,
+    /// Read descriptors of all chains at once.
+    pub prefill: bool,
+    /// Bytes of a read of step 1; whole blocks, at least one.
+    pub scan_buffer: u32,
+    /// Directory blocks asked for together in step 2; 1: one by one.
+    pub batch: u32,
+    /// Bytes of the reader's cache.
+    pub cache: u64,
+    /// Chains of descriptors, at least 1; 243 in the experiment.
+    pub chains: u32,
+}
+
+impl Strategy {
+    /// fsck.ocfs2 as it was before the changes ("vanilla"), with a cache of so many bytes.
+    pub fn vanilla(cache: u64) -> Strategy {
+        Strategy {
+            precache: true,
+            prefill: false,
+            scan_buffer: 32 << 10,
+            batch: 1,
+            cache,
+            chains: 243,
+        }
+    }
+
+    /// With all four changes.
+    pub fn improved(cache: u64) -> Strategy {
+        Strategy {
+            precache: false,
+            prefill: true,
+            scan_buffer: 4 << 20,
+            batch: 1024,
+            ..Strategy::vanilla(cache)
+        }
+    }
+}
+
+/// The steps, by fsck.ocfs2's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Step {
+    /// Block bitmaps: cluster allocation chains.
+    #[serde(rename = "0a")]
+    Clusters,
+    /// Inode bitmaps: inode allocation chains.
+    #[serde(rename = "0b")]
+    Inodes,
+    /// Inode tables.
+    #[serde(rename = "1")]
+    Scan,
+    /// Directory blocks.
+    #[serde(rename = "2")]
+    Directories,
+}
+
+impl Step {
+    /// All of them, in order.
+    pub const ALL: [Step; 4] = [Step::Clusters, Step::Inodes, Step::Scan, Step::Directories];
+
+    /// What fsck.ocfs2 prints before it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Step::Clusters => "Pass 0a: Checking cluster allocation chains",
+            Step::Inodes => "Pass 0b: Checking inode allocation chains",
+            Step::Scan => "Pass 1: Checking inodes and blocks",
+            Step::Directories => "Pass 2: Checking directory entries",
+        }
+    }
+}
+
+/// What a step cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// Which.
+    pub step: Step,
+    /// Seconds.
+    pub real_s: f64,
+    /// Processor seconds in the program, all threads.
+    pub user_s: f64,
+    /// Processor seconds in the kernel.
+    pub system_s: f64,
+    /// Bytes from the source.
+    pub disk_bytes: u64,
+    /// Bytes from the reader's cache: hits times the block size.
+    pub cache_bytes: u64,
+    /// Requests to the source.
+    pub requests: u64,
+    /// Requests that did not begin where the one before ended.
+    pub seeks: u64,
+    /// Descriptors, inodes in use, or directory blocks.
+    pub objects: u64,
+    /// Of these, what is damaged or could not be read.
+    pub faults: u64,
+}
+
+/// A reading of a volume.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reading {
+    /// How.
+    pub strategy: Strategy,
+    /// Each step, in order.
+    pub steps: Vec<Figures>,
+    /// Bytes of bitmaps, inode tables in use and directories: what a cache would have to hold.
+    pub metadata_bytes: u64,
+}
+
+/// Why nothing was read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The superblock or the descriptors cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// They make no sense.
+    #[error("{name}: {why}; run `fslab check` on it first")]
+    Format {
+        /// The source.
+        name: String,
+        /// What is wrong.
+        why: ondisk::ext4::Error,
+    },
+    /// No queue is to be had.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Reads all metadata of a volume once, step by step.
+///
+/// # Errors
+/// The superblock or descriptors are not usable; all other damage is counted.
+pub fn read(source: &dyn BlockSource, strategy: &Strategy) -> Result<Reading, Error> {
+    let map = Map::of(source)?;
+    let cache = Cache::new(
+        Counting::new(source),
+        strategy.cache,
+        map.geometry.block_size,
+    );
+    let mut reader = Reader::new(&cache, &map, strategy);
+    let mut steps = Vec::new();
+    for step in Step::ALL {
+        let before = Clocks::now(&cache);
+        let (objects, faults) = reader.step(step)?;
+        steps.push(Clocks::now(&cache).since(&before, step, objects, faults));
+    }
+    Ok(Reading {
+        strategy: *strategy,
+        steps,
+        metadata_bytes: reader.metadata_bytes(),
+    })
+}
+
+/// All clocks and counters at a moment.
+struct Clocks {
+    at: Instant,
+    usage: Usage,
+    io: IoCounts,
+    cache: CacheCounts,
+}
+
+impl Clocks {
+    fn now(cache: &Cache<Counting<&dyn BlockSource>>) -> Clocks {
+        Clocks {
+            at: Instant::now(),
+            usage: Usage::now(),
+            io: cache.inner().counts(),
+            cache: cache.counts(),
+        }
+    }
+
+    fn since(&self, before: &Clocks, step: Step, objects: u64, faults: u64) -> Figures {
+        let io = self.io.since(&before.io);
+        let cpu = |now: std::time::Duration, then| now.saturating_sub(then).as_secs_f64();
+        Figures {
+            step,
+            real_s: self.at.duration_since(before.at).as_secs_f64(),
+            user_s: cpu(self.usage.user, before.usage.user),
+            system_s: cpu(self.usage.system, before.usage.system),
+            disk_bytes: io.bytes,
+            cache_bytes: self.cache.since(&before.cache).hit_bytes,
+            requests: io.requests,
+            seeks: io.seeks,
+            objects,
+            faults,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! The laws of the experiments, on a forged filesystem with its metadata scattered as ocfs2's is.
+
+use blockio::Buffered;
+use forge::ext4::population::{Generated, Profile};
+use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+
+use super::*;
+
+const KIB: u64 = 1 << 10;
+
+/// 512 MiB in 64 groups of 8 MiB, each with 32 KiB of inodes and its own bitmaps; 6,000 files in 100 directories.
+struct Volume {
+    _folder: tempfile::TempDir,
+    source: Buffered,
+}
+
+impl Volume {
+    fn new() -> Volume {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("image");
+        let options = Options {
+            block_size: Some(1024),
+            inodes: Some(8192),
+            features: FeatureEdits {
+                names: vec!["^flex_bg".into(), "^resize_inode".into()],
+            },
+            spread: true,
+            ..Options::new(512 << 20, FsType::Ext4)
+        };
+        let layout = Layout::new(&options).unwrap();
+        let profile = Profile::parse("profile", "files = 6000\nper_directory = 60").unwrap();
+        let population = Generated::new(profile, layout.superblock()).unwrap();
+        write(&layout, &population, &image, &()).unwrap();
+        Volume {
+            source: Buffered::open(&image).unwrap(),
+            _folder: folder,
+        }
+    }
+
+    fn read(&self, strategy: Strategy) -> Reading {
+        let reading = read(&self.source, &strategy).unwrap();
+        assert!(
+            reading.steps.iter().all(|step| step.faults == 0),
+            "{reading:?}"
+        );
+        reading
+    }
+}
+
+fn of(reading: &Reading, step: Step) -> &Figures {
+    reading.steps.iter().find(|of| of.step == step).unwrap()
+}
+
+/// A strategy whose cache holds a third of the inode tables.
+fn small() -> Strategy {
+    Strategy {
+        precache: false,
+        chains: 8,
+        scan_buffer: 4096,
+        ..Strategy::vanilla(512 * KIB)
+    }
+}
+
+#[test]
+fn all_metadata_is_met_once() {
+    let volume = Volume::new();
+    let reading = volume.read(small());
+    assert_eq!(of(&reading, Step::Clusters).objects, 64);
+    assert_eq!(of(&reading, Step::Inodes).objects, 64);
+    // Root, lost+found, the journal's and 7 to 11 are not all in use: files, directories, and a few.
+    let inodes = of(&reading, Step::Scan).objects;
+    assert!((6_100..6_110).contains(&inodes), "{inodes}");
+    assert!(of(&reading, Step::Directories).objects >= 100 * 3);
+    let disk: u64 = reading.steps.iter().map(|step| step.disk_bytes).sum();
+    assert_eq!(disk, reading.metadata_bytes);
+}
+
+/// With a cache below the tables they are read twice, with one above them once.
+#[test]
+fn precache_reads_twice_what_does_not_fit() {
+    let volume = Volume::new();
+    let tables = |reading: &Reading| {
+        of(reading, Step::Inodes).disk_bytes + of(reading, Step::Scan).disk_bytes
+    };
+    let without = volume.read(small());
+    let with = volume.read(Strategy {
+        precache: true,
+        ..small()
+    });
+    let table_bytes = of(&without, Step::Scan).disk_bytes;
+    assert!(table_bytes > 2 * small().cache);
+    // A table or two are still there when the scan comes by.
+    let again = tables(&with) - tables(&without);
+    assert!(
+        again <= table_bytes && again * 10 >= table_bytes * 9,
+        "{again} of {table_bytes}"
+    );
+
+    let large = Strategy {
+        cache: 64 << 20,
+        ..small()
+    };
+    let without = volume.read(large);
+    let with = volume.read(Strategy {
+        precache: true,
+        ..large
+    });
+    assert_eq!(tables(&with), tables(&without));
+    assert_eq!(of(&with, Step::Scan).disk_bytes, 0);
+    assert_eq!(of(&with, Step::Scan).cache_bytes, table_bytes);
+}
+
+/// The same bytes, in an order with fewer jumps back; verification then runs from the cache.
+#[test]
+fn prefill_changes_the_order_not_the_bytes() {
+    let volume = Volume::new();
+    let without = volume.read(small());
+    let with = volume.read(Strategy {
+        prefill: true,
+        ..small()
+    });
+    for step in [Step::Clusters, Step::Inodes] {
+        let (a, b) = (of(&without, step), of(&with, step));
+        assert_eq!(a.disk_bytes, b.disk_bytes, "{step:?}");
+        assert_eq!(a.disk_bytes, 64 * KIB);
+        assert_eq!((a.cache_bytes, b.cache_bytes), (0, 64 * KIB));
+    }
+}
+
+#[test]
+fn a_larger_scan_buffer_changes_requests_not_bytes() {
+    let volume = Volume::new();
+    let scan = |scan_buffer| {
+        let reading = volume.read(Strategy {
+            scan_buffer,
+            ..small()
+        });
+        of(&reading, Step::Scan).clone()
+    };
+    let (small, large) = (scan(4 << 10), scan(32 << 10));
+    assert_eq!(small.disk_bytes, large.disk_bytes);
+    assert_eq!(small.objects, large.objects);
+    assert!(small.requests >= 6 * large.requests, "{small:?} {large:?}");
+}
+
+#[test]
+fn a_batch_of_directory_blocks_is_fewer_requests_unless_it_does_not_fit() {
+    let volume = Volume::new();
+    let entries = |batch, cache| {
+        let reading = volume.read(Strategy {
+            batch,
+            cache,
+            ..small()
+        });
+        of(&reading, Step::Directories).clone()
+    };
+    let one = entries(1, 512 * KIB);
+    let many = entries(512, 512 * KIB);
+    assert_eq!(one.disk_bytes, many.disk_bytes);
+    assert!(many.requests * 2 < one.requests, "{one:?} {many:?}");
+    assert_eq!(many.cache_bytes, many.objects * KIB);
+    let too_many = entries(1024, 512 * KIB);
+    assert_eq!(too_many.requests, one.requests);
+}
+
+#[test]
+fn the_layout_is_that_of_the_published_runs() {
+    let volume = Volume::new();
+    let mut reading = volume.read(Strategy::improved(64 << 20));
+    for (step, real) in reading.steps.iter_mut().zip([12.4, 1.74, 271.1, 138.5]) {
+        (step.real_s, step.user_s, step.system_s) = (real, 0.4, 0.25);
+    }
+    insta::assert_snapshot!(text(&reading));
+}
+
+#[test]
+fn what_is_no_filesystem_is_one_clear_line() {
+    let noise = blockio::Ram::new(&[7; 8192]);
+    let said = read(&noise, &Strategy::improved(1 << 20))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("fslab check") && !said.contains('\n'),
+        "{said}"
+    );
+    let short = blockio::Ram::new(&[0; 100]);
+    assert!(read(&short, &Strategy::improved(1 << 20)).is_err());
+}
