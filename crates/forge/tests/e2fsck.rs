@@ -182,3 +182,24 @@ fn an_empty_filesystem() {
         check("512M", fs_type, 4096, "", "");
     }
 }
+
+#[test]
+fn every_hash_with_characters_above_127() {
+    use forge::ext4::HashVersion::{
+        HalfMd4, HalfMd4Unsigned, Legacy, LegacyUnsigned, Tea, TeaUnsigned,
+    };
+    for hash in [
+        Legacy,
+        LegacyUnsigned,
+        HalfMd4,
+        HalfMd4Unsigned,
+        Tea,
+        TeaUnsigned,
+    ] {
+        let mut options = options("300M", Ext4, 1024, "");
+        options.hash = hash;
+        let forged = forge(&options, profile(RICH)).unwrap();
+        println!("{hash:?}");
+        assert_clean(&forged.image);
+    }
+}

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use common::{Mounted, RICH, assert_clean, forge, is_root, options, profile};
+use common::{Forged, Mounted, RICH, assert_clean, forge, is_root, options, profile};
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
 use forge::ext4::plan::{Kind, ObjectId, Population as _};
 use forge::ext4::population::{Generated, Listed};
@@ -152,6 +152,10 @@ fn round(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &st
     let forged = forge(&options(size, fs_type, block_size, features), profile(text))
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     println!("{what}");
+    mount_and_compare(&forged);
+}
+
+fn mount_and_compare(forged: &Forged) {
     let mounted = Mounted::new(&forged.image, "ro");
     read_back(&forged.population, mounted.path());
     mounted.unmount();
@@ -216,4 +220,28 @@ fn the_kernel_looks_names_up_in_deep_indexes_needs_root() {
     let text = "files = 30000\nper_directory = 30000\nfile_size = 0\n[names]\nlength = \"200-255\"";
     round("600M", Ext4, 1024, "large_dir", text);
     round("600M", Ext4, 4096, "", text);
+}
+
+#[test]
+fn the_kernel_finds_names_by_every_hash_needs_root() {
+    use forge::ext4::HashVersion::{
+        HalfMd4, HalfMd4Unsigned, Legacy, LegacyUnsigned, Tea, TeaUnsigned,
+    };
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    for hash in [
+        Legacy,
+        LegacyUnsigned,
+        HalfMd4,
+        HalfMd4Unsigned,
+        Tea,
+        TeaUnsigned,
+    ] {
+        let mut options = options("300M", Ext4, 1024, "");
+        options.hash = hash;
+        println!("{hash:?}");
+        mount_and_compare(&forge(&options, profile(RICH)).unwrap());
+    }
 }

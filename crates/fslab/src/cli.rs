@@ -16,7 +16,7 @@ pub(crate) use bench::BenchCommand;
 pub(crate) use check::CheckArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
-pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg};
+pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg, HashArg};
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 

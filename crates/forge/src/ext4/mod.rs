@@ -17,6 +17,7 @@ mod watch;
 mod write;
 
 pub use error::Error;
+pub use ondisk::ext4::hash::HashVersion;
 pub use layout::Layout;
 pub use options::{FeatureEdits, FsType, Options};
 pub use watch::Watch;

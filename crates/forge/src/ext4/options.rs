@@ -3,6 +3,8 @@
 //! Everything that is left open is decided as mke2fs 1.47 with Debian's `mke2fs.conf` does: block size and inode ratio by the size of
 //! the filesystem, features by its type, the journal by a table of sizes.
 
+use ondisk::ext4::hash::HashVersion;
+
 /// The member of the family, mke2fs's `-t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FsType {
@@ -41,6 +43,8 @@ pub struct Options {
     pub inodes: Option<u64>,
     /// Features to set or clear (`-O`).
     pub features: FeatureEdits,
+    /// The hash of names in indexed directories (`-E hash_alg=`), with the sign of its characters; mke2fs takes the machine's.
+    pub hash: HashVersion,
     /// Groups of a flexible group (`-G`), a power of two.
     pub flex_groups: Option<u32>,
     /// MiB of the journal (`-J size=`).
@@ -69,6 +73,7 @@ impl Options {
             inode_ratio: None,
             inodes: None,
             features: FeatureEdits::default(),
+            hash: HashVersion::HalfMd4,
             flex_groups: None,
             journal_mib: None,
             reserved_percent: 5.0,

@@ -77,6 +77,9 @@ pub(crate) struct FormatArgs {
     /// Features to set, or with ^ to clear, as in large_dir,^64bit (mke2fs -O)
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
+    /// Hash of names in indexed directories (mke2fs -E hash_alg=)
+    #[arg(long, value_enum, default_value = "half_md4", value_name = "HASH")]
+    pub(crate) hash: HashArg,
     /// Groups of a flexible group (mke2fs -G)
     #[arg(long, value_name = "N")]
     pub(crate) flex_groups: Option<u32>,
@@ -99,6 +102,26 @@ pub(crate) enum FsTypeArg {
     Ext3,
     /// Extents, checksums, flexible groups
     Ext4,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HashArg {
+    /// MD4 cut in half
+    #[value(name = "half_md4")]
+    HalfMd4,
+    /// The Tiny Encryption Algorithm
+    Tea,
+    /// The first one
+    Legacy,
+    /// half_md4 over unsigned characters, as on machines other than x86
+    #[value(name = "half_md4-unsigned")]
+    HalfMd4Unsigned,
+    /// tea over unsigned characters
+    #[value(name = "tea-unsigned")]
+    TeaUnsigned,
+    /// legacy over unsigned characters
+    #[value(name = "legacy-unsigned")]
+    LegacyUnsigned,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -11,7 +11,7 @@ pub(super) use taken::Taken;
 pub(super) use unit::Unit;
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
-use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, Superblock};
+use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, Superblock};
 use ondisk::ext4::{Geometry, Seed};
 
 use super::sizes::{self, Sizes};
@@ -170,8 +170,13 @@ fn fill(options: &Options, sizes: &Sizes) -> Superblock {
     sb.s_first_ino = 11.into();
     sb.s_inode_size = sizes.inode_size.into();
     sb.s_reserved_gdt_blocks = (sizes.reserved_gdt_blocks as u16).into();
-    sb.s_def_hash_version = 1;
-    sb.s_flags = FLAG_SIGNED_HASH.into();
+    sb.s_def_hash_version = options.hash.to_disk();
+    sb.s_flags = if options.hash.is_unsigned() {
+        FLAG_UNSIGNED_HASH
+    } else {
+        FLAG_SIGNED_HASH
+    }
+    .into();
     // acl and user_xattr.
     sb.s_default_mount_opts = 0xc.into();
     sb.s_log_groups_per_flex = sizes.log_groups_per_flex;

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use ::forge::ext4::plan::Population as _;
 use ::forge::ext4::population::{Distribution, Generated, Profile};
-use ::forge::ext4::{Error, FsType, Layout, Options, Written, write};
+use ::forge::ext4::{Error, FsType, HashVersion, Layout, Options, Written, write};
 use serde::Serialize;
 
-use crate::cli::{ForgeArgs, ForgeOutput, FsTypeArg};
+use crate::cli::{ForgeArgs, ForgeOutput, FsTypeArg, HashArg};
 use crate::{exit, out};
 use watch::Terminal;
 
@@ -126,6 +126,14 @@ fn options(args: &ForgeArgs, seed: u64) -> Result<Options, Error> {
     options.inode_ratio = format.inode_ratio;
     options.inodes = format.inodes;
     options.features.names.clone_from(&format.features);
+    options.hash = match format.hash {
+        HashArg::HalfMd4 => HashVersion::HalfMd4,
+        HashArg::Tea => HashVersion::Tea,
+        HashArg::Legacy => HashVersion::Legacy,
+        HashArg::HalfMd4Unsigned => HashVersion::HalfMd4Unsigned,
+        HashArg::TeaUnsigned => HashVersion::TeaUnsigned,
+        HashArg::LegacyUnsigned => HashVersion::LegacyUnsigned,
+    };
     options.flex_groups = format.flex_groups;
     options.journal_mib = format.journal_size;
     if let Some(percent) = format.reserved {

@@ -60,7 +60,8 @@ impl HashVersion {
         }
     }
 
-    fn unsigned(self) -> bool {
+    /// Whether characters above 127 count as positive.
+    pub fn is_unsigned(self) -> bool {
         matches!(
             self,
             Self::LegacyUnsigned | Self::HalfMd4Unsigned | Self::TeaUnsigned
@@ -103,7 +104,7 @@ const DEFAULT_SEED: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_54
 /// name). `None` for SipHash, which needs a key: [`NameHash::sip`].
 pub fn name_hash(version: HashVersion, seed: [u32; 4], name: &[u8]) -> Option<NameHash> {
     let start = if seed == [0; 4] { DEFAULT_SEED } else { seed };
-    let unsigned = version.unsigned();
+    let unsigned = version.is_unsigned();
     let (major, minor) = match version {
         HashVersion::Legacy | HashVersion::LegacyUnsigned => (legacy::hash(name, unsigned), 0),
         HashVersion::HalfMd4 | HashVersion::HalfMd4Unsigned => {
