@@ -471,6 +471,11 @@ impl<'a> Worker<'a> {
         if !self.volume.sb.has_compat(Compat::DIR_INDEX) {
             log.add(Finding::new(&P1_HTREE_SET).inode(ino));
         }
+        // What is no file was not walked, but the reference maps its first block all the same.
+        let direct = u64::from(inode.block_words()[0]);
+        let unwalked = !special::maps_blocks(self.volume, inode)
+            && inode.flags() & (flag::EXTENTS | flag::INLINE_DATA) == 0;
+        let first = first.or((unwalked && direct != 0).then_some(direct));
         if let Some(block) = first.filter(|block| is_block(self.volume, *block)) {
             self.pending.roots.push(Root::new(block, ino, inode));
             return;
