@@ -8,8 +8,10 @@
 pub mod arguments;
 pub mod fio;
 pub mod image;
+pub mod limited;
 pub mod memory;
 pub mod needs;
 pub mod pairs;
 pub mod run;
 pub mod table;
+pub mod watched;

@@ -1,0 +1,73 @@
+//! Running a program to its end, timed, with an eye on its memory.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::memory;
+use crate::run::{Stop, cannot_start};
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Took {
+    /// Seconds from start to end.
+    pub seconds: f64,
+    /// Most memory it was seen to have, MiB.
+    pub peak: f64,
+    /// Its exit code.
+    pub code: i32,
+}
+
+/// How often memory is looked at. What a process has in its last moments may be missed; a peak lasts longer.
+const EVERY: Duration = Duration::from_millis(5);
+
+/// Runs a program with its output thrown away.
+///
+/// # Errors
+/// It cannot be started, was killed, or was stopped by us because the bench is to end.
+pub fn run(program: &str, arguments: &[&str], stop: &Stop) -> Result<Took> {
+    let begin = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| cannot_start(program, error))?;
+    let pid = child.id().to_string();
+    let mut peak = 0.0_f64;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            let seconds = begin.elapsed().as_secs_f64();
+            let Some(code) = status.code() else {
+                bail!("{program}: {status}");
+            };
+            return Ok(Took {
+                seconds,
+                peak,
+                code,
+            });
+        }
+        if stop.is_set() {
+            child.kill()?;
+            child.wait()?;
+            stop.check()?;
+        }
+        peak = memory::peak(&pid).map_or(peak, |now| peak.max(now));
+        std::thread::sleep(EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_memory_and_code_are_seen() {
+        let took = run("sh", &["-c", "sleep 0.1; exit 4"], &Stop::default()).unwrap();
+        assert!((0.1..5.0).contains(&took.seconds) && took.peak > 0.1);
+        assert_eq!(took.code, 4);
+        assert!(run("sh", &["-c", "kill -9 $$"], &Stop::default()).is_err());
+    }
+}
