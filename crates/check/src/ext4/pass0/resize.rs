@@ -11,6 +11,7 @@ use ondisk::ext4::mode::TYPE_MASK;
 use ondisk::ext4::{FileType, Inode};
 
 use super::super::Volume;
+use super::super::file::FileError;
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
@@ -73,6 +74,64 @@ impl From<String> for Fault {
     }
 }
 
+/// Most bytes of the reserved blocks that are read at once.
+const CHUNK: usize = 1 << 20;
+
+/// The reserved blocks of group 0: they lie side by side, and one request for each would be a thousand.
+struct Area<'a> {
+    volume: &'a Volume<'a>,
+    first: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Area<'a> {
+    fn new(volume: &'a Volume<'a>) -> Area<'a> {
+        Area {
+            volume,
+            first: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// One of them; so many, it included, are left.
+    fn block(&mut self, block: u64, left: u64) -> Result<&[u8], FileError> {
+        let size = self.volume.block_size();
+        let held = |area: &Self| {
+            let at = usize::try_from(block.checked_sub(area.first)?).ok()?;
+            let at = at.checked_mul(size)?;
+            (at + size <= area.bytes.len()).then_some(at)
+        };
+        let at = if let Some(at) = held(self) {
+            at
+        } else {
+            self.fill(block, left)?;
+            0
+        };
+        Ok(&self.bytes[at..at + size])
+    }
+
+    /// Reads as many as can be had together; one bad one must not take the others with it.
+    fn fill(&mut self, block: u64, left: u64) -> Result<(), FileError> {
+        let (size, blocks) = (self.volume.block_size(), self.volume.geometry.blocks_count);
+        let count = left
+            .min((CHUNK / size) as u64)
+            .min(blocks.saturating_sub(block));
+        self.first = block;
+        self.bytes.resize(count as usize * size, 0);
+        let together = count > 1
+            && self
+                .volume
+                .source
+                .read_at(&mut self.bytes, block * size as u64)
+                .is_ok();
+        if !together {
+            self.bytes.clear();
+            self.bytes = self.volume.read_block(block)?;
+        }
+        Ok(())
+    }
+}
+
 fn follow(volume: &Volume<'_>, inode: &Inode<'_>) -> Result<(), Fault> {
     let geometry = &volume.geometry;
     let words = inode.block_words();
@@ -98,6 +157,7 @@ fn follow(volume: &Volume<'_>, inode: &Inode<'_>) -> Result<(), Fault> {
     let read = |block| volume.read_block(block).map_err(|error| error.to_string());
     let list: Vec<u32> = pointers(&read(top)?).collect();
     let followed = geometry.reserved_gdt_blocks as usize / 4;
+    let mut area = Area::new(volume);
     for (nth, expected) in geometry.reserved_gdt_map().enumerate() {
         let beyond = nth >= followed;
         let fault = |why| Fault { why, beyond };
@@ -108,8 +168,11 @@ fn follow(volume: &Volume<'_>, inode: &Inode<'_>) -> Result<(), Fault> {
                 expected.index, expected.block
             )));
         }
-        let copies = read(expected.block).map_err(fault)?;
-        let wrong = pointers(&copies)
+        let left = u64::from(geometry.reserved_gdt_blocks).saturating_sub(nth as u64);
+        let copies = area
+            .block(expected.block, left)
+            .map_err(|error| fault(error.to_string()))?;
+        let wrong = pointers(copies)
             .zip(&expected.backups)
             .find(|(found, backup)| u64::from(*found) != (**backup & u64::from(u32::MAX)));
         if let Some((found, backup)) = wrong {
