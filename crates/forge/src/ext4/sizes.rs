@@ -167,8 +167,8 @@ impl Sizes {
                     "{inodes} inodes: a group's tables would not fit the group; ask for fewer"
                 ));
             }
-            let flexible = u64::from(self.inodes_per_group) << self.log_groups_per_flex;
-            if flexible < 16 {
+            let together = self.groups().min(1 << self.log_groups_per_flex);
+            if u64::from(self.inodes_per_group) * together < 13 {
                 return refuse(format!(
                     "{inodes} inodes: the filesystem's own do not fit the first group; ask for more"
                 ));

@@ -260,7 +260,13 @@ fn every_size_has_mke2fs_s_blocks_inodes_and_journal() {
         compare(&case(mib * MIB, FsType::Ext4));
     }
     // Odd sizes: a last group that is cut off, one that is kept.
-    for kib in [8193 * 5 + 3, 8192 * 7 + 300, 600 * 1024 + 4, 40_000_000] {
+    for kib in [
+        200,
+        8193 * 5 + 3,
+        8192 * 7 + 300,
+        600 * 1024 + 4,
+        40_000_000,
+    ] {
         compare(&case(kib * 1024, FsType::Ext4));
     }
 }

@@ -115,24 +115,17 @@ impl Placer {
         mapping.clear();
         let before = cursor.given;
         if object.kind.has_blocks() && object.size > 0 {
-            let blocks = object.size.div_ceil(self.block_size);
+            // Rounded up by hand: a division would cost as much as all the rest of most files.
+            let shift = self.block_size.trailing_zeros();
+            let rest = object.size & (self.block_size - 1);
+            let blocks = (object.size >> shift) + u64::from(rest > 0);
             if blocks >= 1 << 32 {
                 return Err(too_long(id, object));
             }
-            self.pieces.clear();
-            if object.fragmented {
-                population.pieces(id, object, &mut self.pieces);
-                self.whole_clusters(blocks);
+            let placed = if object.fragmented || !self.extents {
+                self.in_pieces(population, id, object, blocks, cursor, mapping)
             } else {
-                self.pieces.push(Piece {
-                    blocks: blocks as u32,
-                    ..Piece::default()
-                });
-            }
-            let placed = if self.extents {
-                self.extents(cursor, mapping)
-            } else {
-                self.block_map(cursor, mapping)
+                self.in_one(blocks, cursor, mapping)
             };
             if !placed? {
                 return Err(too_long(id, object));
@@ -147,6 +140,51 @@ impl Placer {
             cursor.skip(object.gap.into());
         }
         Ok(())
+    }
+
+    /// What most files are: all blocks one behind the other.
+    fn in_one(
+        &self,
+        blocks: u64,
+        cursor: &mut Cursor<'_>,
+        mapping: &mut Mapping,
+    ) -> Result<bool, Full> {
+        let mut at = 0;
+        while at < blocks {
+            let run = cursor.take(blocks - at)?;
+            let len = run.end - run.start;
+            mapping.push(at, run, false);
+            at += len;
+        }
+        cursor.align();
+        self.tree(cursor, mapping)?;
+        Ok(true)
+    }
+
+    fn in_pieces(
+        &mut self,
+        population: &dyn Population,
+        id: ObjectId,
+        object: &Object,
+        blocks: u64,
+        cursor: &mut Cursor<'_>,
+        mapping: &mut Mapping,
+    ) -> Result<bool, Full> {
+        self.pieces.clear();
+        if object.fragmented {
+            population.pieces(id, object, &mut self.pieces);
+            self.whole_clusters(blocks);
+        } else {
+            self.pieces.push(Piece {
+                blocks: blocks as u32,
+                ..Piece::default()
+            });
+        }
+        if self.extents {
+            self.extents(cursor, mapping)
+        } else {
+            self.block_map(cursor, mapping)
+        }
     }
 
     /// With clusters, pieces must begin and end at their borders; the last one ends with the object.

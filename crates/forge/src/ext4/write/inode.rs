@@ -2,7 +2,7 @@
 
 use ondisk::ext4::block_map::{BlockMap, write_pointers};
 use ondisk::ext4::extent::{self, Extent, Index};
-use ondisk::ext4::inode::{InodeMut, flag};
+use ondisk::ext4::inode::{InodeMut, RawInode, flag};
 use ondisk::ext4::time::Time;
 use ondisk::ext4::{FileType, Seed};
 
@@ -55,32 +55,41 @@ impl<'a> Inodes<'a> {
             return Err(Error::Population("a free slot has no inode".to_owned()));
         };
         let mut inode = InodeMut::new(slot, self.inode_size)?;
-        self.head(&mut inode, generation, object, kind, mapping)?;
-        self.times(&mut inode, object)?;
+        let raw = inode.raw()?;
+        self.head(raw, generation, object, kind)?;
+        raw.i_file_acl_lo = (mapping.xattr as u32).into();
+        raw.l_i_file_acl_high = ((mapping.xattr >> 32) as u16).into();
         if object.kind.has_blocks() {
-            let raw = inode.raw()?;
             if self.extents {
                 root(mapping, self.block_size, &mut raw.i_block)?;
             } else {
                 words(mapping, self.block_size, &mut raw.i_block);
             }
         }
-        if !mapping.data.is_empty() || mapping.blocks > 0 {
-            inode.set_sectors(
-                mapping.blocks * u64::from(self.block_size / 512),
-                self.block_size,
-            )?;
+        let high = self.times(raw, object)?;
+        if self.inode_size > 128 {
+            let low = raw.i_ctime;
+            let extra = inode.extra()?;
+            extra.i_extra_isize = 32.into();
+            extra.i_ctime_extra = high.into();
+            extra.i_mtime_extra = high.into();
+            extra.i_atime_extra = high.into();
+            extra.i_crtime = low;
+            extra.i_crtime_extra = high.into();
+        }
+        if mapping.blocks > 0 {
+            let sectors = mapping.blocks * u64::from(self.block_size / 512);
+            inode.set_sectors(sectors, self.block_size)?;
         }
         Ok(inode)
     }
 
     fn head(
         &self,
-        inode: &mut InodeMut<'_>,
+        raw: &mut RawInode,
         generation: u32,
         object: &Object,
         kind: FileType,
-        mapping: &Mapping,
     ) -> Result<(), Error> {
         let links = self.links(object)?;
         if object.size > 0x7fff_ffff && !self.large_file {
@@ -89,26 +98,23 @@ impl<'a> Inodes<'a> {
                 object.size
             )));
         }
-        let extents = self.extents && object.kind.has_blocks();
-        let raw = inode.raw()?;
+        let mut flags = object.flags;
+        if self.extents && object.kind.has_blocks() {
+            flags |= flag::EXTENTS;
+        }
+        if object.kind == Kind::Value {
+            flags |= flag::EA_INODE;
+        }
         raw.i_mode = (kind.mode() | object.permissions & 0xfff).into();
         raw.i_uid = (object.uid as u16).into();
         raw.l_i_uid_high = ((object.uid >> 16) as u16).into();
         raw.i_gid = (object.gid as u16).into();
         raw.l_i_gid_high = ((object.gid >> 16) as u16).into();
         raw.i_links_count = links.into();
-        raw.i_flags = (object.flags
-            | if extents { flag::EXTENTS } else { 0 }
-            | if object.kind == Kind::Value {
-                flag::EA_INODE
-            } else {
-                0
-            })
-        .into();
+        raw.i_flags = flags.into();
         raw.i_generation = generation.into();
-        raw.i_file_acl_lo = (mapping.xattr as u32).into();
-        raw.l_i_file_acl_high = ((mapping.xattr >> 32) as u16).into();
-        inode.set_size(object.size)?;
+        raw.i_size_lo = (object.size as u32).into();
+        raw.i_size_high = ((object.size >> 32) as u32).into();
         Ok(())
     }
 
@@ -122,7 +128,8 @@ impl<'a> Inodes<'a> {
         }
     }
 
-    fn times(&self, inode: &mut InodeMut<'_>, object: &Object) -> Result<(), Error> {
+    /// Sets the old times; gives what the newer fields hold of them.
+    fn times(&self, raw: &mut RawInode, object: &Object) -> Result<u32, Error> {
         let seconds = if object.time == 0 {
             self.time
         } else {
@@ -137,20 +144,10 @@ impl<'a> Inodes<'a> {
                 "{seconds} seconds since 1970: no inode can hold that"
             ))
         })?;
-        let raw = inode.raw()?;
         raw.i_atime = low.into();
         raw.i_ctime = low.into();
         raw.i_mtime = low.into();
-        if self.inode_size > 128 {
-            let extra = inode.extra()?;
-            extra.i_extra_isize = 32.into();
-            extra.i_ctime_extra = high.into();
-            extra.i_mtime_extra = high.into();
-            extra.i_atime_extra = high.into();
-            extra.i_crtime = low.into();
-            extra.i_crtime_extra = high.into();
-        }
-        Ok(())
+        Ok(high)
     }
 
     /// The seed of the blocks that belong to an inode.
