@@ -60,11 +60,19 @@ fn population() -> &'static Path {
         .path()
 }
 
+/// mke2fs counts quotas before it fills a filesystem (1.47.0), which e2fsck then tells.
+fn is_filled(variant: &str) -> bool {
+    !variant.contains("quota")
+}
+
 /// A filesystem of mke2fs with the population in it; none where this mke2fs refuses the features.
 fn made(variant: &str, image: &Path) -> Option<()> {
-    let output = Command::new("mke2fs")
-        .args(["-q", "-F", "-d"])
-        .arg(population())
+    let mut command = Command::new("mke2fs");
+    if is_filled(variant) {
+        command.arg("-d").arg(population());
+    }
+    let output = command
+        .args(["-q", "-F"])
         .args(variant.split_whitespace())
         .arg(image)
         .arg("64m")
@@ -110,9 +118,15 @@ fn what_mke2fs_makes_is_sound() {
             report.verdict(Judge::Strict).is_clean() && report.verdict(Judge::E2fsck).is_clean()
         );
         let inventory = report.inventory.unwrap();
+        let (regular, directories) = if is_filled(variant) {
+            (1504, 10)
+        } else {
+            (0, 2)
+        };
+        let files = &inventory.files;
         assert!(
-            inventory.files.regular >= 1504 && inventory.files.directories == 10,
-            "{inventory:?}"
+            files.regular >= regular && files.directories == directories,
+            "{files:?}"
         );
         let fs = report.subject.filesystem.unwrap();
         // With blocks of 1 KiB the boot block is before the first one that bitmaps know.
