@@ -43,7 +43,11 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
         return Vec::new();
     };
     let mut blocks = Vec::new();
-    if !inode.has_flags(flag::INLINE_DATA) {
+    let wrong = !super::inode::is_zero(inode.bytes())
+        && volume
+            .seed
+            .is_some_and(|seed| !inode.checksum(seed, number::BAD).matches());
+    if !wrong && !inode.has_flags(flag::INLINE_DATA) {
         iterate(
             maps,
             &mut Nodes::new(volume),
@@ -80,7 +84,7 @@ impl Worker<'_> {
         let Ok(inode) = Inode::read(bytes, size) else {
             return;
         };
-        let item = Item::new(number::BAD, inode);
+        let item = Item::new(number::BAD, inode, false);
         if self.listed.binary_search(&block).is_ok() {
             self.add(&item, Finding::new(&P1_BADBLOCKS_IN_BADBLOCKS).block(block));
             self.on_bad_blocks.push(item.ino);
@@ -125,16 +129,26 @@ impl Worker<'_> {
             self.add(item, Finding::new(&P1_INVALID_BAD_INODE));
         }
         let mut blocks = Vec::new();
-        let stuck = if inline {
-            let why = "the list of bad blocks is inline data";
+        let unread = match (inline, wrong) {
+            (true, _) => Some("the list of bad blocks is inline data"),
+            (_, true) => Some("the checksum of the list of bad blocks is wrong"),
+            _ => None,
+        };
+        let stuck = if let Some(why) = unread {
             Some(why.to_owned())
         } else {
             let (maps, nodes) = (self.maps, &mut self.nodes);
-            let stuck = iterate(maps, nodes, item.ino, &item.inode, &mut |role, block, len| {
-                if blocks.len() <= MOST {
-                    blocks.extend((0..len).map(|nth| (role, block.saturating_add(nth))));
-                }
-            });
+            let stuck = iterate(
+                maps,
+                nodes,
+                item.ino,
+                &item.inode,
+                &mut |role, block, len| {
+                    if blocks.len() <= MOST {
+                        blocks.extend((0..len).map(|nth| (role, block.saturating_add(nth))));
+                    }
+                },
+            );
             stuck.map(|stuck| stuck.to_string())
         };
         let mut listing = Listing {

@@ -123,7 +123,7 @@ impl Worker<'_> {
 
     /// Checks an inode that may be in use.
     pub(super) fn check_inode(&mut self, ino: u32, inode: Inode<'_>, wrong: bool, garbage: bool) {
-        let item = Item::new(ino, inode);
+        let item = Item::new(ino, inode, wrong);
         let raw = inode.raw();
         let links = raw.i_links_count.get();
         let dtime = raw.i_dtime.get();
@@ -384,7 +384,7 @@ impl Worker<'_> {
         self.deep_nodes = 0;
         self.nodes.fetch(0, wanted);
         for (deep, inode) in deep.iter().zip(inodes()) {
-            let item = Item::new(deep.ino, inode);
+            let item = Item::new(deep.ino, inode, deep.wrong);
             self.check_blocks(&item, deep.charge);
             self.judge_checksum(&item, deep.wrong);
         }

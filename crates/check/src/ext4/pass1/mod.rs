@@ -32,13 +32,15 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use blockio::{Content, Piece};
+use ondisk::ext4::feature::Compat;
+use ondisk::ext4::inode::number;
 
 use super::Failure;
 use super::state::{Directories, Directory, Inodes, Links, Run, State};
 use super::volume::Volume;
 use crate::finding::Finding;
 use crate::log::Log;
-use crate::problem::{P1_ISCAN_ERROR, P1_ORPHAN_LIST_REFUGEES};
+use crate::problem::{P1_ISCAN_ERROR, P1_ORPHAN_LIST_REFUGEES, P1_RESIZE_INODE_CREATE};
 use attributes::Charge;
 use maps::Maps;
 pub use metadata::Metadata;
@@ -237,6 +239,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         joined.take(worker, log);
     }
     sweep(&maps, &attributes, &listed, &mut joined, log)?;
+    judge_resize_inode(volume, &joined.unsealed, log);
     if let Some(ino) = joined.refugee {
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }
@@ -246,9 +249,18 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     let on_bad_blocks = Inodes::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
         volume.watch.begin("1B");
-        shared::run(&maps, &on_bad_blocks, log)?;
+        shared::run(&maps, &on_bad_blocks, &joined.unsealed, log)?;
     }
     assemble(maps, joined, on_bad_blocks, attributes)
+}
+
+/// Before pass 1 the reference reads the resize inode, and says nothing where its checksum is wrong; behind pass 1 it would make
+/// a new one, and ends because it may not.
+fn judge_resize_inode(volume: &Volume<'_>, unsealed: &[u32], log: &mut Log) {
+    if volume.sb.has_compat(Compat::RESIZE_INODE) && unsealed.contains(&number::RESIZE) {
+        let finding = Finding::new(&P1_RESIZE_INODE_CREATE).inode(number::RESIZE);
+        log.add(finding.order(u64::MAX).stops_reference());
+    }
 }
 
 /// Reads the tables, and walks what was put aside.

@@ -28,8 +28,9 @@ use crate::ext4::state::Inodes;
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
-    P1B_BLOCK_ITERATE, P1B_DUP_BLOCK, P1B_DUP_RANGE, P1D_CLONE_QUESTION, P1D_DELETE_QUESTION,
-    P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES, P1D_SHARE_METADATA,
+    P1B_BLOCK_ITERATE, P1B_DUP_BLOCK, P1B_DUP_RANGE, P1B_ISCAN_ERROR, P1D_CLONE_QUESTION,
+    P1D_DELETE_QUESTION, P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES,
+    P1D_SHARE_METADATA,
 };
 
 /// Partners of a file that are told.
@@ -60,13 +61,23 @@ struct Trace {
     told: Option<(u64, u64)>,
 }
 
-/// Traces all contested clusters to their owners.
+/// Traces all contested clusters to their owners. The reference stops at the first of the `unsealed`.
 ///
 /// # Errors
 /// There is no queue, or the check was stopped.
-pub(super) fn run(maps: &Maps<'_>, on_bad_blocks: &Inodes, log: &mut Log) -> Result<(), Failure> {
+pub(super) fn run(
+    maps: &Maps<'_>,
+    on_bad_blocks: &Inodes,
+    unsealed: &[u32],
+    log: &mut Log,
+) -> Result<(), Failure> {
     let volume = maps.volume;
     maps.refill();
+    if let Some(first) = unsealed.iter().min() {
+        let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
+        let note = "the checksum of the inode is wrong, and the reference does not read on";
+        log.add(finding.note(note).stops_reference());
+    }
     let spans = plan::spans(volume, &mut log.fork());
     let bytes = spans.iter().map(|span| span.range.end - span.range.start);
     volume.watch.expect(bytes.sum());
@@ -324,7 +335,8 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
             let finding = Finding::new(&P1D_DUP_FILE_LIST).inode(*partner);
             log.add(finding.order((*ino).into()));
         }
-        if party.contested || party.metadata {
+        // With bigalloc a cluster that lies askew is claimed twice by one file.
+        if party.contested || party.metadata || maps.ratio > 1 {
             log.add(Finding::new(&P1D_CLONE_QUESTION).inode(*ino));
             log.add(Finding::new(&P1D_DELETE_QUESTION).inode(*ino));
         } else {

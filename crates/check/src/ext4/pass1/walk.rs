@@ -14,16 +14,19 @@ pub(super) struct Item<'i> {
     pub(super) inode: Inode<'i>,
     pub(super) is_dir: bool,
     pub(super) is_reg: bool,
+    /// Its checksum is wrong.
+    pub(super) wrong: bool,
 }
 
 impl<'i> Item<'i> {
-    pub(super) fn new(ino: u32, inode: Inode<'i>) -> Item<'i> {
+    pub(super) fn new(ino: u32, inode: Inode<'i>, wrong: bool) -> Item<'i> {
         let kind = inode.file_type();
         Item {
             ino,
             inode,
             is_dir: kind == Some(FileType::Directory),
             is_reg: kind == Some(FileType::Regular),
+            wrong,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::problem::*;
 
 /// The options of mke2fs that a case begins with.
 const EXT4: &[&str] = &["-t", "ext4", "-b", "1024", "-O", "^resize_inode"];
+const RESIZE: &[&str] = &["-t", "ext4", "-b", "1024"];
 const EXT2: &[&str] = &["-t", "ext2", "-b", "1024"];
 const EXT3: &[&str] = &["-t", "ext3", "-b", "1024"];
 const BIGALLOC: &[&str] = &["-t", "ext4", "-b", "1024", "-C", "16384", "-O", "bigalloc"];
@@ -146,6 +147,18 @@ const CASES: &[Case] = &[
     (EXT2, "bad inode_bitmap", &[&P1_IB_BAD_BLOCK]),
     (EXT2, "bad inode_table", &[&P1_BADBLOCKS_IN_BADBLOCKS]),
     (EXT4, "flip f", &[&P1_INODE_ONLY_CSUM_INVALID]),
+    (
+        EXT4,
+        "flip pieces",
+        &[&P1_EXTENT_ONLY_CSUM_INVALID, &P1_INODE_ONLY_CSUM_INVALID],
+    ),
+    (
+        EXT4,
+        "flip <1>",
+        &[&P1_INVALID_BAD_INODE, &P1_BLOCK_ITERATE],
+    ),
+    (RESIZE, "flip <7>", &[&P1_RESIZE_INODE_CREATE]),
+    (EXT4, "copy f g flip short", &[&P1B_ISCAN_ERROR]),
     (EXT4, "flip node of pieces", &[&P1_EXTENT_ONLY_CSUM_INVALID]),
     (EXT4, "trash table", &[&P1_INODE_IS_GARBAGE]),
 ];
@@ -229,7 +242,11 @@ fn apply(image: &Image, command: &str) {
             let block = ask(image, &format!("bmap {to} 0"), "");
             image.debugfs(&format!("sif {from} block[4] {block}\n"));
         }
-        ["flip", "f"] => patch(image, place(image, "f") + 0x08, |b| b[0] ^= 1, 1),
+        ["flip", name] => patch(image, place(image, name) + 0x08, |b| b[0] ^= 1, 1),
+        ["copy", from, to, "flip", name] => {
+            copy_map(image, from, to);
+            apply(image, &format!("flip {name}"));
+        }
         ["flip", "node", "of", name] => {
             let node = ask(image, &format!("stat {name}"), "(ETB0):");
             patch(image, node * 1024 + 1020, |b| b[0] ^= 1, 1);
@@ -282,16 +299,16 @@ fn difference(image: &Image, expected: &[&Problem], several: bool) -> Option<Str
         .filter(|problem| !asked().any(|finding| finding.problem == **problem))
         .map(|problem| problem.name)
         .collect();
-    // Where the reference stops, it has not logged what it stopped at.
-    let stops = asked().any(|finding| finding.reference_stops);
-    let mut ours = names(
-        asked()
-            .take_while(|finding| !finding.reference_stops)
-            .map(|finding| finding.problem),
-    );
-    let last = if stops { 0x013 } else { u16::MAX };
+    // Where the reference stops, it has mostly not logged what it stopped at.
+    let stop = asked().find(|finding| finding.reference_stops);
+    let ours = asked().take_while(|finding| !finding.reference_stops);
+    let mut ours = names(ours.map(|finding| finding.problem));
+    let last = if stop.is_some() { 0x013 } else { u16::MAX };
     let theirs = theirs.iter().filter_map(|code| Problem::of(*code));
     let mut theirs = names(theirs.filter(|problem| problem.subpass() <= last));
+    if stop.is_some_and(|stop| theirs.last() == Some(&stop.problem.name)) {
+        theirs.pop();
+    }
     if several {
         ours.sort_unstable();
         theirs.sort_unstable();
