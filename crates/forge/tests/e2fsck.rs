@@ -157,6 +157,15 @@ fn deep_indexes() {
         .err()
         .unwrap();
     assert!(error.to_string().contains("large_dir"), "{error}");
+    // What can never fit is said at once, before hundreds of millions of names are tried.
+    let text = "files = \"200M\"\nper_directory = \"100M\"\nfile_size = 0";
+    let mut huge = options("64T", Ext4, 4096, "");
+    huge.inodes = Some(300_000_000);
+    let error = forge(&huge, profile(text)).err().unwrap();
+    assert!(
+        error.to_string().contains("100000000 names are too many"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -86,6 +86,8 @@ fn the_same_seed_makes_the_same_image() {
 fn what_is_not_possible_is_said_in_one_line_and_leaves_nothing() {
     for (args, says) in [
         (&["--files", "3M"][..], "do not fit"),
+        (&["--files", "400G"], "do not fit"),
+        (&["--size", "1000P"], "larger blocks"),
         (&["--size", "0"], ""),
         (&["--size", "3"], ""),
         (&["--size", "99999P"], "not an amount"),

@@ -73,6 +73,18 @@ impl Rules {
         htree::limit(self.block_size, root, self.checksums).into()
     }
 
+    /// Whether names of `len` bytes and more can be too many at first sight. An index that is not full may be out of room
+    /// nevertheless, since leaves are not full; this only spares growing what can never fit.
+    pub fn surely_full(&self, names: u64, len: u8) -> bool {
+        let node = self.limit(false) as u64;
+        let leaves = match self.index {
+            None => self.most_blocks(),
+            Some(_) => self.limit(true) as u64 * node.pow(self.most_levels.into()),
+        };
+        let each = directory::needed(len.into(), false) as u64;
+        names > leaves * (u64::from(self.leaf_room()) / each)
+    }
+
     /// The most blocks of a directory: sizes are 32 bits below `large_dir`, block numbers in an index 28.
     fn most_blocks(&self) -> u64 {
         if self.most_levels > 1 {
@@ -86,10 +98,10 @@ impl Rules {
 /// The directory cannot take another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a directory is full at {names} names: blocks of {block_size} bytes and an index of {levels} levels hold no more; spread the names over more directories, or take larger blocks or the feature large_dir"
+    "{names} names are too many for one directory: blocks of {block_size} bytes and an index of {levels} levels hold no more; spread the names over more directories, or take larger blocks or the feature large_dir"
 )]
 pub struct Full {
-    /// Names that fitted.
+    /// Names that fitted, or that were to fit.
     pub names: u32,
     /// Bytes of a block.
     pub block_size: u32,

@@ -138,36 +138,48 @@ enum Range {
     Text(String),
 }
 
-fn range(text: &str) -> Result<(u64, u64), String> {
+/// How an amount is read: [`amount::bytes`] or [`amount::count`].
+type Amount = fn(&str) -> Result<u64, String>;
+
+fn range(text: &str, amount: Amount) -> Result<(u64, u64), String> {
     match text.split_once('-') {
-        Some((low, high)) => Ok((amount::bytes(low)?, amount::bytes(high)?)),
-        None => amount::bytes(text).map(|value| (value, value)),
+        Some((low, high)) => Ok((amount(low)?, amount(high)?)),
+        None => amount(text).map(|value| (value, value)),
     }
+}
+
+fn read<'de, D: Deserializer<'de>>(from: D, amount: Amount) -> Result<Distribution, D::Error> {
+    const FORM: &str = "give a number, a text as \"4k\", or a list of ranges with weights as [[\"1-4k\", 60], [\"4k-1M\", 40]]";
+    let raw = Raw::deserialize(from).map_err(|_| de::Error::custom(FORM))?;
+    let list = match raw {
+        Raw::Number(value) => return Ok(Distribution::fixed(value)),
+        Raw::Text(text) => vec![(Range::Text(text), 1.0)],
+        Raw::List(list) => list,
+    };
+    let ranges: Result<Vec<_>, String> = list
+        .into_iter()
+        .map(|(one, weight)| {
+            let (low, high) = match one {
+                Range::Number(value) => (value, value),
+                Range::Text(text) => range(&text, amount)?,
+            };
+            Ok((low, high, weight))
+        })
+        .collect();
+    ranges
+        .and_then(|ranges| Distribution::steps(&ranges))
+        .map_err(de::Error::custom)
 }
 
 impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        const FORM: &str = "give a number, a text as \"4k\", or a list of ranges with weights as [[\"1-4k\", 60], [\"4k-1M\", 40]]";
-        let raw = Raw::deserialize(from).map_err(|_| de::Error::custom(FORM))?;
-        let list = match raw {
-            Raw::Number(value) => return Ok(Self::fixed(value)),
-            Raw::Text(text) => vec![(Range::Text(text), 1.0)],
-            Raw::List(list) => list,
-        };
-        let ranges: Result<Vec<_>, String> = list
-            .into_iter()
-            .map(|(one, weight)| {
-                let (low, high) = match one {
-                    Range::Number(value) => (value, value),
-                    Range::Text(text) => range(&text)?,
-                };
-                Ok((low, high, weight))
-            })
-            .collect();
-        ranges
-            .and_then(|ranges| Self::steps(&ranges))
-            .map_err(de::Error::custom)
+        read(from, amount::bytes)
     }
+}
+
+/// For numbers of files, whose `k` and `M` are powers of 1000.
+pub(super) fn counted<'de, D: Deserializer<'de>>(from: D) -> Result<Distribution, D::Error> {
+    read(from, amount::count)
 }
 
 #[cfg(test)]

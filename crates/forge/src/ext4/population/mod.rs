@@ -107,6 +107,11 @@ pub fn rules(sb: &Superblock) -> Result<Rules, Error> {
     })
 }
 
+/// Bytes of the shortest name.
+fn shortest_name(profile: &Profile) -> u8 {
+    profile.names.length.least().clamp(1, 255) as u8
+}
+
 /// Blocks of a cluster.
 fn cluster(sb: &Superblock) -> u32 {
     let [block, cluster] = [&sb.s_log_block_size, &sb.s_log_cluster_size].map(|log| log.get());
@@ -125,6 +130,15 @@ impl Generated {
     pub fn new(profile: Profile, sb: &Superblock) -> Result<Self, Error> {
         profile.check().map_err(Error::Option)?;
         let rules = rules(sb)?;
+        // Said before anything is kept for each directory.
+        if profile.files > sb.s_inodes_count.get().into() {
+            return Err(Error::Room {
+                what: "inodes",
+                need: profile.files,
+                have: sb.s_inodes_count.get().into(),
+                advice: "ask for more inodes, fewer bytes for each, or a larger image",
+            });
+        }
         let (counts, directories) = counts(&profile)?;
         let tree = if profile.directories.depth.is_empty() {
             Tree::flat(directories, profile.directories.fan_out)
@@ -203,7 +217,18 @@ impl Generated {
             return wants("kinds.target_length", &needs);
         }
         // One of the largest directories is grown now, so that a size that can never fit is said before anything is written.
-        for directory in [0, self.counts.largest()] {
+        let largest = self.counts.largest();
+        let names = self.files(largest);
+        let shortest = shortest_name(&self.profile);
+        if self.nursery.rules.surely_full(names.into(), shortest) {
+            let full = Full {
+                names,
+                block_size: self.block_size,
+                levels: self.nursery.rules.most_levels + 1,
+            };
+            return Err(Error::Option(full.to_string()));
+        }
+        for directory in [0, largest] {
             self.template(directory)
                 .map_err(|full| Error::Option(full.to_string()))?;
         }

@@ -29,6 +29,7 @@ pub struct Profile {
     #[serde(deserialize_with = "amount")]
     pub files: u64,
     /// Of these in each directory.
+    #[serde(deserialize_with = "super::distribution::counted")]
     pub per_directory: Distribution,
     /// Bytes of a regular file.
     pub file_size: Distribution,
@@ -376,5 +377,8 @@ mod tests {
             assert!(!error.contains('\n'), "{error}");
         }
         assert!(Profile::parse("p", "per_directory = [[0, 1], [\"1-50\", 3]]").is_ok());
+        let units = Profile::parse("p", "per_directory = \"3k\"\nfile_size = \"3k\"").unwrap();
+        assert_eq!(units.per_directory.only(), Some(3000));
+        assert_eq!(units.file_size.only(), Some(3072));
     }
 }
