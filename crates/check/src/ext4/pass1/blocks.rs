@@ -4,7 +4,8 @@ use ondisk::ext4::inode::{flag, number};
 
 use super::Worker;
 use super::attributes::{Charge, stage};
-use super::walk::{Item, Stuck, Walk, has_blocks};
+use super::special::maps_blocks;
+use super::walk::{Item, Stuck, Walk};
 use crate::finding::Finding;
 use crate::problem::{
     P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
@@ -51,7 +52,7 @@ impl Worker<'_> {
     /// Whether the blocks of an inode cannot be walked without reading some: they are walked in a batch then.
     pub(super) fn leads_deeper(&self, item: &Item<'_>) -> bool {
         let features = &self.maps.features;
-        if !has_blocks(&item.inode)
+        if !maps_blocks(self.maps.volume, &item.inode)
             || features.inline_data && item.inode.has_flags(flag::INLINE_DATA)
         {
             return false;
@@ -114,7 +115,7 @@ impl Worker<'_> {
     fn walk_blocks(&mut self, item: &Item<'_>, walk: &mut Walk) {
         let features = self.maps.features;
         if features.inline_data && item.inode.has_flags(flag::INLINE_DATA)
-            || !has_blocks(&item.inode)
+            || !maps_blocks(self.maps.volume, &item.inode)
         {
             return;
         }

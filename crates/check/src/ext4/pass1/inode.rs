@@ -5,7 +5,8 @@ use ondisk::ext4::inode::{flag, number};
 use ondisk::ext4::{FileType, Inode};
 
 use super::attributes::{Charge, stage};
-use super::walk::{Head, Item, has_blocks};
+use super::special::maps_blocks;
+use super::walk::{Head, Item};
 use super::{Deep, Worker};
 use crate::ext4::state::Directory;
 use crate::finding::Finding;
@@ -308,7 +309,8 @@ impl Worker<'_> {
         if let Some(file_type) = kind.file_type {
             self.maps.kinds.set(item.ino, file_type);
             self.statistics.count(file_type);
-            let fast = file_type == FileType::Symlink && !has_blocks(&item.inode);
+            let fast =
+                file_type == FileType::Symlink && !maps_blocks(self.maps.volume, &item.inode);
             self.statistics.fast_symlinks += u64::from(fast);
         }
         if item.is_dir {

@@ -219,28 +219,6 @@ pub(super) fn entry(bytes: &[u8], nth: usize) -> Option<&[u8; 12]> {
     bytes.get(12..)?.as_chunks::<12>().0.get(nth)
 }
 
-/// Whether `i_block` holds pointers at all: a directory, a file, or a link that does not fit the inode.
-pub(super) fn has_blocks(inode: &Inode<'_>) -> bool {
-    use ondisk::ext4::inode::flag;
-    match inode.file_type() {
-        Some(FileType::Directory | FileType::Regular) => {}
-        Some(FileType::Symlink) => {
-            let raw = inode.raw();
-            if inode.file_acl() == 0 {
-                if raw.i_blocks_lo.get() == 0 {
-                    return false;
-                }
-            } else {
-                let size = raw.i_size_lo.get();
-                let second = inode.block_words()[1];
-                return size >= 60 || (size > 4 && second == 0);
-            }
-        }
-        _ => return false,
-    }
-    !inode.has_flags(flag::INLINE_DATA)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
