@@ -311,6 +311,11 @@ impl Worker<'_> {
         }
         let seed = self.maps.volume.seed;
         let seed = seed.map(|seed| item.inode.seed(seed, item.ino));
+        // The reference's library asks the inode for its generation, and gets none where the inode's own checksum is wrong;
+        // inodes of the old size it has at hand. What it says of the node is forgotten where the start was asked about.
+        let unread = item.wrong && self.maps.volume.geometry.inode_size > 128;
+        let bad_checksum =
+            first == entry.logical && (unread || !node_checksum_matches(seed, bytes, head));
         let below = Node {
             bytes,
             head,
@@ -320,10 +325,7 @@ impl Worker<'_> {
             end: node.end_of(nth),
             block: entry.block,
             repairs,
-            // The reference's library asks the inode for its generation, and gets none where that is wrong itself. Inodes of the old
-            // size it has at hand.
-            bad_checksum: !node_checksum_matches(seed, bytes, head)
-                || item.wrong && self.maps.volume.geometry.inode_size > 128,
+            bad_checksum,
         };
         let done = self.walk_node(item, walk, tree, &below);
         if done.is_ok() || done == Err(Stuck::Endless) {

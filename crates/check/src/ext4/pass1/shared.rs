@@ -315,6 +315,7 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
     let named = |ino: &&u32| **ino >= first || **ino == number::ROOT;
     let count = contest.0.keys().filter(named).count() as u64;
     log.add(Finding::new(&P1D_NUM_DUP_INODES).order(0).found(count));
+    let mut metadata_seen = false;
     for (ino, party) in &contest.0 {
         if [number::BAD, number::RESIZE].contains(ino) {
             continue;
@@ -335,8 +336,10 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
             let finding = Finding::new(&P1D_DUP_FILE_LIST).inode(*partner);
             log.add(finding.order((*ino).into()));
         }
-        // With bigalloc a cluster that lies askew is claimed twice by one file.
-        if party.contested || party.metadata || maps.ratio > 1 {
+        // Only behind a file that has metadata among its blocks does the reference look whether anybody still claims the next ones'.
+        let dealt = metadata_seen && !party.contested && !party.metadata;
+        metadata_seen |= party.metadata;
+        if !dealt {
             log.add(Finding::new(&P1D_CLONE_QUESTION).inode(*ino));
             log.add(Finding::new(&P1D_DELETE_QUESTION).inode(*ino));
         } else {
