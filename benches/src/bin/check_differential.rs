@@ -375,7 +375,8 @@ impl<'a> Workbench<'a> {
         };
         let damage = match plan.carry_out(&mut overlay) {
             Ok(damage) => damage,
-            Err(damage::Error::Missing { .. }) => return Ok(None),
+            // A case on another base than its own: no such structure, or one without the fields.
+            Err(damage::Error::Missing { .. } | damage::Error::Unsound(_)) => return Ok(None),
             Err(error) => {
                 return Err(error).with_context(|| format!("image {number} on {}", base.name));
             }
