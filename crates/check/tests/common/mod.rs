@@ -23,13 +23,11 @@ pub(crate) fn run(program: &str, args: &[&str], input: &str, codes: &[i32]) -> S
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("{program}: {error}"));
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
+    // In a thread of its own: a program may print before it has read all.
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_owned());
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
     let code = output.status.code();
