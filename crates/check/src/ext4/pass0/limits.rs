@@ -34,6 +34,26 @@ pub(super) fn wrong_first_data_block(sb: &Superblock) -> bool {
     sb.s_first_data_block.get() != first_data_block(sb)
 }
 
+/// A wrong number of inodes, which e2fsck comes to even where the size of groups is beyond all bounds, because it bounds the size
+/// of the table and not that of the bitmap.
+pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
+    let blocks = sb
+        .blocks_count()
+        .checked_sub(sb.s_first_data_block.get().into())?;
+    let groups = blocks.div_ceil(u64::from(sb.s_blocks_per_group.get()).max(1));
+    let per_group = u64::from(sb.s_inodes_per_group.get());
+    let block_size = 1024_u64.checked_shl(sb.s_log_block_size.get())?;
+    let in_block = block_size.checked_div(sb.inode_size().into())?;
+    let expected = groups.checked_mul(per_group)?;
+    let found = u64::from(sb.s_inodes_count.get());
+    let bounded = (in_block..=(1 << 16) - in_block).contains(&per_group);
+    (bounded && found != expected && !wrong_first_data_block(sb)).then(|| {
+        Finding::new(&P0_INODE_COUNT_WRONG)
+            .found(found)
+            .expected(expected)
+    })
+}
+
 /// Features that nobody knows: the reference refuses to go on, and nothing here is judged by them.
 pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     let (compat, ro_compat) = library::unknown_features(&volume.sb);

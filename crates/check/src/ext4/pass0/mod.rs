@@ -19,8 +19,8 @@ mod resize;
 mod table;
 
 use blockio::BlockSource;
-use ondisk::ext4::Superblock;
-use ondisk::ext4::feature::Compat;
+use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::{Geometry, Superblock};
 
 use self::library::{Refusal, Taken, take};
 use self::table::Table;
@@ -87,6 +87,7 @@ fn attempt(
 ) -> Result<Attempt, Refusal> {
     let taken = take(source, backup, overlook)?;
     let Ok(geometry) = &taken.geometry else {
+        table::exists(source, &taken.sb, taken.groups)?;
         return Ok(Attempt {
             contradiction: impossible(&taken),
             table: None,
@@ -101,16 +102,22 @@ fn attempt(
     })
 }
 
-/// An impossible size or place of the descriptors shows itself to e2fsck as descriptors that cannot be right.
+/// Impossible arithmetic shows itself to e2fsck as descriptors that cannot be right, unless it finds them all the same.
 fn impossible(taken: &Taken) -> Option<String> {
-    let misplaced = taken.sb.s_first_data_block.get() > 1;
-    let missized = taken.sb.desc_size() != 32 && !(64..=1024).contains(&taken.sb.desc_size());
-    let uneven = !taken.sb.desc_size().is_power_of_two();
-    let reserved = u32::from(taken.sb.s_reserved_gdt_blocks.get());
-    let reserved = reserved > 256 << taken.sb.s_log_block_size.get();
-    (misplaced || missized || uneven || reserved)
-        .then(|| taken.geometry.as_ref().err().map(ToString::to_string))
-        .flatten()
+    let error = taken.geometry.as_ref().err()?;
+    (!found_all_the_same(&taken.sb)).then(|| error.to_string())
+}
+
+/// Whether the descriptors are where they are looked for although a field is impossible: the first block is wrong by one, or blocks
+/// are reserved for a table that is not in one piece.
+fn found_all_the_same(sb: &Superblock) -> bool {
+    let meta_bg = sb.has_incompat(Incompat::META_BG);
+    if limits::wrong_first_data_block(sb) {
+        return sb.s_first_data_block.get() <= 1 && !meta_bg;
+    }
+    let mut unreserved = *sb;
+    unreserved.s_reserved_gdt_blocks = 0.into();
+    meta_bg && Geometry::new(&unreserved).is_ok()
 }
 
 /// Tries what e2fsck tries, in its order, and tells of what it refuses.
@@ -195,13 +202,17 @@ fn volume<'a>(
     } = attempt.taken;
     let geometry = geometry.map_err(|error| {
         let reason = error.to_string();
-        if sb.s_first_data_block.get() > 1 && sb.has_compat(Compat::HAS_JOURNAL) {
+        let misplaced = limits::wrong_first_data_block(&sb) && !found_all_the_same(&sb);
+        if misplaced && sb.has_compat(Compat::HAS_JOURNAL) {
             // With descriptors from a wrong place e2fsck finds no journal before it comes to the field.
             log.add(
                 Finding::new(&P0_JOURNAL_BAD_INODE)
                     .note("the place of the inode tables cannot be told")
                     .stops_reference(),
             );
+        }
+        if let Some(finding) = limits::wrong_inode_count(&sb) {
+            log.add(finding);
         }
         log.add(out_of_range(&sb).note(reason.clone()).stops_reference());
         reason

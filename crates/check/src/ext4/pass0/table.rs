@@ -79,6 +79,32 @@ pub(super) fn read(
     Ok(table)
 }
 
+/// That the table of a superblock whose arithmetic is impossible would lie inside the source: e2fsck reads it before it looks at
+/// any field that is.
+pub(super) fn exists(
+    source: &dyn BlockSource,
+    sb: &Superblock,
+    groups: u64,
+) -> Result<(), ReadError> {
+    // The library has looked at these two.
+    let block_size = 1024_u64 << sb.s_log_block_size.get().min(6);
+    let per_block = block_size / u64::from(sb.desc_size().max(1)).min(block_size);
+    let blocks = groups.div_ceil(per_block);
+    let first = u64::from(sb.s_first_data_block.get());
+    let old = if sb.has_incompat(Incompat::META_BG) {
+        u64::from(sb.s_first_meta_bg.get()).min(blocks)
+    } else {
+        blocks
+    };
+    within(source, first.saturating_add(old), block_size)?;
+    if old < blocks {
+        let group = (blocks - 1) * per_block;
+        let last = group.saturating_mul(sb.s_blocks_per_group.get().into());
+        within(source, first.saturating_add(last), block_size)?;
+    }
+    Ok(())
+}
+
 /// That a block lies inside the source.
 fn within(source: &dyn BlockSource, block: u64, block_size: u64) -> Result<(), ReadError> {
     let end = block

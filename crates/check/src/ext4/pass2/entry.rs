@@ -71,7 +71,8 @@ impl Worker<'_> {
             self.bad_inode(at);
         }
         let kind = shared.state.kinds.get(entry.inode);
-        if kind.is_none() {
+        // Marks that no feature allows hide nothing from pass 1; the reference minds them all the same.
+        if kind.is_none() || !shared.volume.claims.uninit.is_empty() {
             self.unknown(at);
         }
         self.file_type(at, kind);
@@ -175,7 +176,7 @@ impl Worker<'_> {
         }
     }
 
-    /// An inode of no known kind: not in use, or in a part of its table that was never written.
+    /// An inode that may be of no known kind: not in use, or in a part of its table that was never written.
     fn unknown(&mut self, at: At<'_>) {
         let entry = at.entry;
         let (volume, state) = (self.shared.volume, self.shared.state);
@@ -183,10 +184,12 @@ impl Worker<'_> {
         if let Some((group, index)) = geometry.index_of_inode(entry.inode)
             && let Some(descriptor) = volume.descriptors.get(group as usize)
         {
+            let claimed = volume.claims.flags.get(group as usize).copied();
+            let flags = claimed.unwrap_or(descriptor.flags());
             let used = geometry
                 .inodes_per_group
                 .saturating_sub(descriptor.itable_unused());
-            if descriptor.has_flags(INODE_UNINIT) {
+            if flags & INODE_UNINIT != 0 {
                 let finding = self.of_entry(&P2_INOREF_BG_INO_UNINIT, at);
                 self.log.add(finding.group(group));
             } else if index >= used {
