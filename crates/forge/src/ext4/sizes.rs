@@ -135,9 +135,17 @@ impl Sizes {
         self.clusters_per_group = (self.block_size * 8).min(most);
         self.blocks_per_group = self.clusters_per_group * self.cluster_blocks();
         let asked = self.blocks;
+        self.reserved_blocks = self.reserve(options);
         loop {
             if self.groups() == 0 {
                 return too_small(options);
+            }
+            // Every group has eight inodes at least, and an inode's number 32 bits; an extent's block has 48.
+            if self.groups() * 8 > u64::from(u32::MAX) || self.blocks >= 1 << 48 {
+                return refuse(format!(
+                    "{} bytes: more groups than a filesystem with blocks of {} bytes may have; ask for fewer bytes or larger blocks",
+                    options.size, self.block_size
+                ));
             }
             let wanted = inodes.div_ceil(self.groups());
             if wanted > u64::from(self.block_size) * 8 {
@@ -153,7 +161,6 @@ impl Sizes {
             }
             self.inodes_per_group = self.fill_tables(wanted as u32);
             self.reserve_descriptors();
-            self.reserved_blocks = self.reserve(options);
             let overhead = 3
                 + self.table_blocks()
                 + u64::from(self.reserved_gdt_blocks)
@@ -182,19 +189,20 @@ impl Sizes {
                 return too_small(options);
             }
             self.blocks -= rest;
+            self.reserved_blocks = self.reserve_again(options);
         }
     }
 
-    /// Blocks for root. mke2fs takes the percentage of what was asked for, and when the last group is cut off that share again.
+    /// Blocks for root: a percentage of what was asked for.
     fn reserve(&self, options: &Options) -> u64 {
         let asked = whole_blocks(options.size, self.block_size);
-        let reserved = (options.reserved_percent * asked as f64 / 100.0).floor();
-        if asked / u64::from(self.cluster_blocks())
-            == self.blocks / u64::from(self.cluster_blocks())
-        {
-            return reserved as u64;
-        }
-        let percent = 100.0 * reserved / asked as f64;
+        (options.reserved_percent * asked as f64 / 100.0) as u64
+    }
+
+    /// The same share of fewer blocks, when the last group is cut off. mke2fs does not take it back when it tries other groups.
+    fn reserve_again(&self, options: &Options) -> u64 {
+        let asked = whole_blocks(options.size, self.block_size);
+        let percent = 100.0 * self.reserve(options) as f64 / asked as f64;
         (percent * self.blocks as f64 / 100.0) as u64
     }
 

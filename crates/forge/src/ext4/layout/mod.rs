@@ -46,7 +46,8 @@ impl Layout {
             )));
         }
         let mut superblock = fill(options, &sizes);
-        let journal_blocks = journal(options, &sizes)?;
+        let geometry = Geometry::new(&superblock)?;
+        let journal_blocks = journal(options, &sizes, &geometry)?;
         if journal_blocks == 0 {
             let compat = superblock.compat();
             superblock.s_feature_compat = compat
@@ -61,10 +62,10 @@ impl Layout {
         let orphan_blocks = if superblock.has_compat(Compat::ORPHAN_FILE) {
             superblock.s_orphan_file_inum = 12.into();
             sizes::orphan_blocks(sizes.blocks)
+                .next_multiple_of(sizes.cluster_size / sizes.block_size)
         } else {
             0
         };
-        let geometry = Geometry::new(&superblock)?;
         Ok(Self {
             options: options.clone(),
             superblock,
@@ -130,7 +131,7 @@ fn large_file(sb: &mut Superblock) {
     }
 }
 
-fn journal(options: &Options, sizes: &Sizes) -> Result<u32, Error> {
+fn journal(options: &Options, sizes: &Sizes, geometry: &Geometry) -> Result<u32, Error> {
     if !sizes.features.journal() {
         return Ok(0);
     }
@@ -138,13 +139,30 @@ fn journal(options: &Options, sizes: &Sizes) -> Result<u32, Error> {
         return Ok(sizes::journal_blocks(sizes.blocks).unwrap_or(0));
     };
     let blocks = u64::from(mib) * (1 << 20) / u64::from(sizes.block_size);
-    let most = 10_240_000.min(sizes.blocks / 2);
+    let most = 10_240_000.min(free_blocks(sizes, geometry) / 2);
     if !(1024..=most).contains(&blocks) {
         return Err(Error::Option(format!(
             "a journal of {mib} MiB is {blocks} blocks: there may be 1024 to {most}"
         )));
     }
     Ok(blocks as u32)
+}
+
+/// Free blocks as mke2fs counts them before it makes the journal: bitmaps and tables of flexible groups are not placed yet.
+fn free_blocks(sizes: &Sizes, geometry: &Geometry) -> u64 {
+    let own = if sizes.log_groups_per_flex == 0 {
+        2 + u64::from(geometry.inode_table_blocks())
+    } else {
+        0
+    };
+    geometry
+        .group_layouts()
+        .map(|group| {
+            let copies = u64::from(group.superblock.is_some()) + group.reserved_gdt.end
+                - group.descriptors.start;
+            (group.blocks.end - group.blocks.start).saturating_sub(copies + own)
+        })
+        .sum()
 }
 
 fn fill(options: &Options, sizes: &Sizes) -> Superblock {
@@ -198,9 +216,10 @@ fn fill(options: &Options, sizes: &Sizes) -> Superblock {
         sb.s_encrypt_algos = [1, 4, 0, 0];
     }
     if features.compat.contains(Compat::SPARSE_SUPER2) {
+        // The second group and the last one, ascending; with two groups both are one.
         let last = groups - 1;
-        let second = if last > 1 { last } else { 0 };
-        sb.s_backup_bgs = [u32::from(last > 0).into(), second.into()];
+        let first = u32::from(last > 1);
+        sb.s_backup_bgs = [first.into(), last.into()];
     }
     identify(&mut sb, options);
     sb
@@ -230,5 +249,80 @@ fn identify(sb: &mut Superblock, options: &Options) {
     }
     if sb.has_incompat(Incompat::CSUM_SEED) {
         sb.s_checksum_seed = Seed::of_uuid(&sb.s_uuid).0.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext4::FsType;
+    use proptest::prelude::*;
+
+    const FEATURES: &[&str] = &[
+        "^has_journal",
+        "^flex_bg",
+        "^resize_inode",
+        "meta_bg",
+        "^sparse_super",
+        "sparse_super2",
+        "^metadata_csum",
+        "^64bit",
+        "^extent",
+        "bigalloc",
+        "orphan_file",
+        "uninit_bg",
+    ];
+
+    fn any_options() -> impl Strategy<Value = Options> {
+        let size = (10_u32..64, any::<u64>()).prop_map(|(bits, random)| random >> (64 - bits));
+        let fs_type = prop_oneof![Just(FsType::Ext2), Just(FsType::Ext3), Just(FsType::Ext4)];
+        let maybe = |range: std::ops::Range<u32>| {
+            proptest::option::of(range.prop_map(|bits| 1_u32 << bits))
+        };
+        let inodes = proptest::option::of((0_u32..33, any::<u64>()));
+        let features = proptest::sample::subsequence(FEATURES, 0..5);
+        (
+            size,
+            fs_type,
+            maybe(10..17),
+            maybe(7..13),
+            inodes,
+            maybe(0..7),
+            features,
+        )
+            .prop_map(
+                |(size, fs_type, block_size, inode_size, inodes, flex_groups, features)| {
+                    let mut options = Options::new(size, fs_type);
+                    options.block_size = block_size;
+                    options.inode_size = inode_size.map(|size| size as u16);
+                    options.inodes = inodes.map(|(bits, random)| random >> (63 - bits));
+                    options.flex_groups = flex_groups;
+                    options.features.names = features.iter().map(ToString::to_string).collect();
+                    options
+                },
+            )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn any_options_give_a_layout_or_a_reason(options in any_options()) {
+            match Layout::new(&options) {
+                Err(error) => prop_assert!(error.to_string().len() > 20),
+                Ok(layout) => {
+                    let geometry = &layout.geometry;
+                    prop_assert!(geometry.blocks_count * u64::from(geometry.block_size) <= options.size);
+                    prop_assert!(layout.free_inodes() > 0);
+                    for number in [0, layout.units() / 2, layout.units() - 1] {
+                        let Ok(unit) = layout.unit(number) else { continue };
+                        let tables = u64::from(geometry.inode_table_blocks()) + 2;
+                        let copies: u64 = unit.copies.ranges().iter().map(|range| range.end - range.start).sum();
+                        let taken: u64 = unit.taken.ranges().iter().map(|range| range.end - range.start).sum();
+                        prop_assert_eq!(taken, copies + tables * unit.places.len() as u64);
+                        prop_assert!(unit.taken.ranges().last().is_some_and(|last| last.end <= unit.blocks.end));
+                    }
+                }
+            }
+        }
     }
 }

@@ -196,5 +196,11 @@ fn free(layout: &Layout, taken: &Taken, group: u32) -> Result<u64, Error> {
         all.insert(range.clone());
     }
     let runs = all.free(layout.geometry.group_blocks(group));
-    Ok(runs.iter().map(|run| run.end - run.start).sum())
+    let free = runs.iter().map(|run| run.end - run.start).sum();
+    // mke2fs compares the counts of the descriptors, and a short one keeps 16 bits of what clusters make larger.
+    Ok(if layout.geometry.desc_size < 64 {
+        free & 0xffff
+    } else {
+        free
+    })
 }
