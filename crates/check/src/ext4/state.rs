@@ -183,6 +183,18 @@ impl Links {
         })
     }
 
+    /// Sets a count that nobody has added to yet; inodes that do not exist are left alone.
+    pub fn set(&self, inode: u32, count: u32) {
+        let Some(place) = self.small.get(inode as usize) else {
+            return;
+        };
+        place.store(count.min(FULL.into()) as u8, Relaxed);
+        if let Some(rest) = count.checked_sub(FULL.into()).filter(|rest| *rest > 0) {
+            let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+            large.insert(inode, rest);
+        }
+    }
+
     /// Adds; inodes that do not exist are left alone. Sums stay below 2^32.
     pub fn add(&self, inode: u32, count: u32) {
         let Some(place) = self.small.get(inode as usize) else {
@@ -368,6 +380,9 @@ mod tests {
             links.add(7, 1);
         }
         links.add(3, 70_000);
+        links.set(5, 65_000);
+        links.set(6, 255);
+        assert_eq!((links.get(5), links.get(6)), (65_000, 255));
         links.add(11, 1);
         assert_eq!(
             (links.get(7), links.get(3), links.get(1), links.get(11)),

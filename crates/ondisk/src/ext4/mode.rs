@@ -36,9 +36,17 @@ impl FileType {
 
     /// The type in an `i_mode`, `None` when its bits mean none.
     pub fn of_mode(mode: u16) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.mode() == mode & TYPE_MASK)
+        // Asked several times of each inode of a check, so it is a table and no search.
+        match mode & TYPE_MASK {
+            0x1000 => Some(Self::Fifo),
+            0x2000 => Some(Self::CharDevice),
+            0x4000 => Some(Self::Directory),
+            0x6000 => Some(Self::BlockDevice),
+            0x8000 => Some(Self::Regular),
+            0xa000 => Some(Self::Symlink),
+            0xc000 => Some(Self::Socket),
+            _ => None,
+        }
     }
 
     /// The bits of this type in an `i_mode`.

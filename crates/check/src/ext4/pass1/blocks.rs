@@ -4,8 +4,7 @@ use ondisk::ext4::inode::{flag, number};
 
 use super::Worker;
 use super::attributes::{Charge, stage};
-use super::special::maps_blocks;
-use super::walk::{Item, Stuck, Walk};
+use super::walk::{Item, Stuck, Walk, has_blocks};
 use crate::finding::Finding;
 use crate::problem::{
     P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
@@ -52,7 +51,7 @@ impl Worker<'_> {
     /// Whether the blocks of an inode cannot be walked without reading some: they are walked in a batch then.
     pub(super) fn leads_deeper(&self, item: &Item<'_>) -> bool {
         let features = &self.maps.features;
-        if !maps_blocks(self.maps.volume, &item.inode)
+        if !has_blocks(&item.inode, item.kind)
             || features.inline_data && item.inode.has_flags(flag::INLINE_DATA)
         {
             return false;
@@ -115,7 +114,7 @@ impl Worker<'_> {
     fn walk_blocks(&mut self, item: &Item<'_>, walk: &mut Walk) {
         let features = self.maps.features;
         if features.inline_data && item.inode.has_flags(flag::INLINE_DATA)
-            || !maps_blocks(self.maps.volume, &item.inode)
+            || !has_blocks(&item.inode, item.kind)
         {
             return;
         }
@@ -162,7 +161,7 @@ impl Worker<'_> {
         } else {
             self.bad_file_size(item, walk, size)
         };
-        let is_link = item.inode.file_type() == Some(ondisk::ext4::FileType::Symlink);
+        let is_link = item.kind == Some(ondisk::ext4::FileType::Symlink);
         let Some(bad) = bad.filter(|_| !is_link) else {
             return;
         };

@@ -5,8 +5,7 @@ use ondisk::ext4::inode::{flag, number};
 use ondisk::ext4::{FileType, Inode};
 
 use super::attributes::{Charge, stage};
-use super::special::maps_blocks;
-use super::walk::{Head, Item};
+use super::walk::{Head, Item, has_blocks};
 use super::{Deep, Worker};
 use crate::ext4::state::Directory;
 use crate::finding::Finding;
@@ -141,7 +140,7 @@ impl Worker<'_> {
             self.add(&item, Finding::new(&P1_LOW_DTIME).found(dtime));
         }
         if links != 0 {
-            self.maps.links.add(ino, links.into());
+            self.maps.links.set(ino, links.into());
         } else if !self.is_special(ino) {
             if dtime == 0 && raw.i_mode.get() != 0 {
                 self.add(&item, Finding::new(&P1_ZERO_DTIME).found(octal(&inode)));
@@ -270,7 +269,7 @@ impl Worker<'_> {
     }
 
     fn finish_special(&mut self, item: &Item<'_>, wrong: bool) {
-        if let Some(kind) = item.inode.file_type()
+        if let Some(kind) = item.kind
             && kind != FileType::Directory
         {
             self.maps.kinds.set(item.ino, kind);
@@ -309,8 +308,7 @@ impl Worker<'_> {
         if let Some(file_type) = kind.file_type {
             self.maps.kinds.set(item.ino, file_type);
             self.statistics.count(file_type);
-            let fast =
-                file_type == FileType::Symlink && !maps_blocks(self.maps.volume, &item.inode);
+            let fast = file_type == FileType::Symlink && !has_blocks(&item.inode, item.kind);
             self.statistics.fast_symlinks += u64::from(fast);
         }
         if item.is_dir {

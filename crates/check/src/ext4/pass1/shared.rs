@@ -151,7 +151,7 @@ impl Tracer<'_> {
             claims: &mut self.claims,
             log: &mut self.log,
         };
-        if has_blocks(inode) || ino == number::BAD {
+        if has_blocks(inode, inode.file_type()) || ino == number::BAD {
             let stuck = iterate(
                 self.maps,
                 &mut self.nodes,

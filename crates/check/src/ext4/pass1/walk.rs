@@ -12,6 +12,7 @@ use super::super::state::Run;
 pub(super) struct Item<'i> {
     pub(super) ino: u32,
     pub(super) inode: Inode<'i>,
+    pub(super) kind: Option<FileType>,
     pub(super) is_dir: bool,
     pub(super) is_reg: bool,
     /// Its checksum is wrong.
@@ -24,6 +25,7 @@ impl<'i> Item<'i> {
         Item {
             ino,
             inode,
+            kind,
             is_dir: kind == Some(FileType::Directory),
             is_reg: kind == Some(FileType::Regular),
             wrong,
@@ -217,6 +219,28 @@ pub(super) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head
 /// Entry number `nth` of a node.
 pub(super) fn entry(bytes: &[u8], nth: usize) -> Option<&[u8; 12]> {
     bytes.get(12..)?.as_chunks::<12>().0.get(nth)
+}
+
+/// Whether `i_block` holds pointers at all: a directory, a file, or a link that does not fit the inode.
+pub(super) fn has_blocks(inode: &Inode<'_>, kind: Option<FileType>) -> bool {
+    use ondisk::ext4::inode::flag;
+    match kind {
+        Some(FileType::Directory | FileType::Regular) => {}
+        Some(FileType::Symlink) => {
+            let raw = inode.raw();
+            if inode.file_acl() == 0 {
+                if raw.i_blocks_lo.get() == 0 {
+                    return false;
+                }
+            } else {
+                let size = raw.i_size_lo.get();
+                let second = inode.block_words()[1];
+                return size >= 60 || (size > 4 && second == 0);
+            }
+        }
+        _ => return false,
+    }
+    !inode.has_flags(flag::INLINE_DATA)
 }
 
 #[cfg(test)]
