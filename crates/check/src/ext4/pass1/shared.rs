@@ -339,11 +339,11 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
         // Only behind a file that has metadata among its blocks does the reference look whether anybody still claims the next ones'.
         let dealt = metadata_seen && !party.contested && !party.metadata;
         metadata_seen |= party.metadata;
-        if !dealt {
+        if dealt {
+            log.add(Finding::new(&P1D_DUP_BLOCKS_DEALT).inode(*ino));
+        } else {
             log.add(Finding::new(&P1D_CLONE_QUESTION).inode(*ino));
             log.add(Finding::new(&P1D_DELETE_QUESTION).inode(*ino));
-        } else {
-            log.add(Finding::new(&P1D_DUP_BLOCKS_DEALT).inode(*ino));
         }
     }
 }

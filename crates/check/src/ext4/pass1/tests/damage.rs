@@ -219,11 +219,9 @@ fn copy_map(image: &Image, from: &str, to: &str) {
         .map(|nth| nth.to_string())
         .chain(["IND", "DIND", "TIND"].map(String::from))
         .collect();
-    let commands: String = words
-        .zip(names)
-        .map(|(word, name)| format!("sif {to} block[{name}] {word}\n"))
-        .collect();
-    image.debugfs(&commands);
+    let commands = words.zip(names);
+    let commands = commands.map(|(word, name)| format!("sif {to} block[{name}] {word}\n"));
+    image.debugfs(&commands.collect::<Vec<_>>().concat());
 }
 
 fn apply(image: &Image, command: &str) {
@@ -233,8 +231,8 @@ fn apply(image: &Image, command: &str) {
         ["bad", what] => {
             let block = ask(
                 image,
-                &format!("show_super_stats"),
-                &format!("{} at ", what.replace("_", " ")),
+                "show_super_stats",
+                &format!("{} at ", what.replace('_', " ")),
             );
             image.debugfs(&format!("sif <1> block[0] {block}\n"));
         }
