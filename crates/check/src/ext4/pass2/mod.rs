@@ -123,7 +123,10 @@ fn spans(shared: &Shared<'_>, wanted: impl Fn(&Run) -> bool) -> Vec<Span> {
 impl<'a> Worker<'a> {
     /// A part of a run.
     fn piece(&mut self, run: &Run, piece: &Piece<'_>) {
-        let Some(dir) = self.dir_of(run) else { return };
+        let Some(dir) = self.dir_of(run) else {
+            self.no_directory(run, piece);
+            return;
+        };
         let size = self.shared.volume.block_size();
         let first = piece.offset / size as u64;
         let place = |nth: u64| {
@@ -150,6 +153,21 @@ impl<'a> Worker<'a> {
                 self.unread(&dir, physical, logical, &error.to_string(), blocks);
             }
         }
+    }
+
+    /// A quota file, an orphan file or a reserved inode whose mode says directory: pass 1 lists its blocks but makes no
+    /// directory of it. Whatever e2fsck finds in such a block, it does not go on.
+    fn no_directory(&mut self, run: &Run, piece: &Piece<'_>) {
+        let physical = piece.offset / self.shared.volume.block_size() as u64;
+        let past = physical.saturating_sub(run.physical).min(u32::MAX.into()) as u32;
+        let logical = run.logical.saturating_add(past);
+        let finding = Finding::new(&P2_DIR_CORRUPTED)
+            .inode(run.inode)
+            .block(physical)
+            .logical(logical.into())
+            .note("the inode is called a directory, and serves another purpose")
+            .order(self.shared.order.of(run.inode, physical, logical, 0));
+        self.log.add(finding.stops_reference());
     }
 
     /// Blocks that the device has never written; `place` says where each lies.
