@@ -139,7 +139,10 @@ fn damage(image: &mut [u8], layout: &Layout, random: &mut Random) -> String {
             });
             let which = random.below(2);
             let at = words[which] as usize * size;
-            let told = field(&mut image[at..at + size], random);
+            let Some(bitmap) = image.get_mut(at..at + size) else {
+                return "a bitmap that lies nowhere".into();
+            };
+            let told = field(bitmap, random);
             format!("bitmap {which} of group {group} {told}")
         }
     }
