@@ -1,11 +1,12 @@
 //! A block of a directory, or the part of an inode that holds one: its checksum, its chain of entries, its place in the index.
 
-use ondisk::ext4::casefold::{Folded, fold};
+use ondisk::ext4::casefold::Folded;
 use ondisk::ext4::directory::{Entry, HEAD, needed, rec_len_from_disk};
 use ondisk::ext4::hash::{HashVersion, name_hash};
 
 use super::entry::At;
 use super::index;
+use super::names::fold;
 use super::seal::Seal;
 use super::shared::{Dir, Shared};
 use super::worker::{Leaf, Role, Worker};
@@ -100,7 +101,7 @@ pub(super) fn hash_of(
     } else if dir.folds {
         let name = match fold(entry.name) {
             Folded::Name(name) => name,
-            // The kernel hashes it as it is; e2fsck means to, and takes the hash of the entry before.
+            // The kernel hashes what is no UTF-8 as it is; e2fsck takes what its tables make of it, or the hash before.
             Folded::Invalid(_) | Folded::NotCovered => return Err(()),
         };
         name_hash(version, shared.hash_seed, &name)

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use ondisk::ext4::FileType;
-use ondisk::ext4::casefold::{Folded, fold};
+use ondisk::ext4::casefold::Folded;
 use ondisk::ext4::directory::{Entry, HEAD};
 use ondisk::ext4::encryption::SHORTEST_NAME;
 use ondisk::ext4::group_descriptor::INODE_UNINIT;
@@ -16,7 +16,7 @@ use ondisk::ext4::inode::number::ROOT;
 
 use super::bad_inode;
 use super::block::Part;
-use super::names;
+use super::names::{self, fold};
 use super::shared::Dir;
 use super::worker::{Second, Worker};
 use crate::finding::Finding;

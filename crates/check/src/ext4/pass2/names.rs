@@ -3,6 +3,8 @@
 //! e2fsck keeps a tree of the names of each block, and so looks at each name some eight times. A table of offsets
 //! into the block does with one look at most names. It is never emptied: each block has a number, and places with another number are free.
 
+use ondisk::ext4::casefold::{self, Folded};
+
 /// Names of one block at a time, by their offsets in it.
 #[derive(Debug)]
 pub(super) struct Names {
@@ -53,6 +55,12 @@ impl Names {
     }
 }
 
+/// A name as a directory that folds compares and hashes it: a zero ends it, as it ends every string there.
+pub(super) fn fold(name: &[u8]) -> Folded<'_> {
+    let end = name.iter().position(|byte| *byte == 0);
+    casefold::fold(&name[..end.unwrap_or(name.len())])
+}
+
 /// A hash for tables of names; no part of any format.
 pub(super) fn hash(name: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -72,6 +80,13 @@ pub(super) fn hash(name: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_zero_ends_what_is_folded() {
+        assert_eq!(fold(b"Ab\0Cd"), casefold::fold(b"Ab"));
+        assert_eq!(fold(b"\0"), casefold::fold(b""));
+        assert_eq!(fold(b"ok\0\xff"), casefold::fold(b"ok"));
+    }
 
     proptest! {
         #[test]

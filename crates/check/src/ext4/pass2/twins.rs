@@ -9,13 +9,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use ondisk::ext4::casefold::{Folded, fold};
+use ondisk::ext4::casefold::Folded;
 use ondisk::ext4::directory::{Entry, TAIL};
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::flag;
 
 use super::block::entry_at;
-use super::names;
+use super::names::{self, fold};
 use super::order::LAST;
 use super::shared::{Dir, Shared};
 use crate::finding::Finding;
