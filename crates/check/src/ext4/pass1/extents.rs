@@ -302,6 +302,10 @@ impl Worker<'_> {
             self.report_entry(item, walk, &P1_EXTENT_HEADER_INVALID, node, nth, entry);
             return Ok(());
         };
+        // The reference's library steps down to a first entry, and a node without one is a way that ends.
+        if head.entries == 0 {
+            return Err(Stuck::NoNode(entry.block));
+        }
         let first =
             super::walk::entry(bytes, 0).map_or(0, |first| u64::from(Index::of_entry(first).block));
         if first != entry.logical {
