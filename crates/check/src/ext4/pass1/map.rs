@@ -12,9 +12,9 @@ use super::Worker;
 use super::walk::{Head, Item, Stuck, Walk, entry};
 use crate::finding::Finding;
 use crate::problem::{
-    P1_CRITICAL_METADATA_COLLISION, P1_ILLEGAL_BLOCK_NUM, P1_INODE_BLOCK_LATCH, P1_INODE_TOOBIG,
-    P1_MISALIGNED_CLUSTER, P1_SUPPRESS_MESSAGES, P1_TOO_MANY_BAD_BLOCKS, P1_TOOBIG_DIR,
-    P1_TOOBIG_REG, P1_TOOBIG_SYMLINK, Problem,
+    P1_BLOCK_ITERATE, P1_CRITICAL_METADATA_COLLISION, P1_ILLEGAL_BLOCK_NUM, P1_INODE_BLOCK_LATCH,
+    P1_INODE_TOOBIG, P1_MISALIGNED_CLUSTER, P1_SUPPRESS_MESSAGES, P1_TOO_MANY_BAD_BLOCKS,
+    P1_TOOBIG_DIR, P1_TOOBIG_REG, P1_TOOBIG_SYMLINK, Problem,
 };
 
 /// Illegal pointers after which the reference asks whether to go on.
@@ -96,8 +96,11 @@ impl Worker<'_> {
                 return Err(());
             }
         };
-        // A fault that was met before is forgotten with the next good read, as the reference does.
-        walk.stuck = None;
+        // The reference forgets a fault with the next good read; the owner should still know what could not be read.
+        if let Some(Stuck::Unread(error)) = walk.stuck.take() {
+            let finding = Finding::new(&P1_BLOCK_ITERATE).note(error.to_string());
+            self.add(item, finding.beyond_reference());
+        }
         let done = self.walk_pointers(item, walk, block, &bytes, levels, logical);
         self.nodes.give_back(bytes);
         done

@@ -4,6 +4,7 @@
 //! Tests that need a program say that they were skipped where it is not there.
 
 mod damage;
+mod faults;
 mod sound;
 
 use std::fs;
