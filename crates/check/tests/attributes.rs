@@ -16,6 +16,8 @@ use ondisk::ext4::xattr::{self, NewEntry, NewValue};
 struct Cases {
     differ: String,
     run: usize,
+    /// Codes from here on are not compared; the exit code is.
+    below: u32,
 }
 
 impl Cases {
@@ -23,23 +25,30 @@ impl Cases {
         Cases {
             differ: String::new(),
             run: 0,
+            below: u32::MAX,
         }
     }
 
     fn case(&mut self, name: &str, base: &Image, damage: impl FnOnce(&mut Image)) {
         let mut image = base.clone();
         damage(&mut image);
-        let (code, theirs) = image.oracle();
+        let (code, mut theirs) = image.oracle();
         let report = image.judge();
-        let ours = raised(&report);
+        let mut ours = raised(&report);
+        // Of many holes in one directory one finding is kept, which counts for all.
+        for codes in [&mut ours, &mut theirs] {
+            codes.dedup_by(|next, code| *next == HOLE && *code == HOLE);
+            codes.retain(|code| *code < self.below);
+        }
         let exit = i32::from(report.verdicts.e2fsck.exit_code);
         self.run += 1;
         if exit != code || ours != theirs {
             writeln!(
                 self.differ,
-                "{name}: exit {exit} for {code}; ours {:?}, e2fsck {:?}",
-                names(&ours),
-                names(&theirs)
+                "{name}: exit {exit} for {code}; ours alone {:?}, e2fsck alone {:?}; both {:?}",
+                names(&without(&ours, &theirs)),
+                names(&without(&theirs, &ours)),
+                names(&without(&ours, &without(&ours, &theirs))),
             )
             .unwrap();
         }
@@ -49,6 +58,20 @@ impl Cases {
         assert!(self.run >= at_least, "{} cases", self.run);
         assert!(self.differ.is_empty(), "\n{}", self.differ);
     }
+}
+
+/// Those of `these` that `others` has not, or not as often.
+fn without(these: &[u32], others: &[u32]) -> Vec<u32> {
+    let mut others = others.to_vec();
+    let mut rest = these.to_vec();
+    rest.retain(|code| match others.iter().position(|other| other == code) {
+        Some(at) => {
+            others.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    rest
 }
 
 fn base(features: &str, commands: &str) -> Image {
@@ -97,6 +120,9 @@ fn attribute(inode: &mut InodeMut<'_>, index: u8, name: &[u8], value: &[u8]) {
     };
     xattr::write_inode(&mut inode.bytes()[160..], &[entry]).unwrap();
 }
+
+/// A directory has a hole.
+const HOLE: u32 = 0x02_0015;
 
 const FILE: &str = "write @small f\n";
 
@@ -379,4 +405,96 @@ fn roots_of_indexes() {
         image.bytes[1024 + 0x5c] &= !0x20;
     });
     cases.finish(48);
+}
+
+/// Xorshift (Marsaglia 2003): enough for places and values.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    /// A value that means something somewhere: bounds, small numbers, any.
+    fn value(&mut self) -> u32 {
+        match self.below(8) {
+            0 => 0,
+            1 => u32::MAX,
+            2 => 1 << self.below(32),
+            3 => (1 << self.below(32)) - 1,
+            4 | 5 => self.below(80) as u32,
+            _ => self.below(1 << 32) as u32,
+        }
+    }
+}
+
+/// Fields of inodes and attribute blocks at random, with checksums made right again, on the richest filesystem there is;
+/// `FSLAB_DAMAGED` times as many for a night's run. What they do to indexes in pass 2 is another file's affair.
+#[test]
+fn fields_at_random() {
+    let (long, target) = ("v".repeat(300), "t".repeat(100));
+    let mut commands = format!(
+        "{FILE}ea_set f user.one 12345\nea_set f user.two 1234567\nwrite @large g\nea_set g user.long {long}\n\
+         ea_set g user.more abc\nsymlink s x\nsymlink l {target}\nmknod c c 8 1\nmknod p p\nmkdir d\n\
+         write @small d/h\nea_set -f @large d/h user.big\n"
+    );
+    for nth in 0..60 {
+        writeln!(commands, "symlink d/a-link-with-a-rather-long-name-{nth} x").unwrap();
+    }
+    let features = "^has_journal,ea_inode,inline_data,encrypt,casefold,large_dir";
+    let bases = [
+        ("256", features),
+        ("256", "^has_journal,^metadata_csum,^extent,^64bit"),
+        ("128", "^has_journal"),
+    ];
+    let times = std::env::var("FSLAB_DAMAGED").ok();
+    let times: usize = times.map_or(1, |times| times.parse().expect("FSLAB_DAMAGED is a number"));
+    let mut cases = Cases::new();
+    cases.below = 0x02_0000;
+    for (nth, (size, features)) in bases.into_iter().enumerate() {
+        let options = [
+            "-t", "ext4", "-b", "1024", "-I", size, "-N", "128", "-O", features,
+        ];
+        let base = Image::make(&options, "4M", &commands);
+        let mut random = Random(7 + nth as u64);
+        for round in 0..100 * times {
+            let name = format!("{size} {features}, round {round}");
+            cases.case(&name, &base, |image| {
+                for _ in 0..=random.below(3) {
+                    at_random(image, &mut random);
+                }
+            });
+        }
+    }
+    cases.finish(300);
+}
+
+fn at_random(image: &mut Image, random: &mut Random) {
+    let value = random.value().to_le_bytes();
+    let ino = [2, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21][random.below(12)];
+    let len = [1, 2, 4][random.below(3)];
+    if random.below(5) == 0 {
+        let place = random.below(256) & !3;
+        if image.field(ino, |inode| inode.file_acl()) != 0 {
+            in_block(image, ino, |block| {
+                block[place..place + len].copy_from_slice(&value[..len]);
+            });
+            return;
+        }
+    }
+    image.inode(ino, |inode| {
+        let bytes = inode.bytes();
+        let most = bytes.len();
+        // Half of the damage where attributes are.
+        let from = if random.below(2) == 0 && most > 128 {
+            128
+        } else {
+            0
+        };
+        let place = from + random.below(most - from - 4) / len * len;
+        bytes[place..place + len].copy_from_slice(&value[..len]);
+    });
 }

@@ -1,8 +1,9 @@
 //! Devices, pipes, sockets and links: whether `i_block` is what the mode promises.
 //!
-//! Nothing here reads a block, but [`Probe`], which looks whether an inode with a mode of none of these is a directory
-//! after all. A link whose target lies in a block is handed back as [`Link::InBlock`], for a reading in order.
+//! Nothing here reads a block, but [`Mapper`], and [`Probe`], which looks whether an inode with a mode of none of these is a
+//! directory after all. A link whose target lies in a block is handed back as [`Link::InBlock`], for a reading in order.
 
+use ondisk::ext4::block_map::{BlockMap, pointers};
 use ondisk::ext4::extent::{Lookup, Node};
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode, directory, htree};
@@ -131,6 +132,89 @@ pub(crate) fn is_target(bytes: &[u8], size: u32, encrypted: bool) -> bool {
     len < bytes.len() && len == size as usize
 }
 
+/// Follows the map of one inode, as it is, for a block that is wanted before or beside the walk over all of them.
+pub(crate) struct Mapper<'a> {
+    pub(crate) volume: &'a Volume<'a>,
+    pub(crate) block: &'a mut Vec<u8>,
+}
+
+/// A map that cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost;
+
+impl Mapper<'_> {
+    /// The block that a logical block is mapped to, wherever that may be; nothing for a hole.
+    pub(crate) fn block_at(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        logical: u32,
+    ) -> Result<Option<u64>, Lost> {
+        if inode.has_flags(flag::INLINE_DATA) {
+            return Err(Lost);
+        }
+        if inode.has_flags(flag::EXTENTS) {
+            self.by_extents(ino, inode, logical)
+        } else {
+            self.by_pointers(inode, logical)
+        }
+    }
+
+    fn by_extents(
+        &mut self,
+        ino: u32,
+        inode: &Inode<'_>,
+        logical: u32,
+    ) -> Result<Option<u64>, Lost> {
+        let root = Node::read(&inode.raw().i_block).map_err(|_| Lost)?;
+        let mut lookup = root.lookup(logical);
+        for _ in 0..=ondisk::ext4::extent::MAX_DEPTH {
+            match lookup {
+                Lookup::Extent(extent) => {
+                    let into = logical.wrapping_sub(extent.block);
+                    return Ok(Some(extent.start.saturating_add(into.into())));
+                }
+                Lookup::Hole => return Ok(None),
+                Lookup::Below(index) => {
+                    self.fetch(index.leaf)?;
+                    let node = Node::read(self.block).map_err(|_| Lost)?;
+                    let sum = self
+                        .volume
+                        .seed
+                        .and_then(|seed| node.checksum(inode.seed(seed, ino)));
+                    if sum.is_some_and(|sum| !sum.matches()) {
+                        return Err(Lost);
+                    }
+                    lookup = node.lookup(logical);
+                }
+            }
+        }
+        Err(Lost)
+    }
+
+    fn by_pointers(&mut self, inode: &Inode<'_>, logical: u32) -> Result<Option<u64>, Lost> {
+        let map = BlockMap::new(self.volume.geometry.block_size);
+        let path = map.path(logical.into()).ok_or(Lost)?;
+        let words = inode.block_words();
+        let mut pointer = words.get(path.slot as usize).copied().unwrap_or(0);
+        for offset in path.offsets.iter().take(path.levels as usize) {
+            if pointer == 0 {
+                return Ok(None);
+            }
+            self.fetch(pointer.into())?;
+            pointer = pointers(self.block).nth(*offset as usize).unwrap_or(0);
+        }
+        Ok(Some(u64::from(pointer)).filter(|block| *block != 0))
+    }
+
+    fn fetch(&mut self, block: u64) -> Result<(), Lost> {
+        if !is_block(self.volume, block) {
+            return Err(Lost);
+        }
+        read_block(self.volume, block, self.block).map_err(|_| Lost)
+    }
+}
+
 /// Looks at inodes whose mode is that of no file, directory or link, for a directory whose mode was damaged.
 pub(crate) struct Probe<'a> {
     pub(crate) volume: &'a Volume<'a>,
@@ -168,9 +252,13 @@ impl Probe<'_> {
         );
         let by_extents = sb.has_incompat(Incompat::EXTENTS) && inode.has_flags(flag::EXTENTS);
         let first = if by_extents {
-            match self.first_by_extents(inode) {
-                Some(block) => block,
-                None => return false,
+            let mut mapper = Mapper {
+                volume: self.volume,
+                block: &mut *self.block,
+            };
+            match mapper.block_at(ino, inode, 0) {
+                Ok(Some(block)) => block,
+                _ => return false,
             }
         } else {
             let mut used = words.iter().filter(|word| **word != 0);
@@ -184,25 +272,6 @@ impl Probe<'_> {
             u64::from(words[0])
         };
         read_block(self.volume, first, self.block).is_ok() && self.is_first_block(ino, inode)
-    }
-
-    /// The block that logical block 0 is mapped to.
-    fn first_by_extents(&mut self, inode: &Inode<'_>) -> Option<u64> {
-        let mut lookup = Node::read(&inode.raw().i_block).ok()?.lookup(0);
-        for _ in 0..=ondisk::ext4::extent::MAX_DEPTH {
-            match lookup {
-                Lookup::Extent(extent) => return Some(extent.start),
-                Lookup::Hole => return None,
-                Lookup::Below(index) => {
-                    if !is_block(self.volume, index.leaf) {
-                        return None;
-                    }
-                    read_block(self.volume, index.leaf, self.block).ok()?;
-                    lookup = Node::read(self.block).ok()?.lookup(0);
-                }
-            }
-        }
-        None
     }
 
     fn is_first_block(&self, ino: u32, inode: &Inode<'_>) -> bool {

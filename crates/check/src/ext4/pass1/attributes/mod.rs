@@ -33,7 +33,7 @@ use ondisk::ext4::inode::{OLD_SIZE, flag};
 use ondisk::ext4::xattr::List;
 use ondisk::ext4::{FileType, Inode};
 
-use super::special::{self, Link, Probe};
+use super::special::{self, Link, Mapper, Probe};
 use crate::ext4::state::{Links, OutOfMemory};
 use crate::ext4::volume::Volume;
 use crate::finding::Finding;
@@ -476,6 +476,14 @@ impl<'a> Worker<'a> {
         let unwalked = !special::maps_blocks(self.volume, inode)
             && inode.flags() & (flag::EXTENTS | flag::INLINE_DATA) == 0;
         let first = first.or((unwalked && direct != 0).then_some(direct));
+        // What has the mode of no file was not walked, and has a first block all the same.
+        let first = first.or_else(|| {
+            let mut mapper = Mapper {
+                volume: self.volume,
+                block: &mut self.block,
+            };
+            mapper.block_at(ino, inode, 0).ok().flatten()
+        });
         if let Some(block) = first.filter(|block| is_block(self.volume, *block)) {
             self.pending.roots.push(Root::new(block, ino, inode));
             return;

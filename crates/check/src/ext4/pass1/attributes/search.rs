@@ -10,6 +10,7 @@ use ondisk::ext4::feature::{Compat, Incompat};
 use ondisk::ext4::inode::{OLD_SIZE, flag};
 use ondisk::ext4::xattr::{self, Entry, List};
 
+use super::super::special::Mapper;
 use super::list::{END, ENTRY, hash_fits, padded};
 use super::value::{Owner, is_tied, read_inode};
 use crate::ext4::volume::Volume;
@@ -157,14 +158,38 @@ impl Search<'_> {
         {
             return Err(Trouble::Attribute);
         }
-        let inode =
-            read_inode(self.volume, entry.e_value_inum, self.slot).map_err(|_| Trouble::Beyond)?;
+        let mut slot = std::mem::take(self.slot);
+        let inode = read_inode(self.volume, entry.e_value_inum, &mut slot);
+        let judged = match &inode {
+            Ok(inode) => self.value(owner, entry, inode),
+            Err(_) => Err(Trouble::Beyond),
+        };
+        *self.slot = slot;
+        judged
+    }
+
+    /// The inode that holds a value: the library reads all of it.
+    fn value(&mut self, owner: Owner, entry: &Entry<'_>, inode: &Inode<'_>) -> Result<(), Trouble> {
         if inode.has_flags(flag::INLINE_DATA)
             || !inode.has_flags(flag::EA_INODE)
             || inode.raw().i_links_count.get() == 0
             || inode.size() != u64::from(entry.e_value_size)
-            || (entry.e_hash != 0 && !is_tied(self.volume, owner, entry, &inode))
         {
+            return Err(Trouble::Attribute);
+        }
+        let mut buffer = Vec::new();
+        let blocks = entry.e_value_size.div_ceil(self.volume.geometry.block_size);
+        for logical in 0..blocks {
+            let mut mapper = Mapper {
+                volume: self.volume,
+                block: &mut buffer,
+            };
+            let at = mapper.block_at(entry.e_value_inum, inode, logical);
+            if let Some(block) = at.map_err(|_| Trouble::Beyond)? {
+                super::read_block(self.volume, block, &mut buffer).map_err(|_| Trouble::Beyond)?;
+            }
+        }
+        if entry.e_hash != 0 && !is_tied(self.volume, owner, entry, inode) {
             return Err(Trouble::Attribute);
         }
         Ok(())
