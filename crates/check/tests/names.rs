@@ -500,6 +500,54 @@ fn link_counts() {
     cases.finish(&["4_BAD_REF_COUNT", "4_UNATTACHED_INODE", "4_ZERO_LEN_INODE"]);
 }
 
+#[test]
+fn a_count_that_overflowed_once_is_no_fault_to_the_reference() {
+    let mut commands = String::from("mkdir d\ncd d\nmkdir sub\nmkdir bus\n");
+    for nth in 0..100 {
+        writeln!(commands, "write @small a-name-that-takes-room-{nth:04}").unwrap();
+    }
+    let image = base("dir_index", &commands);
+    let mut cases = Cases::default();
+    let report = cases.case("1 link", &image, |image| {
+        image.inode(D, |inode| inode.raw().unwrap().i_links_count = 1.into());
+    });
+    assert!(report.verdicts.e2fsck.is_clean());
+    cases.case("3 links", &image, |image| {
+        image.inode(D, |inode| inode.raw().unwrap().i_links_count = 3.into());
+    });
+    cases.finish(&["4_DIR_OVERFLOW_REF_COUNT", "4_BAD_REF_COUNT"]);
+}
+
+#[test]
+fn inodes_that_hold_values() {
+    let commands = "write @small file\nwrite @small other\nea_set -f @large file user.large\n";
+    let mut image = base("ea_inode,^dir_index", commands);
+    let is_value =
+        |image: &mut Image, ino| image.field(ino, |inode| inode.has_flags(flag::EA_INODE));
+    let value = (12..40).find(|ino| is_value(&mut image, *ino)).unwrap();
+    let mut cases = Cases::default();
+    cases.case("another count", &image, |image| {
+        image.inode(value, |inode| inode.raw().unwrap().i_osd1 = 5.into());
+    });
+    cases.case("nobody's", &image, |image| {
+        image.inode(12, |inode| inode.bytes()[160..].fill(0));
+    });
+    let named = |image: &mut Image| {
+        poke(image, ROOT, "other", 0, &value.to_le_bytes());
+    };
+    cases.case("a name", &image, named);
+    named(&mut image);
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    let report = check::ext4::check(&Ram::new(&image.bytes), &options, &Unwatched).unwrap();
+    let list = report.findings.list.iter();
+    let codes: BTreeSet<_> = list.map(|finding| finding.problem.name).collect();
+    assert!(codes.contains("2_EA_INODE_DIR_LINK"), "{codes:?}");
+    cases.finish(&["4_EA_INODE_REF_COUNT", "4_EA_INODE_SPURIOUS_FLAG"]);
+}
+
 /// A directory of some ten leaves.
 fn indexed(features: &str) -> Image {
     let mut commands = String::from("mkdir d\ncd d\n");
