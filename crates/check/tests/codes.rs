@@ -47,11 +47,11 @@ struct Found {
 impl Found {
     fn scan(root: &Path) -> Found {
         let mut found = Found::default();
-        for part in [
-            "crates/check/src/ext4",
-            "crates/check/tests",
-            "crates/forge/src/damage",
-        ] {
+        for case in forge::damage::all() {
+            let tests = found.tests.entry(case.code).or_default();
+            tests.insert(format!("`{}`", case.name));
+        }
+        for part in ["crates/check/src/ext4", "crates/check/tests"] {
             let mut files = Vec::new();
             sources(&root.join(part), &mut files);
             for file in files {
@@ -64,12 +64,6 @@ impl Found {
     fn file(&mut self, part: &str, folder: &Path, file: &Path) {
         let text = std::fs::read_to_string(file).unwrap();
         let relative = file.strip_prefix(folder).unwrap().display().to_string();
-        if part.ends_with("damage") {
-            for code in quoted(&text) {
-                self.tests.entry(code).or_default().insert("damage".into());
-            }
-            return;
-        }
         let is_test = part.ends_with("tests") || relative.contains("tests");
         let product = text.split("#[cfg(test)]\nmod").next().unwrap();
         let (product, test) = if is_test {
@@ -100,20 +94,6 @@ fn without_imports(text: &str) -> String {
     out
 }
 
-/// The problems that a text names in quotes: `"1_ZERO_DTIME"`.
-fn quoted(text: &str) -> BTreeSet<u32> {
-    let code = |name: &str| {
-        let problem = check::problem::ALL
-            .iter()
-            .find(|problem| problem.name == name);
-        problem.map(|problem| problem.code)
-    };
-    text.split('"')
-        .filter_map(code)
-        .chain(named(text))
-        .collect()
-}
-
 fn class(problem: &Problem) -> &'static str {
     match problem.class {
         Class::Error => "error",
@@ -138,6 +118,16 @@ fn severity(problem: &Problem) -> &'static str {
     }
 }
 
+/// Why no image raises it, where that is so.
+fn unreachable(problem: &Problem) -> String {
+    let known = forge::damage::UNREACHABLE.iter();
+    let mut why = known.filter(|(code, _)| *code == problem.code);
+    why.next().map_or_else(String::new, |(_, why)| {
+        let why = why.split_once(": ").map_or(*why, |(_, why)| why);
+        format!("(never: {why})")
+    })
+}
+
 const HEAD: &str = "\
 # The problem codes of `fslab check`
 
@@ -146,8 +136,9 @@ and leaves e2fsck's exit code 0, but not the strict one's; `stop` ends `e2fsck -
 raises, and those that e2fsck no longer uses, are left out.
 
 `looked for in` names the file below `crates/check/src/ext4`; codes without one are not raised: failures inside e2fsck itself (memory, its
-own writes), questions that stand for another code here, and banners. `tested by`: `damage` a named case of `fslab forge damage`, which
-e2fsck's own log confirms; `unit` a test of this crate. Made from the sources by `crates/check/tests/codes.rs`.
+own writes), questions that stand for another code here, banners, and what no image can raise. `tested by`: the named cases of `fslab forge
+damage` that are made for the code, each held against e2fsck; `unit`: a test of this crate names it. Made from the sources by
+`crates/check/tests/codes.rs`.
 
 ";
 
@@ -191,7 +182,10 @@ fn document(found: &Found) -> String {
             class(problem),
             severity(problem),
             problem.meaning,
-            found.product.get(&problem.code).map_or("", String::as_str),
+            found
+                .product
+                .get(&problem.code)
+                .map_or_else(|| unreachable(problem), Clone::clone),
             tests.join(", ")
         );
     }
