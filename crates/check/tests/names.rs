@@ -548,6 +548,34 @@ fn inodes_that_hold_values() {
     cases.finish(&["4_EA_INODE_REF_COUNT", "4_EA_INODE_SPURIOUS_FLAG"]);
 }
 
+#[test]
+fn records_of_64_kib() {
+    let features = "^has_journal,^extent,^64bit,metadata_csum,^resize_inode,^dir_index";
+    let options = [
+        "-t", "ext4", "-b", "65536", "-I", "256", "-N", "256", "-O", features,
+    ];
+    let image = sound(Image::make(&options, "16M", TREE));
+    let mut cases = Cases::default();
+    for (name, at, bytes) in [
+        ("the whole block", 4, [0xff, 0xff]),
+        ("none", 4, [0, 0]),
+        ("beyond 64 KiB", 4, [1, 0]),
+        ("too far", 4, [0xfc, 0xff]),
+        ("no name", 6, [0, 1]),
+    ] {
+        cases.case(name, &image, |image| poke(image, D, "file", at, &bytes));
+    }
+    cases.case("an empty block", &image, |image| {
+        let seed = seed_of(image, DEEP);
+        let block = dir_block(image, DEEP, 0);
+        directory::BlockWriter::new(image.block(block), 65536, true)
+            .unwrap()
+            .finish(Some(seed))
+            .unwrap();
+    });
+    cases.finish(&["2_DIR_CORRUPTED", "2_MISSING_DOT"]);
+}
+
 /// A directory of some ten leaves.
 fn indexed(features: &str) -> Image {
     let mut commands = String::from("mkdir d\ncd d\n");
