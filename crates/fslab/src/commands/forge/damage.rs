@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use forge::damage::{self, Filesystem, ImageFile, Random, Reference, Seal};
 
 use crate::cli::forge::ForgeDamageArgs;
@@ -36,18 +36,24 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
         return Ok(exit::REFUSED);
     }
     let file = File::options().read(true).write(true).open(image);
-    let file = file.with_context(|| format!("cannot open {} for writing", out::path(image)))?;
-    let mut medium = ImageFile::new(file).with_context(|| out::path(image))?;
+    let file = file.map_err(|error| {
+        anyhow!(
+            "cannot open {} for writing: {error}; name an image that is there",
+            out::path(image)
+        )
+    })?;
+    let about = |error: &dyn std::fmt::Display| anyhow!("{}: {error}", out::path(image));
+    let mut medium = ImageFile::new(file).map_err(|error| about(&error))?;
     let seal = if args.stale_checksums {
         Seal::Keep
     } else {
         Seal::Again
     };
     for case in cases {
-        let mut fs = Filesystem::open(&mut medium).with_context(|| out::path(image))?;
+        let mut fs = Filesystem::open(&mut medium).map_err(|error| about(&error))?;
         fs.seal = seal;
         case.apply(&mut fs)
-            .with_context(|| format!("{}: {}", out::path(image), case.name))?;
+            .map_err(|error| anyhow!("{}: {}: {error}", out::path(image), case.name))?;
         out::print(&format!(
             "{} ({:#08x}): {}\n",
             case.name, case.code, case.about
@@ -59,7 +65,7 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
             seed: args.seed,
             seal: Some(seal),
         };
-        let changes = damage::random(&mut medium, &what).with_context(|| out::path(image))?;
+        let changes = damage::random(&mut medium, &what).map_err(|error| about(&error))?;
         let mut text = String::new();
         for change in changes {
             let _ = writeln!(text, "{change}");
@@ -88,7 +94,7 @@ fn refused(image: &Path) -> Option<&'static str> {
         .flatten()
         .any(|disk| {
             let backing = fs::read_to_string(disk.path().join("loop/backing_file"));
-            backing.is_ok_and(|backing| PathBuf::from(backing.trim_end()) == path)
+            backing.is_ok_and(|backing| path == Path::new(backing.trim_end()))
         });
     attached.then_some("a loop device has it open; detach that first (losetup --detach)")
 }
