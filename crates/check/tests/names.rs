@@ -307,17 +307,17 @@ fn inodes_that_are_not_what_they_say() {
     });
     cases.case("attributes nowhere", &image, |image| {
         image.inode(GILE, |inode| {
-            inode.raw().unwrap().i_file_acl_lo = u32::MAX.into()
+            inode.raw().unwrap().i_file_acl_lo = u32::MAX.into();
         });
     });
     cases.case("attributes beyond", &image, |image| {
         image.inode(GILE, |inode| {
-            inode.raw().unwrap().l_i_file_acl_high = 3.into()
+            inode.raw().unwrap().l_i_file_acl_high = 3.into();
         });
     });
     cases.case("sectors beyond", &image, |image| {
         image.inode(GILE, |inode| {
-            inode.raw().unwrap().l_i_blocks_high = 3.into()
+            inode.raw().unwrap().l_i_blocks_high = 3.into();
         });
     });
     cases.case("a directory's size", &image, |image| {
@@ -327,7 +327,7 @@ fn inodes_that_are_not_what_they_say() {
     hurd.bytes[1024 + 72] = 1;
     cases.case("the Hurd's fragments", &hurd, |image| {
         image.inode(FILE, |inode| {
-            inode.bytes()[116..118].copy_from_slice(&[3, 4])
+            inode.bytes()[116..118].copy_from_slice(&[3, 4]);
         });
     });
     cases.finish(&[
@@ -481,7 +481,7 @@ fn link_counts() {
     ] {
         cases.case(name, &image, |image| {
             image.inode(ino, |inode| {
-                inode.raw().unwrap().i_links_count = links.into()
+                inode.raw().unwrap().i_links_count = links.into();
             });
         });
     }
@@ -970,7 +970,7 @@ fn damage(image: &mut Image, random: &mut Random, sealed: bool) {
             13 => {
                 let value = random.below(70) as u16;
                 image.inode(ino, |inode| {
-                    inode.raw().unwrap().i_links_count = value.into()
+                    inode.raw().unwrap().i_links_count = value.into();
                 });
             }
             14 => {
@@ -1098,7 +1098,7 @@ fn encrypted_names() {
         });
     });
     cases.case("a short name", &image, |image| {
-        poke(image, D, "name-of-16-bytes-or-more-1", 6, &[15])
+        poke(image, D, "name-of-16-bytes-or-more-1", 6, &[15]);
     });
     cases.case("zeros in a name", &image, |image| {
         poke(image, D, "name-of-16-bytes-or-more-1", 10, &[0, b'/', 0]);
@@ -1141,7 +1141,7 @@ fn random_damage_is_judged_alike() {
             let mut random = Random(seed * 0x9e37_79b9 + nth as u64 + 1);
             let name = format!("seed {seed} of base {nth}");
             cases.case(&name, image, |image| {
-                damage(image, &mut random, seed % 2 == 0)
+                damage(image, &mut random, seed % 2 == 0);
             });
         }
     }
