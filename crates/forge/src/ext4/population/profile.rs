@@ -338,6 +338,42 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_lists_every_key_and_its_example_is_one() {
+        let guide = include_str!("../../../../../docs/forge.md");
+        let example = guide
+            .split("```toml")
+            .nth(1)
+            .unwrap()
+            .split("```")
+            .next()
+            .unwrap();
+        let profile = Profile::parse("docs/forge.md", example).unwrap();
+        assert_eq!(profile.files, 2_000_000);
+        assert_eq!(profile.per_directory.greatest(), 60_000);
+        let keys = guide
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+        let mut listed = 0;
+        for (key, rest) in keys.filter(|(key, _)| key.contains('.')) {
+            let (table, name) = key.split_once('.').unwrap();
+            let value = rest.split('|').next().unwrap().trim().trim_matches('`');
+            let value = match (key, value) {
+                ("names.alphabet", value) => format!("{value:?}"),
+                ("directories.depth", _) => "[1, 5, 20]".to_owned(),
+                (_, value) => value.to_owned(),
+            };
+            let text = format!("[{table}]\n{name} = {value}");
+            let parsed = Profile::parse(key, &text).unwrap();
+            // What the guide calls the default is the default.
+            if !["directories.depth", "kinds.target_length"].contains(&key) {
+                assert_eq!(parsed, Profile::default(), "{key}");
+            }
+            listed += 1;
+        }
+        assert_eq!(listed, 23);
+    }
+
+    #[test]
     fn every_wrong_value_is_named_with_its_key() {
         for (text, says) in [
             ("file = 3", "p.toml:1: unknown field `file`"),
