@@ -78,12 +78,12 @@ pub(crate) struct Map {
 impl Map {
     /// The device's block of a block of the file.
     pub(crate) fn block(&self, logical: u64) -> Option<u64> {
-        let behind = self
-            .stretches
-            .partition_point(|stretch| stretch.logical <= logical);
-        let stretch = self.stretches.get(behind.checked_sub(1)?)?;
-        let within = logical - stretch.logical;
-        (within < stretch.len).then(|| stretch.physical + within)
+        // The first that maps it, as the reference's library has it: a damaged tree may map a block twice.
+        let covers = |stretch: &&Stretch| {
+            stretch.logical <= logical && logical - stretch.logical < stretch.len
+        };
+        let stretch = self.stretches.iter().find(covers)?;
+        Some(stretch.physical + (logical - stretch.logical))
     }
 
     /// Blocks of the file up to where the reference's walk ends, which goes on behind holes in extent trees and not in block maps.
@@ -180,10 +180,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn push(&mut self, logical: u64, physical: u64, len: u64) -> Result<(), FileError> {
-        let end = physical.saturating_add(len);
         let first = u64::from(self.volume.geometry.first_data_block);
-        if physical < first || end > self.volume.geometry.blocks_count {
+        let behind = self.volume.geometry.blocks_count;
+        if physical < first || physical >= behind {
             return Err(FileError::Outside(physical));
+        }
+        if len > behind - physical {
+            // What is still inside counts: the reference walks as far.
+            self.push(logical, physical, behind - physical)?;
+            return Err(FileError::Outside(behind));
         }
         match self.map.stretches.last_mut() {
             Some(last)
