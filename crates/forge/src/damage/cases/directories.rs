@@ -399,8 +399,12 @@ fn rename(fs: &mut Filesystem<'_>, name: &[u8]) -> Result<(), Error> {
 fn twice(fs: &mut Filesystem<'_>, same_inode: bool) -> Result<(), Error> {
     let first: Name = fs.name_in_root(b"f100")?;
     let second = fs.name_in_root(b"f150")?;
+    let len = first.name.len();
+    if second.name.len() != len {
+        return missing("two files of equally long names in the root directory");
+    }
     fs.edit_directory_block(ROOT, second.block, |bytes| {
-        bytes[second.offset + NAME..second.offset + NAME + 4].copy_from_slice(b"f100");
+        bytes[second.offset + NAME..second.offset + NAME + len].copy_from_slice(&first.name);
         if same_inode {
             put32(bytes, second.offset, first.inode);
         }
