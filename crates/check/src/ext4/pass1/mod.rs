@@ -333,6 +333,5 @@ fn assemble(
     })
 }
 
-
 #[cfg(test)]
 mod tests;
