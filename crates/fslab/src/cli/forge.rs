@@ -11,7 +11,7 @@ pub(crate) use damage::ForgeDamageArgs;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ForgeCommand {
     /// Write a whole ext2, ext3 or ext4 filesystem with its files into a new image
-    Ext4(ForgeArgs),
+    Ext4(Box<ForgeArgs>),
     /// Break a filesystem on purpose: a named case, or at random
     Damage(ForgeDamageArgs),
 }

@@ -1,5 +1,6 @@
 //! Progress of a check, and the hand that stops it.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,9 +102,10 @@ fn line(pass: &str, done: u64, expected: u64, elapsed: Duration) -> String {
         mebi(expected)
     );
     if elapsed > 0.5 && done > 0 {
-        text += &format!(", {:.1} MiB/s", mebi(done) / elapsed);
+        let _ = write!(text, ", {:.1} MiB/s", mebi(done) / elapsed);
         if share > 0.01 && share < 1.0 {
-            text += &format!(", {} left", seconds(elapsed * (1.0 - share) / share));
+            let left = seconds(elapsed * (1.0 - share) / share);
+            let _ = write!(text, ", {left} left");
         }
     }
     text
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_line_says_share_rate_and_what_is_left() {
-        let after = |done, seconds| line("1", done << 20, 1000 << 20, Duration::from_secs(seconds));
+        let after = |done: u64, seconds| line("1", done << 20, 1000 << 20, Duration::from_secs(seconds));
         assert_eq!(
             after(250, 5),
             "pass 1: 25 % of 1000 MiB, 50.0 MiB/s, 15 s left"

@@ -1,5 +1,6 @@
 //! How far a forge is, and the hand that stops it.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -80,7 +81,8 @@ fn line(done: u64, slots: u64, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.max(1e-9) / 1e6;
     let mut text = format!("{:.0} % of {slots} inodes, {rate:.2} M/s", 100.0 * share);
     if share > 0.01 && share < 1.0 {
-        text += &format!(", {} left", seconds(elapsed * (1.0 - share) / share));
+        let left = seconds(elapsed * (1.0 - share) / share);
+        let _ = write!(text, ", {left} left");
     }
     text
 }
