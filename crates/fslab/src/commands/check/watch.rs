@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_line_says_share_rate_and_what_is_left() {
-        let after = |done: u64, seconds| line("1", done << 20, 1000 << 20, Duration::from_secs(seconds));
+        let after =
+            |done: u64, seconds| line("1", done << 20, 1000 << 20, Duration::from_secs(seconds));
         assert_eq!(
             after(250, 5),
             "pass 1: 25 % of 1000 MiB, 50.0 MiB/s, 15 s left"
