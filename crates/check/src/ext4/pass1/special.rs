@@ -136,6 +136,8 @@ pub(crate) fn is_target(bytes: &[u8], size: u32, encrypted: bool) -> bool {
 pub(crate) struct Mapper<'a> {
     pub(crate) volume: &'a Volume<'a>,
     pub(crate) block: &'a mut Vec<u8>,
+    /// Blocks that were never written are holes.
+    pub(crate) written: bool,
 }
 
 /// A map that cannot be followed.
@@ -170,9 +172,12 @@ impl Mapper<'_> {
         let mut lookup = root.lookup(logical);
         for _ in 0..=ondisk::ext4::extent::MAX_DEPTH {
             match lookup {
+                Lookup::Extent(extent) if self.written && extent.unwritten => return Ok(None),
                 Lookup::Extent(extent) => {
                     let into = logical.wrapping_sub(extent.block);
-                    return Ok(Some(extent.start.saturating_add(into.into())));
+                    let block = extent.start.saturating_add(into.into());
+                    // The library takes block 0 for a hole here, too.
+                    return Ok(Some(block).filter(|block| *block != 0));
                 }
                 Lookup::Hole => return Ok(None),
                 Lookup::Below(index) => {
@@ -255,6 +260,7 @@ impl Probe<'_> {
             let mut mapper = Mapper {
                 volume: self.volume,
                 block: &mut *self.block,
+                written: false,
             };
             match mapper.block_at(ino, inode, 0) {
                 Ok(Some(block)) => block,

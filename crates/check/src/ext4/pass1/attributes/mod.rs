@@ -481,6 +481,7 @@ impl<'a> Worker<'a> {
             let mut mapper = Mapper {
                 volume: self.volume,
                 block: &mut self.block,
+                written: false,
             };
             mapper.block_at(ino, inode, 0).ok().flatten()
         });

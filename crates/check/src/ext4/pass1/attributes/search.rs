@@ -183,6 +183,7 @@ impl Search<'_> {
             let mut mapper = Mapper {
                 volume: self.volume,
                 block: &mut buffer,
+                written: true,
             };
             let at = mapper.block_at(entry.e_value_inum, inode, logical);
             if let Some(block) = at.map_err(|_| Trouble::Beyond)? {
