@@ -162,12 +162,13 @@ fn damaged(scratch: &Path) -> Vec<u8> {
     let mut requests = String::new();
     for number in (0..1500).step_by(3) {
         let name = format!("/many/a-rather-long-name-{number:05}");
-        requests += &match number % 4 {
+        let request = match number % 4 {
             0 => format!("set_inode_field {name} links_count {}\n", 3 + number % 5),
             1 => format!("set_inode_field {name} dtime {}\n", 1_700_000_000 + number),
             2 => format!("set_inode_field {name} blocks {}\n", 2 + number),
             _ => format!("unlink {name}\n"),
         };
+        requests.push_str(&request);
     }
     requests += "set_inode_field /a/b/large size 70\nfreeb 700 20\nfreei <20>\n";
     requests += "set_inode_field /a/b/c links_count 9\nunlink /a/b/c/d\n";
