@@ -217,7 +217,7 @@ fn damaged_metadata_has_the_references_verdict() {
         let mut random = Random(seed);
         let (options, base, layout) = &bases[random.below(bases.len())];
         let mut image = base.clone();
-        let told: Vec<_> = (0..1 + random.below(2))
+        let told: Vec<_> = (0..=random.below(2))
             .map(|_| damage(&mut image, layout, &mut random))
             .collect();
         let (expected, text) = reference(&image);

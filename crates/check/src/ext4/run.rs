@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use blockio::BlockSource;
 use blockio::layer::Counting;
-use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 use ondisk::ext4::Superblock;
+use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
 use super::memory::{self, Estimate};
 use super::{

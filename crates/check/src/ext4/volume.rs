@@ -99,7 +99,9 @@ impl Default for Options {
             memory: None,
             keep: DEFAULT_KEPT,
             reference: Reference::default(),
-            now: now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
+            now: now.map_or(0, |since| {
+                i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+            }),
             superblock: None,
             block_size: None,
             journal: None,

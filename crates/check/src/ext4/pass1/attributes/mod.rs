@@ -168,7 +168,9 @@ pub(crate) fn read_block(
 ) -> Result<(), ReadError> {
     let size = volume.block_size();
     into.resize(size, 0);
-    volume.source.read_at(into, block.saturating_mul(size as u64))
+    volume
+        .source
+        .read_at(into, block.saturating_mul(size as u64))
 }
 
 /// What the attribute `system.data` of an inline inode holds; no bytes where there is none. Nothing where attributes cannot be
@@ -286,8 +288,7 @@ impl<'a> Worker<'a> {
         /// When dates like these may be meant.
         const CUTOFF: i64 = 2 << 32;
         /// Where each time and its extra bits lie: atime, ctime, mtime, crtime.
-        const TIMES: [(usize, usize); 4] =
-            [(0x08, 0x8c), (0x0c, 0x84), (0x10, 0x88), (0x90, 0x94)];
+        const TIMES: [(usize, usize); 4] = [(0x08, 0x8c), (0x0c, 0x84), (0x10, 0x88), (0x90, 0x94)];
         let slot = inode.bytes();
         let word = |at: usize| -> u32 {
             let word = slot.get(at..at + 4).and_then(|word| word.try_into().ok());
@@ -318,8 +319,8 @@ impl<'a> Worker<'a> {
             self.check_policy(ino, inode, sound_checksum, log);
             return kind;
         }
-        let by_extents = self.volume.sb.has_incompat(Incompat::EXTENTS)
-            && inode.has_flags(flag::EXTENTS);
+        let by_extents =
+            self.volume.sb.has_incompat(Incompat::EXTENTS) && inode.has_flags(flag::EXTENTS);
         if file_type == Some(FileType::Symlink) {
             if by_extents && !special::maps_blocks(self.volume, inode) {
                 log.add(Finding::new(&P1_FAST_SYMLINK_EXTENT_FL).inode(ino));
@@ -342,7 +343,11 @@ impl<'a> Worker<'a> {
         if inode.block_words()[0] == 0 {
             return false;
         }
-        let inline_size = if sound { self.inline_size(ino, inode) } else { None };
+        let inline_size = if sound {
+            self.inline_size(ino, inode)
+        } else {
+            None
+        };
         let mut probe = Probe {
             volume: self.volume,
             block: &mut self.block,
@@ -360,7 +365,11 @@ impl<'a> Worker<'a> {
     ) {
         let volume = self.volume;
         let judged = special::link(volume, inode, || {
-            if sound { self.inline_size(ino, inode) } else { None }
+            if sound {
+                self.inline_size(ino, inode)
+            } else {
+                None
+            }
         });
         match judged {
             Link::Bad => kind.bad = true,

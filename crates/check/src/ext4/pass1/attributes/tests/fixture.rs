@@ -109,7 +109,11 @@ impl Fixture {
         let source: Box<dyn BlockSource + '_> = match self.fails {
             Some(block) => {
                 let at = block * BLOCK as u64;
-                Box::new(Faulty::new(&self.ram, [at..at + BLOCK as u64], 5))
+                Box::new(Faulty::new(
+                    &self.ram,
+                    std::iter::once(at..at + BLOCK as u64),
+                    5,
+                ))
             }
             None => Box::new(&self.ram),
         };

@@ -50,7 +50,7 @@ fn flags_that_need_a_feature_or_a_kind() {
     let casefold = one(folding(), DIRECTORY, |inode| flags(inode, flag::CASEFOLD)).0;
     assert_eq!(casefold, NONE);
     let value = one(Fixture::new(), DIRECTORY, |inode| {
-        flags(inode, flag::EA_INODE)
+        flags(inode, flag::EA_INODE);
     })
     .0;
     assert_eq!(value, ["1_EA_INODE_NONREG"]);

@@ -99,7 +99,7 @@ fn shared_block(
     fixture.block(100, &block);
     for ino in [20, 13] {
         fixture.inode(ino, FILE, |inode| {
-            inode.raw().unwrap().i_file_acl_lo = 100.into()
+            inode.raw().unwrap().i_file_acl_lo = 100.into();
         });
     }
     let judged = fixture.judge(&[20, 13], None);
@@ -177,7 +177,7 @@ fn a_hash_of_signed_characters_is_as_good() {
     block[44..48].copy_from_slice(&signed.to_le_bytes());
     fixture.block(100, &block);
     fixture.inode(12, FILE, |inode| {
-        inode.raw().unwrap().i_file_acl_lo = 100.into()
+        inode.raw().unwrap().i_file_acl_lo = 100.into();
     });
     assert!(fixture.judge(&[12], None).names().is_empty());
 }
@@ -187,12 +187,12 @@ fn blocks_that_are_none() {
     let mut fixture = Fixture::new();
     for (ino, block) in [(12, 4096), (13, 1 << 31)] {
         fixture.inode(ino, FILE, |inode| {
-            inode.raw().unwrap().i_file_acl_lo = block.into()
+            inode.raw().unwrap().i_file_acl_lo = block.into();
         });
     }
     // The high half counts with 64-bit block numbers only.
     fixture.inode(14, FILE, |inode| {
-        inode.raw().unwrap().l_i_file_acl_high = 1.into()
+        inode.raw().unwrap().l_i_file_acl_high = 1.into();
     });
     let judged = fixture.judge(&[12, 13, 14], None);
     let charges: Vec<_> = judged.inodes.iter().map(|inode| inode.2).collect();
@@ -200,7 +200,7 @@ fn blocks_that_are_none() {
     assert!(judged.claimed.is_empty() && judged.names().is_empty());
     fixture.sb.s_feature_compat = 0.into();
     fixture.inode(12, FILE, |inode| {
-        inode.raw().unwrap().i_file_acl_lo = 100.into()
+        inode.raw().unwrap().i_file_acl_lo = 100.into();
     });
     assert_eq!(fixture.judge(&[12], None).inodes[0].2, None, "no feature");
 }
@@ -333,7 +333,7 @@ fn a_block_that_names_value_inodes_is_charged_with_them() {
     fixture.block(100, &block);
     for ino in [12, 13] {
         fixture.inode(ino, FILE, |inode| {
-            inode.raw().unwrap().i_file_acl_lo = 100.into()
+            inode.raw().unwrap().i_file_acl_lo = 100.into();
         });
     }
     let judged = fixture.judge(&[12, 13, 15], None);

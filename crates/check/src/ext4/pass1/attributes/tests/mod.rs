@@ -1,6 +1,6 @@
 //! Each code by the smallest damage that raises it, and any bytes at all.
 
 mod fixture;
-mod lists;
 mod kinds;
+mod lists;
 mod random;
