@@ -17,8 +17,8 @@ mod watch;
 mod write;
 
 pub use error::Error;
-pub use ondisk::ext4::hash::HashVersion;
 pub use layout::Layout;
+pub use ondisk::ext4::hash::HashVersion;
 pub use options::{FeatureEdits, FsType, Options};
 pub use watch::Watch;
 pub use write::{Written, write};
