@@ -122,6 +122,10 @@ impl Worker<'_> {
                 }
                 *logical += 1;
             }
+            if self.runs.len() > self.maps.most_runs() {
+                walk.stuck = Some(Stuck::Endless);
+                return Err(());
+            }
             return Ok(());
         }
         let pointers: Vec<u32> = block_map::pointers(bytes).collect();

@@ -158,6 +158,13 @@ impl<'a> Maps<'a> {
         self.shared.count(clusters)
     }
 
+    /// Runs of directory blocks that can be true: no two of them share a block. Indirect blocks that name themselves list
+    /// millions; the allowance is for small filesystems, whose damage is to be told in full.
+    pub(super) fn most_runs(&self) -> usize {
+        let blocks = self.end.saturating_sub(self.first);
+        usize::try_from(blocks).map_or(usize::MAX, |blocks| blocks.saturating_add(1 << 16))
+    }
+
     /// Lets as many nodes be walked again.
     pub(super) fn refill(&self) {
         let blocks = self.end.saturating_sub(self.first);
