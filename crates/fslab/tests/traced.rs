@@ -303,6 +303,9 @@ fn a_tracer_that_is_taken_fails_the_cell_and_no_other_needs_root() {
     let other = Scratch::new();
     let theirs = self::study(&other, "filesystem = [\"ext4\"]\ntrace = [true]");
     let mut holder = tracing(&other, &theirs);
+    // It keeps the tracer for longer than anyone waits for it.
+    let pid = rustix::process::Pid::from_child(&holder);
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let output = spawn(&scratch, &study, &[]).wait_with_output().unwrap();
     let still = holder.try_wait().unwrap().is_none();
     let run = Run::load(&scratch.join("out")).unwrap();
