@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use blockio::Ram;
+use blockio::Buffered;
 use check::ext4::{Options, Reference, check};
 use check::report::Report;
 use check::{Class, Problem, Unwatched};
@@ -34,20 +38,19 @@ impl Bases {
     }
 }
 
-fn ours(bytes: &[u8]) -> Report {
+fn ours(image: &Path) -> Report {
     let options = Options {
-        threads: 2,
+        threads: 1,
         reference: Reference::E2fsck1470,
         ..Options::default()
     };
-    check(&Ram::new(bytes), &options, &Unwatched).unwrap()
+    check(&Buffered::open(image).unwrap(), &options, &Unwatched).unwrap()
 }
 
 /// e2fsck's exit code; none when it crashes or never ends. Only 1.47.0 is the one that is followed here.
-fn e2fsck(bytes: &[u8], image: &Path) -> Option<i32> {
-    std::fs::write(image, bytes).unwrap();
+fn e2fsck(image: &Path) -> Option<i32> {
     let output = Command::new("timeout")
-        .args(["5", "e2fsck", "-fn"])
+        .args(["-s", "KILL", "5", "e2fsck", "-fn"])
         .arg(image)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -70,8 +73,8 @@ const DIFFER: [(&str, &str); 1] = [(
 )];
 
 /// What is wrong with our answer to a case.
-fn judge(case: &Case, bytes: &[u8], reference: Option<i32>) -> Vec<String> {
-    let report = ours(bytes);
+fn judge(case: &Case, image: &Path, reference: Option<i32>) -> Vec<String> {
+    let report = ours(image);
     let codes: Vec<_> = report
         .findings
         .list
@@ -101,36 +104,69 @@ fn judge(case: &Case, bytes: &[u8], reference: Option<i32>) -> Vec<String> {
     wrong
 }
 
+/// Memory and a file that one case after the other is made in: fresh pages would take most of the time.
+struct Place {
+    bytes: Vec<u8>,
+    file: File,
+    image: PathBuf,
+}
+
+impl Place {
+    fn new(image: PathBuf) -> Place {
+        Place {
+            bytes: Vec::new(),
+            file: File::create(&image).unwrap(),
+            image,
+        }
+    }
+
+    /// Breaks a base as the case says, and judges both answers; none where the reference comes to no end.
+    fn case_on(&mut self, case: &Case, base: &[u8], compare: bool) -> Option<Vec<String>> {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(base);
+        let mut fs = Filesystem::open(&mut self.bytes).unwrap();
+        case.apply(&mut fs)
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        self.file.set_len(self.bytes.len() as u64).unwrap();
+        self.file.write_all_at(&self.bytes, 0).unwrap();
+        let reference = compare.then(|| e2fsck(&self.image));
+        if reference == Some(None) {
+            println!("skipped: {}: e2fsck comes to no end of it", case.name);
+            return None;
+        }
+        Some(judge(case, &self.image, reference.flatten()))
+    }
+}
+
 #[test]
 fn every_case_is_found_and_judged_as_e2fsck_does() {
     let folder = scratch();
-    let image = folder.path().join("case");
-    let mut bases = Bases(BTreeMap::new());
     let compare = is_1470();
     if !compare {
         println!("skipped: the comparison of verdicts, which needs e2fsck 1.47.0");
     }
-    let (mut cases, mut wrong) = (0, Vec::new());
+    let mut bases = Bases(BTreeMap::new());
     for case in damage::all() {
-        let mut bytes = bases.get(case.base, folder.path()).to_vec();
-        let mut fs = Filesystem::open(&mut bytes).unwrap();
-        case.apply(&mut fs)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        let reference = if compare {
-            e2fsck(&bytes, &image)
-        } else {
-            None
-        };
-        if compare && reference.is_none() {
-            println!("skipped: {}: e2fsck comes to no end of it", case.name);
-            continue;
-        }
-        for line in judge(case, &bytes, reference) {
-            println!("{line}");
-            wrong.push(line);
-        }
-        cases += 1;
+        bases.get(case.base, folder.path());
     }
+    let all: Vec<_> = damage::all().collect();
+    let (next, judged) = (AtomicUsize::new(0), Mutex::new((0, Vec::new())));
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let mut place = Place::new(folder.path().join(format!("case-{worker}")));
+            let (all, bases, next, judged) = (&all, &bases, &next, &judged);
+            scope.spawn(move || {
+                while let Some(case) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(wrong) = place.case_on(case, &bases.0[case.base], compare) {
+                        let mut judged = judged.lock().unwrap();
+                        judged.0 += 1;
+                        judged.1.extend(wrong);
+                    }
+                }
+            });
+        }
+    });
+    let (cases, wrong) = judged.into_inner().unwrap();
     println!("{cases} cases, {} differences", wrong.len());
-    assert!(cases > 200 && wrong.is_empty());
+    assert!(cases > 200 && wrong.is_empty(), "{}", wrong.join("\n"));
 }
