@@ -1,33 +1,35 @@
 //! The Tiny Encryption Algorithm (Wheeler and Needham 1994) as a hash: 16 rounds over two words of state, the
 //! name as the key, 16 bytes at a time.
 
-use super::words;
+use super::lanes::{Lanes, over_blocks};
 
 const DELTA: u32 = 0x9e37_79b9;
 
-/// Major and minor hash.
-pub(super) fn hash(seed: [u32; 4], name: &[u8], unsigned: bool) -> (u32, u32) {
-    let [mut left, mut right, ..] = seed;
-    let mut rest = name;
-    while !rest.is_empty() {
-        let key = words::<4>(rest, unsigned);
-        (left, right) = transform(left, right, key);
-        rest = rest.get(16..).unwrap_or(&[]);
-    }
-    (left, right)
+/// Major and minor hashes of `N` names.
+pub(super) fn hash<const N: usize>(
+    seed: [u32; 4],
+    names: &[&[u8]; N],
+    unsigned: bool,
+) -> [[u32; N]; 2] {
+    let [left, right, ..] = seed;
+    let state = over_blocks([left, right], names, unsigned, rounds);
+    [state[0].0, state[1].0]
 }
 
-fn transform(left: u32, right: u32, key: [u32; 4]) -> (u32, u32) {
-    let (mut a, mut b) = (left, right);
+/// What 16 bytes of each name add to its state.
+#[inline]
+fn rounds<const N: usize>(state: [Lanes<N>; 2], key: [Lanes<N>; 4]) -> [Lanes<N>; 2] {
+    let [mut a, mut b] = state;
     let mut sum = 0_u32;
     for _ in 0..16 {
         sum = sum.wrapping_add(DELTA);
-        a = a.wrapping_add(mix(b, sum, key[0], key[1]));
-        b = b.wrapping_add(mix(a, sum, key[2], key[3]));
+        a = a + mix(b, sum, key[0], key[1]);
+        b = b + mix(a, sum, key[2], key[3]);
     }
-    (left.wrapping_add(a), right.wrapping_add(b))
+    [a, b]
 }
 
-fn mix(word: u32, sum: u32, first: u32, second: u32) -> u32 {
-    (word << 4).wrapping_add(first) ^ word.wrapping_add(sum) ^ (word >> 5).wrapping_add(second)
+#[inline]
+fn mix<const N: usize>(word: Lanes<N>, sum: u32, first: Lanes<N>, second: Lanes<N>) -> Lanes<N> {
+    (word.shift_left(4) + first) ^ (word + Lanes::all(sum)) ^ (word.shift_right(5) + second)
 }
