@@ -55,6 +55,10 @@ impl Seed {
 
 /// CRC-32C in the kernel's chaining form: `seed` and result are not inverted.
 pub fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
+    if seed == !0 {
+        // The form that is called most, and the one without a table of parameters.
+        return !crc_fast::crc32_iscsi(bytes);
+    }
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(seed));
     digest.update(bytes);
     digest.get_state() as u32

@@ -10,8 +10,10 @@
 pub mod flag;
 pub mod number;
 mod slot;
+mod sums;
 
 pub use slot::InodeMut;
+pub use sums::InodeSums;
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
