@@ -1,13 +1,16 @@
 //! A filesystem that has been opened, as every pass sees it.
 
+use std::ops::ControlFlow;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use blockio::{BlockSource, Sweep};
+use blockio::{BlockSource, Piece, Span, Sweep};
 use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Seed, Superblock};
 
+use super::Failure;
 use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
 
@@ -156,5 +159,40 @@ impl Volume<'_> {
             block: self.geometry.block_size,
             ..self.options.sweep.clone()
         }
+    }
+
+    /// Reads these spans with [`Volume::sweep`], and tells who watches: first how much it is, then what each piece was. `make` gives
+    /// each thread what it fills; these come back. After each piece the watch is asked whether to go on.
+    ///
+    /// # Errors
+    /// There are no buffers or no queue, or the check was stopped.
+    pub(crate) fn sweep_watched<T: Send>(
+        &self,
+        spans: Vec<Span>,
+        make: impl Fn() -> T,
+        each: impl Fn(&mut T, &Piece<'_>) + Sync,
+    ) -> Result<Vec<T>, Failure> {
+        let bytes = spans.iter().map(|span| span.range.end - span.range.start);
+        self.watch.expect(bytes.fold(0, u64::saturating_add));
+        let stopped = AtomicBool::new(false);
+        let swept = self.sweep().run(
+            self.source,
+            spans,
+            |_| make(),
+            |state, piece| {
+                each(state, &piece);
+                let range = piece.range();
+                self.watch.advance(range.end - range.start);
+                if self.watch.cancelled() {
+                    stopped.store(true, Relaxed);
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        if stopped.into_inner() {
+            return Err(Failure::Stopped);
+        }
+        Ok(swept.states)
     }
 }

@@ -28,9 +28,6 @@ pub(crate) mod special;
 mod tally;
 mod walk;
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use blockio::{Content, Piece};
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
@@ -273,25 +270,8 @@ fn sweep<'a>(
 ) -> Result<(), Failure> {
     let volume = maps.volume;
     let spans = plan::spans(volume, log);
-    let bytes = spans.iter().map(|span| span.range.end - span.range.start);
-    volume.watch.expect(bytes.sum());
-    let stopped = AtomicBool::new(false);
-    let make = |_| Worker::new(maps, attributes, listed, log.fork());
-    let each = |worker: &mut Worker<'a>, piece: Piece<'_>| {
-        worker.take(&piece);
-        let range = piece.range();
-        volume.watch.advance(range.end - range.start);
-        if volume.watch.cancelled() {
-            stopped.store(true, Relaxed);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    };
-    let swept = volume.sweep().run(volume.source, spans, make, each)?;
-    if stopped.load(Relaxed) {
-        return Err(Failure::Stopped);
-    }
-    let mut workers = swept.states;
+    let make = || Worker::new(maps, attributes, listed, log.fork());
+    let mut workers = volume.sweep_watched(spans, make, Worker::take)?;
     std::thread::scope(|scope| {
         for worker in &mut workers {
             scope.spawn(|| worker.walk_deep());

@@ -9,8 +9,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::ops::Range;
 
 use blockio::{Content, Piece};
 use ondisk::ext4::Inode;
@@ -79,32 +78,15 @@ pub(super) fn run(
         log.add(finding.note(note).stops_reference());
     }
     let spans = plan::spans(volume, &mut log.fork());
-    let bytes = spans.iter().map(|span| span.range.end - span.range.start);
-    volume.watch.expect(bytes.sum());
-    let stopped = AtomicBool::new(false);
-    let make = |_| Tracer {
+    let make = || Tracer {
         maps,
         on_bad_blocks,
         nodes: Nodes::new(volume),
         claims: Vec::new(),
         log: log.fork(),
     };
-    let each = |tracer: &mut Tracer<'_>, piece: Piece<'_>| {
-        tracer.take(&piece);
-        let range = piece.range();
-        volume.watch.advance(range.end - range.start);
-        if volume.watch.cancelled() {
-            stopped.store(true, Relaxed);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    };
-    let swept = volume.sweep().run(volume.source, spans, make, each)?;
-    if stopped.load(Relaxed) {
-        return Err(Failure::Stopped);
-    }
     let mut claims = Vec::new();
-    for mut tracer in swept.states {
+    for mut tracer in volume.sweep_watched(spans, make, Tracer::take)? {
         claims.append(&mut tracer.claims);
         log.merge(tracer.log);
     }

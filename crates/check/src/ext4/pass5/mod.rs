@@ -12,8 +12,7 @@ mod compare;
 mod marks;
 mod worker;
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use blockio::{Piece, Span};
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
@@ -115,29 +114,8 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
         uninit: DescriptorChecksum::of(&volume.sb).allows_uninit(),
     };
     let (spans, rest) = plan(&context);
-    let block = u64::from(volume.geometry.block_size);
-    volume.watch.expect(spans.len() as u64 * block);
-    let stopped = AtomicBool::new(false);
-    let fork = log.fork();
-    let swept = volume.sweep().run(
-        volume.source,
-        spans,
-        |_| Worker::new(&context, fork.fork()),
-        |worker, piece| {
-            if volume.watch.cancelled() {
-                stopped.store(true, Relaxed);
-                return ControlFlow::Break(());
-            }
-            take(worker, &piece);
-            let range = piece.range();
-            volume.watch.advance(range.end - range.start);
-            ControlFlow::Continue(())
-        },
-    )?;
-    if stopped.into_inner() {
-        return Err(Failure::Stopped);
-    }
-    let mut workers = swept.states;
+    let make = || Worker::new(&context, log.fork());
+    let mut workers = volume.sweep_watched(spans, make, take)?;
     unread(&mut workers, &rest);
     finish(&context, workers, log);
     Ok(())

@@ -1,7 +1,5 @@
 //! When all inodes have been seen: the blocks they asked for, ascending, each read once.
 
-use std::ops::ControlFlow;
-
 use blockio::{Content, Piece, Span};
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::xattr::{self, List, MAGIC};
@@ -86,7 +84,6 @@ fn sweep(
     }
     jobs.sort_by_key(Job::block);
     let size = u64::from(volume.geometry.block_size);
-    volume.watch.expect(jobs.len() as u64 * size);
     let spans = jobs.iter().enumerate().map(|(tag, job)| {
         let start = job.block().saturating_mul(size);
         Span {
@@ -94,7 +91,7 @@ fn sweep(
             range: start..start.saturating_add(size),
         }
     });
-    let make = |_| Judge {
+    let make = || Judge {
         volume,
         value_refs,
         log: log.fork(),
@@ -103,19 +100,12 @@ fn sweep(
         patched: Vec::new(),
         bad: Vec::new(),
         large: false,
-        stopped: false,
     };
-    let swept = volume
-        .sweep()
-        .run(volume.source, spans, make, |judge, piece| {
-            judge.look(&jobs, &piece, size)
-        })?;
+    let look = |judge: &mut Judge<'_>, piece: &Piece<'_>| judge.look(&jobs, piece, size);
+    let judges = volume.sweep_watched(spans.collect(), make, look)?;
     let mut bad = Vec::new();
     let mut large = false;
-    for judge in swept.states {
-        if judge.stopped {
-            return Err(Failure::Stopped);
-        }
+    for judge in judges {
         large |= judge.large;
         bad.extend(judge.bad);
         log.merge(judge.log);
@@ -137,19 +127,12 @@ struct Judge<'a> {
     patched: Vec<u8>,
     bad: Vec<u32>,
     large: bool,
-    stopped: bool,
 }
 
 impl Judge<'_> {
-    fn look(&mut self, jobs: &[Job<'_>], piece: &Piece<'_>, size: u64) -> ControlFlow<()> {
-        if self.volume.watch.cancelled() {
-            self.stopped = true;
-            return ControlFlow::Break(());
-        }
-        let range = piece.range();
-        self.volume.watch.advance(range.end - range.start);
+    fn look(&mut self, jobs: &[Job<'_>], piece: &Piece<'_>, size: u64) {
         let Some(job) = jobs.get(piece.tag as usize) else {
-            return ControlFlow::Continue(());
+            return;
         };
         // A block is never torn, but for the last one of a source that ends within it.
         let zeros;
@@ -182,7 +165,6 @@ impl Judge<'_> {
                     .note("the block cannot be read"),
             ),
         }
-        ControlFlow::Continue(())
     }
 
     fn target(&mut self, link: &Target, block: &[u8]) {
