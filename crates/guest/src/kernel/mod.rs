@@ -31,3 +31,32 @@
 //! Kernel::load_order(&self, modules: &[&str]) -> Result<Vec<ModuleFile>, Error>     // dependencies first, soft ones too
 //! ModuleFile { name: String, path: PathBuf }                        // decompressed, on the host
 //! ```
+
+mod add;
+mod apt;
+mod cache;
+mod capabilities;
+mod collect;
+mod compression;
+mod config;
+mod deb;
+mod error;
+mod fetch;
+mod image;
+mod mirror;
+mod modinfo;
+mod modules;
+mod packages;
+mod record;
+mod suites;
+mod wanted;
+
+pub use add::Added;
+pub use cache::Cache;
+pub use capabilities::{CAPABILITIES, Capabilities, Capability, Has};
+pub use error::Error;
+pub use fetch::{FetchOptions, Fetched};
+pub use modules::ModuleFile;
+pub use packages::{Offer, newest};
+pub use record::{Form, Kernel, Source};
+pub use wanted::Wanted;

@@ -1,0 +1,178 @@
+//! Adding a kernel that somebody built, or another distribution's.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::cache::Cache;
+use super::collect::Found;
+use super::config::Config;
+use super::error::{Doing as _, Error};
+use super::fetch::check_release;
+use super::image;
+use super::record::{Form, Kernel, Parts, Source, store};
+use super::wanted::numbers;
+
+/// A kernel to add.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    /// A vmlinux, a bzImage, or User-mode Linux's `linux`.
+    pub image: PathBuf,
+    /// `lib/modules/RELEASE`, or a build tree.
+    pub modules: Option<PathBuf>,
+    /// The configuration; without it the one inside the image (CONFIG_IKCONFIG), if there is one.
+    pub config: Option<PathBuf>,
+}
+
+impl Cache {
+    /// Copies a kernel into the cache. What was given is read only, and may go away afterwards.
+    ///
+    /// # Errors
+    /// A name that is taken or none, an image that is no kernel's, modules of another kernel, a
+    /// configuration that is none. The cache is then as it was.
+    pub fn add(
+        &self,
+        name: &str,
+        added: &Added,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, Error> {
+        check_name(name)?;
+        let bytes = fs::read(&added.image).doing("read", &added.image)?;
+        let elf = image::elf(bytes).map_err(|why| no_image(added, why))?;
+        let release = image::release(&elf)
+            .ok_or_else(|| no_image(added, "no \"Linux version\" is in it".to_owned()))?;
+        let mut found = Found {
+            config: match &added.config {
+                Some(path) => Some(config(path)?),
+                None => image::embedded_config(&elf),
+            },
+            ..Found::default()
+        };
+        if let Some(folder) = &added.modules {
+            found.folder(folder)?;
+        }
+        let lock = self.lock(say)?;
+        if self.dir().join(name).exists() {
+            return Err(Error::Exists {
+                name: name.to_owned(),
+                dir: self.dir().join(name),
+            });
+        }
+        let stage = self.stage(&lock)?;
+        let (modules, of_modules) = found.install_modules(&stage.path().join("modules"))?;
+        check_release(&release, of_modules)?;
+        let version: Vec<String> = numbers(&release)
+            .iter()
+            .take(3)
+            .map(u32::to_string)
+            .collect();
+        let image = std::path::absolute(&added.image).doing("find", &added.image)?;
+        store(
+            stage.path(),
+            Parts {
+                version: version.join("."),
+                release,
+                form: if image::is_uml(&elf) {
+                    Form::Uml
+                } else {
+                    Form::Vmlinux
+                },
+                source: Source::Added { image },
+                elf: &elf,
+                config: found.config.as_deref(),
+                modules,
+            },
+        )?;
+        self.publish(stage, name)
+    }
+}
+
+fn no_image(added: &Added, why: String) -> Error {
+    Error::Image {
+        path: added.image.clone(),
+        why,
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    if name.is_empty()
+        || name.len() > 100
+        || name.starts_with(['.', '-'])
+        || !name.chars().all(plain)
+    {
+        return Err(Error::BadLabel {
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn config(path: &std::path::Path) -> Result<String, Error> {
+    let text = fs::read_to_string(path).doing("read", path)?;
+    if Config::parse(&text).is_empty() {
+        return Err(Error::BrokenFolder {
+            dir: path.to_owned(),
+            why: "no kernel configuration: no line is CONFIG_NAME=y".to_owned(),
+        });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collect::write;
+    use super::super::image::tests::vmlinux;
+    use super::super::modinfo::tests::module;
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_added_and_found_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(&dir.path().join("cache"))).unwrap();
+        let image = dir.path().join("vmlinux");
+        fs::write(&image, vmlinux("6.6.5-mine")).unwrap();
+        let tree = dir.path().join("tree");
+        write(
+            &tree.join("kernel/fs/xfs/xfs.ko"),
+            &module(&["vermagic=6.6.5-mine SMP"]),
+        )
+        .unwrap();
+        let mut added = Added {
+            image,
+            modules: Some(tree.clone()),
+            config: None,
+        };
+        let kernel = cache.add("mine", &added, &mut |_| ()).unwrap();
+        assert_eq!(
+            (kernel.release.as_str(), kernel.version()),
+            ("6.6.5-mine", [6, 6, 5])
+        );
+        assert!(kernel.config.is_none() && kernel.has("xfs") && !kernel.has("blktrace"));
+        let unknown = kernel.modules_for(&["blktrace"]).unwrap_err().to_string();
+        assert!(unknown.contains("with --config FILE"), "{unknown}");
+        assert_eq!(cache.kernel("mine").unwrap().name, "mine");
+        assert_eq!(cache.kernel("6.6").unwrap().name, "mine");
+
+        let again = cache.add("mine", &added, &mut |_| ()).unwrap_err();
+        assert!(again.is_usage(), "{again}");
+        for bad in ["", ".x", "-x", "a/b", "a b"] {
+            assert!(cache.add(bad, &added, &mut |_| ()).unwrap_err().is_usage());
+        }
+        write(
+            &tree.join("kernel/fs/xfs/xfs.ko"),
+            &module(&["vermagic=6.7.0 SMP"]),
+        )
+        .unwrap();
+        let other = cache
+            .add("other", &added, &mut |_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            other.contains("the modules are of 6.7.0, the kernel is 6.6.5-mine"),
+            "{other}"
+        );
+        added.config = Some(added.image.clone());
+        cache.add("other", &added, &mut |_| ()).unwrap_err();
+        assert_eq!(cache.kernels().unwrap().len(), 1);
+    }
+}

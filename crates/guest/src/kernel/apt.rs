@@ -1,0 +1,259 @@
+//! A private apt: its own sources, lists and cache, with the machine's way to the network.
+//!
+//! apt is asked and not HTTP, because apt has what matters here and is hard to get right: the signatures of
+//! an archive, its proxies and credentials, its mirrors. The machine's own apt is left alone: nothing
+//! of this writes outside one folder, `apt-get update` here does not change what the machine sees, and its
+//! hooks do not run. Of the machine's settings only `Acquire` is taken over (apt-config(8)), less
+//! whatever would let an unsigned archive in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::error::{Doing as _, Error};
+use super::mirror::Mirrors;
+
+/// Keys of the distributions that are known to the machine.
+const KEYRINGS: &str = "/usr/share/keyrings";
+const DEBIAN_KEYS: [&str; 2] = [
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+    "/usr/share/keyrings/debian-archive-keyring.pgp",
+];
+
+/// A private apt in a folder.
+pub(crate) struct Apt {
+    dir: PathBuf,
+    mirrors: Mirrors,
+    /// Whether the archive is the machine's own, and so signed with Debian's keys.
+    own: bool,
+}
+
+impl Apt {
+    /// Makes the folder where it is missing, and writes the configuration anew.
+    pub(crate) fn open(dir: &Path, mirrors: Mirrors, own: bool) -> Result<Self, Error> {
+        for sub in ["state/lists/partial", "cache/archives/partial"] {
+            let sub = dir.join(sub);
+            fs::create_dir_all(&sub).doing("make", &sub)?;
+        }
+        let apt = Self {
+            dir: dir.to_owned(),
+            mirrors,
+            own,
+        };
+        apt.write("status", "")?;
+        apt.write("apt.conf", &configuration(dir, &of_machine()))?;
+        Ok(apt)
+    }
+
+    /// Fetches the lists of these suites, and checks their signatures.
+    pub(crate) fn update(&self, suites: &[String]) -> Result<(), Error> {
+        self.write("kernels.sources", &self.sources(suites))?;
+        let what = format!("update of {}", suites.join(", "));
+        self.run(&what, &self.dir, &["update"])
+    }
+
+    /// The lists of a suite: `Packages` files.
+    pub(crate) fn lists(&self, suite: &str) -> Result<Vec<String>, Error> {
+        let dir = self.dir.join("state/lists");
+        let mirror = listed(self.mirrors.of_suite(suite));
+        let name = format!("{mirror}_dists_{suite}_main_binary-amd64_Packages");
+        let path = dir.join(name);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![fs::read_to_string(&path).doing("read", &path)?])
+    }
+
+    /// Downloads packages, named as NAME=VERSION, into a folder.
+    pub(crate) fn download(&self, packages: &[String], to: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut args = vec!["download"];
+        args.extend(packages.iter().map(String::as_str));
+        self.run(&format!("download {}", packages.join(" ")), to, &args)?;
+        let mut files: Vec<PathBuf> = fs::read_dir(to)
+            .doing("read", to)?
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "deb"))
+            .collect();
+        files.sort();
+        Ok(files)
+    }
+
+    fn sources(&self, suites: &[String]) -> String {
+        let keys = DEBIAN_KEYS.iter().find(|keys| Path::new(keys).exists());
+        let signed = match keys.filter(|_| self.own) {
+            Some(keys) => format!("Signed-By: {keys}\n"),
+            None => String::new(),
+        };
+        let stanza = |suite: &String| {
+            let mirror = self.mirrors.of_suite(suite);
+            format!(
+                "Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\n\
+                 Architectures: amd64\n{signed}"
+            )
+        };
+        suites.iter().map(stanza).collect::<Vec<_>>().join("\n")
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.dir.join(name);
+        fs::write(&path, text).doing("write", &path)
+    }
+
+    fn run(&self, what: &str, folder: &Path, args: &[&str]) -> Result<(), Error> {
+        let output = command("apt-get", args)
+            .env("APT_CONFIG", self.dir.join("apt.conf"))
+            .current_dir(folder)
+            .output()
+            .map_err(|source| Error::NoApt {
+                program: "apt-get",
+                source,
+            })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Apt {
+            what: what.to_owned(),
+            said: complaint(&output),
+        })
+    }
+}
+
+/// A mirror as apt names its lists: without the scheme, slashes as underscores, underscores escaped.
+fn listed(url: &str) -> String {
+    let path = url.split_once("://").map_or_else(
+        || url.split_once(':').map_or(url, |(_, path)| path),
+        |(_, path)| path,
+    );
+    path.replace('_', "%5f").replace('/', "_")
+}
+
+fn command(program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["-q"])
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    command
+}
+
+/// How this machine reaches the network, and nothing else of its settings.
+fn of_machine() -> String {
+    let Ok(output) = Command::new("apt-config")
+        .arg("dump")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+    else {
+        return String::new();
+    };
+    carried_over(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn carried_over(dump: &str) -> String {
+    dump.lines()
+        .filter(|line| line.starts_with("Acquire::") && line.ends_with("\";"))
+        .filter(|line| {
+            let refused = [
+                "Acquire::IndexTargets",
+                "Acquire::Allow",
+                "Acquire::Languages",
+            ];
+            !refused.iter().any(|name| line.starts_with(name))
+        })
+        .flat_map(|line| [line, "\n"])
+        .collect()
+}
+
+fn configuration(dir: &Path, of_machine: &str) -> String {
+    let dir = dir.display();
+    format!(
+        r#"{of_machine}Dir::Etc::sourcelist "{dir}/kernels.sources";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::main "/dev/null";
+Dir::Etc::trusted "/dev/null";
+Dir::Etc::trustedparts "{KEYRINGS}";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "{dir}/state";
+Dir::State::status "{dir}/status";
+Dir::Cache "{dir}/cache";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
+Acquire::Languages "none";
+Acquire::GzipIndexes "false";
+Acquire::Retries "1";
+Acquire::http::Timeout "20";
+Acquire::https::Timeout "20";
+APT::Architecture "amd64";
+APT::Get::AllowUnauthenticated "false";
+APT::Get::List-Cleanup "false";
+APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
+"#
+    )
+}
+
+/// The first error that apt printed, in one line.
+fn complaint(output: &Output) -> String {
+    let text = [&output.stderr[..], &output.stdout[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let line = ["E: ", "W: ", "Err:"]
+        .iter()
+        .find_map(|mark| text.lines().find_map(|line| line.strip_prefix(mark)))
+        .or_else(|| text.lines().next_back());
+    line.map_or_else(
+        || format!("it ended with {}", output.status),
+        |line| line.split_whitespace().collect::<Vec<_>>().join(" "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    #[test]
+    fn proxies_come_along_and_doors_stay_shut() {
+        let kept = carried_over(
+            "APT::Update::Post-Invoke:: \"rm -f /var/cache/apt/archives/*.deb\";\n\
+             Acquire \"\";\n\
+             Acquire::http::Proxy \"http://proxy:3128\";\n\
+             Acquire::AllowInsecureRepositories \"1\";\n\
+             Acquire::IndexTargets::deb::Contents-deb \"\";\n\
+             Dir::Etc::main \"apt.conf\";\n",
+        );
+        assert_eq!(kept, "Acquire::http::Proxy \"http://proxy:3128\";\n");
+        let whole = configuration(Path::new("/c/apt"), &kept);
+        assert!(whole.starts_with(&kept));
+        assert!(whole.contains("Dir::State::status \"/c/apt/status\";"));
+    }
+
+    #[test]
+    fn lists_are_named_as_apt_names_them() {
+        assert_eq!(listed("http://m.example/debian"), "m.example_debian");
+        assert_eq!(listed("file:/srv/my_debian"), "_srv_my%5fdebian");
+    }
+
+    #[test]
+    fn of_all_that_apt_says_the_error_is_repeated() {
+        let output = |stderr: &str, stdout: &str| Output {
+            status: ExitStatus::from_raw(100 << 8),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
+        let said = complaint(&output(
+            "W: something\nE: Failed to fetch  http://m/x  Temporary failure\nE: more\n",
+            "Ign:1 x\n",
+        ));
+        assert_eq!(said, "Failed to fetch http://m/x Temporary failure");
+        assert!(complaint(&output("", "")).contains("100"));
+    }
+}

@@ -1,0 +1,246 @@
+//! The cache: a folder for each kernel, made beside and moved into place whole.
+//!
+//! Everything that is fetched can be fetched again, so the cache may be deleted at any time and holds
+//! nothing else. A kernel appears in it by one rename: a full disk, a kill or a lost network leave
+//! a folder that begins with a dot, which the next fetch removes. One lock, held by whoever changes
+//! something, makes two fetches at once one fetch and one wait.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::error::{Doing as _, Error};
+use super::record::{Kernel, MANIFEST};
+use super::wanted::{Wanted, numbers};
+
+const NEW: &str = ".new-";
+
+/// The cache of kernels, and of what is made for guests.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// Held while something in the cache changes; given back when it is dropped, and by the kernel when
+/// the process dies.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Cache {
+    /// The cache in a folder; without one `$XDG_CACHE_HOME/fslab`, or `~/.cache/fslab` (XDG Base Directory
+    /// Specification). Makes nothing.
+    ///
+    /// # Errors
+    /// Neither is known.
+    pub fn open(root: Option<&Path>) -> Result<Self, Error> {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let root = match root {
+            Some(root) => std::path::absolute(root).doing("find", root)?,
+            None => absolute("XDG_CACHE_HOME")
+                .or_else(|| Some(absolute("HOME")?.join(".cache")))
+                .ok_or(Error::NoCache)?
+                .join("fslab"),
+        };
+        Ok(Self { root })
+    }
+
+    /// Its folder: `kernels`, `initramfs` and `apt` lie in it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.root.join("kernels")
+    }
+
+    /// All kernels, oldest version first.
+    ///
+    /// # Errors
+    /// The folder cannot be read. Kernels whose folder is damaged are passed by, see [`Cache::broken`].
+    pub fn kernels(&self) -> Result<Vec<Kernel>, Error> {
+        let mut kernels: Vec<Kernel> = self
+            .folders()?
+            .iter()
+            .filter_map(|dir| Kernel::load(dir).ok())
+            .collect();
+        kernels.sort_by_key(|kernel| (numbers(&kernel.version), kernel.name.clone()));
+        Ok(kernels)
+    }
+
+    /// What is wrong with folders that hold no kernel.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn broken(&self) -> Result<Vec<Error>, Error> {
+        let folders = self.folders()?;
+        Ok(folders
+            .iter()
+            .filter_map(|dir| Kernel::load(dir).err())
+            .collect())
+    }
+
+    fn folders(&self) -> Result<Vec<PathBuf>, Error> {
+        let dir = self.dir();
+        if !dir.exists() {
+            return Ok(Vec::new());
+        }
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(&dir).doing("read", &dir)? {
+            let entry = entry.doing("read", &dir)?;
+            if !entry.file_name().to_string_lossy().starts_with('.') {
+                folders.push(entry.path());
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    /// The kernel of this name; else the newest that the name fits as a version or series does, or "uml".
+    ///
+    /// # Errors
+    /// There is none, or its folder is damaged.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+        let dir = self.dir().join(name);
+        if plain && dir.join(MANIFEST).exists() {
+            return Kernel::load(&dir);
+        }
+        let wanted: Option<Wanted> = name.parse().ok();
+        let kernels = self.kernels()?;
+        let fits = |kernel: &&Kernel| wanted.as_ref().is_some_and(|wanted| kernel.fits(wanted));
+        kernels.iter().rfind(fits).cloned().ok_or_else(|| {
+            let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+            Error::NotCached {
+                wanted: name.to_owned(),
+                cache: self.root.clone(),
+                has: if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                },
+            }
+        })
+    }
+
+    /// Takes the lock, and says so when it has to be waited for. Then nobody else is at work here, and
+    /// what a killed one left is removed.
+    pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<Lock, Error> {
+        let dir = self.dir();
+        fs::create_dir_all(&dir).doing("make", &dir)?;
+        let path = dir.join(".lock");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .doing("open", &path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                say(&format!(
+                    "another fslab is changing {}; waiting for it",
+                    dir.display()
+                ));
+                file.lock().doing("lock", &path)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).doing("lock", &path),
+        }
+        for entry in fs::read_dir(&dir).doing("read", &dir)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(NEW) {
+                fs::remove_dir_all(entry.path()).doing("remove", &entry.path())?;
+            }
+        }
+        Ok(Lock { _file: file })
+    }
+
+    /// A folder to make a kernel in; removed when it is dropped.
+    pub(crate) fn stage(&self, _lock: &Lock) -> Result<tempfile::TempDir, Error> {
+        let dir = self.dir();
+        tempfile::Builder::new()
+            .prefix(NEW)
+            .tempdir_in(&dir)
+            .doing("make a folder in", &dir)
+    }
+
+    /// Moves a kernel's folder into place.
+    pub(crate) fn publish(&self, stage: tempfile::TempDir, name: &str) -> Result<Kernel, Error> {
+        let to = self.dir().join(name);
+        if to.exists() {
+            return Err(Error::Exists {
+                name: name.to_owned(),
+                dir: to,
+            });
+        }
+        // tempfile makes folders of mode 0700; a kernel is no secret.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(stage.path(), open).doing("open up", stage.path())?;
+        fs::rename(stage.path(), &to).doing("move a kernel to", &to)?;
+        // Nothing is there any more to be removed.
+        let _ = stage.keep();
+        Kernel::load(&to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_cache_says_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(dir.path())).unwrap();
+        assert_eq!(cache.kernels().unwrap().len(), 0);
+        let error = cache.kernel("6.1").unwrap_err().to_string();
+        assert!(
+            error.contains("it has none; `fslab kernel fetch 6.1`"),
+            "{error}"
+        );
+        cache.kernel("../../etc").unwrap_err();
+    }
+
+    #[test]
+    fn what_a_killed_one_left_is_removed_and_damage_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(dir.path())).unwrap();
+        let left = cache.dir().join(".new-x");
+        fs::create_dir_all(&left).unwrap();
+        fs::create_dir_all(cache.dir().join("6.0-broken")).unwrap();
+        let lock = cache.lock(&mut |_| ()).unwrap();
+        assert!(!left.exists());
+        let stage = cache.stage(&lock).unwrap();
+        assert_eq!(cache.kernels().unwrap().len(), 0);
+        let broken = cache.broken().unwrap();
+        assert_eq!(broken.len(), 1);
+        assert!(
+            broken[0].to_string().contains("6.0-broken"),
+            "{}",
+            broken[0]
+        );
+        drop(stage);
+        assert_eq!(cache.folders().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn the_second_waits_for_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(dir.path())).unwrap();
+        let lock = cache.lock(&mut |_| panic!("nobody else is here")).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let second = {
+            let cache = cache.clone();
+            std::thread::spawn(move || {
+                let lock = cache.lock(&mut |text| tell.send(text.to_owned()).unwrap());
+                lock.map(drop)
+            })
+        };
+        let said = told.recv().unwrap();
+        assert!(said.contains("waiting for it"), "{said}");
+        assert!(!second.is_finished());
+        drop(lock);
+        second.join().unwrap().unwrap();
+    }
+}

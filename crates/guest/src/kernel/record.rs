@@ -1,0 +1,277 @@
+//! A kernel of the cache: what is written down of it, and what can be asked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::capabilities::{self, Capabilities, Has};
+use super::config::Config;
+use super::error::{Doing as _, Error};
+use super::modules::{Missing, ModuleFile, Modules};
+use super::wanted::{Wanted, numbers};
+
+/// The file that makes a folder a kernel's.
+pub(crate) const MANIFEST: &str = "kernel.json";
+const INDEX: &str = "modules.json";
+const MODULES: &str = "modules";
+const CONFIG: &str = "config";
+const SCHEMA: u32 = 1;
+
+/// What an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// An ELF image for a machine, which QEMU starts by its PVH entry.
+    Vmlinux,
+    /// User-mode Linux: a program of the host.
+    Uml,
+}
+
+/// Where a kernel came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Source {
+    /// A package of Debian.
+    Debian {
+        /// The package's version.
+        version: String,
+        /// The suite it was in.
+        suite: String,
+    },
+    /// A person.
+    Added {
+        /// The image that was given.
+        image: PathBuf,
+    },
+}
+
+/// What is written down.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) schema: u32,
+    pub(crate) release: String,
+    pub(crate) version: String,
+    pub(crate) form: Form,
+    pub(crate) source: Source,
+    pub(crate) image: String,
+    pub(crate) bytes: u64,
+}
+
+/// A kernel of the cache.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The name of its folder, which finds it again.
+    pub name: String,
+    /// What `uname -r` prints in it.
+    pub release: String,
+    /// Upstream's version, as 6.1.192; of a kernel that was added the release's numbers.
+    pub version: String,
+    /// What the image is.
+    pub form: Form,
+    /// Where it came from.
+    pub source: Source,
+    /// The image.
+    pub image: PathBuf,
+    /// The configuration, where there is one.
+    pub config: Option<PathBuf>,
+    /// Bytes of the folder.
+    pub bytes: u64,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    modules: Modules,
+    dir: PathBuf,
+}
+
+impl Kernel {
+    /// Reads a kernel's folder. Capabilities are worked out anew each time: what they
+    /// are made of is kept, so a newer fslab knows more of an old cache.
+    pub(crate) fn load(dir: &Path) -> Result<Self, Error> {
+        let broken = |why: String| Error::BrokenFolder {
+            dir: dir.to_owned(),
+            why,
+        };
+        let read = |name: &str| {
+            fs::read_to_string(dir.join(name)).map_err(|error| broken(format!("{name}: {error}")))
+        };
+        let manifest: Manifest = serde_json::from_str(&read(MANIFEST)?)
+            .map_err(|error| broken(format!("{MANIFEST}: {error}")))?;
+        if manifest.schema != SCHEMA {
+            return Err(broken(format!(
+                "{MANIFEST} is of schema {}, this fslab reads {SCHEMA}",
+                manifest.schema
+            )));
+        }
+        let modules: Modules = serde_json::from_str(&read(INDEX)?)
+            .map_err(|error| broken(format!("{INDEX}: {error}")))?;
+        let image = dir.join(&manifest.image);
+        if !image.is_file() {
+            return Err(broken(format!("{} is missing", manifest.image)));
+        }
+        let path = dir.join(CONFIG);
+        let config = path.exists().then_some(path);
+        let parsed = match config {
+            Some(_) => Some(Config::parse(&read(CONFIG)?)),
+            None => None,
+        };
+        Ok(Self {
+            name: dir
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            release: manifest.release,
+            version: manifest.version,
+            form: manifest.form,
+            source: manifest.source,
+            image,
+            config,
+            bytes: manifest.bytes,
+            capabilities: Capabilities::read(parsed.as_ref(), &modules),
+            modules,
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Upstream's version as numbers: [6, 1, 192], with 0 for what is not said.
+    pub fn version(&self) -> [u32; 3] {
+        let mut version = [0; 3];
+        for (slot, number) in version.iter_mut().zip(numbers(&self.version)) {
+            *slot = number;
+        }
+        version
+    }
+
+    pub(crate) fn fits(&self, wanted: &Wanted) -> bool {
+        match (wanted, self.form) {
+            (Wanted::Uml, Form::Uml) => true,
+            (Wanted::Image { .. }, Form::Vmlinux) => wanted.fits(&self.release, &self.version),
+            _ => false,
+        }
+    }
+
+    /// Whether it is known to have a capability ("ext4", "raid5", "dm-delay", "blktrace"; all of them are in
+    /// [`super::CAPABILITIES`]).
+    pub fn has(&self, capability: &str) -> bool {
+        let has = self.capabilities.get(capability);
+        matches!(has, Some(Has::Builtin | Has::Module))
+    }
+
+    /// The modules to load for these capabilities. What is built in needs none.
+    ///
+    /// # Errors
+    /// A name that is no capability, or one that the kernel lacks, or is not known to have.
+    pub fn modules_for(&self, wanted: &[&str]) -> Result<Vec<String>, Error> {
+        let mut modules = Vec::new();
+        for name in wanted {
+            let capability = capabilities::named(name).ok_or_else(|| Error::UnknownCapability {
+                name: (*name).to_owned(),
+            })?;
+            let lacks = |hint: &str| Error::Lacks {
+                kernel: self.name.clone(),
+                what: (*name).to_owned(),
+                hint: hint.to_owned(),
+            };
+            match self.capabilities.get(name) {
+                Some(Has::Module) => modules.extend(capability.module().map(str::to_owned)),
+                Some(Has::Builtin) => {}
+                Some(Has::Unknown) => {
+                    return Err(lacks(
+                        "or it is not known: it was added without a configuration, add it again with --config FILE",
+                    ));
+                }
+                Some(Has::No) | None => {
+                    return Err(lacks("`fslab kernel list` shows which kernels have it"));
+                }
+            }
+        }
+        Ok(modules)
+    }
+
+    /// The files to load, in order, for these modules: what each needs comes before it. Built-in ones load
+    /// nothing. Names may have - for _.
+    ///
+    /// # Errors
+    /// The kernel has no such module, or none that one of them needs.
+    pub fn load_order(&self, modules: &[&str]) -> Result<Vec<ModuleFile>, Error> {
+        let order = self.modules.order(&self.dir.join(MODULES), modules);
+        order.map_err(|missing| {
+            let (name, hint) = match missing {
+                Missing::Unknown(name) => (name, "`fslab kernel list` shows what each kernel has"),
+                Missing::LeftOut(name) => (
+                    name,
+                    "the package has it, but the cache keeps only modules for storage and filesystems; add the kernel with its folder: `fslab kernel add`",
+                ),
+            };
+            Error::Lacks {
+                kernel: self.name.clone(),
+                what: format!("module {name}"),
+                hint: hint.to_owned(),
+            }
+        })
+    }
+
+    /// How many modules are kept of it.
+    pub fn modules(&self) -> usize {
+        self.modules.kept.len()
+    }
+}
+
+/// What a kernel's folder is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) release: String,
+    pub(crate) version: String,
+    pub(crate) form: Form,
+    pub(crate) source: Source,
+    pub(crate) elf: &'a [u8],
+    pub(crate) config: Option<&'a str>,
+    pub(crate) modules: Modules,
+}
+
+/// Writes a kernel's folder; the modules are in `dir/modules` already.
+pub(crate) fn store(dir: &Path, parts: Parts<'_>) -> Result<(), Error> {
+    let image = match parts.form {
+        Form::Vmlinux => "vmlinux",
+        Form::Uml => "linux",
+    };
+    let path = dir.join(image);
+    fs::write(&path, parts.elf).doing("write", &path)?;
+    if parts.form == Form::Uml {
+        let run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&path, run).doing("make executable", &path)?;
+    }
+    if let Some(config) = parts.config {
+        let path = dir.join(CONFIG);
+        fs::write(&path, config).doing("write", &path)?;
+    }
+    save(&dir.join(INDEX), &parts.modules)?;
+    let manifest = Manifest {
+        schema: SCHEMA,
+        release: parts.release,
+        version: parts.version,
+        form: parts.form,
+        source: parts.source,
+        image: image.to_owned(),
+        bytes: size(dir)?,
+    };
+    save(&dir.join(MANIFEST), &manifest)
+}
+
+fn save(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_vec(value).map_err(std::io::Error::from);
+    fs::write(path, text.doing("write", path)?).doing("write", path)
+}
+
+fn size(dir: &Path) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir).doing("read", dir)? {
+        let entry = entry.doing("read", dir)?;
+        let metadata = entry.metadata().doing("read", &entry.path())?;
+        bytes += if metadata.is_dir() {
+            size(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(bytes)
+}

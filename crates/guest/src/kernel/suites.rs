@@ -1,0 +1,84 @@
+//! Which suites of Debian have which kernels.
+//!
+//! Lists are fetched of few suites, because the lists of a whole release are 9 MB and those of its security
+//! updates 0.4 MB, and because the security suites are where a series' newest kernel is.
+
+use super::error::Error;
+use super::wanted::Wanted;
+
+/// Where User-mode Linux is looked for: the package of the release that runs with any C library
+/// since glibc 2.34; newer ones want a newer library than many machines have.
+const UML: &str = "bookworm";
+
+/// Series up to this one, and the suites that have them.
+const SUITES: [([u32; 2], &[&str]); 3] = [
+    ([5, 10], &["bullseye-security"]),
+    ([6, 1], &["bookworm-security"]),
+    ([6, 12], &["bookworm-security", "trixie-security"]),
+];
+/// What came after the last of them.
+const NEWER: &[&str] = &["trixie-backports"];
+/// Where everything is looked for that is not where it should be.
+const ALL: &[&str] = &[
+    "bullseye-security",
+    "bookworm-security",
+    "bookworm",
+    "trixie-security",
+    "trixie-backports",
+];
+/// What a list of all that there is reads.
+pub(crate) const LISTED: &[&str] = &[
+    "bullseye-security",
+    "bookworm-security",
+    "trixie-security",
+    "trixie-backports",
+    UML,
+];
+
+/// The suites to look into, one set after the other until something is found.
+pub(crate) fn suites(wanted: &Wanted, named: &[String]) -> Result<Vec<Vec<String>>, Error> {
+    let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    if !named.is_empty() {
+        return Ok(vec![checked(named)?]);
+    }
+    if *wanted == Wanted::Uml {
+        return Ok(vec![own(&[UML])]);
+    }
+    let series = wanted.series();
+    let first = SUITES
+        .iter()
+        .find(|(last, _)| series.as_slice() <= last.as_slice())
+        .map_or(NEWER, |(_, suites)| suites);
+    Ok(vec![own(first), own(ALL)])
+}
+
+/// Suites that were named on the command line, if apt could read their names.
+pub(crate) fn checked(named: &[String]) -> Result<Vec<String>, Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    match named
+        .iter()
+        .find(|name| name.is_empty() || !name.chars().all(plain))
+    {
+        Some(bad) => Err(Error::BadSuite { text: bad.clone() }),
+        None => Ok(named.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_looked_for_where_it_is_maintained() {
+        let first = |text: &str| suites(&text.parse().unwrap(), &[]).unwrap()[0].join(" ");
+        assert_eq!(first("5.10"), "bullseye-security");
+        assert_eq!(first("6.1-cloud"), "bookworm-security");
+        assert_eq!(first("6.12.117"), "bookworm-security trixie-security");
+        assert_eq!(first("7.x"), "trixie-backports");
+        assert_eq!(first("6.19"), "trixie-backports");
+        assert_eq!(first("uml"), "bookworm");
+        let named = suites(&Wanted::Uml, &["sid".into()]).unwrap();
+        assert_eq!(named, [["sid"]]);
+        suites(&Wanted::Uml, &["a b".into()]).unwrap_err();
+    }
+}
