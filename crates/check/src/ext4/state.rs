@@ -75,6 +75,50 @@ impl Bits {
         }
     }
 
+    /// Sets those of the 64 bits from bit `at` on that `word` has; those behind the end are left alone.
+    pub fn set_from(&self, at: u64, word: u64) {
+        let left = self.len.saturating_sub(at).min(64) as u32;
+        let word = word & u64::MAX.checked_shr(64 - left).unwrap_or(0);
+        let (index, shift) = ((at / 64) as usize, (at % 64) as u32);
+        let high = word.checked_shr(64 - shift).unwrap_or(0);
+        for (index, bits) in [(index, word << shift), (index + 1, high)] {
+            if let Some(place) = self.words.get(index).filter(|_| bits != 0) {
+                place.fetch_or(bits, Relaxed);
+            }
+        }
+    }
+
+    /// Clears one.
+    pub fn clear(&self, bit: u64) {
+        if let Some(word) = self.words.get((bit / 64) as usize) {
+            word.fetch_and(!(1 << (bit % 64)), Relaxed);
+        }
+    }
+
+    /// Sets a range, cut at the end; calls `again` with each bit that was set before.
+    pub fn set_range(&self, range: Range<u64>, mut again: impl FnMut(u64)) {
+        let (mut at, end) = (range.start, range.end.min(self.len));
+        while at < end {
+            let index = (at / 64) as usize;
+            let first = at % 64;
+            let last = (end - index as u64 * 64).min(64);
+            let mask = (u64::MAX << first) & (u64::MAX >> (64 - last));
+            let mut before = self.words[index].fetch_or(mask, Relaxed) & mask;
+            while before != 0 {
+                again(index as u64 * 64 + u64::from(before.trailing_zeros()));
+                before &= before - 1;
+            }
+            at = (index as u64 + 1) * 64;
+        }
+    }
+
+    /// 64 bits from bit `64 * index` on, those behind the end clear.
+    pub fn word(&self, index: u64) -> u64 {
+        self.words
+            .get(index as usize)
+            .map_or(0, |word| word.load(Relaxed))
+    }
+
     /// Clears one.
     pub fn clear(&self, bit: u64) {
         if let Some(word) = self.words.get((bit / 64) as usize) {
@@ -363,6 +407,13 @@ mod tests {
         assert!(bits.set(60) && !bits.set(3) && !bits.set(200));
         bits.clear(60);
         assert!(!bits.get(60));
+        bits.set_from(0, 0b101);
+        bits.set_from(190, u64::MAX);
+        bits.set_from(12, 1 << 63 | 1);
+        bits.set_from(300, 1);
+        let low: Vec<u64> = bits.ones().take_while(|bit| *bit < 60).collect();
+        assert_eq!(low, [0, 2, 3, 12]);
+        assert_eq!((bits.get(75), bits.count(189..400)), (true, 10));
     }
 
     #[test]

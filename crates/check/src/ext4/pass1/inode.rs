@@ -22,7 +22,7 @@ const MOST: usize = 512;
 
 /// A set of places within a block.
 #[derive(Default)]
-struct Places([u64; MOST / 64]);
+pub(super) struct Places([u64; MOST / 64]);
 
 impl Places {
     fn add(&mut self, nth: usize) {
@@ -31,6 +31,23 @@ impl Places {
 
     fn has(&self, nth: usize) -> bool {
         self.0[nth / 64] >> (nth % 64) & 1 == 1
+    }
+
+    fn join(&mut self, other: &Places) {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// 64 at a time, those that hold any, with the place of the first.
+    pub(super) fn words(&self) -> impl Iterator<Item = (usize, u64)> {
+        let words = self.0.into_iter().enumerate();
+        let any = words.filter(|(_, word)| *word != 0);
+        any.map(|(nth, word)| (nth * 64, word))
     }
 }
 
@@ -48,9 +65,15 @@ impl Worker<'_> {
     pub(super) fn check_table_block(&mut self, first: u32, count: usize, bytes: &[u8]) {
         let size = self.maps.volume.geometry.inode_size;
         let (mut live, mut wrong) = (Places::default(), Places::default());
+        let mut plain = Places::default();
         let slots = || bytes.chunks_exact(size.into()).take(count.min(MOST));
         let mut odd = 0;
         for (nth, slot) in slots().enumerate() {
+            let ino = first + nth as u32;
+            if self.maps.plain.is(ino, slot) {
+                plain.add(nth);
+                continue;
+            }
             if is_zero(slot) {
                 continue;
             }
@@ -58,9 +81,7 @@ impl Worker<'_> {
             let Ok(inode) = Inode::read(slot, size) else {
                 continue;
             };
-            let ino = first + nth as u32;
-            let seed = self.maps.volume.seed;
-            if seed.is_some_and(|seed| !inode.checksum(seed, ino).matches()) {
+            if self.maps.plain.is_unsealed(ino, &inode) {
                 wrong.add(nth);
                 odd += 1;
             } else if self.looks_odd(&inode) {
@@ -69,9 +90,17 @@ impl Worker<'_> {
         }
         let of_block = self.maps.volume.block_size() / usize::from(size);
         let garbage = of_block >= 2 && odd > of_block / 2;
+        if garbage {
+            live.join(&std::mem::take(&mut plain));
+        }
+        self.take_plain(first, &plain, bytes);
+        if plain.count() == count {
+            return;
+        }
         for (nth, slot) in slots().enumerate() {
             let ino = first + nth as u32;
-            if ino == number::BAD || !live.has(nth) && !self.is_special(ino) {
+            let live = live.has(nth) || self.is_special(ino);
+            if !live || plain.has(nth) || ino == number::BAD {
                 continue;
             }
             if let Ok(inode) = Inode::read(slot, size) {

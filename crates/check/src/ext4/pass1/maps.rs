@@ -8,6 +8,7 @@ use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 use super::super::state::{Bits, Kinds, Links, OutOfMemory};
 use super::super::volume::Volume;
 use super::metadata::Metadata;
+use super::plain::Plain;
 
 /// The features that decide how an inode is read, asked once.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,7 @@ impl Features {
 pub(super) struct Maps<'a> {
     pub(super) volume: &'a Volume<'a>,
     pub(super) features: Features,
+    pub(super) plain: Plain,
     pub(super) used: Bits,
     pub(super) blocks: Bits,
     /// Clusters claimed twice.
@@ -78,9 +80,11 @@ impl<'a> Maps<'a> {
         let blocks = geometry.blocks_count.saturating_sub(first);
         let clusters = blocks.div_ceil(ratio);
         let inodes = geometry.inodes_count();
+        let features = Features::of(volume);
         let maps = Maps {
             volume,
-            features: Features::of(volume),
+            plain: Plain::of(volume, &features),
+            features,
             used: Bits::new(inodes.into())?,
             blocks: Bits::new(clusters)?,
             shared: Bits::new(clusters)?,

@@ -22,6 +22,7 @@ mod map;
 mod maps;
 mod metadata;
 mod nodes;
+mod plain;
 mod plan;
 mod shared;
 pub(crate) mod special;

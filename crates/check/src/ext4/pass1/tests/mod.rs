@@ -5,6 +5,7 @@
 
 mod damage;
 mod faults;
+mod short;
 mod sound;
 
 use std::fs;
