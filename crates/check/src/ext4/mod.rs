@@ -18,6 +18,7 @@
 mod after;
 mod file;
 mod memory;
+mod named;
 #[cfg(test)]
 mod oracle;
 mod pass0;
@@ -33,6 +34,7 @@ mod state;
 mod volume;
 
 pub use memory::Estimate;
+pub use named::Named;
 pub use pass1::{Metadata, Owners, Statistics, Taken};
 pub use run::check;
 pub use state::{Bits, Directories, Directory, Inodes, Kinds, Links, OutOfMemory, Run, State};

@@ -6,7 +6,6 @@
 //! names of the directories above it are read from their parents alone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use blockio::{Content, Span};
@@ -149,37 +148,15 @@ fn look<'a>(
                 .saturating_add(run.len.into())
                 .saturating_mul(block),
     });
-    volume
-        .watch
-        .expect(runs.iter().map(|run| u64::from(run.len) * block).sum());
-    let swept = volume.sweep().run(
-        volume.source,
-        spans.collect::<Vec<_>>(),
-        |_| Names::new(),
-        |found, piece| {
-            let range = piece.range();
-            volume.watch.advance(range.end - range.start);
-            if let Content::Data(bytes) = piece.content {
-                for bytes in bytes.chunks(volume.block_size()) {
-                    collect(
-                        piece.tag as u32,
-                        bytes,
-                        volume.geometry.block_size,
-                        inodes,
-                        found,
-                    );
-                }
+    let block_size = volume.geometry.block_size;
+    let found = volume.sweep_watched(spans.collect(), Names::new, |found, piece| {
+        if let Content::Data(bytes) = &piece.content {
+            for bytes in bytes.chunks(volume.block_size()) {
+                collect(piece.tag as u32, bytes, block_size, inodes, found);
             }
-            if volume.watch.cancelled() {
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
-    if volume.watch.cancelled() {
-        return Err(Failure::Stopped);
-    }
-    for found in swept.states {
+        }
+    })?;
+    for found in found {
         for (ino, name) in found {
             names.entry(ino).or_insert(name);
         }

@@ -9,12 +9,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use ondisk::ext4::FileType;
 use zerocopy::FromZeros;
 
+use super::named::Named;
 use super::pass1::attributes::Attributes;
 use super::pass1::{Metadata, Owners, Statistics};
 
@@ -150,6 +151,21 @@ impl Bits {
             .map_or(0, |word| word.load(Relaxed))
     }
 
+    /// Sets, among the 64 bits from bit `64 * index` on, those that are set in `bits`; gives which of them were set before. Those
+    /// behind the end are left alone.
+    pub fn set_word(&self, index: u64, bits: u64) -> u64 {
+        let inside = self.len.saturating_sub(index.saturating_mul(64));
+        let bits = match inside {
+            0 => 0,
+            1..64 => bits & !(u64::MAX << inside),
+            _ => bits,
+        };
+        match self.words.get(index as usize) {
+            Some(word) if bits != 0 => word.fetch_or(bits, Relaxed) & bits,
+            _ => 0,
+        }
+    }
+
     /// How many of a range are set.
     pub fn count(&self, range: Range<u64>) -> u64 {
         let (mut at, end) = (range.start, range.end.min(self.len));
@@ -199,9 +215,16 @@ impl Kinds {
         }
     }
 
+    /// The kind as an entry of a directory has it; 0 if the inode is not in use or has none.
+    pub fn entry(&self, inode: u32) -> u8 {
+        self.0
+            .get(inode as usize)
+            .map_or(0, |kind| kind.load(Relaxed))
+    }
+
     /// The kind, if the inode is in use and has one.
     pub fn get(&self, inode: u32) -> Option<FileType> {
-        FileType::of_entry(self.0.get(inode as usize)?.load(Relaxed))
+        FileType::of_entry(self.entry(inode))
     }
 }
 
@@ -209,6 +232,8 @@ impl Kinds {
 pub struct Links {
     small: Vec<AtomicU8>,
     large: Mutex<BTreeMap<u32, u32>>,
+    /// Whether [`Links::add`] was ever called: a map of millions of zeros need not be read to know that it is one.
+    added: AtomicBool,
 }
 
 /// Behind this the rest is in the list.
@@ -224,7 +249,25 @@ impl Links {
         Ok(Links {
             small,
             large: Mutex::default(),
+            added: AtomicBool::new(false),
         })
+    }
+
+    /// Whether nobody has added anything; counts that were set do not matter.
+    pub fn is_untouched(&self) -> bool {
+        !self.added.load(Relaxed)
+    }
+
+    /// Whether of the inodes `64 * index + 1` and the 63 behind it those whose bit is set have the count 1, and the others 0.
+    pub fn are(&self, index: u64, bits: u64) -> bool {
+        let first = (index as usize).saturating_mul(64).saturating_add(1);
+        let Some(counts) = self.small.get(first..first.saturating_add(64)) else {
+            return false;
+        };
+        let odd = counts.iter().enumerate().fold(0, |odd, (bit, count)| {
+            odd | (count.load(Relaxed) ^ (bits >> bit & 1) as u8)
+        });
+        odd == 0
     }
 
     /// Sets a count that nobody has added to yet; inodes that do not exist are left alone.
@@ -244,6 +287,9 @@ impl Links {
         let Some(place) = self.small.get(inode as usize) else {
             return;
         };
+        if count > 0 && self.is_untouched() {
+            self.added.store(true, Relaxed);
+        }
         let mut rest = 0;
         // The closure may run again: `rest` is that of the run that took.
         let _ = place.fetch_update(Relaxed, Relaxed, |old| {
@@ -291,6 +337,11 @@ impl Inodes {
     pub fn contains(&self, inode: u32) -> bool {
         // Mostly there are none at all, and this is asked for each name.
         !self.0.is_empty() && self.0.binary_search(&inode).is_ok()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// All of them.
@@ -363,7 +414,7 @@ pub struct State {
     /// `i_links_count` of each inode in use.
     pub links: Links,
     /// Entries that name each inode, `.` and `..` included.
-    pub named: Links,
+    pub named: Named,
     /// Directories.
     pub directories: Directories,
     /// Inodes in use that are not what their mode says, or have a field that must be 0 (e2fsck's `inode_bad_map`): pass 2
@@ -417,11 +468,38 @@ mod tests {
     }
 
     #[test]
+    fn words_of_bits_tell_what_was_set() {
+        let bits = Bits::new(130).unwrap();
+        bits.set(65);
+        assert_eq!(bits.set_word(1, 0b110), 0b010);
+        assert_eq!(bits.word(1), 0b110);
+        assert_eq!(bits.set_word(2, u64::MAX), 0);
+        assert_eq!((bits.word(2), bits.set_word(2, 5)), (0b11, 0b01));
+        assert_eq!((bits.set_word(3, 1), bits.set_word(u64::MAX, 1)), (0, 0));
+    }
+
+    #[test]
     fn few_among_many() {
         let few = Inodes::new(vec![9, 3, 9]);
         assert!(few.contains(3) && few.contains(9) && !few.contains(4));
         assert_eq!(few.iter().collect::<Vec<_>>(), [3, 9]);
         assert!(!Inodes::default().contains(0));
+    }
+
+    #[test]
+    fn counts_of_a_word_of_inodes() {
+        let links = Links::new(130).unwrap();
+        links.set(65, 1);
+        links.set(128, 1);
+        assert!(links.are(0, 0) && links.are(1, 1 << 63 | 1));
+        assert!(!links.are(1, 1) && !links.are(1, 1 << 63 | 3));
+        links.set(65, 2);
+        assert!(!links.are(1, 1 << 63 | 1));
+        // Not all of these exist.
+        assert!(!links.are(2, 0) && !links.are(u64::MAX, 0));
+        assert!(links.is_untouched());
+        links.add(65, 1);
+        assert!(!links.is_untouched());
     }
 
     #[test]

@@ -34,7 +34,8 @@ use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
 
 use super::Failure;
-use super::state::{Directories, Directory, Inodes, Links, Run, State};
+use super::named::Named;
+use super::state::{Directories, Directory, Inodes, Run, State};
 use super::volume::Volume;
 use crate::finding::Finding;
 use crate::log::Log;
@@ -294,7 +295,7 @@ fn assemble(
     list.sort_unstable_by_key(|directory| directory.inode);
     runs.sort_unstable();
     Ok(State {
-        named: Links::new(maps.volume.geometry.inodes_count())?,
+        named: Named::new(maps.volume.geometry.inodes_count())?,
         used: maps.used,
         blocks: maps.blocks,
         shared: maps.shared,

@@ -86,7 +86,7 @@ impl Worker<'_> {
             let key = self.key(at);
             self.twins.push((key, dir.at));
         }
-        shared.state.named.add(entry.inode, 1);
+        self.batch.add(&shared.state.named, entry.inode);
         true
     }
 
@@ -303,7 +303,7 @@ impl Worker<'_> {
     }
 
     /// A directory has one name: the first that e2fsck meets.
-    fn child(&mut self, at: At<'_>) {
+    pub(super) fn child(&mut self, at: At<'_>) {
         let At { dir, entry, .. } = at;
         let Some(child) = self.shared.state.directories.position(entry.inode) else {
             return;

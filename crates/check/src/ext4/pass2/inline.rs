@@ -3,8 +3,6 @@
 //! They have no blocks, so their inodes are read once more, those that pass 1 found to be such: ascending, by blocks of the
 //! inode tables. The first four bytes are the parent; `.` and `..` do not exist and are made up, because they count as names.
 
-use std::ops::ControlFlow;
-
 use blockio::{Content, Span};
 use ondisk::ext4::directory::{Entry, HEAD};
 use ondisk::ext4::inline::IN_BLOCK;
@@ -46,18 +44,13 @@ pub(super) fn sweep(
     if places.is_empty() {
         return Ok(());
     }
-    let spans = spans(&places, u64::from(volume.geometry.block_size));
-    let bytes = spans.iter().map(|span| span.range.end - span.range.start);
-    volume.watch.expect(bytes.sum());
     let size = u64::from(volume.geometry.inode_size);
-    let swept = volume.sweep().run(
-        volume.source,
-        spans,
-        |_| Worker::new(shared, log),
+    let workers = volume.sweep_watched(
+        spans(&places, u64::from(volume.geometry.block_size)),
+        || Worker::new(shared, log),
         |worker, piece| {
             let range = piece.range();
-            volume.watch.advance(range.end - range.start);
-            if let Content::Data(bytes) = piece.content {
+            if let Content::Data(bytes) = &piece.content {
                 let first = places.partition_point(|place| place.at < range.start);
                 let inside = |place: &&Place| place.at + size <= range.end;
                 for place in places[first..].iter().take_while(inside) {
@@ -65,18 +58,10 @@ pub(super) fn sweep(
                     worker.inline(place.dir, &bytes[from..]);
                 }
             }
-            if volume.watch.cancelled() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
         },
     )?;
-    for worker in swept.states {
+    for worker in workers {
         harvest.take(worker, log);
-    }
-    if volume.watch.cancelled() {
-        return Err(Failure::Stopped);
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ mod index;
 mod inline;
 mod names;
 mod order;
+mod plain;
 mod seal;
 mod seconds;
 mod shared;
@@ -27,7 +28,6 @@ mod twins;
 mod worker;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
 use blockio::{Content, Piece, Span};
 use ondisk::ext4::feature::RoCompat;
@@ -52,55 +52,39 @@ const SEPARATE: u64 = 1000;
 /// # Errors
 /// There are no buffers, or the check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
-    let shared = Shared::new(volume, state);
+    judge(&Shared::new(volume, state), log)
+}
+
+fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     let mut harvest = Harvest::default();
-    holes(&shared, log);
-    unreadable(&shared, log);
-    inline::sweep(&shared, &mut harvest, log)?;
-    sweep(&shared, &mut harvest, log)?;
-    seconds::settle(&shared, std::mem::take(&mut harvest.seconds), log);
-    let twins = twins_of(&shared, &harvest, log);
-    hash_again(&shared, &mut harvest)?;
-    let lens = lens(&shared);
+    holes(shared, log);
+    unreadable(shared, log);
+    inline::sweep(shared, &mut harvest, log)?;
+    sweep(shared, &mut harvest, log)?;
+    seconds::settle(shared, std::mem::take(&mut harvest.seconds), log);
+    let twins = twins_of(shared, &harvest, log);
+    hash_again(shared, &mut harvest)?;
+    let lens = lens(shared);
     let Harvest { leaves, nodes, .. } = &mut harvest;
-    tree::check(&shared, &lens, leaves, nodes, &twins, log);
-    large_files(volume, state, log);
+    tree::check(shared, &lens, leaves, nodes, &twins, log);
+    large_files(shared.volume, shared.state, log);
     Ok(())
 }
 
 /// Reads the blocks.
 fn sweep(shared: &Shared<'_>, harvest: &mut Harvest, log: &mut Log) -> Result<(), Failure> {
-    let volume = shared.volume;
     let runs = &shared.state.directories.runs;
-    let spans = spans(shared, |_| true);
-    volume.watch.expect(
-        spans
-            .iter()
-            .map(|span| span.range.end - span.range.start)
-            .sum(),
-    );
-    let swept = volume.sweep().run(
-        volume.source,
-        spans,
-        |_| Worker::new(shared, log),
+    let workers = shared.volume.sweep_watched(
+        spans(shared, |_| true),
+        || Worker::new(shared, log),
         |worker, piece| {
-            let range = piece.range();
             if let Some(run) = runs.get(piece.tag as usize) {
-                worker.piece(run, &piece);
-            }
-            volume.watch.advance(range.end - range.start);
-            if volume.watch.cancelled() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+                worker.piece(run, piece);
             }
         },
     )?;
-    for worker in swept.states {
+    for worker in workers {
         harvest.take(worker, log);
-    }
-    if volume.watch.cancelled() {
-        return Err(Failure::Stopped);
     }
     Ok(())
 }
@@ -300,12 +284,10 @@ fn hash_again(shared: &Shared<'_>, harvest: &mut Harvest) -> Result<(), Failure>
         let at = state.directories.position(run.inode)?;
         Some((at, *others.get(&(at as u32))?))
     };
-    let spans = spans(shared, |run| of_run(run).is_some());
     let (volume, runs) = (shared.volume, &state.directories.runs);
-    let swept = volume.sweep().run(
-        volume.source,
-        spans,
-        |_| Vec::new(),
+    let found = volume.sweep_watched(
+        spans(shared, |run| of_run(run).is_some()),
+        Vec::new,
         |found: &mut Vec<(u32, u32, block::Hashes)>, piece| {
             let run = runs.get(piece.tag as usize);
             if let (Some(run), Content::Data(bytes)) = (run, &piece.content)
@@ -317,17 +299,13 @@ fn hash_again(shared: &Shared<'_>, harvest: &mut Harvest) -> Result<(), Failure>
                 for (nth, bytes) in bytes.chunks_exact(size).enumerate() {
                     let past = (first + nth as u64).saturating_sub(run.physical);
                     let logical = run.logical.saturating_add(past as u32);
-                    found.push((
-                        at as u32,
-                        logical,
-                        block::hashes(shared, &dir, version, bytes),
-                    ));
+                    let hashes = block::hashes(shared, &dir, version, bytes);
+                    found.push((at as u32, logical, hashes));
                 }
             }
-            ControlFlow::Continue(())
         },
     )?;
-    let mut found: Vec<_> = swept.states.into_iter().flatten().collect();
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
     found.sort_unstable_by_key(|(dir, logical, _)| (*dir, *logical));
     for leaf in harvest
         .leaves

@@ -65,15 +65,49 @@ pub(super) fn fold(name: &[u8]) -> Folded<'_> {
 pub(super) fn hash(name: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = name.len() as u64;
-    let (words, rest) = name.as_chunks::<8>();
+    let (words, _) = name.as_chunks::<8>();
     for word in words {
         hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
         hash ^= hash >> 32;
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    hash = (hash ^ u64::from_le_bytes(last)).wrapping_mul(FACTOR);
+    hash = (hash ^ last_word(name)).wrapping_mul(FACTOR);
     hash ^ hash >> 29
+}
+
+/// The last 8 bytes of a name, or all of a shorter one: with its length and the words before, all there is to it.
+fn last_word(name: &[u8]) -> u64 {
+    if let Some(last) = name.last_chunk::<8>() {
+        u64::from_le_bytes(*last)
+    } else if let (Some(first), Some(last)) = (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+        u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+    } else {
+        name.iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte))
+    }
+}
+
+/// Whether a name is one that any file may have: not empty, not `.` or `..`, and without `/` and zeros.
+pub(super) fn is_plain(name: &[u8]) -> bool {
+    let (words, _) = name.as_chunks::<8>();
+    let mut found = words.iter().fold(0, |found, word| {
+        found | separators(u64::from_le_bytes(*word))
+    });
+    if let Some(last) = name.last_chunk::<8>() {
+        found |= separators(u64::from_le_bytes(*last));
+    } else if name.iter().any(|byte| matches!(byte, b'/' | 0)) {
+        return false;
+    }
+    found == 0 && !matches!(name, b"" | b"." | b"..")
+}
+
+/// Not 0 if one of the eight bytes is `/` or 0: subtracting 1 borrows the highest bit of a byte that has none only from zeros, and
+/// from bytes above them.
+fn separators(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let slashes = word ^ (ONES * 0x2f);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    zero(word) | zero(slashes)
 }
 
 #[cfg(test)]
@@ -89,6 +123,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn plain_names_are_those_without_separators(
+            name in prop::collection::vec(prop_oneof![
+                8 => any::<u8>(), 1 => Just(b'/'), 1 => Just(0), 1 => Just(b'.'), 1 => Just(b'0'),
+            ], 0..40)
+        ) {
+            let special = matches!(&name[..], b"" | b"." | b"..");
+            let separated = name.iter().any(|byte| matches!(byte, b'/' | 0));
+            prop_assert_eq!(is_plain(&name), !special && !separated);
+        }
+
+        #[test]
+        fn other_names_have_other_hashes(left in "[ab]{0,20}", right in "[ab]{0,20}") {
+            let hashes = (hash(left.as_bytes()), hash(right.as_bytes()));
+            prop_assert_eq!(hashes.0 == hashes.1, left == right);
+        }
+
         #[test]
         fn a_name_is_known_if_it_was_there(
             blocks in prop::collection::vec(prop::collection::vec("[ab]{0,10}", 0..80), 1..5)

@@ -12,6 +12,10 @@ use crate::ext4::pass1::attributes::PolicyId;
 use crate::ext4::{Directory, Links, Reference, State, Volume};
 
 /// What does not change while directories are read, or only by atomic operations.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what the filesystem has or not, each by itself"
+)]
 pub(super) struct Shared<'a> {
     pub(super) volume: &'a Volume<'a>,
     pub(super) state: &'a State,
@@ -27,6 +31,10 @@ pub(super) struct Shared<'a> {
     pub(super) value_refs: Option<&'a Links>,
     /// When each directory was first named: the key of that entry. By place in the list of directories.
     pub(super) named_at: Vec<AtomicU64>,
+    /// Whether blocks without a fault may be taken as such ([`super::plain`]).
+    pub(super) with_short_path: bool,
+    /// Whether there are inodes to which names lead with consequences beyond the map of kinds.
+    has_suspects: bool,
     first_ino: u32,
     inodes: u32,
     /// Hidden files: quotas and orphans.
@@ -44,6 +52,9 @@ impl<'a> Shared<'a> {
         if let Some(root) = state.directories.get(number::ROOT) {
             root.parent.store(number::ROOT, Relaxed);
         }
+        // Mostly nothing has a value elsewhere; then the map of zeros is left alone.
+        let value_refs = state.attributes.value_refs.as_ref();
+        let value_refs = value_refs.filter(|refs| newest && !refs.is_untouched());
         Shared {
             volume,
             state,
@@ -55,8 +66,13 @@ impl<'a> Shared<'a> {
                 && !sb.has_incompat(Incompat::INLINE_DATA),
             hash: sb.default_hash_version(),
             hash_seed: sb.hash_seed(),
-            value_refs: state.attributes.value_refs.as_ref().filter(|_| newest),
+            value_refs,
             named_at,
+            with_short_path: true,
+            has_suspects: value_refs.is_some()
+                || ![&state.bad, &state.on_bad_blocks, &state.unsealed]
+                    .iter()
+                    .all(|inodes| inodes.is_empty()),
             first_ino: sb.first_ino(),
             inodes: sb.s_inodes_count.get(),
             hidden: [
@@ -74,6 +90,16 @@ impl<'a> Shared<'a> {
         (inode == number::ROOT || inode >= self.first_ino)
             && inode <= self.inodes
             && !self.hidden.contains(&inode)
+    }
+
+    /// Whether a name of an inode of known kind may have consequences all the same.
+    pub(super) fn is_suspect(&self, inode: u32) -> bool {
+        let state = self.state;
+        self.has_suspects
+            && (state.bad.contains(inode)
+                || state.on_bad_blocks.contains(inode)
+                || state.unsealed.contains(inode)
+                || self.value_refs.is_some_and(|refs| refs.get(inode) > 0))
     }
 
     /// Whether the filesystem keeps small directories within their inodes.

@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::names::Names;
+use super::plain::Seen;
 use super::shared::Shared;
+use crate::ext4::named::Batch;
 use crate::ext4::slots::Slots;
 use crate::log::Log;
 
@@ -61,6 +63,9 @@ pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) log: Log,
     pub(super) names: Names,
+    /// Names counted and not yet shared.
+    pub(super) batch: Batch,
+    pub(super) seen: Seen,
     pub(super) slots: Slots<'a>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) nodes: Vec<Node>,
@@ -77,6 +82,8 @@ impl<'a> Worker<'a> {
             shared,
             log: log.fork(),
             names: Names::new(shared.volume.block_size()),
+            batch: Batch::new(),
+            seen: Seen::default(),
             slots: Slots::new(shared.volume),
             leaves: Vec::new(),
             nodes: Vec::new(),
@@ -99,8 +106,9 @@ pub(super) struct Harvest {
 impl Harvest {
     /// Takes a thread's, its findings into `log`.
     pub(super) fn take(&mut self, worker: Worker<'_>, log: &mut Log) {
-        let unjudged = &worker.shared.state.unjudged_names;
-        unjudged.fetch_add(worker.unjudged, Relaxed);
+        let state = worker.shared.state;
+        state.unjudged_names.fetch_add(worker.unjudged, Relaxed);
+        worker.batch.finish(&state.named);
         log.merge(worker.log);
         self.leaves.extend(worker.leaves);
         self.nodes.extend(worker.nodes);

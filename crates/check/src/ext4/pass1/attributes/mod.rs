@@ -104,6 +104,12 @@ impl Attributes {
     pub(crate) fn value_refs(&self, ino: u32) -> u32 {
         self.value_refs.as_ref().map_or(0, |refs| refs.get(ino))
     }
+
+    /// Whether no inode holds a value, by its own word or anybody's.
+    pub(crate) fn has_no_values(&self) -> bool {
+        let refs = self.value_refs.as_ref();
+        self.value_inodes.is_empty() && refs.is_none_or(Links::is_untouched)
+    }
 }
 
 /// What workers leave, and what they have in common.
