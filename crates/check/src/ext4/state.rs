@@ -120,37 +120,6 @@ impl Bits {
             .map_or(0, |word| word.load(Relaxed))
     }
 
-    /// Clears one.
-    pub fn clear(&self, bit: u64) {
-        if let Some(word) = self.words.get((bit / 64) as usize) {
-            word.fetch_and(!(1 << (bit % 64)), Relaxed);
-        }
-    }
-
-    /// Sets a range, cut at the end; calls `again` with each bit that was set before.
-    pub fn set_range(&self, range: Range<u64>, mut again: impl FnMut(u64)) {
-        let (mut at, end) = (range.start, range.end.min(self.len));
-        while at < end {
-            let index = (at / 64) as usize;
-            let first = at % 64;
-            let last = (end - index as u64 * 64).min(64);
-            let mask = (u64::MAX << first) & (u64::MAX >> (64 - last));
-            let mut before = self.words[index].fetch_or(mask, Relaxed) & mask;
-            while before != 0 {
-                again(index as u64 * 64 + u64::from(before.trailing_zeros()));
-                before &= before - 1;
-            }
-            at = (index as u64 + 1) * 64;
-        }
-    }
-
-    /// 64 bits from bit `64 * index` on, those behind the end clear.
-    pub fn word(&self, index: u64) -> u64 {
-        self.words
-            .get(index as usize)
-            .map_or(0, |word| word.load(Relaxed))
-    }
-
     /// Sets, among the 64 bits from bit `64 * index` on, those that are set in `bits`; gives which of them were set before. Those
     /// behind the end are left alone.
     pub fn set_word(&self, index: u64, bits: u64) -> u64 {
