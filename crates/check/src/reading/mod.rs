@@ -23,6 +23,7 @@ mod map;
 mod reader;
 mod text;
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use blockio::layer::{Cache, CacheCounts, Counting, IoCounts};
@@ -97,6 +98,16 @@ impl Step {
     /// All of them, in order.
     pub const ALL: [Step; 4] = [Step::Clusters, Step::Inodes, Step::Scan, Step::Directories];
 
+    /// `0a`, `0b`, `1`, `2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Clusters => "0a",
+            Step::Inodes => "0b",
+            Step::Scan => "1",
+            Step::Directories => "2",
+        }
+    }
+
     /// What fsck.ocfs2 prints before it.
     pub fn title(self) -> &'static str {
         match self {
@@ -161,6 +172,21 @@ pub enum Error {
     /// No queue is to be had.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Whoever watched asked for it.
+    #[error("{name}: the reading was stopped before it was whole")]
+    Stopped {
+        /// The source.
+        name: String,
+    },
+}
+
+/// What whoever watches a reading is told, outside the clocks of its steps.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// A step begins.
+    Begins(Step),
+    /// It is over, and this is what it cost.
+    Ended(&'a Figures),
 }
 
 /// Reads all metadata of a volume once, step by step.
@@ -168,6 +194,22 @@ pub enum Error {
 /// # Errors
 /// The superblock or descriptors are not usable; all other damage is counted.
 pub fn read(source: &dyn BlockSource, strategy: &Strategy) -> Result<Reading, Error> {
+    read_watched(source, strategy, &mut |_| ControlFlow::Continue(()))
+}
+
+/// As [`read`], for whoever has counters of its own to read around each step, or may want it to end: `Break` stops it
+/// between two steps.
+///
+/// # Errors
+/// As [`read`]; [`Error::Stopped`].
+pub fn read_watched(
+    source: &dyn BlockSource,
+    strategy: &Strategy,
+    watch: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Reading, Error> {
+    let stopped = || Error::Stopped {
+        name: source.name().to_string(),
+    };
     let map = Map::of(source)?;
     let cache = Cache::new(
         Counting::new(source),
@@ -177,9 +219,16 @@ pub fn read(source: &dyn BlockSource, strategy: &Strategy) -> Result<Reading, Er
     let mut reader = Reader::new(&cache, &map, strategy);
     let mut steps = Vec::new();
     for step in Step::ALL {
+        if watch(Moment::Begins(step)).is_break() {
+            return Err(stopped());
+        }
         let before = Clocks::now(&cache);
         let (objects, faults) = reader.step(step)?;
-        steps.push(Clocks::now(&cache).since(&before, step, objects, faults));
+        let figures = Clocks::now(&cache).since(&before, step, objects, faults);
+        if watch(Moment::Ended(&figures)).is_break() {
+            return Err(stopped());
+        }
+        steps.push(figures);
     }
     Ok(Reading {
         strategy: *strategy,

@@ -164,6 +164,38 @@ fn a_batch_of_directory_blocks_is_fewer_requests_unless_it_does_not_fit() {
 }
 
 #[test]
+fn who_watches_hears_of_each_step_and_may_end_it() {
+    let volume = Volume::new();
+    let mut heard = Vec::new();
+    let reading = read_watched(&volume.source, &small(), &mut |moment| {
+        heard.push(match moment {
+            Moment::Begins(step) => format!("{} begins", step.name()),
+            Moment::Ended(figures) => format!("{} {}", figures.step.name(), figures.disk_bytes),
+        });
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let told = reading.steps.iter().flat_map(|of| {
+        let name = of.step.name();
+        [
+            format!("{name} begins"),
+            format!("{name} {}", of.disk_bytes),
+        ]
+    });
+    assert_eq!(heard, told.collect::<Vec<_>>());
+    let mut steps = 0;
+    let stopped = read_watched(&volume.source, &small(), &mut |_| {
+        steps += 1;
+        match steps {
+            1 | 2 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    });
+    assert!(matches!(stopped, Err(Error::Stopped { .. })), "{stopped:?}");
+    assert_eq!(steps, 3);
+}
+
+#[test]
 fn the_layout_is_that_of_the_published_runs() {
     let volume = Volume::new();
     let mut reading = volume.read(Strategy::improved(64 << 20));
