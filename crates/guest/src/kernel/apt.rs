@@ -49,19 +49,24 @@ impl Apt {
     pub(crate) fn update(&self, suites: &[String]) -> Result<(), Error> {
         self.write("kernels.sources", &self.sources(suites))?;
         let what = format!("update of {}", suites.join(", "));
-        self.run(&what, &self.dir, &["update"])
+        self.run(&what, &self.dir, &["update"]).map(drop)
     }
 
-    /// The lists of a suite: `Packages` files.
-    pub(crate) fn lists(&self, suite: &str) -> Result<Vec<String>, Error> {
-        let dir = self.dir.join("state/lists");
-        let mirror = listed(self.mirrors.of_suite(suite));
-        let name = format!("{mirror}_dists_{suite}_main_binary-amd64_Packages");
-        let path = dir.join(name);
-        if !path.exists() {
-            return Ok(Vec::new());
+    /// The `Packages` files of the suites that were updated last, each with its suite. apt is asked where
+    /// they are: how it makes a file's name of a URL is its own affair.
+    pub(crate) fn lists(&self) -> Result<Vec<(String, String)>, Error> {
+        let format = "$(RELEASE) $(FILENAME)";
+        let args = ["indextargets", "--format", format, "Created-By: Packages"];
+        let output = self.run("indextargets", &self.dir, &args)?;
+        let mut lists = Vec::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let Some((suite, path)) = line.split_once(' ') else {
+                continue;
+            };
+            let text = fs::read_to_string(path).doing("read", Path::new(path))?;
+            lists.push((suite.to_owned(), text));
         }
-        Ok(vec![fs::read_to_string(&path).doing("read", &path)?])
+        Ok(lists)
     }
 
     /// Downloads packages, named as NAME=VERSION, into a folder.
@@ -100,7 +105,7 @@ impl Apt {
         fs::write(&path, text).doing("write", &path)
     }
 
-    fn run(&self, what: &str, folder: &Path, args: &[&str]) -> Result<(), Error> {
+    fn run(&self, what: &str, folder: &Path, args: &[&str]) -> Result<Output, Error> {
         let output = command("apt-get", args)
             .env("APT_CONFIG", self.dir.join("apt.conf"))
             .current_dir(folder)
@@ -110,22 +115,13 @@ impl Apt {
                 source,
             })?;
         if output.status.success() {
-            return Ok(());
+            return Ok(output);
         }
         Err(Error::Apt {
             what: what.to_owned(),
             said: complaint(&output),
         })
     }
-}
-
-/// A mirror as apt names its lists: without the scheme, slashes as underscores, underscores escaped.
-fn listed(url: &str) -> String {
-    let path = url.split_once("://").map_or_else(
-        || url.split_once(':').map_or(url, |(_, path)| path),
-        |(_, path)| path,
-    );
-    path.replace('_', "%5f").replace('/', "_")
 }
 
 fn command(program: &str, args: &[&str]) -> Command {
@@ -234,12 +230,6 @@ mod tests {
         let whole = configuration(Path::new("/c/apt"), &kept);
         assert!(whole.starts_with(&kept));
         assert!(whole.contains("Dir::State::status \"/c/apt/status\";"));
-    }
-
-    #[test]
-    fn lists_are_named_as_apt_names_them() {
-        assert_eq!(listed("http://m.example/debian"), "m.example_debian");
-        assert_eq!(listed("file:/srv/my_debian"), "_srv_my%5fdebian");
     }
 
     #[test]

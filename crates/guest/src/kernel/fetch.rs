@@ -105,10 +105,8 @@ fn offers(apt: &Apt, suites: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec
     say(&format!("reading the lists of {}", suites.join(", ")));
     apt.update(suites)?;
     let mut all = Vec::new();
-    for suite in suites {
-        for list in apt.lists(suite)? {
-            all.extend(packages::offers(&list, suite));
-        }
+    for (suite, list) in apt.lists()? {
+        all.extend(packages::offers(&list, &suite));
     }
     all.sort_by(by_age);
     Ok(all)

@@ -18,7 +18,7 @@ struct Package {
 }
 
 /// A kernel that can be fetched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Offer {
     /// What to ask for to get the newest of its kind: "6.1", "6.12-cloud", "uml".
     pub series: String,
