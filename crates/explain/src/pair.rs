@@ -17,14 +17,19 @@ pub enum Direction {
 impl Direction {
     /// Of a phase by its name (docs/metrics.md lists them).
     pub fn of(phase: &str) -> Direction {
-        let reads =
-            phase.contains("read") || phase.starts_with("stat") || phase.starts_with("check");
+        let reads = phase.contains("read") || phase.starts_with("stat") || reads_metadata(phase);
         if reads {
             Direction::Read
         } else {
             Direction::Write
         }
     }
+}
+
+/// Whether a phase reads what its strategy or format asks for: how many bytes these are is what differs,
+/// and no amount of work that could be set equal.
+pub(crate) fn reads_metadata(phase: &str) -> bool {
+    phase.starts_with("check") || phase.starts_with("scan")
 }
 
 /// Two cells of which one is slower.
@@ -141,7 +146,7 @@ impl Pair<'_> {
     /// CPU seconds of the load under the clock of the difference, slower first, for the same work. A
     /// check's and a stream's are recorded for clock (a), other loads' to the end of clock (c) alone.
     pub(crate) fn cpu(&self) -> Option<[f64; 2]> {
-        let whole = self.phase.starts_with("check");
+        let whole = reads_metadata(self.phase);
         let of = |name| {
             if whole {
                 self.both(name)
@@ -174,6 +179,7 @@ impl Pair<'_> {
         match &self.slower_cell.workload {
             WorkloadSpec::Throughput(spec) => spec.direct,
             WorkloadSpec::Stream(spec) => spec.direct,
+            WorkloadSpec::Scan(_) => true,
             _ => false,
         }
     }
@@ -222,6 +228,7 @@ mod tests {
             "read_tree",
             "stat_tree",
             "check_pass_1",
+            "scan_pass_0a",
         ] {
             assert_eq!(Direction::of(phase), Direction::Read, "{phase}");
         }

@@ -35,6 +35,7 @@ pub mod planning;
 pub mod preflight;
 mod pressure;
 mod reference;
+mod scan;
 pub mod session;
 pub mod target;
 mod telemetry;

@@ -12,7 +12,7 @@ use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
 use record::{Event, Evidence, FailureKind, Ledger, Mounted, Reference, RunFolder, Sample};
 use rig::{Class, Prepared, Rig};
-use study::{Bytes, CheckSpec, FilesystemKind, Plan, Trial, WorkloadSpec};
+use study::{Bytes, CheckSpec, FilesystemKind, Plan, ScanSpec, Trial, WorkloadSpec};
 use workload::{Outcome, age, fill, stream, throughput, tree};
 
 use crate::check::{self, Checked};
@@ -24,7 +24,7 @@ use crate::observer::{self, Asked, Seen, TrialObserver};
 use crate::target::Target;
 use crate::traced::{self, Explained, Spans, Traced};
 use crate::watch::Watcher;
-use crate::{convert, reference, telemetry};
+use crate::{convert, reference, scan, telemetry};
 
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
@@ -184,11 +184,7 @@ impl<'a> LocalExecutor<'a> {
             findings.warnings.push(why.into());
             return Ok(());
         };
-        self.watcher.step(trial, "unmounting");
-        let begun = Instant::now();
-        let unmounted = prepared.unmount();
-        ledger.umount += begun.elapsed().as_secs_f64();
-        unmounted.map_err(|error| self.rig_failure(error))?;
+        self.unmount(trial, prepared, ledger)?;
 
         self.watcher.step(trial, "checking");
         let begun = Instant::now();
@@ -321,8 +317,95 @@ impl<'a> LocalExecutor<'a> {
         findings.samples.extend(seen.samples);
         let own = outcome.phases.iter().flat_map(convert::phase_evidence);
         findings.evidence.extend(own);
+        if let WorkloadSpec::Scan(spec) = &trial.cell.workload {
+            self.scan(trial, spec, prepared, &mut findings, ledger, emit)?;
+        }
         self.check(trial, prepared, &mut findings, ledger, emit)?;
         Ok(findings)
+    }
+
+    /// Unmounts and reads all metadata past the page cache.
+    fn scan(
+        &self,
+        trial: &Trial,
+        spec: &ScanSpec,
+        prepared: &mut Prepared,
+        findings: &mut Findings,
+        ledger: &mut Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Stopped> {
+        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
+            return Err(Stopped {
+                kind: FailureKind::Cell,
+                message: format!("{}: {}", prepared.mount_point().display(), scan::NO_DEVICE),
+                fatal: None,
+            });
+        };
+        self.unmount(trial, prepared, ledger)?;
+        self.watcher.step(trial, "reading the metadata");
+        let begun = Instant::now();
+        let asked = Asked {
+            looker: None,
+            traced: None,
+            kept: true,
+        };
+        let number = trial.slot.trial;
+        let (scanned, seen) = {
+            let observer = TrialObserver::new(
+                number,
+                asked,
+                prepared,
+                self.interrupt,
+                self.watcher,
+                &mut *emit,
+            );
+            let job = scan::Job {
+                prepared,
+                device: &device,
+                spec,
+                interrupt: self.interrupt,
+            };
+            let scanned = scan::run(&job, number, &observer);
+            (scanned, observer.into_seen())
+        };
+        ledger.workload += begun.elapsed().as_secs_f64();
+        let scanned = scanned.map_err(|stop| self.scan_failure(stop))?;
+        emit(scanned.whole);
+        findings.samples.extend(convert::samples(&scanned.phases));
+        findings.samples.extend(seen.samples);
+        let own = scanned.phases.iter().flat_map(convert::phase_evidence);
+        findings.evidence.extend(own);
+        findings.evidence.extend(seen.evidence);
+        Ok(())
+    }
+
+    fn scan_failure(&self, stop: scan::Stop) -> Stopped {
+        let kind = match stop {
+            scan::Stop::Rig(error) => return self.rig_failure(error),
+            _ if self.interrupt.is_raised() => FailureKind::Interrupted,
+            // Another trial's device would refuse O_DIRECT as well.
+            scan::Stop::Open(_) => FailureKind::Cell,
+            scan::Stop::Reading(_) => FailureKind::Trial,
+        };
+        Stopped {
+            kind,
+            message: stop.to_string(),
+            fatal: None,
+        }
+    }
+
+    /// Unmounts what was filled, if it is mounted still.
+    fn unmount(
+        &self,
+        trial: &Trial,
+        prepared: &mut Prepared,
+        ledger: &mut Ledger,
+    ) -> Result<(), Stopped> {
+        self.watcher.step(trial, "unmounting");
+        let begun = Instant::now();
+        let unmounted = prepared.unmount();
+        ledger.umount += begun.elapsed().as_secs_f64();
+        unmounted.map_err(|error| self.rig_failure(error))
     }
 
     /// What a trial's context adds to the run's: the measured filesystem and its device, and
@@ -467,6 +550,11 @@ fn run_workload(
         WorkloadSpec::Stream(spec) => stream::run(&convert::stream_options(spec, dir), observer),
         WorkloadSpec::Fill(spec) => fill::run(&convert::fill_options(spec, dir, seed), observer),
         WorkloadSpec::Age(spec) => age::run(&convert::age_options(spec, dir, seed), observer),
+        // What is read comes later, when the filesystem is unmounted.
+        WorkloadSpec::Scan(spec) => fill::run(
+            &convert::fill_options(&spec.population(), dir, seed),
+            observer,
+        ),
     }
 }
 

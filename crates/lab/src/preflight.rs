@@ -9,6 +9,7 @@ use study::Plan;
 
 use crate::error::Error;
 use crate::local::kind_name;
+use crate::scan::NO_DEVICE;
 use crate::target::Target;
 
 /// Refuses a plan that cannot run here, with what to do about it.
@@ -17,7 +18,10 @@ use crate::target::Target;
 /// The first thing missing.
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
     match target {
-        Target::Directory(path) => directory(path),
+        Target::Directory(path) => {
+            directory(path)?;
+            device_of_its_own(plan, path)
+        }
         Target::LoopImages | Target::Device { .. } => {
             if !rustix::process::geteuid().is_root() {
                 return Err(Error::Preflight(
@@ -106,6 +110,15 @@ pub fn gate(target: &Target) -> Result<(), Error> {
             .map_err(|refusals| Error::Rig(rig::Error::Refused(refusals))),
         Target::LoopImages | Target::Directory(_) => Ok(()),
     }
+}
+
+/// Refuses to read the metadata of a filesystem that is not ours to unmount.
+fn device_of_its_own(plan: &Plan, path: &Path) -> Result<(), Error> {
+    let is_scan = |cell: &study::Cell| matches!(cell.workload, study::WorkloadSpec::Scan(_));
+    if !plan.cells.iter().any(is_scan) {
+        return Ok(());
+    }
+    Err(Error::Preflight(format!("{}: {NO_DEVICE}", path.display())))
 }
 
 fn programs(plan: &Plan) -> Result<(), Error> {

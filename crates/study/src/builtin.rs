@@ -15,7 +15,7 @@ const DEFAULTS: Builtin = Builtin {
     text: include_str!("../../../studies/defaults.toml"),
 };
 
-const STUDIES: [Builtin; 4] = [
+const STUDIES: [Builtin; 5] = [
     Builtin {
         name: "streaming",
         text: include_str!("../../../studies/streaming.toml"),
@@ -27,6 +27,10 @@ const STUDIES: [Builtin; 4] = [
     Builtin {
         name: "allocation",
         text: include_str!("../../../studies/allocation.toml"),
+    },
+    Builtin {
+        name: "fsck-io",
+        text: include_str!("../../../studies/fsck-io.toml"),
     },
     Builtin {
         name: "fsck-scale",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
     AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
-    Order, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
+    Order, ScanSpec, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
 };
 use crate::units::Bytes;
 
@@ -282,12 +282,13 @@ pub struct FilesystemOverlay;
 pub struct WorkloadOverlay;
 
 /// The workload kinds and the definitions of their parameters.
-pub(crate) const KINDS: [(&str, &str); 5] = [
+pub(crate) const KINDS: [(&str, &str); 6] = [
     ("throughput", "ThroughputSpec"),
     ("tree", "TreeSpec"),
     ("stream", "StreamSpec"),
     ("fill", "FillSpec"),
     ("age", "AgeSpec"),
+    ("scan", "ScanSpec"),
 ];
 
 /// `{Throughput,Tree,..}{Workload,Overlay,Factors}`: the definition of a kind's part of a file.
@@ -304,6 +305,7 @@ fn for_each_kind(generator: &mut SchemaGenerator, part: &str) -> Schema {
     generator.subschema_for::<StreamSpec>();
     generator.subschema_for::<FillSpec>();
     generator.subschema_for::<AgeSpec>();
+    generator.subschema_for::<ScanSpec>();
     let mut any = Vec::new();
     for (kind, spec) in KINDS {
         let parameters = parameters(generator.definitions(), spec);

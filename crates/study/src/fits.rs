@@ -91,6 +91,7 @@ fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
         WorkloadSpec::Stream(spec) => ("count", spec.block.get().saturating_mul(spec.count)),
         WorkloadSpec::Fill(spec) => ("size", spec.size.get()),
         WorkloadSpec::Age(spec) => ("size", spec.size.get()),
+        WorkloadSpec::Scan(spec) => ("size", spec.size.get()),
         WorkloadSpec::Tree(_) => return None,
     };
     let kind = placed.cell.filesystem.kind;
@@ -179,6 +180,11 @@ fn load(workload: &WorkloadSpec) -> (&'static str, String, &'static str) {
             format!("{} files of {}", inodes::files(workload), spec.size),
             "fewer files",
         ),
+        WorkloadSpec::Scan(spec) => (
+            "files",
+            format!("{} files of {}", inodes::files(workload), spec.size),
+            "fewer files",
+        ),
     }
 }
 
@@ -194,7 +200,9 @@ fn too_many_files(placed: &Placed, size: Bytes) -> Option<Misfit> {
     let inodes = inodes::made(&placed.cell.filesystem, size)?;
     let files = match &placed.cell.workload {
         WorkloadSpec::Fill(spec) if spec.until_full => return None,
-        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => inodes::wanted(&placed.cell.workload),
+        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) | WorkloadSpec::Scan(_) => {
+            inodes::wanted(&placed.cell.workload)
+        }
         _ => return None,
     };
     if files <= inodes {

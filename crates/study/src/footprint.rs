@@ -6,7 +6,8 @@
 //! root of the number of steps; that gives the peak.
 
 use crate::model::{
-    AgeSpec, FillSpec, Plan, StreamSpec, StreamTest, ThroughputSpec, TreeSpec, WorkloadSpec,
+    AgeSpec, FillSpec, Plan, ScanSpec, StreamSpec, StreamTest, ThroughputSpec, TreeSpec,
+    WorkloadSpec,
 };
 use crate::units::Bytes;
 
@@ -79,6 +80,7 @@ pub fn of(workload: &WorkloadSpec) -> Footprint {
         WorkloadSpec::Stream(spec) => stream(spec),
         WorkloadSpec::Fill(spec) => fill(spec),
         WorkloadSpec::Age(spec) => age(spec),
+        WorkloadSpec::Scan(spec) => scan(spec),
     }
 }
 
@@ -136,6 +138,21 @@ fn age(spec: &AgeSpec) -> Footprint {
         kept: added,
         syncs: 3.0 * rounds,
         ..Footprint::default()
+    }
+}
+
+/// The population, and its metadata read three times at most: once for its size, once by precache and
+/// once by the passes. An inode has 256 bytes, an entry some 64, and groups their bitmaps; bitmaps and
+/// directory blocks are read where they lie.
+fn scan(spec: &ScanSpec) -> Footprint {
+    const INODE: f64 = 256.0;
+    const ENTRY: f64 = 64.0;
+    let files = spec.files as f64;
+    let times = if spec.precache { 3.0 } else { 2.0 };
+    Footprint {
+        read: times * files * INODE,
+        read_randomly: 2.0 * files * ENTRY,
+        ..fill(&spec.population())
     }
 }
 
@@ -245,6 +262,19 @@ mod tests {
         // 700 x (1 + 2 + 3 + 4 + 5) directories of 1,000 files.
         assert_eq!(aged.kept, 105e6);
         assert_eq!(aged.files, 105e6 + 2.0 * 10.5e6);
+    }
+
+    #[test]
+    fn a_scan_fills_and_reads_its_metadata() {
+        let scan = |precache| {
+            of(&WorkloadSpec::Scan(ScanSpec {
+                files: 1000,
+                precache,
+                ..ScanSpec::default()
+            }))
+        };
+        assert_eq!((scan(true).files, scan(true).written), (1000.0, 0.0));
+        assert_eq!((scan(true).read, scan(false).read), (768e3, 512e3));
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(crate) fn files(workload: &WorkloadSpec) -> u64 {
             let each = spec.files.saturating_mul(spec.processes.into());
             each.saturating_mul(spec.rounds.into())
         }
+        WorkloadSpec::Scan(spec) => spec.files,
         WorkloadSpec::Throughput(_) | WorkloadSpec::Tree(_) | WorkloadSpec::Stream(_) => 0,
     }
 }
@@ -77,6 +78,8 @@ pub(crate) fn wanted(workload: &WorkloadSpec) -> u64 {
             let added = u64::from(spec.step) * (rounds * (rounds + 1) / 2);
             u64::from(spec.directories) * u64::from(bases) + added
         }
+        // The base that they are in is one more.
+        WorkloadSpec::Scan(spec) => spec.directories() + 1,
         WorkloadSpec::Throughput(_) | WorkloadSpec::Tree(_) | WorkloadSpec::Stream(_) => 0,
     };
     files(workload).saturating_add(directories)

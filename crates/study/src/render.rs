@@ -100,11 +100,13 @@ fn workloads(out: &mut String, plan: &Plan) {
 /// with their least and largest value.
 fn parameters(plan: &Plan, name: &str) -> String {
     let cells = plan.cells.iter().filter(|cell| cell.workload_name == name);
+    let levels = cells.clone();
     let cells: Vec<serde_json::Value> = cells
         .clone()
         .map(|cell| serde_json::to_value(&cell.workload).unwrap_or_default())
         .collect();
-    let factor = |key: &str| plan.factors.iter().any(|(name, _)| name == key);
+    // Another workload's factor is a parameter of this one.
+    let factor = |key: &str| levels.clone().any(|cell| cell.levels.contains_key(key));
     let fields = cells.first().and_then(serde_json::Value::as_object);
     let fields = fields.into_iter().flatten().map(|(key, _)| key.as_str());
     let fields = fields.filter(|key| *key != "kind" && !factor(key));
@@ -124,7 +126,14 @@ fn parameters(plan: &Plan, name: &str) -> String {
 
 /// A parameter's value, sizes with their suffix.
 fn value(key: &str, value: &serde_json::Value) -> String {
-    let sizes = ["size", "record", "buffer", "block", "write_size"];
+    let sizes = [
+        "size",
+        "record",
+        "buffer",
+        "scan_buffer",
+        "block",
+        "write_size",
+    ];
     match value.as_u64() {
         Some(n) if sizes.contains(&key) => Bytes(n).to_string(),
         _ => value.to_string(),
@@ -280,6 +289,11 @@ mod tests {
     #[test]
     fn the_fsck_scale_plan_reads_well() {
         insta::assert_snapshot!(rendered("fsck-scale", &profile("quick")));
+    }
+
+    #[test]
+    fn the_fsck_io_plan_reads_well() {
+        insta::assert_snapshot!(rendered("fsck-io", &profile("quick")));
     }
 
     #[test]

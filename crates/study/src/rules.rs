@@ -2,7 +2,8 @@
 
 use crate::error::quote;
 use crate::model::{
-    AgeSpec, CheckSpec, EngineName, FillSpec, StreamSpec, StreamTest, ThroughputSpec, WorkloadSpec,
+    AgeSpec, CheckSpec, EngineName, FillSpec, ScanSpec, StreamSpec, StreamTest, ThroughputSpec,
+    WorkloadSpec,
 };
 
 /// The parameter that breaks a rule, and how.
@@ -13,6 +14,7 @@ pub(crate) fn broken(workload: &WorkloadSpec) -> Option<(&'static str, String)> 
         WorkloadSpec::Age(spec) => age(spec),
         WorkloadSpec::Stream(spec) => stream(spec),
         WorkloadSpec::Fill(spec) => fill(spec),
+        WorkloadSpec::Scan(spec) => scan(spec),
     }
 }
 
@@ -49,6 +51,17 @@ fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
         return Some(("random_length", message));
     }
     None
+}
+
+/// Everything that a population of this kind breaks; the reader's own parameters have plain ranges.
+fn scan(spec: &ScanSpec) -> Option<(&'static str, String)> {
+    let directories = spec.directories();
+    (directories > MOST_DIRECTORIES.into()).then(|| {
+        let message = format!(
+            "{directories} directories are too many (at most {MOST_DIRECTORIES}: more files in each)"
+        );
+        ("per_directory", message)
+    })
 }
 
 /// Most subdirectories of a base: a walk of them keeps a bit for each.

@@ -318,6 +318,7 @@ fn every_key_of_the_embedded_files_is_in_the_schema() {
         include_str!("../../../studies/journal.toml"),
         include_str!("../../../studies/defaults.toml"),
         include_str!("../../../studies/streaming.toml"),
+        include_str!("../../../studies/fsck-io.toml"),
         include_str!("../../../studies/fsck-scale.toml"),
     ] {
         let file: toml::Table = text.parse().unwrap();

@@ -8,7 +8,7 @@
 
 use study::Clock;
 
-use crate::pair::{Direction, Pair};
+use crate::pair::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -31,7 +31,7 @@ impl Rule for CacheServed {
 
     fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
         match pair.direction() {
-            Direction::Read if pair.phase.starts_with("check") => None,
+            Direction::Read if reads_metadata(pair.phase) => None,
             Direction::Read => reads(pair),
             Direction::Write if pair.clock == Clock::Original => writes(pair),
             Direction::Write => None,

@@ -8,7 +8,7 @@
 //! cache's doing ([`super::cache_served`]), not the format's. Against it speaks extra CPU time that
 //! carries at least half of the difference.
 
-use crate::pair::{Direction, Pair};
+use crate::pair::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -34,7 +34,7 @@ impl Rule for MoreBytes {
             Direction::Read => "device_read",
             Direction::Write => "device_written",
         };
-        let is_check = pair.phase.starts_with("check");
+        let is_check = reads_metadata(pair.phase);
         let moved = if is_check {
             pair.both(name)
         } else {
@@ -57,7 +57,9 @@ impl Rule for MoreBytes {
             .unless_cpu()
             .holds(
                 because(pair, slower, faster),
-                if is_check {
+                if matches!(pair.slower_cell.workload, study::WorkloadSpec::Scan(_)) {
+                    "a cache larger than what is read twice (a larger cache), or precache=false"
+                } else if is_check {
                     "mkfs with fewer inodes or larger groups for the slower side: what there is to read \
                      shrinks"
                 } else {

@@ -7,7 +7,7 @@
 //! faster's is not. The effect must show where it can be seen: reads at least 10 % smaller, or fewer in
 //! flight; where neither shows it is denied. Random reads do not read ahead.
 
-use crate::pair::{Direction, Pair};
+use crate::pair::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -27,7 +27,7 @@ impl Rule for ReadaheadTooSmall {
     }
 
     fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
-        let sequential = !pair.phase.starts_with("random") && !pair.phase.starts_with("check");
+        let sequential = !pair.phase.starts_with("random") && !reads_metadata(pair.phase);
         if pair.direction() == Direction::Write || !sequential || pair.is_direct() {
             return None;
         }

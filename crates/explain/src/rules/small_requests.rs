@@ -90,6 +90,10 @@ fn experiment(pair: &Pair<'_>) -> String {
         (study::WorkloadSpec::Stream(spec), _) if spec.direct => {
             format!("--set {name}.block=16m")
         }
+        (study::WorkloadSpec::Scan(_), _) => match pair.phase {
+            "scan_pass_2" => format!("--set {name}.batch=1024"),
+            _ => format!("--set {name}.scan_buffer=4m"),
+        },
         (_, crate::Direction::Read) => "--set device.readahead=4096".to_owned(),
         (study::WorkloadSpec::Stream(_), _) => {
             format!("--set {name}.write_through=none, or a larger {name}.block where it is set")

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::age::AgeSpec;
 use super::fill::FillSpec;
+use super::scan::ScanSpec;
 use super::stream::StreamSpec;
 use super::throughput::ThroughputSpec;
 use super::tree::TreeSpec;
@@ -38,6 +39,8 @@ pub enum WorkloadSpec {
     Fill(FillSpec),
     /// Files added and removed in rounds until the filesystem is aged.
     Age(AgeSpec),
+    /// How a checker reads: the experiments of 2011.
+    Scan(ScanSpec),
 }
 
 impl WorkloadSpec {
@@ -49,6 +52,7 @@ impl WorkloadSpec {
             WorkloadSpec::Stream(_) => "stream",
             WorkloadSpec::Fill(_) => "fill",
             WorkloadSpec::Age(_) => "age",
+            WorkloadSpec::Scan(_) => "scan",
         }
     }
 }

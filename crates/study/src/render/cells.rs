@@ -5,10 +5,22 @@ use std::fmt::Write as _;
 use super::{MOST_CELLS, WIDTH, cut, cut_to, more};
 use crate::model::{Cell, Plan};
 
+/// The narrowest that a column becomes, and the space between two.
+const LEAST: usize = 12;
+const GAP: usize = 2;
+
 /// The table of cells, a column for each factor.
 pub(super) fn cells(out: &mut String, plan: &Plan) {
     let _ = writeln!(out, "\nCells ({})", plan.cells.len());
-    let names: Vec<&str> = plan.factors.iter().map(|(name, _)| name.as_str()).collect();
+    let mut names: Vec<&str> = plan.factors.iter().map(|(name, _)| name.as_str()).collect();
+    // A factor of one level tells no cell from another, and is said above: it goes where room is short.
+    if (names.len() + 1) * (LEAST + GAP) > WIDTH {
+        names.retain(|name| {
+            let mut levels = plan.cells.iter().map(|cell| cell.levels.get(*name));
+            let first = levels.next();
+            levels.any(|level| Some(level) != first)
+        });
+    }
     let mut rows = vec![
         std::iter::once("cell")
             .chain(names.iter().copied())
@@ -53,8 +65,6 @@ pub(super) fn cells(out: &mut String, plan: &Plan) {
 /// Takes from the widest columns until a row fits, so that a long level of mount options does not
 /// push the other factors out.
 fn narrow(widths: &mut [usize]) {
-    const LEAST: usize = 12;
-    const GAP: usize = 2;
     while widths.iter().map(|width| width + GAP).sum::<usize>() > WIDTH {
         match widths.iter_mut().max() {
             Some(widest) if *widest > LEAST => *widest -= 1,

@@ -1,0 +1,100 @@
+//! Parameters of the reader of 2011.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fill::FillSpec;
+use crate::units::Bytes;
+
+/// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on an ext
+/// filesystem. It is filled through the kernel as `fill` does it, unmounted, and all its metadata read
+/// once past the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
+/// (0b), inode tables (1), directory blocks (2). His switches are in brackets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScanSpec {
+    /// Files in the filesystem.
+    #[schemars(title = "number of files", range(min = 1))]
+    pub files: u64,
+    /// Files in a directory.
+    #[schemars(title = "files per directory", range(min = 1))]
+    pub per_directory: u64,
+    /// Bytes of a file.
+    #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
+    pub size: Bytes,
+    /// Read inode tables in pass 0b already, for pass 1 to find them in the cache (precache).
+    pub precache: bool,
+    /// Ask for the descriptors of all chains at once, not one after the other (prefill).
+    pub prefill: bool,
+    /// Bytes of inode table that pass 1 reads at once (the buffer of `open_inode_scan`).
+    #[schemars(title = "buffer size", extend("minimum" = 1024, "maximum" = 64 << 20))]
+    pub scan_buffer: Bytes,
+    /// Directory blocks that pass 2 asks for together, ascending; 1: one by one (readahead).
+    #[schemars(title = "number of blocks", range(min = 1, max = 65_536))]
+    pub batch: u32,
+    /// The reader's cache as a share of all the metadata: below 1 it cannot hold it.
+    #[schemars(title = "share of the metadata", range(max = 1000.0), extend("exclusiveMinimum" = 0))]
+    pub cache: f64,
+    /// Chains of descriptors that groups are dealt to; 243 in the original.
+    #[schemars(title = "number of chains", range(min = 1, max = 1_048_576))]
+    pub chains: u32,
+}
+
+impl Default for ScanSpec {
+    fn default() -> Self {
+        ScanSpec {
+            files: 10_000,
+            per_directory: 100,
+            size: Bytes(0),
+            precache: true,
+            prefill: false,
+            scan_buffer: Bytes(32 * Bytes::KIB),
+            batch: 1,
+            cache: 0.25,
+            chains: 243,
+        }
+    }
+}
+
+impl ScanSpec {
+    /// Directories of the population: as many as hold the files, at least 2 (fs_mark's -D).
+    pub fn directories(&self) -> u64 {
+        self.files.div_ceil(self.per_directory.max(1)).max(2)
+    }
+
+    /// What fills the filesystem: one process, so that what lies where depends on no race.
+    pub fn population(&self) -> FillSpec {
+        FillSpec {
+            files: self.files,
+            processes: 1,
+            size: self.size,
+            directories: u32::try_from(self.directories()).unwrap_or(u32::MAX),
+            per_directory: self.per_directory,
+            sync_method: 0,
+            keep: true,
+            ..FillSpec::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_population_holds_the_files_in_their_directories() {
+        let spec = ScanSpec {
+            files: 1001,
+            per_directory: 100,
+            ..ScanSpec::default()
+        };
+        let fill = spec.population();
+        assert_eq!(
+            (fill.files, fill.directories, fill.per_directory),
+            (1001, 11, 100)
+        );
+        assert!(fill.keep && fill.processes == 1);
+        let few = ScanSpec { files: 3, ..spec };
+        assert_eq!(few.population().directories, 2);
+    }
+}
