@@ -3,6 +3,7 @@
 mod grid;
 mod growth;
 mod io;
+mod scan;
 
 use serde_json::{Map, Value, json};
 use study::{Clock, Plan};
@@ -70,6 +71,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
         "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
         "memory": report.memory.as_ref().map(growth::memory),
+        "scan": report.scan.as_ref().map(scan::value),
         "why": report.why.as_ref().map(|why| serde_json::to_value(&why.explained)).transpose()?,
         "layouts": io::layouts(report)?,
         "traces": io::traces(report),

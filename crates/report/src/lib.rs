@@ -48,6 +48,7 @@ pub mod published;
 mod reference;
 pub mod requests;
 mod samples;
+pub mod scan;
 mod text;
 pub mod trace;
 pub mod transcript;
@@ -79,6 +80,7 @@ use placement::Placement;
 use pressure::Memory;
 use published::Published;
 use requests::{Cost, Requests};
+use scan::Scan;
 use transcript::Transcript;
 use trust::Trust;
 use variants::Variant;
@@ -111,6 +113,8 @@ pub struct Report<'a> {
     pub growths: Vec<Growth>,
     /// Whether it was memory.
     pub memory: Option<Memory>,
+    /// How a checker read.
+    pub scan: Option<Scan>,
     /// Where the files lie.
     pub placement: Option<Placement<'a>>,
     /// What the block traces tell.
@@ -163,6 +167,7 @@ impl<'a> Report<'a> {
             .filter(|cell| cells.contains(&cell.id))
             .collect();
         let memory = pressure::of(&sources, options, &shown, &mut notes);
+        let scan = scan::of(&sources, options, &shown, &mut notes);
         let narrowed = options.is_pivot() || options.table.is_some();
         let cost = if narrowed {
             None
@@ -181,6 +186,7 @@ impl<'a> Report<'a> {
             grids,
             growths,
             memory,
+            scan,
             placement: None,
             requests: None,
             cost,

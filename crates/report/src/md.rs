@@ -3,6 +3,7 @@
 mod grid;
 mod growth;
 mod io;
+mod scan;
 
 use study::Clock;
 
@@ -23,6 +24,9 @@ impl Format for Md {
     fn render(&self, report: &Report<'_>) -> Result<String> {
         let mut out = head(report);
         out.push_str(&grid::references(report));
+        if let Some(scan) = &report.scan {
+            out.push_str(&scan::print(scan));
+        }
         for grid in &report.grids {
             out.push_str(&grid::print(grid));
         }

@@ -90,6 +90,9 @@ pub struct Record {
     pub table: String,
     /// Row (`initial_writers`).
     pub row: String,
+    /// Which of the figures of its place, where several stand there.
+    #[serde(default)]
+    pub metric: String,
     /// Column (`ext4-stock`).
     pub column: String,
     /// As printed; none where the number is lost, which [`Record::kind`] then says.
@@ -181,6 +184,7 @@ static DOCUMENTS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         include_str!("../../../published/dokos2008.json"),
         include_str!("../../../published/wohlgemuth2009.json"),
         include_str!("../../../published/piszcz2010.json"),
+        include_str!("../../../published/mushran2011.json"),
         include_str!("../../../published/layton2012.json"),
     ]
     .iter()

@@ -358,6 +358,8 @@ fn every_place_of_the_built_in_grids_is_one_cell() {
         ("fsck-scale", "quick"),
         ("fsck-scale", "standard"),
         ("fsck-scale", "paper"),
+        ("fsck-io", "quick"),
+        ("fsck-io", "standard"),
     ] {
         let run = of_study(name, profile);
         let options = Options::default();

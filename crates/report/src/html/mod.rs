@@ -12,6 +12,7 @@ mod growth_plot;
 mod io;
 mod names;
 mod plot;
+mod scan;
 mod telemetry;
 mod view;
 
@@ -22,10 +23,12 @@ use crate::{Format, Report};
 
 const PAGE: &str = include_str!("../../templates/page.html");
 const GROWTH: &str = include_str!("../../templates/growth.html");
+const SCAN: &str = include_str!("../../templates/scan.html");
 const IO: &str = include_str!("../../templates/io.html");
 const CSS: &str = concat!(
     include_str!("../../assets/page.css"),
-    include_str!("../../assets/growth.css")
+    include_str!("../../assets/growth.css"),
+    include_str!("../../assets/scan.css")
 );
 const JS: &str = include_str!("../../assets/page.js");
 const UPLOT_JS: &str = include_str!("../../vendor/uplot/uPlot.iife.min.js");
@@ -46,7 +49,7 @@ impl Format for Html {
         environment
             .add_template("page.html", PAGE)
             .map_err(failed)?;
-        for (name, text) in [("growth.html", GROWTH), ("io.html", IO)] {
+        for (name, text) in [("growth.html", GROWTH), ("io.html", IO), ("scan.html", SCAN)] {
             environment.add_template(name, text).map_err(failed)?;
         }
         let mut view = view::page(report)?;

@@ -25,6 +25,7 @@ mod names;
 pub(crate) mod placement;
 mod pressure;
 mod reference;
+pub(crate) mod scan;
 pub(crate) mod requests;
 mod sheet;
 mod table;
@@ -62,6 +63,10 @@ impl Format for Text {
         let sections = Sections::of(report);
         let mut out = header::print(report, width);
         out.push_str(&reference::print(report, width));
+        if let Some(scan) = &report.scan {
+            out.push_str("\n\n");
+            out.push_str(&scan::print(scan, width));
+        }
         for grid in &report.grids {
             out.push_str("\n\n");
             out.push_str(&grid::print(grid, width));

@@ -4,6 +4,7 @@
 pub(crate) mod grids;
 pub(crate) mod growth;
 pub(crate) mod io;
+pub(crate) mod scan;
 
 use std::path::Path;
 

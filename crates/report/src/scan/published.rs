@@ -1,0 +1,102 @@
+//! What was published of such a set.
+//!
+//! Sets are known by their switches, not by their names: a study may call them as it likes.
+
+use study::ScanSpec;
+
+use crate::published::Published;
+
+/// The study's document.
+const DOCUMENT: &str = "mushran2011";
+/// The messages, in the order of their columns: 1.5 million files (16 September), 15 million (21 September).
+const TABLES: [&str; 2] = ["1.5M-file volume", "15M-file volume"];
+/// A buffer of at most this was vanilla: "It was reading 32K to 1M".
+const VANILLA_BUFFER: u64 = 1 << 20;
+
+/// What was printed of a pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Theirs {
+    /// MB from disk.
+    pub disk: f64,
+    /// MB from the cache.
+    pub cache: f64,
+    /// Seconds.
+    pub real: f64,
+}
+
+/// The numbers of both messages for a pass of a set.
+pub(super) fn of(document: Option<&Published>, spec: &ScanSpec, row: &str) -> [Option<Theirs>; 2] {
+    let columns = columns(spec);
+    let document = document.filter(|found| found.document.doc == DOCUMENT);
+    [0, 1].map(|at| {
+        let (document, column) = (document?, columns[at]?);
+        let value = |metric: &str| {
+            let mut records = document.records.iter();
+            let found = records.find(|record| {
+                record.table == TABLES[at]
+                    && record.row == row
+                    && record.column == column
+                    && record.metric == metric
+            });
+            found?.value
+        };
+        Some(Theirs {
+            disk: value("disk_MB")?,
+            cache: value("cache_MB")?,
+            real: value("real_s")?,
+        })
+    })
+}
+
+/// The column of each message that such a set stands in.
+fn columns(spec: &ScanSpec) -> [Option<&'static str>; 2] {
+    let large = spec.scan_buffer.get() > VANILLA_BUFFER;
+    match (spec.precache, spec.prefill, large, spec.batch > 1) {
+        (true, false, false, false) => [Some("set 1"), Some("vanilla")],
+        (false, true, false, false) => [Some("set 2"), None],
+        (false, true, true, false) => [Some("set 3"), None],
+        (false, true, true, true) => [None, Some("all changes")],
+        _ => [None, None],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::document;
+
+    #[test]
+    fn sets_find_their_numbers_by_their_switches() {
+        let document = document("mushran2011");
+        let vanilla = ScanSpec::default();
+        let row = "Pass 0b: Checking inode allocation chains";
+        let [small, large] = of(document, &vanilla, row);
+        assert_eq!(small.map(|t| (t.disk, t.real)), Some((6471.0, 151.066)));
+        assert_eq!(large.map(|t| (t.disk, t.real)), Some((64696.0, 1530.27)));
+        let all = ScanSpec {
+            precache: false,
+            prefill: true,
+            scan_buffer: study::Bytes(4 << 20),
+            batch: 1024,
+            ..vanilla.clone()
+        };
+        let [small, large] = of(document, &all, "Pass 2: Checking directory entries");
+        assert_eq!(small, None);
+        assert_eq!(
+            large.map(|t| (t.disk, t.cache, t.real)),
+            Some((3902.0, 3937.0, 343.183))
+        );
+        let odd = ScanSpec {
+            prefill: true,
+            ..vanilla
+        };
+        assert_eq!(of(document, &odd, row), [None, None]);
+    }
+
+    #[test]
+    fn mushran_has_his_290_numbers() {
+        let found = document("mushran2011").expect("embedded and well formed");
+        assert_eq!(found.records.len(), 290);
+        assert_eq!(found.document.short(), "Mushran 2011");
+    }
+}

@@ -1,0 +1,123 @@
+//! A run of `fsck-io` as a reader without surprises would leave it.
+
+use record::{Run, Sample, Status};
+use study::{Clock, Overrides, ScanSpec, Study, WorkloadSpec};
+
+use super::{empty, noise};
+
+const BLOCK: f64 = 4096.0;
+const GROUPS: f64 = 128.0;
+const INODES: f64 = 8512.0;
+const DIRECTORIES: f64 = 501.0;
+
+/// Bytes from disk, bytes from the cache, requests.
+type Moved = [f64; 3];
+
+/// What each pass moves: 128 groups with their bitmaps, inodes and directory blocks of 4 KiB.
+fn passes(spec: &ScanSpec) -> [(&'static str, Moved); 4] {
+    let (bitmaps, tables) = (GROUPS * BLOCK, INODES * BLOCK);
+    let blocks = DIRECTORIES * BLOCK;
+    let hit = if spec.prefill { bitmaps } else { 0.0 };
+    let group = f64::from(4 << 20);
+    let (first, scan) = match (spec.precache, spec.cache >= 1.0) {
+        (true, true) => ((tables, tables / group), [0.0, tables, 0.0]),
+        (precache, _) => {
+            let buffer = spec.scan_buffer.get() as f64;
+            let scan = [tables, 0.0, (tables / buffer).ceil()];
+            let first = if precache { tables } else { 0.0 };
+            ((first, first / group), scan)
+        }
+    };
+    let entries = match spec.batch {
+        1 => [blocks, 0.0, DIRECTORIES],
+        batch => [blocks, blocks, (DIRECTORIES / f64::from(batch)).ceil()],
+    };
+    [
+        ("scan_pass_0a", [bitmaps, hit, GROUPS]),
+        (
+            "scan_pass_0b",
+            [bitmaps + first.0, hit, GROUPS + first.1.ceil()],
+        ),
+        ("scan_pass_1", scan),
+        ("scan_pass_2", entries),
+    ]
+}
+
+fn samples(phase: &str, moved: Moved, real: f64) -> Vec<Sample> {
+    let [disk, cache, requests] = moved;
+    let all = [
+        ("seconds", real, "s"),
+        ("user_seconds", real / 10.0, "s"),
+        ("system_seconds", real / 20.0, "s"),
+        ("disk_bytes", disk, "bytes"),
+        ("cache_bytes", cache, "bytes"),
+        ("requests", requests, "count"),
+        ("seeks", (requests / 2.0).floor(), "count"),
+        ("request_mean", disk / requests.max(1.0), "bytes"),
+        ("throughput", disk / real, "bytes_per_s"),
+        ("rate_with_cache", (disk + cache) / real, "bytes_per_s"),
+        ("rate_without_user", disk / (0.9 * real), "bytes_per_s"),
+        ("peak_rss", 30e6, "bytes"),
+    ];
+    all.map(|(metric, value, unit)| Sample {
+        phase: phase.to_owned(),
+        metric: metric.to_owned(),
+        clock: Clock::Original,
+        value,
+        unit: unit.to_owned(),
+    })
+    .into()
+}
+
+/// The study's quick profile with so many blocks.
+pub(crate) fn fsck_io(blocks: u32) -> Run {
+    let study = Study::load("fsck-io").expect("built in");
+    let overrides = Overrides {
+        profile: Some("quick".to_owned()),
+        blocks: Some(blocks),
+        ..Overrides::default()
+    };
+    let plan = study::plan(&study, &overrides).expect("a good plan");
+    let mut run = empty(plan, "fsck-io-20260102-030405");
+    for slot in run.plan.slots.clone() {
+        let cell = &run.plan.cells[slot.cell as usize];
+        let WorkloadSpec::Scan(spec) = &cell.workload else {
+            continue;
+        };
+        let limited = cell.device.limit.is_some();
+        let trial = &mut run.trials[slot.trial as usize];
+        trial.status = Status::Finished;
+        let mut whole = [0.0; 3];
+        let mut seconds = 0.0;
+        for (at, (phase, moved)) in passes(spec).into_iter().enumerate() {
+            let [disk, cache, requests] = moved;
+            let device = if limited {
+                (requests / 200.0).max(disk / 52_428_800.0)
+            } else {
+                requests * 1e-4 + disk / 2e9
+            };
+            let spread = 1.0 + 0.02 * noise(u64::from(slot.trial) * 8 + at as u64);
+            let real = (device + cache / 5e9 + 1e-4) * spread;
+            trial.samples.extend(samples(phase, moved, real));
+            for (sum, value) in whole.iter_mut().zip(moved) {
+                *sum += value;
+            }
+            seconds += real;
+        }
+        trial.samples.extend(samples("scan", whole, seconds));
+        let metadata = (2.0 * GROUPS + INODES + DIRECTORIES) * BLOCK;
+        for (metric, value) in [
+            ("metadata_bytes", metadata),
+            ("cache_size", spec.cache * metadata),
+        ] {
+            trial.samples.push(Sample {
+                phase: "scan".to_owned(),
+                metric: metric.to_owned(),
+                clock: Clock::Original,
+                value,
+                unit: "bytes".to_owned(),
+            });
+        }
+    }
+    run
+}
