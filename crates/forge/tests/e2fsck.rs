@@ -275,3 +275,83 @@ fn any_mixture_is_clean() {
         check("1500M", fs_type, block_size, "", &any_profile(seed));
     }
 }
+
+/// Quota files hold what e2fsck counts; owners are drawn.
+#[test]
+fn quotas_say_what_each_owner_has() {
+    for (fs_type, block_size, features) in [
+        (Ext4, 1024, "quota"),
+        (Ext4, 4096, "quota,project,orphan_file"),
+        (Ext4, 4096, "quota,bigalloc"),
+        (Ext3, 2048, "quota"),
+    ] {
+        let text = format!("{RICH}\n[attributes]\nblock = 0.3\nblock_sharing = 4")
+            .replace("owners = 3", "owners = 100");
+        let options = options("600M", fs_type, block_size, features);
+        let forged = forge(&options, profile(&text)).unwrap();
+        assert_clean(&forged.image);
+        let said = common::debugfs(&forged.image, "list_quota user");
+        let owners = said.lines().filter(|line| {
+            let mut words = line.split_whitespace().map(str::parse::<u64>);
+            words.all(|word| word.is_ok()) && !line.trim().is_empty()
+        });
+        assert_eq!(owners.count(), 101, "{said}");
+    }
+    // Of files that are all alike, every one is counted.
+    let options = options("400M", Ext4, 4096, "quota");
+    let forged = forge(&options, profile("files = 5000\nfile_size = 9000")).unwrap();
+    assert_clean(&forged.image);
+    let said = common::debugfs(&forged.image, "list_quota user");
+    let inodes = 5000 + 2 + 2;
+    assert!(said.contains(&inodes.to_string()), "{said}");
+}
+
+#[test]
+fn blocks_of_attributes_have_several_owners() {
+    for (block_size, features, sharing) in [
+        (1024, "", 3),
+        (4096, "", 1024),
+        (4096, "bigalloc", 7),
+        (4096, "^flex_bg", 100),
+        (2048, "^metadata_csum,^extent,^64bit", 2),
+    ] {
+        let text =
+            format!("{RICH}\n[attributes]\nblock = 0.6\nblock_sharing = {sharing}\ninode = 0.2");
+        check("600M", Ext4, block_size, features, &text);
+    }
+}
+
+#[test]
+fn names_that_ignore_case_or_are_encrypted() {
+    for alphabet in ["", "alphabet = \"bytes\"\nencrypted = true"] {
+        let names = if alphabet.is_empty() {
+            "casefold = true"
+        } else {
+            alphabet
+        };
+        for (block_size, files) in [(1024, 3000), (4096, 9000)] {
+            let text = format!(
+                "files = {files}\nper_directory = \"0-2k\"\n[names]\nlength = \"16-90\"\nsets = 0\n{names}\n[ageing]\nfreed = 0.1\nreused = 0.2\nremoved_names = 0.5"
+            );
+            check("400M", Ext4, block_size, "casefold,encrypt", &text);
+        }
+    }
+}
+
+#[test]
+fn guards_and_room_for_fast_commits() {
+    for features in ["mmp", "fast_commit", "mmp,fast_commit,^flex_bg"] {
+        check("500M", Ext4, 4096, features, RICH);
+        check("300M", Ext4, 1024, features, RICH);
+    }
+}
+
+/// More names than are grown in one piece.
+#[test]
+fn a_directory_of_more_than_a_million_names() {
+    let text = "files = 1100000\nper_directory = 1100000\nfile_size = 0\n[names]\nlength = 8";
+    let mut options = options("2G", Ext4, 4096, "");
+    options.inodes = Some(1_200_000);
+    let forged = forge(&options, profile(text)).unwrap();
+    assert_eq!(assert_clean(&forged.image), 1_100_000 + 12);
+}

@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{Forged, Mounted, RICH, assert_clean, forge, is_root, options, profile};
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
@@ -28,7 +29,7 @@ fn read_back(population: &Generated, root: &Path) {
             .map(|entry| entry.unwrap().file_name().as_bytes().to_vec())
             .collect();
         let mut expected = Vec::new();
-        for named in population.list(directory).unwrap() {
+        for named in population.list(directory) {
             let path = path.join(OsStr::from_bytes(&named.name));
             match named.what {
                 Listed::LostAndFound => assert!(path.is_dir()),
@@ -107,7 +108,7 @@ fn write_to(population: &Generated, root: &Path) {
         let mut at = directory;
         while at != 0 {
             let parent = population.parent(at);
-            let listed = population.list(parent).unwrap();
+            let listed = population.list(parent);
             let named = listed
                 .into_iter()
                 .find(|named| named.what == Listed::Directory(at))
@@ -130,11 +131,11 @@ fn write_to(population: &Generated, root: &Path) {
         }
     }
     fs::create_dir_all(path.join("a/b/c")).unwrap();
-    for named in population.list(1).unwrap().into_iter().step_by(2) {
+    for named in population.list(1).into_iter().step_by(2) {
         if let Listed::File(id) = named.what
             && id.directory == 1
         {
-            let listed = population.list(0).unwrap();
+            let listed = population.list(0);
             let home = listed
                 .into_iter()
                 .find(|one| one.what == Listed::Directory(1))
@@ -209,6 +210,111 @@ fn the_kernel_reads_attributes_needs_root() {
     let values = format!("{text}\nvalue = 0.2\nvalue_size = 9000\nvalue_sharing = 3");
     round("300M", Ext4, 4096, "ea_inode", &values);
     round("300M", Ext4, 1024, "ea_inode,^metadata_csum", &values);
+    for block_size in [1024, 4096] {
+        let shared = format!("{text}\nblock_sharing = 5");
+        round("300M", Ext4, block_size, "", &shared);
+    }
+}
+
+#[test]
+fn the_kernel_keeps_quotas_guards_and_fast_commits_needs_root() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    for features in ["mmp", "fast_commit"] {
+        round("600M", Ext4, 4096, features, RICH);
+    }
+    if !mounts_quotas() {
+        println!(
+            "skipped: quotas need a kernel with CONFIG_QFMT_V2, and this one mounts none of mke2fs's either"
+        );
+        return;
+    }
+    for features in ["quota,project", "quota,orphan_file"] {
+        round("600M", Ext4, 4096, features, RICH);
+    }
+}
+
+/// Whether this kernel mounts a filesystem with quota files, of mke2fs's making, to write to it.
+fn mounts_quotas() -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    let run = |program: &str, arguments: &[&OsStr]| {
+        let output = Command::new(program).args(arguments).output();
+        output.expect(program).status.success()
+    };
+    let words = ["-q", "-F", "-t", "ext4", "-O", "quota"].map(OsStr::new);
+    assert!(run("mke2fs", &[&words[..], &[image.as_os_str()]].concat()));
+    let point = dir.path().join("mnt");
+    fs::create_dir(&point).unwrap();
+    let (from, to) = (image.as_os_str(), point.as_os_str());
+    let mounted = run("mount", &["-o".as_ref(), "loop,rw".as_ref(), from, to]);
+    if mounted {
+        assert!(run("umount", &[to]));
+    }
+    mounted
+}
+
+/// Whether this kernel knows a feature.
+fn known(feature: &str) -> bool {
+    Path::new("/sys/fs/ext4/features").join(feature).exists()
+}
+
+#[test]
+fn the_kernel_finds_names_of_any_case_needs_root() {
+    if !is_root() || !known("casefold") {
+        println!("skipped: needs root, and a kernel that folds names");
+        return;
+    }
+    let text = "files = 9000\nper_directory = 3000\nfile_size = 0\n[names]\ncasefold = true";
+    let forged = forge(&options("300M", Ext4, 1024, "casefold"), profile(text)).unwrap();
+    let mounted = Mounted::new(&forged.image, "ro");
+    let folder = mounted.path().join(OsStr::from_bytes(
+        &forged
+            .population
+            .list(0)
+            .iter()
+            .find(|named| named.what == Listed::Directory(1))
+            .unwrap()
+            .name,
+    ));
+    for named in forged.population.list(1) {
+        let shouted = named.name.to_ascii_uppercase();
+        assert!(
+            folder.join(OsStr::from_bytes(&shouted)).exists(),
+            "{named:?}"
+        );
+    }
+    mounted.unmount();
+    mount_and_compare(&forged);
+}
+
+/// Without the key names are shown encoded; they can be counted and removed, but not made.
+#[test]
+fn the_kernel_lists_and_removes_encrypted_names_needs_root() {
+    if !is_root() || !known("encryption") {
+        println!("skipped: needs root, and a kernel that encrypts");
+        return;
+    }
+    let text = "files = 4000\nper_directory = 1000\nfile_size = 5000\n[names]\nlength = 32\nalphabet = \"bytes\"\nencrypted = true";
+    let forged = forge(&options("300M", Ext4, 1024, "encrypt"), profile(text)).unwrap();
+    let mounted = Mounted::new(&forged.image, "rw");
+    for named in forged.population.list(0) {
+        let Listed::Directory(directory) = named.what else {
+            continue;
+        };
+        let folder = mounted.path().join(OsStr::from_bytes(&named.name));
+        let names: Vec<_> = fs::read_dir(&folder).unwrap().map(Result::unwrap).collect();
+        assert_eq!(names.len(), forged.population.list(directory).len());
+        for entry in names.iter().step_by(3) {
+            fs::remove_file(entry.path()).unwrap();
+        }
+        assert!(fs::write(folder.join("made"), "x").is_err());
+    }
+    mounted.unmount();
+    assert_clean(&forged.image);
 }
 
 #[test]

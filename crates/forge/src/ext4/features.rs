@@ -21,6 +21,7 @@ const COMPAT: &[Compat] = &[
     Compat::SPARSE_SUPER2,
     Compat::STABLE_INODES,
     Compat::ORPHAN_FILE,
+    Compat::FAST_COMMIT,
 ];
 const INCOMPAT: &[Incompat] = &[
     Incompat::FILETYPE,
@@ -34,6 +35,7 @@ const INCOMPAT: &[Incompat] = &[
     Incompat::INLINE_DATA,
     Incompat::ENCRYPT,
     Incompat::CASEFOLD,
+    Incompat::MMP,
 ];
 const RO_COMPAT: &[RoCompat] = &[
     RoCompat::SPARSE_SUPER,
@@ -46,6 +48,7 @@ const RO_COMPAT: &[RoCompat] = &[
     RoCompat::METADATA_CSUM,
     RoCompat::PROJECT,
     RoCompat::VERITY,
+    RoCompat::QUOTA,
 ];
 
 impl Features {
@@ -248,8 +251,8 @@ mod tests {
             &["^extent"][..],
             &["meta_bg"],
             &["^sparse_super"],
-            &["mmp"],
-            &["quota"],
+            &["journal_dev"],
+            &["shared_blocks"],
             &["nonsense"],
             &["^has_journal", "orphan_file"],
         ] {

@@ -59,6 +59,9 @@ pub struct Options {
     pub seed: u64,
     /// Whether files spread over the whole device, as directories in the root make the kernel do, or fill it from its front.
     pub spread: bool,
+    /// Whether all is on the disk when [`write`](super::write) ends. Otherwise it is in the page cache, as with any other program: a reader
+    /// finds it, a crash of the machine may take it.
+    pub sync: bool,
 }
 
 impl Options {
@@ -81,6 +84,7 @@ impl Options {
             time: 1_300_000_000,
             seed: 0,
             spread: true,
+            sync: false,
         }
     }
 }

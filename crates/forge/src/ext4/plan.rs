@@ -116,10 +116,22 @@ pub struct Object {
     pub gap: u32,
     /// It has a block of extended attributes, see [`Population::xattr_block`].
     pub xattr_block: bool,
+    /// That block is the one of the last object before it that has one of its own.
+    pub xattr_shared: bool,
     /// [`Population::finish_inode`] has something to write.
     pub finish: bool,
     /// [`Population::content`] has something to write. Directories, symbolic links with blocks and values always have.
     pub content: bool,
+}
+
+impl Object {
+    /// Its blocks, where it is a file of one run and there is nothing else to say of it.
+    pub(crate) fn plain_blocks(&self, block_size: u32) -> Option<u64> {
+        let plain = self.kind == Kind::File
+            && !(self.fragmented || self.xattr_block || self.finish || self.content)
+            && self.gap == 0;
+        plain.then(|| self.size.div_ceil(block_size.into()))
+    }
 }
 
 /// A run of blocks of an object. With clusters (`bigalloc`) holes, lengths and gaps are rounded up to whole ones, and what then reaches
@@ -157,6 +169,13 @@ pub trait Population: Sync {
         }
     }
 
+    /// The object that every one of these slots holds, where that is known without a look at each: most of a large population is
+    /// alike, and then a whole run of inodes is placed at once. `None` is always right.
+    fn alike(&self, directory: u32, slots: Range<u32>) -> Option<Object> {
+        let _ = (directory, slots);
+        None
+    }
+
     /// The pieces of a fragmented object, ascending by logical block, pushed to the empty `pieces`. Their blocks and holes
     /// should cover the size.
     fn pieces(&self, id: ObjectId, object: &Object, pieces: &mut Vec<Piece>) {
@@ -179,7 +198,7 @@ pub trait Population: Sync {
         Ok(())
     }
 
-    /// Writes a whole block of extended attributes, with its checksum for the block number `at`. `block` is zero at first.
+    /// Writes a whole block of extended attributes, of which the object is the first or only owner, with its checksum for the block number `at`. `block` is zero at first.
     ///
     /// # Errors
     ///
@@ -195,8 +214,8 @@ pub trait Population: Sync {
         Ok(())
     }
 
-    /// Writes the blocks of an object, checksums of directory blocks included: whole blocks, ascending. What is not
-    /// written is a hole in the image and reads as zeros; every block of a directory must be written.
+    /// Writes the blocks of an object, checksums of directory blocks included: whole blocks, each once; those that ascend go out
+    /// together. What is not written is a hole in the image and reads as zeros; every block of a directory must be written.
     ///
     /// # Errors
     ///

@@ -66,6 +66,11 @@ impl Sizes {
         let cluster_size = cluster_size(options, &features, block_size)?;
         let inode_size = options.inode_size.unwrap_or(256);
         power_within("inode size", inode_size.into(), 128, block_size.into())?;
+        if inode_size == 128 && features.ro_compat.contains(RoCompat::PROJECT) {
+            return refuse(
+                "inode size 128: too small for the feature project; take inodes of 256 bytes, or clear project".to_owned(),
+            );
+        }
         let blocks = whole_blocks(options.size, block_size);
         if blocks > u64::from(u32::MAX) {
             if !features.bit64() {

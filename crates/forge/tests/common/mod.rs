@@ -83,7 +83,7 @@ fn text(output: &Output) -> String {
     let all =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let lines = all.iter().flat_map(|part| part.lines());
-    let short = lines.filter(|line| !line.is_empty()).take(60);
+    let short = lines.filter(|line| !line.is_empty()).take(200);
     short
         .map(|line| line.chars().take(160).collect::<String>() + "\n")
         .collect()
@@ -110,6 +110,16 @@ pub(crate) fn assert_clean(image: &Path) -> u64 {
     let (before, _) = line.split_once(" files (").expect(line);
     let counts = before.rsplit(": ").next().expect(line);
     counts.split('/').next().unwrap().parse().expect(line)
+}
+
+/// What debugfs answers.
+pub(crate) fn debugfs(image: &Path, request: &str) -> String {
+    let output = Command::new("debugfs")
+        .args(["-R", request])
+        .arg(image)
+        .output()
+        .expect("debugfs starts");
+    text(&output)
 }
 
 /// The inodes of a population in use, and directories among them.

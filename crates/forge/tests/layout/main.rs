@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what cannot be set up is a failed test")]
 
+#[path = "../common/features.rs"]
+mod features;
 mod mke2fs;
 mod placed;
 mod population;

@@ -12,6 +12,7 @@ use std::process::Command;
 use forge::ext4::{FsType, Layout, Options, write};
 use ondisk::ext4::{Geometry, GroupDescriptor};
 
+use crate::features::FEATURES;
 use crate::population::Tree;
 use crate::{assert_clean, run, text};
 
@@ -195,8 +196,14 @@ fn masks(geometry: &Geometry, image: &Path, inode_size: u64) -> Vec<Range<u64>> 
     let descriptor = geometry.desc_block(0).unwrap() * block_size;
     let descriptor = GroupDescriptor::read(&bytes(descriptor, 64), geometry.desc_size).unwrap();
     let inode = descriptor.inode_table() * block_size + 7 * inode_size;
+    let mmp = u64::from_le_bytes(bytes(1024 + 0x168, 8).try_into().unwrap());
     let deep = bytes(inode + 40, 12)[..2] == [0x0a, 0xf3] && bytes(inode + 40, 12)[6] > 0;
     let mut masks = Vec::new();
+    if mmp != 0 {
+        // When, where and on what it was made, and the checksum over that.
+        let at = mmp * block_size;
+        masks.extend([at + 8..at + 112, at + 1020..at + 1024]);
+    }
     for group in geometry.super_groups() {
         let Some(block) = geometry.group_layout(group).superblock else {
             continue;
@@ -361,6 +368,12 @@ fn features_lay_out_as_mke2fs_has_them() {
         "large_dir,ea_inode,encrypt,verity,stable_inodes",
         "project",
         "casefold",
+        "fast_commit",
+        "mmp",
+        "mmp,^metadata_csum",
+        "quota",
+        "quota,project,orphan_file,mmp,fast_commit",
+        "quota,^extent,^64bit",
         "^filetype",
         "^dir_index,^large_file,^huge_file,^dir_nlink,^extra_isize,^ext_attr",
     ] {
@@ -427,26 +440,12 @@ impl Draw {
     }
 
     fn case(&mut self) -> Case {
-        const FEATURES: &[&str] = &[
-            "^has_journal",
-            "^flex_bg",
-            "^resize_inode",
-            "meta_bg",
-            "^sparse_super",
-            "sparse_super2",
-            "^metadata_csum",
-            "^64bit",
-            "^extent",
-            "bigalloc",
-            "orphan_file",
-            "uninit_bg",
-        ];
         let fs_type = [FsType::Ext2, FsType::Ext3, FsType::Ext4][self.below(3) as usize];
         let bits = 17 + self.below(15);
         let features: Vec<&str> = FEATURES
             .iter()
             .copied()
-            .filter(|_| self.below(5) == 0)
+            .filter(|_| self.below(7) == 0)
             .collect();
         Case {
             block_size: self.maybe(|draw| 1024 << draw.below(7)),

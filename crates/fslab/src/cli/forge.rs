@@ -46,6 +46,9 @@ pub(crate) struct ForgeArgs {
     /// Fill the device from its front instead of spreading directories over it
     #[arg(long)]
     pub(crate) packed: bool,
+    /// End when all is on the disk, not when it is in the page cache; the time says so
+    #[arg(long)]
+    pub(crate) sync: bool,
     #[command(flatten)]
     pub(crate) mke2fs: FormatArgs,
     /// What stdout gets at the end

@@ -242,23 +242,22 @@ pub fn write(kind: Kind, entries: &[Entry], bgrace: u32, igrace: u32) -> Vec<u8>
     let mut leaf = 0;
     let mut used = LEAF_ENTRIES;
     for entry in entries {
-        if used == LEAF_ENTRIES {
-            leaf = append(&mut file);
-            used = 0;
-        }
         let id = entry.dqb_id.get();
         let mut node = 1;
         for level in 0..DEPTH {
             let at = node * BLOCK + pointer_of(id, level) * 4;
             let mut below = u32_at(&file, at).unwrap_or(0) as usize;
-            if below == 0 || level + 1 == DEPTH {
-                below = if level + 1 == DEPTH {
-                    leaf
-                } else {
-                    append(&mut file)
-                };
-                file[at..at + 4].copy_from_slice(&(below as u32).to_le_bytes());
+            if level + 1 == DEPTH {
+                // The leaf comes behind the nodes on the way to it, as the library of e2fsprogs has it.
+                if used == LEAF_ENTRIES {
+                    leaf = append(&mut file);
+                    used = 0;
+                }
+                below = leaf;
+            } else if below == 0 {
+                below = append(&mut file);
             }
+            file[at..at + 4].copy_from_slice(&(below as u32).to_le_bytes());
             node = below;
         }
         let at = leaf * BLOCK + LEAF_HEAD + used * size_of::<Entry>();

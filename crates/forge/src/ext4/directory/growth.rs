@@ -4,8 +4,9 @@ use ondisk::ext4::directory::needed;
 use ondisk::ext4::htree::IndexEntry;
 
 use super::index::{Index, Room, Way};
-use super::leaf::{DOT_LEN, FREE, Leaf, Record};
+use super::leaf::{DOT_DOT, DOT_LEN, FREE, Leaf, Record};
 use super::{Full, Rules};
+use crate::ext4::Error;
 
 #[derive(Debug, Clone)]
 pub(super) enum Block {
@@ -26,6 +27,21 @@ pub struct Growth {
     index: Option<Index>,
     /// Kept for its room: hash and place of what a split sorts.
     sorted: Vec<(u32, u32)>,
+    /// Each split of a leaf, where that is wanted.
+    splits: Option<Vec<Split>>,
+    /// The time that splits get.
+    time: u32,
+}
+
+/// A leaf was split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Split {
+    /// When: the number of the name that had no room.
+    pub(super) time: u32,
+    /// The hash of that name.
+    pub(super) name: u32,
+    /// The hash at which the new leaf begins, as the index has it.
+    pub(super) first: u32,
 }
 
 /// A directory that is done growing; [`Shape::write`] makes its blocks.
@@ -73,7 +89,86 @@ impl Growth {
             blocks: vec![Block::Leaf(Leaf::of_dots(rules.leaf_room()))],
             index: None,
             sorted: Vec::new(),
+            splits: None,
+            time: 0,
         }
+    }
+
+    /// A growth that goes on from some leaves of this one, `starts`, and notes its splits. `take` gets each of their names, which
+    /// are numbered anew in this order; there will be about `names`.
+    pub(super) fn part(
+        &self,
+        rules: Rules,
+        starts: &[IndexEntry],
+        names: usize,
+        mut take: impl FnMut(u32),
+    ) -> Self {
+        let mut this = Self {
+            rules,
+            needs: Vec::with_capacity(names),
+            hashes: Vec::with_capacity(names),
+            blocks: Vec::new(),
+            index: None,
+            sorted: Vec::new(),
+            splits: Some(Vec::new()),
+            time: 0,
+        };
+        let mut root = Vec::with_capacity(starts.len());
+        for start in starts {
+            let Some(Block::Leaf(leaf)) = self.blocks.get(start.block as usize) else {
+                continue;
+            };
+            let mut leaf = leaf.clone();
+            for record in leaf.records.iter_mut().filter(|record| record.id < DOT_DOT) {
+                take(record.id);
+                let old = record.id as usize;
+                record.id = this.needs.len() as u32;
+                this.needs.push(self.needs[old]);
+                this.hashes.push(self.hashes[old]);
+            }
+            root.push(IndexEntry {
+                hash: start.hash,
+                block: this.blocks.len() as u32,
+            });
+            this.blocks.push(Block::Leaf(leaf));
+        }
+        this.index = Some(Index {
+            root,
+            ..Index::default()
+        });
+        this
+    }
+
+    /// Sets the time of the next splits.
+    pub(super) fn at(&mut self, time: u32) {
+        self.time = time;
+    }
+
+    /// The splits that were noted.
+    pub(super) fn into_splits(self) -> Vec<Split> {
+        self.splits.unwrap_or_default()
+    }
+
+    pub(super) fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// The leaves by hash; none without an index.
+    pub(super) fn leaves(&self) -> Vec<IndexEntry> {
+        self.index.as_ref().map_or(Vec::new(), Index::leaves)
+    }
+
+    /// A leaf by its block.
+    pub(super) fn leaf(&self, block: u32) -> Result<&Leaf, Error> {
+        match self.blocks.get(block as usize) {
+            Some(Block::Leaf(leaf)) => Ok(leaf),
+            _ => Err(Error::Population(format!("block {block} is no leaf"))),
+        }
+    }
+
+    /// Records of a leaf, by its block.
+    pub(super) fn names_of(&self, block: u32) -> usize {
+        self.leaf(block).map_or(0, |leaf| leaf.records.len())
     }
 
     /// Takes a name of `len` bytes (1 to 255) with its major hash, which only matters with an index. Names are numbered
@@ -110,12 +205,7 @@ impl Growth {
         } else {
             2 * u64::from(DOT_LEN)
         };
-        let mut nodes = vec![0; self.index.as_ref().map_or(0, |index| index.nodes.len())];
-        for (nth, block) in self.blocks.iter().enumerate() {
-            if let Block::Node(node) = block {
-                nodes[*node as usize] = nth as u32;
-            }
-        }
+        let (_, nodes) = self.numbering();
         Shape {
             rules: self.rules,
             nodes,
@@ -123,6 +213,17 @@ impl Growth {
             blocks: self.blocks,
             index: self.index,
         }
+    }
+
+    /// Blocks so far, and the logical block of each node of the index.
+    pub(super) fn numbering(&self) -> (u32, Vec<u32>) {
+        let mut nodes = vec![0; self.index.as_ref().map_or(0, |index| index.nodes.len())];
+        for (nth, block) in self.blocks.iter().enumerate() {
+            if let Block::Node(node) = block {
+                nodes[*node as usize] = nth as u32;
+            }
+        }
+        (self.blocks.len() as u32, nodes)
     }
 
     fn full(&self) -> Full {
@@ -236,6 +337,13 @@ impl Growth {
             // An odd hash says that names of this hash begin in the block before.
             let hash = first | u32::from(lower == first);
             index.insert(way, IndexEntry { hash, block: made });
+            if let Some(splits) = &mut self.splits {
+                splits.push(Split {
+                    time: self.time,
+                    name: self.hashes[id as usize],
+                    first: hash,
+                });
+            }
         }
         let home = if self.hashes[id as usize] >= first {
             made

@@ -63,6 +63,16 @@ impl Index {
         }
     }
 
+    /// The leaves by ascending hash, each with the hash it begins at; the first one's is 0.
+    pub(super) fn leaves(&self) -> Vec<IndexEntry> {
+        let mut level = self.root.clone();
+        for _ in 0..self.levels {
+            let nodes = level.iter().map(|entry| entry.block);
+            level = nodes.flat_map(|node| self.entries(node)).copied().collect();
+        }
+        level
+    }
+
     fn entries(&self, node: u32) -> &[IndexEntry] {
         match node {
             ROOT => &self.root,

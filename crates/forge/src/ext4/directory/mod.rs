@@ -11,16 +11,19 @@
 //! Names may go again ([`Growth::remove`]): their records fall to the one before, and later names fit into the gaps.
 //! That is how directories become sparse, since no ext4 gives a block of a directory back.
 //!
-//! Memory: 12 bytes for each name of the one directory that grows, and its leaves' spare room.
+//! Memory: some thirty bytes for each name of the one directory that grows. Where that would be too much, [`Vast`] grows the same
+//! directory in parts.
 
 mod growth;
 mod index;
 mod leaf;
 #[cfg(test)]
 mod tests;
+mod vast;
 mod write;
 
 pub use growth::{Growth, Shape};
+pub use vast::{Event, Portions, Story, Vast};
 pub use write::{Entry, Identity};
 
 use ondisk::ext4::hash::{HashVersion, name_hash};

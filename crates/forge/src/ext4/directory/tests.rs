@@ -6,7 +6,7 @@ use ondisk::ext4::htree::{IndexBlock, Kind};
 use ondisk::ext4::{FileType, Seed};
 use proptest::prelude::*;
 
-use super::{Entry, Growth, Hashing, Identity, Rules, Shape};
+use super::{Entry, Event, Full, Growth, Hashing, Identity, Portions, Rules, Shape, Story, Vast};
 
 const OWN: Identity = Identity {
     dot: 12,
@@ -245,4 +245,104 @@ proptest! {
         let all = expected(&names, |id| id >= half as u32 || id % modulus != 0);
         prop_assert_eq!(found, all);
     }
+}
+
+/// Names that come, some that go, and others that come then.
+struct Life<'a> {
+    rules: Rules,
+    names: &'a [Vec<u8>],
+    /// Names before the removal.
+    early: usize,
+}
+
+impl Story for Life<'_> {
+    fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
+        for (nth, name) in self.names.iter().enumerate() {
+            if nth == self.early {
+                each(Event::Removal)?;
+            }
+            each(Event::Name {
+                len: name.len() as u8,
+                hash: self.rules.index.map_or(0, |hashing| hashing.of(name)),
+                tag: nth as u32,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn gone(&self, tag: u32) -> bool {
+        (tag as usize) < self.early && tag.is_multiple_of(3)
+    }
+}
+
+#[test]
+fn what_is_grown_in_parts_is_what_grows_in_one_piece() {
+    for (count, len, early, levels, version) in [
+        (9_000, 8, 5_000, 1, HashVersion::HalfMd4),
+        (12_000, 30, 700, 1, HashVersion::Tea),
+        (40_000, 120, 40_000, 2, HashVersion::LegacyUnsigned),
+    ] {
+        let names: Vec<_> = (0..count).map(|n| name(n, len + n as usize % 9)).collect();
+        let rules = rules(1024, Some(version), levels);
+        let story = Life {
+            rules,
+            names: &names,
+            early,
+        };
+        let mut growth = grow(rules, &names[..early]);
+        if early < names.len() {
+            growth.remove(|id| story.gone(id));
+        }
+        for name in &names[early..] {
+            growth
+                .add(name.len() as u8, rules.index.unwrap().of(name))
+                .unwrap();
+        }
+        let whole = write(&growth.finish(), &names);
+        for (first, window) in [(500, 1300), (2000, 1_000_000), (900, 1)] {
+            let vast = Vast::grow(rules, &story, Portions { first, window }).unwrap();
+            let mut parts = vec![0xaa; whole.len()];
+            assert_eq!(vast.blocks() as usize * 1024, whole.len());
+            let entry = |tag: u32, place: &mut [u8; 255]| {
+                let name = &names[tag as usize];
+                place[..name.len()].copy_from_slice(name);
+                Entry {
+                    inode: tag + 100,
+                    kind: FileType::Regular,
+                    len: name.len() as u8,
+                }
+            };
+            vast.write(&story, OWN, entry, |block, bytes| {
+                parts[block as usize * 1024..][..1024].copy_from_slice(bytes);
+                Ok(())
+            })
+            .unwrap();
+            assert!(
+                parts == whole,
+                "{version:?}, first {first}, window {window}"
+            );
+        }
+    }
+}
+
+#[test]
+fn too_many_names_are_told_in_parts_as_in_one_piece() {
+    let names: Vec<_> = (0..60_000).map(|n| name(n, 200)).collect();
+    let rules = rules(1024, Some(HashVersion::HalfMd4), 1);
+    let mut growth = Growth::new(rules);
+    let whole = names.iter().find_map(|name| {
+        let hash = rules.index.unwrap().of(name);
+        growth.add(name.len() as u8, hash).err()
+    });
+    let story = Life {
+        rules,
+        names: &names,
+        early: names.len(),
+    };
+    let portions = Portions {
+        first: 1000,
+        window: 9000,
+    };
+    let parts = Vast::grow(rules, &story, portions).unwrap_err();
+    assert_eq!(Some(parts), whole);
 }

@@ -1,10 +1,11 @@
 //! A shape becomes blocks.
 
 use ondisk::ext4::directory::{HEAD, LONGEST_NAME, TAIL, TAIL_TYPE, rec_len_to_disk, seal};
-use ondisk::ext4::htree::{IndexEntry, NewRoot, write_node, write_root};
+use ondisk::ext4::htree::{self, IndexEntry, NewRoot};
 use ondisk::ext4::{FileType, Seed};
 
 use super::growth::Block;
+use super::index::{Index, Node};
 use super::leaf::{DOT, DOT_DOT, FREE, Leaf};
 use super::{Rules, Shape};
 use crate::ext4::Error;
@@ -49,8 +50,15 @@ impl Shape {
         for (nth, bytes) in (first as usize..).zip(bytes.chunks_exact_mut(size)) {
             match self.blocks.get(nth) {
                 Some(Block::Leaf(leaf)) => write_leaf(&self.rules, leaf, bytes, own, &entry)?,
-                Some(Block::Root) => self.write_root(bytes, own)?,
-                Some(Block::Node(node)) => self.write_node(*node, bytes, own)?,
+                Some(Block::Root) => {
+                    let index = self.index.as_ref().ok_or_else(no_index)?;
+                    write_root(&self.rules, index, &self.nodes, bytes, own)?;
+                }
+                Some(Block::Node(node)) => {
+                    let index = self.index.as_ref().ok_or_else(no_index)?;
+                    let node = index.nodes.get(*node as usize).ok_or_else(no_index)?;
+                    write_node(node, &self.nodes, bytes, own)?;
+                }
                 None => {
                     return Err(Error::Population(format!(
                         "a directory of {} blocks has no block {nth}",
@@ -61,52 +69,57 @@ impl Shape {
         }
         Ok(())
     }
-
-    fn write_root(&self, bytes: &mut [u8], own: Identity) -> Result<(), Error> {
-        let (Some(index), Some(hashing)) = (&self.index, self.rules.index) else {
-            return Err(Error::Population("an index without a hash".to_owned()));
-        };
-        let root = NewRoot {
-            dot: own.dot,
-            dot_dot: own.dot_dot,
-            hash: hashing.version,
-            indirect_levels: index.levels,
-            file_types: self.rules.file_types,
-        };
-        let entries = self.on_disk(&index.root, index.levels > 0);
-        Ok(write_root(bytes, root, &entries, own.seed)?)
-    }
-
-    fn write_node(&self, node: u32, bytes: &mut [u8], own: Identity) -> Result<(), Error> {
-        let Some(node) = self
-            .index
-            .as_ref()
-            .and_then(|index| index.nodes.get(node as usize))
-        else {
-            return Err(Error::Population("a node without an index".to_owned()));
-        };
-        let entries = self.on_disk(&node.entries, node.height > 0);
-        Ok(write_node(bytes, &entries, own.seed)?)
-    }
-
-    /// Entries with logical blocks in place of nodes' places.
-    fn on_disk(&self, entries: &[IndexEntry], nodes: bool) -> Vec<IndexEntry> {
-        let block = |entry: &IndexEntry| {
-            if nodes {
-                self.nodes.get(entry.block as usize).copied().unwrap_or(0)
-            } else {
-                entry.block
-            }
-        };
-        let moved = |entry: &IndexEntry| IndexEntry {
-            hash: entry.hash,
-            block: block(entry),
-        };
-        entries.iter().map(moved).collect()
-    }
 }
 
-fn write_leaf(
+fn no_index() -> Error {
+    Error::Population("a node without an index".to_owned())
+}
+
+pub(super) fn write_root(
+    rules: &Rules,
+    index: &Index,
+    nodes: &[u32],
+    bytes: &mut [u8],
+    own: Identity,
+) -> Result<(), Error> {
+    let Some(hashing) = rules.index else {
+        return Err(Error::Population("an index without a hash".to_owned()));
+    };
+    let root = NewRoot {
+        dot: own.dot,
+        dot_dot: own.dot_dot,
+        hash: hashing.version,
+        indirect_levels: index.levels,
+        file_types: rules.file_types,
+    };
+    let entries = on_disk(&index.root, (index.levels > 0).then_some(nodes));
+    Ok(htree::write_root(bytes, root, &entries, own.seed)?)
+}
+
+pub(super) fn write_node(
+    node: &Node,
+    nodes: &[u32],
+    bytes: &mut [u8],
+    own: Identity,
+) -> Result<(), Error> {
+    let entries = on_disk(&node.entries, (node.height > 0).then_some(nodes));
+    Ok(htree::write_node(bytes, &entries, own.seed)?)
+}
+
+/// Entries with logical blocks in place of nodes' places, where they lead to nodes.
+fn on_disk(entries: &[IndexEntry], nodes: Option<&[u32]>) -> Vec<IndexEntry> {
+    let block = |entry: &IndexEntry| match nodes {
+        Some(nodes) => nodes.get(entry.block as usize).copied().unwrap_or(0),
+        None => entry.block,
+    };
+    let moved = |entry: &IndexEntry| IndexEntry {
+        hash: entry.hash,
+        block: block(entry),
+    };
+    entries.iter().map(moved).collect()
+}
+
+pub(super) fn write_leaf(
     rules: &Rules,
     leaf: &Leaf,
     bytes: &mut [u8],

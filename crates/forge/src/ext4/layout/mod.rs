@@ -11,9 +11,11 @@ pub(super) use taken::Taken;
 pub(super) use unit::Unit;
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
+use ondisk::ext4::inode::number;
 use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, Superblock};
-use ondisk::ext4::{Geometry, Seed};
+use ondisk::ext4::{Geometry, Seed, quota};
 
+use super::plan::Home;
 use super::sizes::{self, Sizes};
 use super::{Error, Options};
 
@@ -25,8 +27,10 @@ pub struct Layout {
     pub(super) geometry: Geometry,
     /// Groups of a unit.
     pub(super) unit_groups: u32,
-    /// Blocks of the journal, 0 for none.
+    /// Blocks of the journal, those for fast commits among them; 0 for none.
     pub(super) journal_blocks: u32,
+    /// Blocks at its end for fast commits.
+    pub(super) fast_commit_blocks: u32,
     /// Blocks of the orphan file, 0 for none.
     pub(super) orphan_blocks: u32,
 }
@@ -47,7 +51,7 @@ impl Layout {
         }
         let mut superblock = fill(options, &sizes);
         let geometry = Geometry::new(&superblock)?;
-        let journal_blocks = journal(options, &sizes, &geometry)?;
+        let mut journal_blocks = journal(options, &sizes, &geometry)?;
         if journal_blocks == 0 {
             let compat = superblock.compat();
             superblock.s_feature_compat = compat
@@ -58,9 +62,24 @@ impl Layout {
         } else {
             superblock.s_journal_inum = ondisk::ext4::inode::number::JOURNAL.into();
         }
+        let fast_commit_blocks = if superblock.has_compat(Compat::FAST_COMMIT) && journal_blocks > 0
+        {
+            // By the size that the journal would have, whatever was asked for.
+            sizes::journal_blocks(sizes.blocks).unwrap_or(0) / JOURNAL_FOR_FAST_COMMITS
+        } else {
+            0
+        };
+        journal_blocks += fast_commit_blocks;
         large_file(&mut superblock);
+        for (kind, ino) in quotas(&superblock) {
+            match kind {
+                quota::Kind::User => superblock.s_usr_quota_inum = ino.into(),
+                quota::Kind::Group => superblock.s_grp_quota_inum = ino.into(),
+                quota::Kind::Project => superblock.s_prj_quota_inum = ino.into(),
+            }
+        }
         let orphan_blocks = if superblock.has_compat(Compat::ORPHAN_FILE) {
-            superblock.s_orphan_file_inum = 12.into();
+            superblock.s_orphan_file_inum = first_behind_quotas(&superblock).into();
             sizes::orphan_blocks(sizes.blocks)
                 .next_multiple_of(sizes.cluster_size / sizes.block_size)
         } else {
@@ -72,6 +91,7 @@ impl Layout {
             unit_groups: 1 << sizes.log_groups_per_flex,
             geometry,
             journal_blocks,
+            fast_commit_blocks,
             orphan_blocks,
         })
     }
@@ -87,9 +107,19 @@ impl Layout {
         u64::from(self.geometry.inodes_count()) - u64::from(self.first_free_inode() - 1)
     }
 
-    /// The first inode of the population, behind `lost+found` and the orphan file.
+    /// The first inode of the population, behind `lost+found`, the quotas of projects, and the orphan file.
     pub(super) fn first_free_inode(&self) -> u32 {
-        if self.orphan_blocks == 0 { 12 } else { 13 }
+        first_behind_quotas(&self.superblock) + u32::from(self.orphan_blocks > 0)
+    }
+
+    /// The inode of the orphan file, if there is one.
+    pub(super) fn orphan_inode(&self) -> Option<u32> {
+        (self.orphan_blocks > 0).then(|| self.superblock.s_orphan_file_inum.get())
+    }
+
+    /// The quota files that there are, with their inodes.
+    pub(super) fn quotas(&self) -> impl Iterator<Item = (quota::Kind, u32)> {
+        quotas(&self.superblock)
     }
 
     pub(super) fn units(&self) -> u32 {
@@ -114,6 +144,30 @@ impl Layout {
     pub(super) fn generation(&self, ino: u32) -> u32 {
         mix(self.options.seed ^ u64::from(ino) << 20) as u32
     }
+}
+
+/// Seconds between two signs of life of who mounts a filesystem protected against being mounted twice.
+pub(super) const MMP_INTERVAL: u16 = 5;
+
+/// A journal has one block for fast commits for so many of its others.
+const JOURNAL_FOR_FAST_COMMITS: u32 = 64;
+
+fn quotas(sb: &Superblock) -> impl Iterator<Item = (quota::Kind, u32)> + use<> {
+    let there = sb.has_ro_compat(RoCompat::QUOTA);
+    let project = there && sb.has_ro_compat(RoCompat::PROJECT);
+    [
+        (quota::Kind::User, number::USR_QUOTA, there),
+        (quota::Kind::Group, number::GRP_QUOTA, there),
+        (quota::Kind::Project, Home::LOST_AND_FOUND + 1, project),
+    ]
+    .into_iter()
+    .filter_map(|(kind, ino, there)| there.then_some((kind, ino)))
+}
+
+/// The first inode behind `lost+found` and the quotas of projects, which have no number of their own.
+fn first_behind_quotas(sb: &Superblock) -> u32 {
+    let last = quotas(sb).map(|(_, ino)| ino).max().unwrap_or(0);
+    last.max(Home::LOST_AND_FOUND) + 1
 }
 
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014): spreads a counter over 64 bits.
@@ -208,6 +262,9 @@ fn fill(options: &Options, sizes: &Sizes) -> Superblock {
     if features.metadata_csum() {
         sb.s_checksum_type = 1;
     }
+    if features.incompat.contains(Incompat::MMP) {
+        sb.s_mmp_interval = MMP_INTERVAL.into();
+    }
     if features.incompat.contains(Incompat::CASEFOLD) {
         sb.s_encoding = ondisk::ext4::casefold::UTF8_12_1.into();
     }
@@ -253,25 +310,15 @@ fn identify(sb: &mut Superblock, options: &Options) {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/common/features.rs"]
+mod features;
+
+#[cfg(test)]
 mod tests {
+    use super::features::FEATURES;
     use super::*;
     use crate::ext4::FsType;
     use proptest::prelude::*;
-
-    const FEATURES: &[&str] = &[
-        "^has_journal",
-        "^flex_bg",
-        "^resize_inode",
-        "meta_bg",
-        "^sparse_super",
-        "sparse_super2",
-        "^metadata_csum",
-        "^64bit",
-        "^extent",
-        "bigalloc",
-        "orphan_file",
-        "uninit_bg",
-    ];
 
     fn any_options() -> impl Strategy<Value = Options> {
         let size = (10_u32..64, any::<u64>()).prop_map(|(bits, random)| random >> (64 - bits));

@@ -115,6 +115,15 @@ impl<'a> Cursor<'a> {
         Ok(run)
     }
 
+    /// Takes as many times `each` blocks as follow each other here, at most `most` times.
+    pub(in crate::ext4) fn take_alike(&mut self, each: u64, most: u64) -> Range<u64> {
+        let times = ((self.end - self.at) / each.max(1)).min(most);
+        let run = self.at..self.at + times * each;
+        self.given += run.end - run.start;
+        self.at = run.end;
+        run
+    }
+
     /// Goes on to the next cluster; what is left of this one belongs to the object before.
     pub(in crate::ext4) fn align(&mut self) {
         if self.cluster > 1 {

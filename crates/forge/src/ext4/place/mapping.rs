@@ -56,7 +56,12 @@ impl Mapping {
     }
 
     /// Adds a run, as part of the last one where that is possible.
-    pub(super) fn push(&mut self, mut block: u64, run: std::ops::Range<u64>, unwritten: bool) {
+    pub(in crate::ext4) fn push(
+        &mut self,
+        mut block: u64,
+        run: std::ops::Range<u64>,
+        unwritten: bool,
+    ) {
         let most = u64::from(extent::MAX_LEN) - u64::from(unwritten);
         let mut start = run.start;
         if let Some(last) = self.data.last_mut() {
@@ -91,6 +96,8 @@ pub(in crate::ext4) struct Placer {
     cluster: u64,
     extents: bool,
     pieces: Vec<Piece>,
+    /// The last block of attributes, for those who share it.
+    pub(in crate::ext4) xattr: u64,
 }
 
 impl Placer {
@@ -100,7 +107,15 @@ impl Placer {
             cluster: layout.geometry.cluster_blocks.into(),
             extents: layout.extents(),
             pieces: Vec::new(),
+            xattr: 0,
         }
+    }
+
+    /// Blocks of a plain object that is one extent wherever enough of them follow each other.
+    pub(in crate::ext4) fn one_run(&self, object: &Object) -> Option<u64> {
+        let blocks = object.plain_blocks(self.block_size as u32)?;
+        let one = (1..=u64::from(extent::MAX_LEN)).contains(&blocks);
+        (one && self.extents && self.cluster == 1).then_some(blocks)
     }
 
     /// Takes an object's blocks from the cursor.
@@ -132,10 +147,17 @@ impl Placer {
             }
         }
         if object.xattr_block {
-            mapping.xattr = cursor.take(1)?.start;
-            cursor.align();
+            if !object.xattr_shared {
+                self.xattr = cursor.take(1)?.start;
+                cursor.align();
+            }
+            mapping.xattr = self.xattr;
         }
         mapping.blocks = cursor.given - before;
+        if object.xattr_shared {
+            // Each owner pays for it.
+            mapping.blocks += self.cluster;
+        }
         if object.gap > 0 {
             cursor.skip(object.gap.into());
         }

@@ -15,8 +15,10 @@ mod cursor;
 mod mapping;
 mod plan;
 mod system;
+mod usage;
 
 pub(super) use cursor::{Cursor, Full};
 pub(super) use mapping::{Mapping, Node, Placer};
 pub(super) use plan::Plan;
 pub(super) use system::System;
+pub(super) use usage::Usage;

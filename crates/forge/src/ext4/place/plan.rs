@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Cursor, Full, Mapping, Placer, System};
+use super::{Cursor, Full, Mapping, Placer, System, Usage};
 use crate::ext4::layout::Layout;
 use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Population};
 use crate::ext4::{Error, Watch};
@@ -19,6 +19,8 @@ pub(in crate::ext4) struct Start {
     pub(in crate::ext4) id: ObjectId,
     /// From where its blocks are taken.
     pub(in crate::ext4) cursor: u64,
+    /// The last block of attributes before, which others may share.
+    pub(in crate::ext4) xattr: u64,
 }
 
 /// Everything that must be known before a unit can be written.
@@ -27,11 +29,13 @@ pub(in crate::ext4) struct Plan<'a> {
     population: &'a dyn Population,
     /// One for each unit, and one behind the last.
     pub(in crate::ext4) starts: Vec<Start>,
-    /// The number of every 16th directory's first slot.
-    bases: Vec<u64>,
+    /// The number of every 16th directory's first slot. Inodes, and so slots, have 32 bits.
+    bases: Vec<u32>,
     /// Blocks that lie outside of their object's home, ascending.
     pub(in crate::ext4) outside: Vec<Range<u64>>,
     pub(in crate::ext4) system: System,
+    /// What each owner has.
+    pub(in crate::ext4) usage: Usage,
 }
 
 impl<'a> Plan<'a> {
@@ -44,7 +48,8 @@ impl<'a> Plan<'a> {
         if population.directories() == 0 || population.slots(0) == 0 {
             return Err(Error::Population("there is no root".to_owned()));
         }
-        let total = Total::of(layout, population, watch)?;
+        let mut usage = Usage::new(layout);
+        let total = Total::of(layout, population, &mut usage, watch)?;
         let inodes = layout.free_inodes();
         if total.slots > inodes {
             return Err(Error::Room {
@@ -54,8 +59,8 @@ impl<'a> Plan<'a> {
                 advice: "ask for more inodes, fewer bytes for each, or a larger image",
             });
         }
-        let system =
-            System::place(layout, population).map_err(|full| no_room(full, layout, &total))?;
+        let system = System::place(layout, population, &usage)
+            .map_err(|full| no_room(full, layout, &total))?;
         let mut plan = Self {
             layout,
             population,
@@ -63,6 +68,7 @@ impl<'a> Plan<'a> {
             bases: Vec::new(),
             outside: Vec::new(),
             system,
+            usage,
         };
         let ways: &[bool] = if layout.options.spread {
             &[true, false]
@@ -83,6 +89,9 @@ impl<'a> Plan<'a> {
     fn walk(&mut self, spread: bool, total: &Total, watch: &dyn Watch) -> Result<(), Full> {
         self.bases.clear();
         self.outside.clear();
+        let mut usage = self.usage.clone();
+        usage.clear();
+        self.system.charge(&mut usage, self.layout);
         let first = ObjectId {
             directory: 0,
             slot: 1,
@@ -101,8 +110,10 @@ impl<'a> Plan<'a> {
                 first: 1,
                 id: first,
                 cursor: begin,
+                xattr: 0,
             }],
             outside: Vec::new(),
+            usage,
             left: self.layout.unit_inodes(0).end - u64::from(self.layout.first_free_inode()),
             limit: self.layout.unit(0)?.blocks.end,
             layout: self.layout,
@@ -111,7 +122,7 @@ impl<'a> Plan<'a> {
         let mut number = 0_u64;
         for directory in 0..self.population.directories() {
             if directory % STEP == 0 {
-                self.bases.push(number);
+                self.bases.push(number as u32);
             }
             let slots = self.population.slots(directory);
             walk.directory(directory, slots, number)?;
@@ -127,9 +138,11 @@ impl<'a> Plan<'a> {
                 slot: 0,
             },
             cursor: 0,
+            xattr: 0,
         };
         walk.starts.resize(self.layout.units() as usize + 1, end);
         self.outside = walk.outside;
+        self.usage = walk.usage;
         self.starts = walk.starts;
         Ok(())
     }
@@ -141,9 +154,10 @@ impl<'a> Plan<'a> {
             .get((directory / STEP) as usize)
             .copied()
             .unwrap_or(0);
-        base + (begin..directory)
-            .map(|other| u64::from(self.population.slots(other)))
-            .sum::<u64>()
+        u64::from(base)
+            + (begin..directory)
+                .map(|other| u64::from(self.population.slots(other)))
+                .sum::<u64>()
     }
 
     /// The first inode number of a unit that the population may use.
@@ -189,7 +203,13 @@ struct Total {
 }
 
 impl Total {
-    fn of(layout: &Layout, population: &dyn Population, watch: &dyn Watch) -> Result<Self, Error> {
+    fn of(
+        layout: &Layout,
+        population: &dyn Population,
+        usage: &mut Usage,
+        watch: &dyn Watch,
+    ) -> Result<Self, Error> {
+        let quotas = usage.is_wanted();
         let mut this = Self::default();
         let shift = layout.geometry.block_size.trailing_zeros();
         let round = u64::from(layout.geometry.block_size) - 1;
@@ -201,13 +221,25 @@ impl Total {
                 )));
             }
             this.slots += u64::from(slots);
-            let mut blocks = 0;
-            population.visit(directory, 0..slots, &mut |_, object| {
-                if object.kind.has_blocks() {
-                    blocks += object.size.saturating_add(round) >> shift;
+            let mut blocks = 0_u64;
+            let mut met = Ok(());
+            let mut add = |object: &Object, times: u64| {
+                if quotas && met.is_ok() {
+                    met = usage.meet(object);
                 }
-                blocks += u64::from(object.gap) + u64::from(object.xattr_block);
-            });
+                let mut one = u64::from(object.gap) + u64::from(object.xattr_block);
+                if object.kind.has_blocks() {
+                    one += object.size.saturating_add(round) >> shift;
+                }
+                blocks = blocks.saturating_add(one.saturating_mul(times));
+            };
+            let alike = population.alike(directory, 1..slots);
+            if let Some(object) = alike {
+                add(&object, u64::from(slots) - 1);
+            }
+            let rest = if alike.is_some() { 1 } else { slots };
+            population.visit(directory, 0..rest, &mut |_, object| add(object, 1));
+            met?;
             this.blocks = this.blocks.saturating_add(blocks);
             if directory % 256 == 0 && watch.cancelled() {
                 return Err(Error::Stopped);
@@ -248,6 +280,16 @@ impl Share {
         }
     }
 
+    /// How often `each` can be added before the share of a unit is reached; a little less, for the sake of rounding.
+    fn until(&self, unit: u32, each: f64) -> u64 {
+        let left = self.unit * f64::from(unit + 1) - self.done;
+        if each > 0.0 {
+            (left / each).max(0.0) as u64
+        } else {
+            u64::MAX
+        }
+    }
+
     fn reached(&self, unit: u32) -> bool {
         self.done >= self.unit * f64::from(unit + 1)
     }
@@ -263,6 +305,7 @@ struct Walk<'a, 'c> {
     share: Share,
     starts: Vec<Start>,
     outside: Vec<Range<u64>>,
+    usage: Usage,
     /// Inodes left in the unit that is home now.
     left: u64,
     /// Its end.
@@ -272,15 +315,46 @@ struct Walk<'a, 'c> {
 impl Walk<'_, '_> {
     fn directory(&mut self, directory: u32, slots: u32, base: u64) -> Result<(), Full> {
         let first = u32::from(directory == 0);
+        let alike = self
+            .population
+            .alike(directory, 1..slots)
+            .filter(|_| !self.usage.is_wanted())
+            .and_then(|object| Some((object, self.placer.one_run(&object)?)));
+        let rest = if alike.is_some() { 1 } else { slots };
         let mut result = Ok(());
         let population = self.population;
-        population.visit(directory, first..slots, &mut |slot, object| {
+        population.visit(directory, first..rest, &mut |slot, object| {
             if result.is_ok() {
                 let id = ObjectId { directory, slot };
                 result = self.object(id, object, base + u64::from(slot));
             }
         });
+        let mut slot = rest;
+        while let Some((object, blocks)) = alike.filter(|_| result.is_ok() && slot < slots) {
+            let id = ObjectId { directory, slot };
+            result = self.object(id, &object, base + u64::from(slot));
+            slot += 1;
+            slot += self.more_alike(blocks, slots - slot);
+        }
         result
+    }
+
+    /// Places objects of so many blocks as long as nothing changes: the unit has inodes, its share is not reached, and its blocks
+    /// follow each other. Gives how many.
+    fn more_alike(&mut self, blocks: u64, most: u32) -> u32 {
+        let home = self.home();
+        if self.cursor.unit() > home {
+            return 0;
+        }
+        let each = self.share.inode + self.share.block * blocks as f64;
+        let more = u64::from(most)
+            .min(self.left)
+            .min(self.share.until(home, each));
+        let run = self.cursor.take_alike(blocks, more);
+        let times = (run.end - run.start) / blocks;
+        self.left -= times;
+        self.share.done += each * times as f64;
+        times as u32
     }
 
     fn home(&self) -> u32 {
@@ -312,6 +386,10 @@ impl Walk<'_, '_> {
             &mut self.cursor,
             &mut self.mapping,
         )?;
+        if self.usage.is_wanted() {
+            let bytes = self.mapping.blocks * u64::from(self.layout.geometry.block_size);
+            self.usage.add(object, bytes);
+        }
         let blocks = self.cursor.given - before + u64::from(object.gap);
         self.share.done += self.share.block * blocks as f64;
         if self.cursor.unit() > self.home() {
@@ -332,6 +410,7 @@ impl Walk<'_, '_> {
             first: number,
             id,
             cursor,
+            xattr: self.placer.xattr,
         };
         self.starts.resize(unit as usize + 1, start);
         let inodes = self.layout.unit_inodes(unit);

@@ -1,9 +1,9 @@
 //! The inodes that every filesystem has: the root, lost+found, the resize inode, the journal, the orphan file.
 
-use ondisk::ext4::extent;
-use ondisk::ext4::feature::Compat;
+use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::{extent, quota};
 
-use super::{Cursor, Full, Mapping, Node, Placer};
+use super::{Cursor, Full, Mapping, Node, Placer, Usage};
 use crate::ext4::Error;
 use crate::ext4::layout::{Layout, Taken};
 use crate::ext4::plan::{Kind, Object, ObjectId, Population};
@@ -19,6 +19,10 @@ pub(in crate::ext4) struct System {
     pub(in crate::ext4) resize: u64,
     pub(in crate::ext4) journal: Mapping,
     pub(in crate::ext4) orphan: Mapping,
+    /// The block that guards against being mounted twice, 0 without one.
+    pub(in crate::ext4) mmp: u64,
+    /// The quota files, with their inodes.
+    pub(in crate::ext4) quotas: Vec<(quota::Kind, u32, Object, Mapping)>,
     /// All blocks of these.
     pub(in crate::ext4) taken: Taken,
 }
@@ -33,6 +37,7 @@ impl System {
     pub(in crate::ext4) fn place(
         layout: &Layout,
         population: &dyn Population,
+        usage: &Usage,
     ) -> Result<Self, Full> {
         let root = ObjectId {
             directory: 0,
@@ -103,11 +108,58 @@ impl System {
                 }
             }
         }
+        let taken = &mut this.taken;
+        if layout.superblock.has_incompat(Incompat::MMP) {
+            let mapping = take(taken, root, &file(1), start)?;
+            this.mmp = mapping.data.first().map_or(0, |run| run.start);
+        }
+        for (kind, ino) in layout.quotas() {
+            let object = usage.object(kind);
+            let mapping = take(taken, root, &object, start)?;
+            let mapping = in_order_of_writing(layout, mapping);
+            this.quotas.push((kind, ino, object, mapping));
+        }
         if layout.orphan_blocks > 0 {
-            let taken = &mut this.taken;
             this.orphan = take(taken, root, &file(layout.orphan_blocks.into()), start)?;
         }
         Ok(this)
+    }
+}
+
+impl System {
+    /// Counts what root has before the population comes: the first directory and `lost+found`.
+    pub(in crate::ext4) fn charge(&self, usage: &mut Usage, layout: &Layout) {
+        let block_size = u64::from(layout.geometry.block_size);
+        usage.add(&self.root_object, self.root.blocks * block_size);
+        usage.add(&Object::default(), self.lost_and_found.blocks * block_size);
+    }
+}
+
+/// A quota file as the library that writes it allocates it: its header first, the root of its tree last. That shows where a block
+/// holds no more than the header.
+fn in_order_of_writing(layout: &Layout, mapping: Mapping) -> Mapping {
+    if layout.geometry.block_size as usize > quota::BLOCK || !mapping.nodes.is_empty() {
+        return mapping;
+    }
+    let data = mapping.data.iter();
+    let mut blocks: Vec<u64> = data
+        .flat_map(|run| run.start..run.start + u64::from(run.len))
+        .collect();
+    if let Some(rest) = blocks.get_mut(1..).filter(|rest| !rest.is_empty()) {
+        rest.rotate_right(1);
+    }
+    let mut other = Mapping {
+        blocks: mapping.blocks,
+        ..Mapping::default()
+    };
+    for (at, block) in (0..).zip(blocks) {
+        other.push(at, block..block + 1, false);
+    }
+    // As many as an inode lists.
+    if other.data.len() <= 4 {
+        other
+    } else {
+        mapping
     }
 }
 

@@ -3,6 +3,7 @@
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::device::Device;
+use ondisk::ext4::encryption::{self, Context, Key, Policy};
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::xattr::{NewEntry, NewValue, value_hash, write_block, write_inode};
 
@@ -14,8 +15,18 @@ use crate::ext4::plan::{Home, Kind, ObjectId};
 
 /// Bytes behind an inode's fields that both attributes in an inode need at most.
 pub(super) const NEEDED: usize = 4 + (20 + NOTE) + 24 + 4;
+/// Bytes behind an inode's fields that the context of an encrypted one needs.
+pub(super) const CONTEXT: usize = 4 + (20 + 40) + 4;
 /// The longest value of the attribute in an inode.
 const NOTE: usize = 24;
+/// The namespace of encryption contexts, which has no prefix.
+const ENCRYPTION: u8 = 9;
+/// `FSCRYPT_MODE_AES_256_XTS`.
+const AES_256_XTS: u8 = 1;
+/// `FSCRYPT_MODE_AES_256_CTS`.
+const AES_256_CTS: u8 = 4;
+/// `FSCRYPT_POLICY_FLAGS_PAD_16`.
+const PADDED_TO_16: u8 = 2;
 /// `user.`
 const USER: u8 = 1;
 /// `trusted.`
@@ -52,6 +63,29 @@ impl Generated {
         share > 0 && chance(key.of(id.directory.into(), id.slot.into()), share)
     }
 
+    /// Who of a group of files that share a block of attributes has it first, and how many they are.
+    fn sharers(&self, slots: &Slots, id: ObjectId, file: u32) -> (ObjectId, u32) {
+        let sharing = self.profile.attributes.block_sharing;
+        if sharing < 2 {
+            return (id, 1);
+        }
+        let first = file / sharing * sharing;
+        let group = first..first.saturating_add(sharing).min(slots.files);
+        let mut owners = group
+            .map(|file| ObjectId {
+                slot: slots.of_file(file),
+                ..id
+            })
+            .filter(|id| self.has_block(*id));
+        let first = owners.next().unwrap_or(id);
+        (first, 1 + owners.count() as u32)
+    }
+
+    /// Whether the block of a file is another's, too, who has it before.
+    pub(super) fn shares_block(&self, slots: &Slots, id: ObjectId, file: u32) -> bool {
+        self.profile.attributes.block_sharing > 1 && self.sharers(slots, id, file).0 != id
+    }
+
     /// Letters that belong to an object and a number.
     fn letters(&self, id: ObjectId, nth: u64, least: u64, most: u64) -> Vec<u8> {
         let random = self
@@ -71,7 +105,7 @@ impl Generated {
             (TRUSTED, &b"rank"[..], self.letters(id, 2, 0, 12)),
             (SECURITY, &b"label"[..], self.letters(id, 3, 16, 40)),
         ];
-        if self.is_regular(id) {
+        if self.is_regular(id) && self.profile.attributes.block_sharing == 1 {
             entries.push((USER, &b"origin"[..], self.letters(id, 1, 1, long)));
         }
         entries
@@ -109,7 +143,8 @@ impl Generated {
             found.push(("user.value".to_owned(), self.value(id.directory, value)));
         }
         if self.has_block(id) {
-            for (index, name, value) in self.block_entries(id) {
+            let (first, _) = self.sharers(&slots, id, file);
+            for (index, name, value) in self.block_entries(first) {
                 let prefix = ondisk::ext4::xattr::prefix(index).unwrap_or("");
                 found.push((format!("{prefix}{}", String::from_utf8_lossy(name)), value));
             }
@@ -124,6 +159,11 @@ impl Generated {
         at: u64,
         block: &mut [u8],
     ) -> Result<(), Error> {
+        let slots = self.slots_of(id.directory);
+        let owners = match slots.role(id.slot) {
+            Role::File(file) => self.sharers(&slots, id, file).1,
+            _ => 1,
+        };
         let entries = self.block_entries(id).into_iter();
         let entries = entries.map(|(index, name, value)| NewEntry {
             index,
@@ -134,7 +174,7 @@ impl Generated {
         Ok(write_block(
             block,
             &entries,
-            1,
+            owners,
             at,
             home.superblock.metadata_seed(),
         )?)
@@ -151,8 +191,14 @@ impl Generated {
         let file = match slots.role(id.slot) {
             Role::File(file) => file,
             Role::Value(value) => return self.finish_value(&slots, id, value, home, inode),
+            Role::Directory if self.profile.names.encrypted => {
+                return self.write_context(id, inode);
+            }
             _ => return Ok(()),
         };
+        if self.profile.names.encrypted {
+            return self.write_context(id, inode);
+        }
         match self.kind(id) {
             (Kind::FastSymlink, length) => {
                 let target = self.target(id, length);
@@ -206,6 +252,40 @@ impl Generated {
         let start = 128 + usize::from(inode.inode()?.extra_isize());
         let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
         Ok(write_inode(body, &entries)?)
+    }
+
+    /// Writes the context of an encrypted inode. Its key does not exist, so that nobody reads what the names mean; all of a
+    /// filesystem have one policy, as a directory and what is in it must.
+    fn write_context(&self, id: ObjectId, inode: &mut InodeMut<'_>) -> Result<(), Error> {
+        let (a, b) = (u64::from(id.directory), u64::from(id.slot));
+        let words = [0, 1].map(|nth| self.draws.content.of(a << 32 | b, nth).to_le_bytes());
+        let [low, high] = [0, 1].map(|nth| self.draws.content.of(u64::MAX, nth).to_le_bytes());
+        let mut identifier = [0; 16];
+        identifier[..8].copy_from_slice(&low);
+        identifier[8..].copy_from_slice(&high);
+        let mut nonce = [0; 16];
+        nonce.copy_from_slice(words.as_flattened());
+        let context = Context {
+            policy: Policy {
+                contents_mode: AES_256_XTS,
+                filenames_mode: AES_256_CTS,
+                flags: PADDED_TO_16,
+                key: Key::Identifier {
+                    log2_data_unit_size: 0,
+                    reserved: [0; 3],
+                    identifier,
+                },
+            },
+            nonce,
+        };
+        let entry = NewEntry {
+            index: ENCRYPTION,
+            name: encryption::XATTR_NAME.to_vec(),
+            value: NewValue::Here(context.to_bytes()),
+        };
+        let start = 128 + usize::from(inode.inode()?.extra_isize());
+        let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
+        Ok(write_inode(body, &[entry])?)
     }
 
     /// Adds the blocks of a value to the space that its owner takes: each owner pays for all of it.

@@ -1,10 +1,12 @@
 //! The blocks of directories, files, targets and values.
 
+use std::sync::PoisonError;
+
 use ondisk::ext4::FileType;
 
 use super::names::Class;
 use super::slots::{Role, Slots, link_target};
-use super::template::{LOST_AND_FOUND, Target, Template};
+use super::template::{LOST_AND_FOUND, Packed, Target, Template};
 use super::{Generated, Piece};
 use crate::ext4::Error;
 use crate::ext4::directory::{Entry, Identity};
@@ -140,15 +142,29 @@ impl Generated {
             }),
             seed: home.seed,
         };
+        let entry = |target: Target, place: &mut [u8; 255]| {
+            self.entry(directory, slots, target, home, &inodes, place)
+        };
+        let (shape, targets) = match &*template {
+            Template::Whole { shape, targets } => (shape, targets),
+            Template::Vast(vast) => {
+                let one = self.nursery.vast.lock();
+                let _one = one.unwrap_or_else(PoisonError::into_inner);
+                let entry = |tag, place: &mut [u8; 255]| entry(Packed(tag).target(), place);
+                let tale = self.tale(directory, slots);
+                return vast.write(&tale, own, entry, |at, block| blocks.write(at, block));
+            }
+        };
         let block_size = self.block_size as usize;
         let most = (CHUNK / block_size) as u32;
-        let all = template.shape.blocks();
+        let all = shape.blocks();
         let mut bytes = vec![0; all.min(most) as usize * block_size];
         for first in (0..all).step_by(most as usize) {
             let count = (all - first).min(most) as usize;
             let bytes = &mut bytes[..count * block_size];
-            template.shape.write(first, bytes, own, |name, place| {
-                self.entry(directory, slots, &template, name, home, &inodes, place)
+            shape.write(first, bytes, own, |name, place| {
+                let packed = targets.get(name as usize);
+                entry(packed.map_or(Target::Gone, |packed| packed.target()), place)
             })?;
             blocks.write(first, bytes)?;
         }
@@ -156,19 +172,17 @@ impl Generated {
     }
 
     /// What a name of a directory stands for; the name is written to `place`.
-    #[allow(clippy::too_many_arguments)] // one closure's surroundings
     fn entry(
         &self,
         directory: u32,
         slots: &Slots,
-        template: &Template,
-        name: u32,
+        target: Target,
         home: &Home<'_>,
         inodes: &Inodes,
         place: &mut [u8; 255],
     ) -> Entry {
         let names = &self.nursery.names;
-        match template.target(name) {
+        match target {
             Target::File(slot) => Entry {
                 inode: inodes.get(slot),
                 kind: self.file_type(ObjectId { directory, slot }),

@@ -1,21 +1,44 @@
 //! Files of each directory.
 
+use super::distribution::Distribution;
 use super::profile::Profile;
 use super::random::{Key, Purpose};
 use crate::ext4::Error;
 
-/// Files of each directory.
+/// Files of each directory: a pure function of its number, so that nothing is kept for each.
 #[derive(Debug)]
 pub(super) enum Counts {
     Even { files: u64, per_directory: u32 },
-    Drawn(Vec<u32>),
+    Drawn(Drawn),
+}
+
+/// Numbers drawn from a distribution until all files have a place.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    key: Key,
+    of: Distribution,
+    /// The last directory, and what was left for it.
+    last: (u32, u32),
+    /// A directory with as many files as any, and how many these are.
+    largest: (u32, u32),
+}
+
+impl Drawn {
+    fn draw(&self, directory: u32) -> u32 {
+        self.of.draw(self.key.of(directory.into(), 0)) as u32
+    }
 }
 
 impl Counts {
     /// Files of a directory.
     pub(super) fn of(&self, directory: u32) -> u32 {
         match self {
-            Self::Drawn(counts) => counts.get(directory as usize).copied().unwrap_or(0),
+            Self::Drawn(drawn) => match directory {
+                0 => 0,
+                _ if directory < drawn.last.0 => drawn.draw(directory),
+                _ if directory == drawn.last.0 => drawn.last.1,
+                _ => 0,
+            },
             Self::Even {
                 files,
                 per_directory,
@@ -33,17 +56,14 @@ impl Counts {
     pub(super) fn largest(&self) -> u32 {
         match self {
             Self::Even { files, .. } => u32::from(*files > 0),
-            Self::Drawn(counts) => {
-                let largest = counts.iter().enumerate().max_by_key(|(_, count)| **count);
-                largest.map_or(0, |(nth, _)| nth as u32)
-            }
+            Self::Drawn(drawn) => drawn.largest.0,
         }
     }
 }
 
 /// Files of each directory, and how many directories that makes.
 pub(super) fn counts(profile: &Profile) -> Result<(Counts, u32), Error> {
-    /// More directories than inodes of the largest filesystem would be pointless; four bytes for each are kept.
+    /// More directories than inodes of the largest filesystem would be pointless; a byte for each is kept.
     const MOST: u64 = 1 << 27;
     let too_many = || {
         Error::Option(format!(
@@ -66,22 +86,27 @@ pub(super) fn counts(profile: &Profile) -> Result<(Counts, u32), Error> {
             1 + directories as u32,
         ));
     }
-    let key = Key::new(profile.seed, Purpose::FileCount);
-    let mut counts = vec![0];
+    let mut drawn = Drawn {
+        key: Key::new(profile.seed, Purpose::FileCount),
+        of: profile.per_directory.clone(),
+        last: (0, 0),
+        largest: (0, 0),
+    };
     let mut left = files;
     while left > 0 {
-        if counts.len() as u64 > MOST {
+        let directory = drawn.last.0 + 1;
+        if u64::from(directory) > MOST {
             return Err(too_many());
         }
-        let count = profile
-            .per_directory
-            .draw(key.of(counts.len() as u64, 0))
-            .min(left);
-        counts.push(count as u32);
-        left -= count;
+        let count = u64::from(drawn.draw(directory)).min(left) as u32;
+        drawn.last = (directory, count);
+        if count > drawn.largest.1 {
+            drawn.largest = (directory, count);
+        }
+        left -= u64::from(count);
     }
-    let directories = counts.len() as u32;
-    Ok((Counts::Drawn(counts), directories))
+    let directories = drawn.last.0 + 1;
+    Ok((Counts::Drawn(drawn), directories))
 }
 
 /// Names that a directory can have here, by the bits of a number. No ext4 holds as many.
@@ -94,7 +119,7 @@ pub(super) fn most_names(profile: &Profile, counts: &Counts) -> u64 {
             files,
             per_directory,
         } => (*files).min((*per_directory).into()),
-        Counts::Drawn(counts) => counts.iter().copied().max().unwrap_or(0).into(),
+        Counts::Drawn(drawn) => drawn.largest.1.into(),
     };
     let ageing = &profile.ageing;
     let times = (1.0 + ageing.freed)

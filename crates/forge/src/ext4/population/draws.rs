@@ -48,7 +48,8 @@ impl Draws {
             + ageing.fragmented
             + ageing.gaps
             + kinds.hard_links
-            + f64::from(profile.owners);
+            + f64::from(profile.owners)
+            + f64::from(u8::from(profile.names.encrypted));
         let size = profile.file_size.only().filter(|_| rare <= 0.0);
         Self {
             plain: size.map(|size| Object {

@@ -2,9 +2,8 @@
 //!
 //! A [`Profile`] says how many files there are, how large, how they are called, what else there is, and what time did to
 //! them. [`Generated`] makes a [`Population`] of it for one superblock: every answer is computed from the seed and the
-//! two numbers that name an object, so nothing is kept for each file. What is kept: four bytes for each directory (its
-//! size, found when it is first asked for; and four more where directories differ in their number of files), and some dozens of MiB of grown
-//! directories.
+//! two numbers that name an object, so nothing is kept for each file. What is kept: a byte for each directory (its
+//! size, found when it is first asked for), and some dozens of MiB of grown directories.
 //!
 //! The same functions say afterwards what must be read back ([`Generated::list`], [`Generated::read`],
 //! [`Generated::link`], [`Generated::attributes`]): a test mounts the filesystem and compares, and so may a user.
@@ -23,6 +22,7 @@ mod pieces;
 mod profile;
 mod random;
 mod readback;
+mod sizes;
 mod slots;
 mod template;
 mod tree;
@@ -32,7 +32,6 @@ pub use profile::{Ageing, Alphabet, Attributes, Directories, Kinds, NameRules, P
 pub use readback::{Listed, Named};
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use ondisk::ext4::Superblock;
@@ -43,8 +42,9 @@ use self::counts::{Counts, MOST_NAMES, counts, most_names};
 use self::draws::Draws;
 use self::names::Names;
 use self::random::{Key, Purpose, threshold};
+use self::sizes::DirectorySizes;
 use self::slots::{Slots, links_to};
-use self::template::{Nursery, Recipe, Template};
+use self::template::{Nursery, Recipe, Tale, Template, VAST};
 use self::tree::Tree;
 use super::Error;
 use super::directory::{Full, Hashing, Rules};
@@ -67,8 +67,7 @@ pub struct Generated {
     directories: u32,
     counts: Counts,
     nursery: Nursery,
-    /// Blocks of each directory times two, plus one with an index; 0 while unknown.
-    sizes: Vec<AtomicU32>,
+    sizes: DirectorySizes,
     /// A directory that could not hold its names. Sizes are asked for where no error can be said, so it is said when
     /// the directory is written.
     full: OnceLock<Full>,
@@ -161,6 +160,9 @@ impl Generated {
             Key::new(profile.seed, Purpose::Reused),
             threshold(profile.ageing.reused),
         );
+        let removed = profile.ageing.removed_names;
+        let mut nursery = Nursery::new(rules, names, reused, removed);
+        nursery.casefold = profile.names.casefold;
         let this = Self {
             draws: Draws::new(&profile),
             block_size: rules.block_size,
@@ -168,10 +170,8 @@ impl Generated {
             huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),
             inode_room: attributes::inode_room(sb),
             extents: sb.has_incompat(Incompat::EXTENTS),
-            nursery: Nursery::new(rules, names, reused, profile.ageing.removed_names),
-            sizes: std::iter::repeat_with(AtomicU32::default)
-                .take(directories as usize)
-                .collect(),
+            nursery,
+            sizes: DirectorySizes::new(directories),
             full: OnceLock::new(),
             profile,
             tree,
@@ -191,8 +191,18 @@ impl Generated {
             attributes,
             ageing,
             kinds,
+            names,
             ..
         } = &self.profile;
+        if names.casefold && !sb.has_incompat(Incompat::CASEFOLD) {
+            return wants("names.casefold", "it needs the feature casefold");
+        }
+        if names.encrypted && !sb.has_incompat(Incompat::ENCRYPT) {
+            return wants("names.encrypted", "it needs the feature encrypt");
+        }
+        if names.encrypted && self.inode_room < attributes::CONTEXT {
+            return wants("names.encrypted", "it needs inodes of 256 bytes");
+        }
         if attributes.value > 0.0 && !sb.has_incompat(Incompat::EA_INODE) {
             return wants("attributes.value", "it needs the feature ea_inode");
         }
@@ -229,6 +239,13 @@ impl Generated {
             return Err(Error::Option(full.to_string()));
         }
         for directory in [0, largest] {
+            let slots = self.slots_of(directory);
+            let names = self.tale(directory, &slots).names();
+            if names > VAST && self.nursery.rules.index.is_none() {
+                return Err(Error::Option(format!(
+                    "a directory with {names} names, those that were removed counted, is too slow without an index: {VAST} are possible; set the feature dir_index, or put fewer into each"
+                )));
+            }
             self.template(directory)
                 .map_err(|full| Error::Option(full.to_string()))?;
         }
@@ -289,17 +306,25 @@ impl Generated {
         links_to(file, files, links)
     }
 
+    fn tale<'a>(&'a self, directory: u32, slots: &'a Slots) -> Tale<'a> {
+        Tale {
+            nursery: &self.nursery,
+            recipe: Recipe {
+                set: slots.set,
+                files: slots.files,
+                free: slots.free,
+                subdirectories: self.tree.children(directory).len() as u32,
+                links: self.links_from(directory).1,
+                root: directory == 0,
+            },
+            slots,
+        }
+    }
+
     fn template(&self, directory: u32) -> Result<Arc<Template>, Full> {
         let slots = self.slots_of(directory);
-        let recipe = Recipe {
-            set: slots.set,
-            files: slots.files,
-            free: slots.free,
-            subdirectories: self.tree.children(directory).len() as u32,
-            links: self.links_from(directory).1,
-            root: directory == 0,
-        };
-        self.nursery.template(recipe, &slots)
+        let tale = self.tale(directory, &slots);
+        self.nursery.template(tale)
     }
 }
 
@@ -321,6 +346,12 @@ impl Population for Generated {
         for slot in slots {
             each(slot, &self.object_of(&all, ObjectId { directory, slot }));
         }
+    }
+
+    fn alike(&self, directory: u32, slots: Range<u32>) -> Option<Object> {
+        let all = self.slots_of(directory);
+        let files = slots.start > 0 && slots.end <= 1 + all.files && all.free == 0;
+        self.draws.plain.filter(|_| files)
     }
 
     fn pieces(&self, id: ObjectId, object: &Object, pieces: &mut Vec<Piece>) {

@@ -1,7 +1,5 @@
 //! What each slot holds.
 
-use std::sync::atomic::Ordering;
-
 use ondisk::ext4::inode::flag;
 
 use super::Generated;
@@ -12,29 +10,21 @@ use crate::ext4::plan::{Kind, Object, ObjectId};
 impl Generated {
     /// A directory as an object.
     fn directory(&self, directory: u32) -> Object {
-        let known = self.sizes.get(directory as usize);
-        let mut blocks = known.map_or(1, |size| size.load(Ordering::Relaxed));
-        if blocks == 0 {
-            blocks = match self.template(directory) {
-                Ok(template) => {
-                    template.shape.blocks() << 1 | u32::from(template.shape.levels() > 0)
-                }
-                Err(full) => {
-                    let _ = self.full.set(full);
-                    2
-                }
-            };
-            if let Some(known) = known {
-                known.store(blocks, Ordering::Relaxed);
+        let (blocks, index) = self.sizes.of(directory, || match self.template(directory) {
+            Ok(template) => (template.blocks(), template.has_index()),
+            Err(full) => {
+                let _ = self.full.set(full);
+                (1, false)
             }
-        }
+        });
         let subdirectories = self.tree.children(directory).len() as u32;
         Object {
             kind: Kind::Directory,
-            size: u64::from(blocks >> 1) * u64::from(self.block_size),
+            size: u64::from(blocks) * u64::from(self.block_size),
             links: 2 + subdirectories + u32::from(directory == 0),
             permissions: 0o755,
-            flags: if blocks & 1 == 1 { flag::INDEX } else { 0 },
+            flags: if index { flag::INDEX } else { 0 } | self.directory_flags(directory),
+            finish: self.profile.names.encrypted && directory > 0,
             content: true,
             ..Object::default()
         }
@@ -59,6 +49,7 @@ impl Generated {
         let fragmented = regular && blocks > 1 && draw(self.draws.fragmented);
         let gap = !fragmented && kind.has_blocks() && draw(self.draws.gap);
         let in_inode = self.attributes_in_inode(slots, id, file);
+        let xattr_block = draw(self.draws.block_attribute);
         Object {
             kind,
             size,
@@ -72,8 +63,11 @@ impl Generated {
             gid: owner,
             fragmented,
             gap: if gap { self.free_run(id, 0) } else { 0 },
-            xattr_block: draw(self.draws.block_attribute),
+            xattr_block,
+            xattr_shared: xattr_block && self.shares_block(slots, id, file),
+            flags: self.encrypted_flag(),
             finish: in_inode
+                || self.profile.names.encrypted
                 || matches!(
                     kind,
                     Kind::FastSymlink | Kind::CharacterDevice | Kind::BlockDevice
@@ -81,6 +75,24 @@ impl Generated {
             content: kind == Kind::Symlink || (regular && size > 0 && self.profile.contents),
             ..Object::default()
         }
+    }
+
+    /// The flag of everything below the root that is encrypted.
+    fn encrypted_flag(&self) -> u32 {
+        if self.profile.names.encrypted {
+            flag::ENCRYPT
+        } else {
+            0
+        }
+    }
+
+    /// What directories below the root are besides.
+    fn directory_flags(&self, directory: u32) -> u32 {
+        if directory == 0 {
+            return 0;
+        }
+        let folded = self.profile.names.casefold;
+        self.encrypted_flag() | if folded { flag::CASEFOLD } else { 0 }
     }
 
     /// Kind and size of a file.

@@ -71,6 +71,10 @@ pub struct NameRules {
     pub alphabet: Alphabet,
     /// Different sets of names; directories of equal numbers share a set. 0: each has its own.
     pub sets: u32,
+    /// Directories below the root ignore case (the feature `casefold`).
+    pub casefold: bool,
+    /// All below the root is encrypted by a key that does not exist (the feature `encrypt`).
+    pub encrypted: bool,
 }
 
 /// Shares of the files that are something else, or have more than one name.
@@ -101,6 +105,8 @@ pub struct Attributes {
     pub value_size: u32,
     /// Files of a directory that share such a value.
     pub value_sharing: u32,
+    /// Files of a directory that follow each other and share a block of attributes; those blocks have none of a user's.
+    pub block_sharing: u32,
 }
 
 /// What time does.
@@ -160,6 +166,8 @@ impl Default for NameRules {
             length: Distribution::fixed(16),
             alphabet: Alphabet::Plain,
             sets: 16,
+            casefold: false,
+            encrypted: false,
         }
     }
 }
@@ -172,6 +180,7 @@ impl Default for Attributes {
             value: 0.0,
             value_size: 10_000,
             value_sharing: 1,
+            block_sharing: 1,
         }
     }
 }
@@ -306,16 +315,52 @@ impl Profile {
                 self.attributes.value_sharing,
                 1_000_000,
             ),
+            // The kernel's own limit.
+            (
+                "attributes.block_sharing",
+                self.attributes.block_sharing,
+                1024,
+            ),
         ] {
             if !(1..=high).contains(&found) {
                 return Err(format!("{key}: {found} is not within 1..={high}"));
             }
         }
+        self.check_names()?;
         for weight in &self.directories.depth {
             within("directories.depth", *weight, 1e9)?;
         }
         if !self.directories.depth.is_empty() && self.directories.depth.iter().sum::<f64>() <= 0.0 {
             return Err("directories.depth: the weights must add up to more than 0".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Profile {
+    fn check_names(&self) -> Result<(), String> {
+        let names = &self.names;
+        if names.casefold && names.alphabet != Alphabet::Plain {
+            return Err(
+                "names.casefold: only names.alphabet = \"plain\" is folded here".to_owned(),
+            );
+        }
+        if !names.encrypted {
+            return Ok(());
+        }
+        if names.casefold {
+            return Err("names.encrypted and names.casefold: such names are hashed by a key; take one of both".to_owned());
+        }
+        let shortest = ondisk::ext4::encryption::SHORTEST_NAME as u64;
+        if names.length.least() < shortest {
+            return Err(format!(
+                "names.length: {}: an encrypted name has {shortest} bytes at least",
+                names.length.least()
+            ));
+        }
+        let Attributes { inode, value, .. } = self.attributes;
+        if self.kinds.symlinks + self.kinds.special + inode + value > 0.0 {
+            return Err("names.encrypted: symbolic links, special files and attributes in the inode are not made with it".to_owned());
         }
         Ok(())
     }
@@ -370,7 +415,7 @@ mod tests {
             }
             listed += 1;
         }
-        assert_eq!(listed, 23);
+        assert_eq!(listed, 26);
     }
 
     #[test]

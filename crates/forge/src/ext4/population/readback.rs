@@ -4,8 +4,6 @@ use super::names::Class;
 use super::slots::Role;
 use super::template::{LOST_AND_FOUND, Target};
 use super::{Generated, Piece};
-use crate::ext4::Error;
-use crate::ext4::directory::Full;
 use crate::ext4::plan::{Kind, ObjectId, Population};
 
 /// What a name of a directory stands for.
@@ -28,10 +26,6 @@ pub struct Named {
     pub what: Listed,
 }
 
-fn failed(full: Full) -> Error {
-    Error::Option(full.to_string())
-}
-
 impl Generated {
     /// The profile it was made of.
     pub fn profile(&self) -> &super::Profile {
@@ -44,20 +38,17 @@ impl Generated {
     }
 
     /// The names of a directory but `.` and `..`, in the order of their making.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Option`] when the directory cannot hold them.
-    pub fn list(&self, directory: u32) -> Result<Vec<Named>, Error> {
-        let template = self.template(directory).map_err(failed)?;
-        let set = self.set(directory);
+    pub fn list(&self, directory: u32) -> Vec<Named> {
+        let slots = self.slots_of(directory);
+        let set = slots.set;
         let name = |class, number| {
             let mut place = [0; 255];
             let len = self.nursery.names.make(set, class, number, &mut place);
             place[..len.into()].to_vec()
         };
         let first = self.tree.children(directory).start;
-        let named = template.targets().map(|target| match target {
+        let targets = self.tale(directory, &slots).targets();
+        let named = targets.into_iter().map(|target| match target {
             Target::LostAndFound | Target::Gone => Named {
                 name: LOST_AND_FOUND.to_vec(),
                 what: Listed::LostAndFound,
@@ -75,7 +66,7 @@ impl Generated {
                 what: Listed::File(self.link(directory, nth)),
             },
         });
-        Ok(named.collect())
+        named.collect()
     }
 
     /// The bytes of a regular file from `from` on; fewer at its end.

@@ -2,15 +2,16 @@
 //!
 //! Two directories with the same set of names and the same numbers of things grow alike: the hash's seed is the
 //! filesystem's. A population of a hundred million files then grows some sets of names and not thirty thousand directories.
-//! Where each directory is to have names of its own, each is grown twice: for its size, and when it is written.
+//! Where each directory is to have names of its own, each is grown twice: for its size, and when it is written. A directory of more
+//! names than memory is meant for is grown in parts ([`Vast`]).
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::names::{Class, Names};
 use super::random::{Key, chance};
 use super::slots::{Role, Slots};
-use crate::ext4::directory::{Full, Growth, Rules, Shape};
+use crate::ext4::directory::{Event, Full, Growth, Portions, Rules, Shape, Story, Vast};
 
 /// What decides how a directory grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,8 +42,8 @@ pub(super) enum Target {
 }
 
 /// A [`Target`] in four bytes.
-#[derive(Debug, Clone, Copy)]
-struct Packed(u32);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packed(pub(super) u32);
 
 impl Packed {
     const BITS: u32 = 29;
@@ -58,7 +59,7 @@ impl Packed {
         Self(kind << Self::BITS | number)
     }
 
-    fn target(self) -> Target {
+    pub(super) fn target(self) -> Target {
         let number = self.0 & ((1 << Self::BITS) - 1);
         match self.0 >> Self::BITS {
             0 => Target::LostAndFound,
@@ -75,27 +76,33 @@ pub(super) const LOST_AND_FOUND: &[u8] = b"lost+found";
 
 /// A grown directory.
 #[derive(Debug)]
-pub(super) struct Template {
-    pub(super) shape: Shape,
-    targets: Vec<Packed>,
+pub(super) enum Template {
+    /// With each name's place and target.
+    Whole { shape: Shape, targets: Vec<Packed> },
+    /// With the index alone; the leaves are grown again when they are written.
+    Vast(Box<Vast>),
 }
 
 impl Template {
-    /// What a name, by its number, stands for.
-    pub(super) fn target(&self, name: u32) -> Target {
-        self.targets
-            .get(name as usize)
-            .map_or(Target::Gone, |packed| packed.target())
+    pub(super) fn blocks(&self) -> u32 {
+        match self {
+            Self::Whole { shape, .. } => shape.blocks(),
+            Self::Vast(vast) => vast.blocks(),
+        }
     }
 
-    /// Every name that is there.
-    pub(super) fn targets(&self) -> impl Iterator<Item = Target> {
-        let targets = self.targets.iter().map(|packed| packed.target());
-        targets.filter(|target| *target != Target::Gone)
+    pub(super) fn has_index(&self) -> bool {
+        match self {
+            Self::Whole { shape, .. } => shape.levels() > 0,
+            Self::Vast(_) => true,
+        }
     }
 
     fn bytes(&self) -> usize {
-        self.targets.len() * 12 + self.shape.blocks() as usize * 64
+        match self {
+            Self::Whole { shape, targets } => targets.len() * 16 + shape.blocks() as usize * 64,
+            Self::Vast(vast) => vast.bytes(),
+        }
     }
 }
 
@@ -109,6 +116,10 @@ pub(super) struct Nursery {
     /// Names removed for each file.
     pub(super) removed: f64,
     kept: Mutex<Kept>,
+    /// Whether names below the root are hashed without regard to case.
+    pub(super) casefold: bool,
+    /// Held while a vast directory is grown: one at a time is what memory is for.
+    pub(super) vast: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -120,7 +131,9 @@ struct Kept {
 }
 
 /// Bytes of templates that are kept.
-const KEPT: usize = 48 << 20;
+const KEPT: usize = 32 << 20;
+/// Names of a directory from which on it is grown in parts.
+pub(super) const VAST: u64 = 1 << 20;
 
 impl Nursery {
     pub(super) fn new(rules: Rules, names: Names, reused: (Key, u64), removed: f64) -> Self {
@@ -130,139 +143,223 @@ impl Nursery {
             reused,
             removed,
             kept: Mutex::default(),
+            casefold: false,
+            vast: Mutex::default(),
         }
     }
 
     /// The template of a recipe, grown if it is not at hand.
-    pub(super) fn template(&self, recipe: Recipe, slots: &Slots) -> Result<Arc<Template>, Full> {
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(template) = kept().templates.get(&recipe) {
-            return Ok(Arc::clone(template));
+    pub(super) fn template(&self, tale: Tale<'_>) -> Result<Arc<Template>, Full> {
+        let recipe = tale.recipe;
+        if let Some(template) = self.at_hand(recipe) {
+            return Ok(template);
         }
-        let template = Arc::new(self.grow(recipe, slots)?);
-        let bytes = template.bytes();
-        if bytes <= KEPT {
-            let mut kept = kept();
-            if kept
-                .templates
-                .insert(recipe, Arc::clone(&template))
-                .is_none()
-            {
-                kept.order.push_back(recipe);
-                kept.bytes += bytes;
-            }
-            while kept.bytes > KEPT
-                && let Some(oldest) = kept.order.pop_front()
-            {
-                let gone = kept.templates.remove(&oldest).map_or(0, |one| one.bytes());
-                kept.bytes -= gone;
-            }
+        if tale.names() <= VAST || self.rules.index.is_none() {
+            return Ok(self.keep(recipe, tale.grow()?));
         }
-        Ok(template)
+        let _one = self.vast.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(template) = self.at_hand(recipe) {
+            return Ok(template);
+        }
+        let vast = Vast::grow(self.rules, &tale, Portions::default())?;
+        Ok(self.keep(recipe, Template::Vast(Box::new(vast))))
     }
 
-    fn grow(&self, recipe: Recipe, slots: &Slots) -> Result<Template, Full> {
-        let mut young = Young {
-            nursery: self,
-            set: recipe.set,
-            growth: Growth::new(self.rules),
-            targets: Vec::new(),
-            place: [0; 255],
-        };
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn at_hand(&self, recipe: Recipe) -> Option<Arc<Template>> {
+        self.kept().templates.get(&recipe).map(Arc::clone)
+    }
+
+    fn keep(&self, recipe: Recipe, template: Template) -> Arc<Template> {
+        let template = Arc::new(template);
+        let bytes = template.bytes();
+        if bytes > KEPT {
+            return template;
+        }
+        let mut kept = self.kept();
+        let before = kept.templates.insert(recipe, Arc::clone(&template));
+        if before.is_none() {
+            kept.order.push_back(recipe);
+            kept.bytes += bytes;
+        }
+        while kept.bytes > KEPT
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            let gone = kept.templates.remove(&oldest).map_or(0, |one| one.bytes());
+            kept.bytes -= gone;
+        }
+        template
+    }
+}
+
+/// What happens to the directories of a recipe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tale<'a> {
+    pub(super) nursery: &'a Nursery,
+    pub(super) recipe: Recipe,
+    pub(super) slots: &'a Slots,
+}
+
+/// A name that is made, or the one moment at which names go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Name(Class, u32, Target),
+    Removal,
+}
+
+impl Tale<'_> {
+    /// Names in all, those that go counted.
+    pub(super) fn names(&self) -> u64 {
+        let Recipe {
+            files,
+            free,
+            subdirectories,
+            links,
+            ..
+        } = self.recipe;
+        let there = [files, free, subdirectories, links].map(u64::from);
+        there.iter().sum::<u64>() + (f64::from(files) * self.nursery.removed) as u64
+    }
+
+    /// Every name that stays, in the order of their making.
+    pub(super) fn targets(&self) -> Vec<Target> {
+        let mut targets = Vec::new();
+        let told = self.changes(&mut |change| {
+            if let Change::Name(_, _, target) = change
+                && target != Target::Gone
+            {
+                targets.push(target);
+            }
+            Ok(())
+        });
+        debug_assert!(told.is_ok());
+        targets
+    }
+
+    fn changes(&self, each: &mut dyn FnMut(Change) -> Result<(), Full>) -> Result<(), Full> {
+        let recipe = self.recipe;
         if recipe.root {
-            let hash = young.hash(LOST_AND_FOUND);
-            young.take(LOST_AND_FOUND.len() as u8, hash, Target::LostAndFound)?;
+            // Its name is its own, whatever the number.
+            each(Change::Name(Class::Subdirectory, 0, Target::LostAndFound))?;
         }
         for number in 0..recipe.subdirectories {
-            young.make(Class::Subdirectory, number, Target::Subdirectory(number))?;
+            let target = Target::Subdirectory(number);
+            each(Change::Name(Class::Subdirectory, number, target))?;
         }
-        let late = self.first_round(&mut young, recipe, slots)?;
-        if young
-            .targets
-            .iter()
-            .any(|packed| packed.target() == Target::Gone)
-        {
-            let targets = &young.targets;
-            young.growth.remove(|name| {
-                targets
-                    .get(name as usize)
-                    .is_some_and(|packed| packed.target() == Target::Gone)
-            });
+        if self.first_round(each)? {
+            each(Change::Removal)?;
         }
-        for slot in late {
-            young.make(Class::File, slot, Target::File(slot))?;
+        for slot in 1..=recipe.files + recipe.free {
+            if !self.any_late() {
+                break;
+            }
+            if let Role::File(_) = self.slots.role(slot)
+                && self.late(slot)
+            {
+                each(Change::Name(Class::File, slot, Target::File(slot)))?;
+            }
         }
         for number in 0..recipe.links {
-            young.make(Class::Link, number, Target::Link(number))?;
+            each(Change::Name(Class::Link, number, Target::Link(number)))?;
         }
-        Ok(Template {
-            shape: young.growth.finish(),
-            targets: young.targets,
-        })
+        Ok(())
     }
 
-    /// All that ever was before anything was deleted; gives the slots of files that came afterwards.
-    fn first_round(
-        &self,
-        young: &mut Young<'_>,
-        recipe: Recipe,
-        slots: &Slots,
-    ) -> Result<Vec<u32>, Full> {
-        let mut late = Vec::new();
+    /// Whether files may come after something else had gone.
+    fn any_late(&self) -> bool {
+        self.nursery.reused.1 > 0
+    }
+
+    /// Whether the file of a slot did.
+    fn late(&self, slot: u32) -> bool {
+        let (key, share) = self.nursery.reused;
+        share > 0 && chance(key.of(self.recipe.set, slot.into()), share)
+    }
+
+    /// All that ever was before anything was deleted; says whether something is to go.
+    fn first_round(&self, each: &mut dyn FnMut(Change) -> Result<(), Full>) -> Result<bool, Full> {
         let mut gone = 0;
-        let (key, share) = self.reused;
-        for slot in 1..=recipe.files + recipe.free {
-            let Role::File(file) = slots.role(slot) else {
-                young.make(Class::GoneInode, slot, Target::Gone)?;
+        let mut any = false;
+        for slot in 1..=self.recipe.files + self.recipe.free {
+            let Role::File(file) = self.slots.role(slot) else {
+                any = true;
+                each(Change::Name(Class::GoneInode, slot, Target::Gone))?;
                 continue;
             };
-            if share > 0 && chance(key.of(recipe.set, slot.into()), share) {
-                young.make(Class::GoneInode, slot, Target::Gone)?;
-                late.push(slot);
+            if self.late(slot) {
+                any = true;
+                each(Change::Name(Class::GoneInode, slot, Target::Gone))?;
             } else {
-                young.make(Class::File, slot, Target::File(slot))?;
+                each(Change::Name(Class::File, slot, Target::File(slot)))?;
             }
-            let until = ((f64::from(file) + 1.0) * self.removed) as u32;
+            let until = ((f64::from(file) + 1.0) * self.nursery.removed) as u32;
             while gone < until {
-                young.make(Class::Gone, gone, Target::Gone)?;
+                any = true;
+                each(Change::Name(Class::Gone, gone, Target::Gone))?;
                 gone += 1;
             }
         }
-        Ok(late)
+        Ok(any)
+    }
+
+    /// Grows it in one piece.
+    fn grow(&self) -> Result<Template, Full> {
+        let mut growth = Growth::new(self.nursery.rules);
+        let mut targets: Vec<Packed> = Vec::new();
+        self.tell(&mut |event| {
+            match event {
+                Event::Name { len, hash, tag } => {
+                    growth.add(len, hash)?;
+                    targets.push(Packed(tag));
+                }
+                Event::Removal => growth.remove(|name| {
+                    targets
+                        .get(name as usize)
+                        .is_some_and(|packed| packed.target() == Target::Gone)
+                }),
+            }
+            Ok(())
+        })?;
+        Ok(Template::Whole {
+            shape: growth.finish(),
+            targets,
+        })
     }
 }
 
-/// A directory while it grows.
-struct Young<'a> {
-    nursery: &'a Nursery,
-    set: u64,
-    growth: Growth,
-    targets: Vec<Packed>,
-    /// Where names are made.
-    place: [u8; 255],
-}
-
-impl Young<'_> {
-    fn make(&mut self, class: Class, number: u32, target: Target) -> Result<(), Full> {
-        let len = self
-            .nursery
-            .names
-            .make(self.set, class, number, &mut self.place);
-        let hash = self.hash(&self.place[..len.into()]);
-        self.take(len, hash, target)
+impl Story for Tale<'_> {
+    fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
+        let Nursery { rules, names, .. } = self.nursery;
+        let mut place = [0; 255];
+        self.changes(&mut |change| {
+            let (class, number, target) = match change {
+                Change::Name(class, number, target) => (class, number, target),
+                Change::Removal => return each(Event::Removal),
+            };
+            let len = if target == Target::LostAndFound {
+                place[..LOST_AND_FOUND.len()].copy_from_slice(LOST_AND_FOUND);
+                LOST_AND_FOUND.len() as u8
+            } else {
+                names.make(self.recipe.set, class, number, &mut place)
+            };
+            if self.nursery.casefold && !self.recipe.root {
+                // Names are of ASCII then, and never written from here.
+                place.make_ascii_lowercase();
+            }
+            let name = &place[..usize::from(len)];
+            each(Event::Name {
+                len,
+                hash: rules.index.map_or(0, |hashing| hashing.of(name)),
+                tag: Packed::new(target).0,
+            })
+        })
     }
 
-    fn hash(&self, name: &[u8]) -> u32 {
-        self.nursery
-            .rules
-            .index
-            .map_or(0, |hashing| hashing.of(name))
-    }
-
-    fn take(&mut self, len: u8, hash: u32, target: Target) -> Result<(), Full> {
-        self.growth.add(len, hash)?;
-        self.targets.push(Packed::new(target));
-        Ok(())
+    fn gone(&self, tag: u32) -> bool {
+        Packed(tag).target() == Target::Gone
     }
 }
 

@@ -99,6 +99,16 @@ impl Bitmaps {
         self.inodes[group * self.block_size + (index / 8) as usize] |= 1 << (index % 8);
     }
 
+    /// Marks inodes that follow each other in a group.
+    pub(super) fn mark_inodes(&mut self, group: usize, indexes: Range<u32>) {
+        let from = group * self.block_size;
+        fill(
+            &mut self.inodes[from..from + self.block_size],
+            indexes.start as usize,
+            indexes.end as usize,
+        );
+    }
+
     /// A group's block bitmap.
     pub(super) fn of_blocks(&self, group: usize) -> &[u8] {
         &self.blocks[group * self.block_size..][..self.block_size]

@@ -59,6 +59,13 @@ impl Image {
         Ok(())
     }
 
+    /// Waits until all is on the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.file
+            .sync_all()
+            .map_err(|source| self.failed("write the image back", source))
+    }
+
     fn failed(&self, action: &'static str, source: io::Error) -> Error {
         Error::Io {
             path: self.path.clone(),

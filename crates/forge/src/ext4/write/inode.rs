@@ -19,7 +19,7 @@ const MOST_LINKS: u32 = 65000;
 #[derive(Debug, Clone)]
 pub(super) struct Inodes<'a> {
     layout: &'a Layout,
-    inode_size: u16,
+    pub(super) inode_size: u16,
     block_size: u32,
     extents: bool,
     dir_nlink: bool,

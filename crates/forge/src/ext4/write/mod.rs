@@ -13,6 +13,7 @@ mod bitmaps;
 mod image;
 mod inode;
 mod sink;
+mod stamp;
 mod summary;
 mod system;
 mod unit;
@@ -72,6 +73,9 @@ pub fn write(
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     system::write(layout, &plan, &image)?;
     summary.write(layout, &plan.system, &image)?;
+    if layout.options.sync {
+        image.sync()?;
+    }
     image.keep();
     Ok(summary.written(layout, size, image.written()))
 }

@@ -120,6 +120,7 @@ impl Summary {
         let journal = u64::from(layout.journal_blocks).div_ceil(cluster);
         let overhead = self.overhead + journal + u64::from(geometry.first_data_block);
         sb.s_overhead_blocks = (overhead as u32).into();
+        sb.s_mmp_block = system.mmp.into();
         if layout.journal_blocks > 0 {
             backup_journal(&mut sb, layout, system);
         }

@@ -5,13 +5,13 @@ use ondisk::ext4::block_map::write_pointers;
 use ondisk::ext4::directory::BlockWriter;
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::number;
-use ondisk::ext4::{journal, orphan};
+use ondisk::ext4::{journal, mmp, orphan};
 
 use super::image::Image;
 use super::inode::Inodes;
 use super::sink::Sink;
 use crate::ext4::Error;
-use crate::ext4::layout::Layout;
+use crate::ext4::layout::{Layout, MMP_INTERVAL};
 use crate::ext4::place::{Mapping, Plan, System};
 use crate::ext4::plan::{Blocks, Home, Kind, Object, ObjectId, Population};
 
@@ -77,13 +77,21 @@ pub(super) fn fill_inodes(
                 (journal_object(layout), &system.journal)
             }
             Home::LOST_AND_FOUND => (lost_and_found, &system.lost_and_found),
-            12 => (file(layout, layout.orphan_blocks.into()), &system.orphan),
+            _ if layout.orphan_inode() == Some(ino) => {
+                (file(layout, layout.orphan_blocks.into()), &system.orphan)
+            }
             number::BAD => {
                 bad(layout, slot)?;
                 seal(inodes, slot, ino)?;
                 continue;
             }
-            _ => (Object::default(), &none),
+            _ => system
+                .quotas
+                .iter()
+                .find(|(_, quota, ..)| *quota == ino)
+                .map_or((Object::default(), &none), |(_, _, object, mapping)| {
+                    (*object, mapping)
+                }),
         };
         if object.kind != Kind::Free {
             let mut inode = inodes.fill(slot, 0, &object, mapping)?;
@@ -167,7 +175,7 @@ pub(super) fn write(layout: &Layout, plan: &Plan<'_>, image: &Image) -> Result<(
         (&system.root, number::ROOT),
         (&system.lost_and_found, Home::LOST_AND_FOUND),
         (&system.journal, number::JOURNAL),
-        (&system.orphan, 12),
+        (&system.orphan, layout.orphan_inode().unwrap_or(0)),
     ] {
         inodes.nodes(image, mapping, inodes.block_seed(ino, 0), &mut block)?;
     }
@@ -177,6 +185,27 @@ pub(super) fn write(layout: &Layout, plan: &Plan<'_>, image: &Image) -> Result<(
     }
     if layout.orphan_blocks > 0 {
         write_orphans(layout, &inodes, image, &system.orphan)?;
+    }
+    if system.mmp != 0 {
+        let bytes = &mut block;
+        bytes.clear();
+        bytes.resize(layout.geometry.block_size as usize, 0);
+        let time = layout.options.time as u64;
+        mmp::write_clean(bytes, MMP_INTERVAL, time, layout.seed())?;
+        image.write(system.mmp * u64::from(layout.geometry.block_size), bytes)?;
+    }
+    for (kind, ino, object, mapping) in &system.quotas {
+        inodes.nodes(image, mapping, inodes.block_seed(*ino, 0), &mut block)?;
+        let mut bytes = plan.usage.file(*kind);
+        let whole = bytes
+            .len()
+            .next_multiple_of(layout.geometry.block_size as usize);
+        debug_assert_eq!(bytes.len() as u64, object.size);
+        bytes.resize(whole, 0);
+        let size = layout.geometry.block_size;
+        let mut sink = Sink::new(image, size, &mapping.data, &mut buffer);
+        sink.write(0, &bytes)?;
+        sink.finish()?;
     }
     if system.resize != 0 {
         write_reserved(layout, system, image)?;
@@ -243,12 +272,13 @@ fn write_journal(layout: &Layout, image: &Image, mapping: &Mapping) -> Result<()
         return Ok(());
     };
     let mut bytes = vec![0; block_size as usize];
-    journal::superblock::write_empty(
+    let sb = journal::superblock::write_empty(
         &mut bytes,
         block_size,
         layout.journal_blocks,
         layout.superblock.s_uuid,
     )?;
+    sb.s_num_fc_blks = layout.fast_commit_blocks.into();
     image.write(first.start * u64::from(block_size), &bytes)
 }
 
@@ -259,7 +289,7 @@ fn write_orphans(
     mapping: &Mapping,
 ) -> Result<(), Error> {
     let block_size = layout.geometry.block_size;
-    let seed = inodes.block_seed(12, 0);
+    let seed = inodes.block_seed(layout.orphan_inode().unwrap_or(0), 0);
     let mut bytes = vec![0; block_size as usize];
     let blocks = mapping
         .data

@@ -11,6 +11,7 @@ use super::bitmaps::{Bitmaps, zeros};
 use super::image::Image;
 use super::inode::Inodes;
 use super::sink::Sink;
+use super::stamp::Stamp;
 use super::summary::Summary;
 use super::system;
 use crate::ext4::layout::{Layout, Unit};
@@ -32,6 +33,8 @@ pub(super) struct Builder<'a> {
     mapping: Mapping,
     bitmaps: Bitmaps,
     table: Table,
+    /// For files that are alike.
+    stamp: Option<Stamp>,
     /// Directories of each group.
     directories: Vec<u32>,
     /// One more than the index of the last inode in use of each group.
@@ -51,16 +54,26 @@ struct Table {
 }
 
 impl Table {
-    /// The zeroed slot of an inode, after everything before it that did not fit has gone out.
+    /// The zeroed slot of an inode.
     fn slot(&mut self, index: u32, size: usize, image: &Image) -> Result<&mut [u8], Error> {
+        let bytes = self.room(index, size, image)?;
+        let from = bytes.len();
+        bytes.resize(from + size, 0);
+        Ok(&mut bytes[from..])
+    }
+
+    /// The table up to an inode, which is to be appended; what did not fit with it has gone out.
+    fn room(&mut self, index: u32, size: usize, image: &Image) -> Result<&mut Vec<u8>, Error> {
         let behind = (index - self.first) as usize * size;
         if behind + size > GATHER {
             self.flush(size, image)?;
             self.first = index;
         }
         let from = (index - self.first) as usize * size;
-        self.bytes.resize(from + size, 0);
-        Ok(&mut self.bytes[from..])
+        if self.bytes.len() < from {
+            self.bytes.resize(from, 0);
+        }
+        Ok(&mut self.bytes)
     }
 
     fn flush(&mut self, size: usize, image: &Image) -> Result<(), Error> {
@@ -90,6 +103,7 @@ impl<'a> Builder<'a> {
             mapping: Mapping::default(),
             bitmaps: Bitmaps::new(layout),
             table: Table::default(),
+            stamp: None,
             directories: Vec::new(),
             used: Vec::new(),
             buffer: Vec::new(),
@@ -214,38 +228,108 @@ impl<'a> Builder<'a> {
             unit.number,
             start.cursor,
         )?;
+        self.placer.xattr = start.xattr;
         let mut id = start.id;
         let mut group = usize::MAX;
         while left > 0 {
             let slots = self.population.slots(id.directory);
             let end = u64::from(slots).min(u64::from(id.slot) + left) as u32;
-            let mut result = Ok(());
-            let directory = id.directory;
-            let population = self.population;
-            population.visit(directory, id.slot..end, &mut |slot, object| {
-                if result.is_ok() {
-                    result = self.slot(
-                        unit,
-                        ObjectId { directory, slot },
-                        object,
-                        ino,
-                        &mut group,
-                        &mut cursor,
-                    );
-                    ino += 1;
-                }
-            });
-            result?;
+            self.directory(unit, id, end, ino, &mut group, &mut cursor)?;
+            // The last inode of all may have the largest number there is.
+            ino = ino.wrapping_add(end - id.slot.min(end));
             let done = u64::from(end - id.slot.min(end));
             left -= done;
             watch.advance(done);
             id = ObjectId {
-                directory: directory + 1,
+                directory: id.directory + 1,
                 slot: 0,
             };
         }
         self.table
             .flush(self.layout.geometry.inode_size.into(), self.image)
+    }
+
+    /// Writes the slots of a directory from `id` on to `end`; the first one's inode is `ino`.
+    fn directory(
+        &mut self,
+        unit: &Unit,
+        id: ObjectId,
+        end: u32,
+        ino: u32,
+        group: &mut usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Error> {
+        let ObjectId { directory, slot } = id;
+        let population = self.population;
+        let first = slot.max(1);
+        let alike = population.alike(directory, first..end);
+        self.choose_stamp(alike.as_ref())?;
+        let rest = if alike.is_some() { first } else { end };
+        let mut result = Ok(());
+        population.visit(directory, slot..rest.min(end), &mut |slot, object| {
+            if result.is_ok() {
+                let here = ObjectId { directory, slot };
+                result = self.slot(unit, here, object, ino + (slot - id.slot), group, cursor);
+            }
+        });
+        let mut slot = rest;
+        while let Some(object) = alike.filter(|_| result.is_ok() && slot < end) {
+            let ino = ino + (slot - id.slot);
+            let here = ObjectId { directory, slot };
+            result = self.slot(unit, here, &object, ino, group, cursor);
+            slot += 1;
+            if result.is_ok() && slot < end {
+                slot += self.more_alike(unit, ino + 1, end - slot, *group, cursor)?;
+            }
+        }
+        result
+    }
+
+    /// Sees to it that the stamp is that of an object, or that there is none.
+    fn choose_stamp(&mut self, object: Option<&Object>) -> Result<(), Error> {
+        let Some(object) = object else {
+            self.stamp = None;
+            return Ok(());
+        };
+        if !self.stamp.as_ref().is_some_and(|stamp| stamp.is_of(object)) {
+            let blocks = self.placer.one_run(object);
+            let stamp = blocks.map(|blocks| Stamp::new(&self.inodes, object, blocks));
+            self.stamp = stamp.transpose()?;
+        }
+        Ok(())
+    }
+
+    /// Writes inodes by the stamp, as many as the group has and blocks follow each other for; gives how many.
+    fn more_alike(
+        &mut self,
+        unit: &Unit,
+        ino: u32,
+        most: u32,
+        group: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<u32, Error> {
+        let per_group = self.layout.geometry.inodes_per_group;
+        let index = (ino - 1) % per_group;
+        let same_group = (ino - 1) / per_group - unit.groups.start == group as u32;
+        let Some(stamp) = self.stamp.as_ref().filter(|_| same_group) else {
+            return Ok(0);
+        };
+        let most = most.min(per_group - index);
+        let run = cursor.take_alike(stamp.blocks, most.into());
+        let times = ((run.end - run.start) / stamp.blocks) as u32;
+        if times == 0 {
+            return Ok(0);
+        }
+        let size = usize::from(self.layout.geometry.inode_size);
+        for nth in 0..times {
+            let table = self.table.room(index + nth, size, self.image)?;
+            let start = run.start + u64::from(nth) * stamp.blocks;
+            stamp.press(&self.inodes, ino + nth, start, table)?;
+        }
+        self.bitmaps.mark(run);
+        self.bitmaps.mark_inodes(group, index..index + times);
+        self.used[group] = index + times;
+        Ok(times)
     }
 
     /// Writes one inode and what belongs to it.
@@ -308,7 +392,8 @@ impl<'a> Builder<'a> {
         if let Some(seed) = self.inodes.seed {
             inode.seal(seed, ino)?;
         }
-        if self.mapping.nodes.is_empty() && !has_content && self.mapping.xattr == 0 {
+        let own_xattr = self.mapping.xattr != 0 && !object.xattr_shared;
+        if self.mapping.nodes.is_empty() && !has_content && !own_xattr {
             return Ok(());
         }
         let home = Home {
@@ -330,7 +415,7 @@ impl<'a> Builder<'a> {
                 &mut self.buffer,
             )?;
         }
-        if self.mapping.xattr != 0 {
+        if own_xattr {
             let block_size = layout.geometry.block_size;
             self.block.clear();
             self.block.resize(block_size as usize, 0);

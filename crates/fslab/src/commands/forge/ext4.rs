@@ -144,6 +144,7 @@ fn options(args: &ForgeArgs, seed: u64) -> Result<Options, Error> {
     }
     options.seed = seed;
     options.spread = !args.packed;
+    options.sync = args.sync;
     Ok(options)
 }
 
