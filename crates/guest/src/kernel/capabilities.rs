@@ -117,6 +117,9 @@ pub const CAPABILITIES: &[Capability] = &[
     fixed(ACT, "aio", "AIO"),
 ];
 
+/// Other ways to the same: User-mode Linux has ext2 by its own driver.
+const ALSO: &[Capability] = &[with(FS, "ext2", "EXT2_FS", "ext2")];
+
 /// How a kernel has a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -133,31 +136,32 @@ pub enum Has {
 
 /// The capabilities of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capabilities(BTreeMap<&'static str, Has>);
+pub struct Capabilities(BTreeMap<&'static str, (Has, Option<&'static str>)>);
 
 impl Capabilities {
     pub(crate) fn read(config: Option<&Config>, modules: &Modules) -> Self {
-        let each = |capability: &Capability| (capability.name, has(capability, config, modules));
-        Self(CAPABILITIES.iter().map(each).collect())
+        let mut all = BTreeMap::new();
+        for capability in CAPABILITIES.iter().chain(ALSO) {
+            let has = has(capability, config, modules);
+            let known = all.get(capability.name);
+            if !matches!(known, Some((Has::Builtin | Has::Module, _))) {
+                all.insert(capability.name, (has, capability.module));
+            }
+        }
+        Self(all)
     }
 
     /// How the kernel has the capability of this name; none for a name that is no capability.
     pub fn get(&self, name: &str) -> Option<Has> {
-        self.0.get(name).copied()
+        self.0.get(name).map(|(has, _)| *has)
     }
-}
 
-/// The capability of a name.
-pub(crate) fn named(name: &str) -> Option<&'static Capability> {
-    CAPABILITIES
-        .iter()
-        .find(|capability| capability.name == name)
-}
-
-impl Capability {
-    /// The module that gives it, where it can be one.
-    pub(crate) fn module(&self) -> Option<&'static str> {
-        self.module
+    /// The module that gives it, where it is one.
+    pub(crate) fn module(&self, name: &str) -> Option<&'static str> {
+        match self.0.get(name) {
+            Some((Has::Module, module)) => *module,
+            _ => None,
+        }
     }
 }
 
@@ -222,6 +226,21 @@ mod tests {
             assert_eq!(can.get(name), Some(has), "{name}");
         }
         assert_eq!(can.get("warp"), None);
+        assert_eq!(
+            (can.module("dm-stripe"), can.module("xfs")),
+            (Some("dm_mod"), None)
+        );
+    }
+
+    #[test]
+    fn ext2_is_ext4s_or_its_own() {
+        let config = Config::parse("CONFIG_EXT4_FS=y\nCONFIG_EXT2_FS=m\n");
+        let can = Capabilities::read(Some(&config), &modules(&["ext2"], &[]));
+        assert_eq!(
+            (can.get("ext2"), can.module("ext2")),
+            (Some(Has::Module), Some("ext2"))
+        );
+        assert_eq!(can.get("ext4"), Some(Has::Builtin));
     }
 
     #[test]

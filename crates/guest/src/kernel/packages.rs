@@ -113,7 +113,7 @@ fn image(package: &Package, all: &BTreeMap<String, Package>, suite: &str) -> Opt
     if !release.ends_with("amd64") || base.contains("-rt") || numbers(base).len() < 3 {
         return None;
     }
-    // From 7.0 on the image is a package of packages: linux-binary, linux-modules, linux-base.
+    // From 6.19 on the image is a package of packages; one whose parts have left the archive is no offer.
     let mut packages = vec![package.name.clone()];
     let mut bytes = package.bytes;
     for part in ["linux-base-", "linux-binary-", "linux-modules-"] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::capabilities::{self, Capabilities, Has};
+use super::capabilities::{Capabilities, Has};
 use super::config::Config;
 use super::error::{Doing as _, Error};
 use super::modules::{Missing, ModuleFile, Modules};
@@ -164,23 +164,27 @@ impl Kernel {
     pub fn modules_for(&self, wanted: &[&str]) -> Result<Vec<String>, Error> {
         let mut modules = Vec::new();
         for name in wanted {
-            let capability = capabilities::named(name).ok_or_else(|| Error::UnknownCapability {
-                name: (*name).to_owned(),
-            })?;
             let lacks = |hint: &str| Error::Lacks {
                 kernel: self.name.clone(),
                 what: (*name).to_owned(),
                 hint: hint.to_owned(),
             };
             match self.capabilities.get(name) {
-                Some(Has::Module) => modules.extend(capability.module().map(str::to_owned)),
+                None => {
+                    return Err(Error::UnknownCapability {
+                        name: (*name).to_owned(),
+                    });
+                }
+                Some(Has::Module) => {
+                    modules.extend(self.capabilities.module(name).map(str::to_owned));
+                }
                 Some(Has::Builtin) => {}
                 Some(Has::Unknown) => {
                     return Err(lacks(
                         "or it is not known: it was added without a configuration, add it again with --config FILE",
                     ));
                 }
-                Some(Has::No) | None => {
+                Some(Has::No) => {
                     return Err(lacks("`fslab kernel list` shows which kernels have it"));
                 }
             }
