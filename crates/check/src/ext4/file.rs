@@ -36,6 +36,9 @@ pub(crate) enum FileError {
     /// A pointer leaves the filesystem.
     #[error("its map names block {0}, which is not in the filesystem")]
     Outside(u64),
+    /// It is in too many pieces.
+    #[error("its map has more pieces than there is memory for; allow more")]
+    NoRoom,
     /// Two pointers lead to one node.
     #[error("its map leads to block {0} twice")]
     Twice(u64),
@@ -208,6 +211,10 @@ impl Walk<'_> {
     /// The bytes of a node that was not read before.
     fn fetch(&mut self, block: u64) -> Result<Vec<u8>, FileError> {
         if !self.seen.insert(block) {
+        let many = self.map.stretches.len().is_multiple_of(1 << 16);
+        if many && self.volume.guard.is_full() {
+            return Err(FileError::NoRoom);
+        }
             return Err(FileError::Twice(block));
         }
         self.volume.read_block(block)

@@ -56,6 +56,17 @@ pub enum Failure {
         /// Bytes allowed.
         limit: u64,
     },
+    /// They have become so, because of what was found on the way.
+    #[error(
+        "the check was ended when it held {taken} bytes of memory of {limit} that are allowed: damage makes its lists longer than the \
+         descriptors had said; allow more, or leave the bound out"
+    )]
+    Grown {
+        /// Bytes taken.
+        taken: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// A sweep could not begin: no queue, no buffers.
     #[error(transparent)]
     Open(#[from] blockio::OpenError),

@@ -1,20 +1,21 @@
 //! The passes, one after the other.
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering::Relaxed;
 
 use blockio::BlockSource;
 use blockio::layer::Counting;
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::memory::{self, Estimate};
+use super::memory::{self, Estimate, Guard};
 use super::{
     Failure, Options, Reference, State, Volume, after, pass0, pass1, pass2, pass3, pass4, pass5,
     paths,
 };
 use crate::log::{Findings, Log};
 use crate::meter::{Meter, STAGES, Stage};
-use crate::report::{Filesystem, Inventory, Memory, Report, Subject};
+use crate::report::{Filesystem, Inventory, Memory, Report, Subject, Unjudged};
 use crate::usage::Usage;
 use crate::verdict::Verdicts;
 use crate::watch::Watch;
@@ -46,6 +47,7 @@ pub fn check(
         verdicts: Verdicts::of(&outcome.findings, options.reference),
         unstable: false,
         findings: outcome.findings,
+        unjudged: outcome.unjudged,
         inventory: outcome.inventory,
         passes,
         total,
@@ -63,6 +65,7 @@ struct Outcome {
     findings: Findings,
     filesystem: Option<Filesystem>,
     estimate: Option<Estimate>,
+    unjudged: Unjudged,
     inventory: Option<Inventory>,
 }
 
@@ -90,20 +93,23 @@ fn passes<'a, S: BlockSource>(
         watch,
         0,
         open(source, options, watch, &mut log),
-        |opened| opened
-            .as_ref()
-            .map_or(0, |volume| volume.geometry.groups.into())
-    );
+        |opened| match opened {
+            Ok(Some(volume)) => volume.geometry.groups.into(),
+            _ => 0,
+        }
+    )?;
     let Some(mut volume) = opened else {
         return Ok(Outcome {
             findings: log.finish(),
             filesystem: None,
             estimate: None,
+            unjudged: Unjudged::default(),
             inventory: None,
         });
     };
     let estimate = memory::fit(&mut volume)?;
     watch.memory(estimate.total());
+    watch.foresee(memory::bytes_to_read(&volume));
     let volume = &volume;
     let log = &mut log;
     let state = pass!(meter, watch, 1, pass1::run(volume, log), |state| {
@@ -144,6 +150,9 @@ fn passes<'a, S: BlockSource>(
         findings,
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
+        unjudged: Unjudged {
+            names: state.unjudged_names.load(Relaxed),
+        },
         inventory: Some(inventory),
     })
 }
@@ -154,11 +163,21 @@ fn open<'a>(
     options: &Options,
     watch: &'a dyn Watch,
     log: &mut Log,
-) -> Option<Volume<'a>> {
-    let mut volume = pass0::open(source, options, log).ok()?;
+) -> Result<Option<Volume<'a>>, Failure> {
+    let guard = Guard::new(options.memory);
+    let mut volume = match pass0::open(source, options, log) {
+        Ok(volume) => volume,
+        Err(unusable) => {
+            return match unusable.memory {
+                Some((needs, limit)) => Err(Failure::Memory { needs, limit }),
+                None => Ok(None),
+            };
+        }
+    };
     volume.watch = watch;
+    volume.guard = guard;
     pass0::check(&volume, log);
-    Some(volume)
+    Ok(Some(volume))
 }
 
 /// What is in use, by pass 1's maps.

@@ -15,6 +15,8 @@ pub(crate) struct Slots<'a> {
     volume: &'a Volume<'a>,
     window: Vec<u8>,
     start: u64,
+    /// The piece that could not be read last: its inodes are read one by one.
+    unreadable: Option<u64>,
 }
 
 impl<'a> Slots<'a> {
@@ -24,6 +26,7 @@ impl<'a> Slots<'a> {
             volume,
             window: Vec::new(),
             start: 0,
+            unreadable: None,
         }
     }
 
@@ -53,12 +56,19 @@ impl<'a> Slots<'a> {
     /// Reads what is around a byte, or if that does not succeed, only the `size` bytes from it.
     fn fill(&mut self, at: u64, size: usize) -> Option<()> {
         let source = self.volume.source;
+        // Behind the end there is nothing, however often it is asked for.
+        if at.checked_add(size as u64)? > source.len() {
+            return None;
+        }
         let start = at / WINDOW * WINDOW;
-        let len = WINDOW.min(source.len().checked_sub(start)?);
-        self.window.resize(usize::try_from(len).ok()?, 0);
-        self.start = start;
-        if source.read_at(&mut self.window, start).is_ok() {
-            return Some(());
+        if self.unreadable != Some(start) {
+            let len = WINDOW.min(source.len() - start);
+            self.window.resize(usize::try_from(len).ok()?, 0);
+            self.start = start;
+            if source.read_at(&mut self.window, start).is_ok() {
+                return Some(());
+            }
+            self.unreadable = Some(start);
         }
         self.window.resize(size, 0);
         self.start = at;
@@ -67,5 +77,44 @@ impl<'a> Slots<'a> {
             return None;
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockio::layer::Counting;
+    use blockio::{BlockSource, Ram};
+
+    use super::*;
+    use crate::ext4::oracle::{made, options};
+    use crate::ext4::pass0;
+    use crate::log::Log;
+
+    /// What is behind the end of a device, or beside a bad sector, was once read again for each inode that was asked for.
+    #[test]
+    fn what_cannot_be_read_is_not_tried_again_for_each_inode() {
+        let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
+        let read = |source: &dyn BlockSource| {
+            let counting = Counting::new(source);
+            let volume = pass0::open(&counting, &options(), &mut Log::new(1)).unwrap();
+            let before = counting.counts().bytes;
+            let mut slots = Slots::new(&volume);
+            let found = (1..2000).filter(|ino| slots.read(*ino).is_some()).count();
+            (found, counting.counts().bytes - before)
+        };
+        let table = 2000 * 256;
+        let (found, bytes) = read(&Ram::new(&image));
+        assert!(found == 1999 && bytes < 2 * table, "{found} {bytes}");
+        let (found, bytes) = read(&Ram::new(&image[..256 << 10]));
+        assert!(
+            (100..1999).contains(&found) && bytes < 2 * table,
+            "{found} {bytes}"
+        );
+        let sector = 200 << 10..(200 << 10) + 512;
+        let (found, bytes) = read(&Ram::new(&image).failing([sector], 5));
+        assert!(
+            (1990..1999).contains(&found) && bytes < 2 * table,
+            "{found} {bytes}"
+        );
     }
 }

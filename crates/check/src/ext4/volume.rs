@@ -11,6 +11,7 @@ use blockio::{BlockSource, Piece, Span, Sweep};
 use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Seed, Superblock};
 
 use super::Failure;
+use super::memory::Guard;
 use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
 
@@ -152,6 +153,8 @@ impl Volume<'_> {
         self.geometry.block_size as usize
     }
 
+    /// Holds the check to its bound of memory.
+    pub(crate) guard: Guard,
     /// A sweep with the caller's wishes over this filesystem's blocks.
     pub fn sweep(&self) -> Sweep {
         Sweep {
@@ -183,7 +186,7 @@ impl Volume<'_> {
                 each(state, &piece);
                 let range = piece.range();
                 self.watch.advance(range.end - range.start);
-                if self.watch.cancelled() {
+                if self.watch.cancelled() || self.guard.is_full() {
                     stopped.store(true, Relaxed);
                     return ControlFlow::Break(());
                 }
@@ -196,3 +199,4 @@ impl Volume<'_> {
         Ok(swept.states)
     }
 }
+        self.guard.hold()?;

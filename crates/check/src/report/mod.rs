@@ -98,6 +98,13 @@ pub struct Memory {
     pub peak: u64,
 }
 
+/// What could not be judged, for want of something that the image does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unjudged {
+    /// Names in indexed directories whose hash, and so whose place, is not known: case is folded beyond ASCII, or the hash needs a key.
+    pub names: u64,
+}
+
 /// All that a check leaves.
 #[derive(Debug)]
 pub struct Report {
@@ -111,6 +118,8 @@ pub struct Report {
     pub unstable: bool,
     /// What was found.
     pub findings: Findings,
+    /// What could not be judged.
+    pub unjudged: Unjudged,
     /// What is there; none where pass 1 did not come to its end.
     pub inventory: Option<Inventory>,
     /// What each pass cost.
@@ -174,6 +183,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         verdicts: &'a Verdicts,
         counts: Vec<Number>,
         findings: &'a [Finding],
+        unjudged: Unjudged,
         #[serde(skip_serializing_if = "Option::is_none")]
         inventory: Option<Inventory>,
         passes: &'a [Cost],
@@ -198,6 +208,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         verdicts: &report.verdicts,
         counts: report.findings.tallies.iter().map(count).collect(),
         findings: &report.findings.list,
+        unjudged: report.unjudged,
         inventory: report.inventory,
         passes: &report.passes,
         total: &report.total,

@@ -122,6 +122,7 @@ fn sample() -> Report {
         verdicts: Verdicts::of(&findings, Reference::default()),
         unstable: true,
         findings,
+        unjudged: Unjudged { names: 12 },
         inventory: Some(Inventory {
             blocks: 1_777_216,
             files: Statistics {

@@ -88,6 +88,13 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
             "  e2fsck -n ends at {problem}; what follows it was checked all the same"
         );
     }
+    if report.unjudged.names > 0 {
+        let _ = writeln!(
+            out,
+            "  could not be judged: the order of {} (case beyond ASCII, or a key is needed)",
+            plural(report.unjudged.names, "name")
+        );
+    }
     let mut by = [0_u64; 4];
     let faults = || {
         report

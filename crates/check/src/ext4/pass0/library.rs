@@ -37,6 +37,8 @@ pub(super) enum Refusal {
     DescriptorSize(u16),
     #[error("its blocks are of {0} bytes, others than were asked for")]
     BlockSize(u32),
+    #[error("its descriptors take {needs} bytes of memory, and {limit} are allowed")]
+    Memory { needs: u64, limit: u64 },
 }
 
 impl Refusal {

@@ -20,10 +20,11 @@ mod table;
 
 use blockio::BlockSource;
 use ondisk::ext4::feature::{Compat, Incompat};
-use ondisk::ext4::{Geometry, Superblock};
+use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
 use self::library::{Refusal, Taken, take};
 use self::table::Table;
+use super::memory::Guard;
 use super::{Options, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
@@ -43,6 +44,8 @@ pub(crate) struct Unusable {
     pub name: String,
     /// What is wrong with it.
     pub reason: String,
+    /// Bytes that its descriptors take, and bytes that are allowed, where that is all.
+    pub memory: Option<(u64, u64)>,
 }
 
 /// What has come of trying one superblock.
@@ -66,9 +69,14 @@ pub(crate) fn open<'a>(
     let unusable = |reason: String| Unusable {
         name: source.name().to_string(),
         reason,
+        memory: None,
     };
     match choose(source, options, log) {
         Ok(attempt) => volume(source, options, attempt, log).map_err(unusable),
+        Err(Refusal::Memory { needs, limit }) => Err(Unusable {
+            memory: Some((needs, limit)),
+            ..unusable(String::new())
+        }),
         Err(refusal) => {
             log.add(
                 Finding::new(&P0_SB_CORRUPT)
@@ -82,6 +90,7 @@ pub(crate) fn open<'a>(
 
 fn attempt(
     source: &dyn BlockSource,
+    options: &Options,
     backup: Option<(u64, u32)>,
     overlook: bool,
 ) -> Result<Attempt, Refusal> {
@@ -94,6 +103,10 @@ fn attempt(
             taken,
         });
     };
+    let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
+    if let Some(limit) = options.memory.filter(|limit| *limit < needs) {
+        return Err(Refusal::Memory { needs, limit });
+    }
     let table = table::read(source, &taken.sb, geometry, taken.backup)?;
     Ok(Attempt {
         contradiction: table::contradiction(&taken.sb, geometry, &table.descriptors),
@@ -138,9 +151,9 @@ fn round(
     log: &mut Log,
 ) -> Result<Attempt, Refusal> {
     if let Some(block) = options.superblock {
-        return given(source, block, options.block_size, overlook);
+        return given(source, options, block, overlook);
     }
-    let first = attempt(source, None, overlook);
+    let first = attempt(source, options, None, overlook);
     let finding = match &first {
         Err(refusal) if refusal.asks_for_backup() => Finding::new(&P0_OPEN_FAILED)
             .note(format!("the primary superblock is refused: {refusal}")),
@@ -159,7 +172,7 @@ fn round(
     let Some(backup) = backup::choose(source, known, options) else {
         return first;
     };
-    match (attempt(source, Some(backup), overlook), first) {
+    match (attempt(source, options, Some(backup), overlook), first) {
         (Err(_), Ok(first)) => Ok(first),
         // What is wrong with the primary is what counts.
         (Err(_), Err(first)) => Err(first),
@@ -170,19 +183,19 @@ fn round(
 /// The superblock that was asked for, at blocks of the given size or of any.
 fn given(
     source: &dyn BlockSource,
+    options: &Options,
     block: u64,
-    block_size: Option<u32>,
     overlook: bool,
 ) -> Result<Attempt, Refusal> {
-    if let Some(size) = block_size {
-        return attempt(source, Some((block, size)), overlook);
+    if let Some(size) = options.block_size {
+        return attempt(source, options, Some((block, size)), overlook);
     }
-    let mut result = attempt(source, Some((block, 1024)), overlook);
+    let mut result = attempt(source, options, Some((block, 1024)), overlook);
     for log in 1..=6 {
         if result.is_ok() {
             break;
         }
-        result = attempt(source, Some((block, 1024 << log)), overlook);
+        result = attempt(source, options, Some((block, 1024 << log)), overlook);
     }
     result
 }
@@ -227,6 +240,7 @@ fn volume<'a>(
         claims: table.claims,
         backup,
         options: options.clone(),
+        guard: Guard::default(),
         watch: &Unwatched,
     })
 }

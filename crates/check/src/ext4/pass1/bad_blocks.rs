@@ -22,7 +22,9 @@ use crate::problem::{
 };
 
 /// Listed blocks that are looked at.
-const MOST: usize = 1 << 22;
+const MOST: u64 = 1 << 22;
+/// Of them, those that are kept to be held against the inode tables. A disk with as many is no disk any more.
+const KEPT: usize = 1 << 18;
 /// Groups that are searched for the owners of listed blocks, over all blocks.
 const SEARCHED: u64 = 1 << 30;
 
@@ -56,8 +58,13 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
             &mut |role, block, len| {
                 let end = block.saturating_add(len).min(volume.geometry.blocks_count);
                 let legal = (block..end).filter(|block| maps.is_legal(*block));
-                if matches!(role, Role::Data(_)) && blocks.len() <= MOST {
+                if matches!(role, Role::Data(_)) && blocks.len() < KEPT {
                     blocks.extend(legal);
+                    if blocks.len() >= KEPT {
+                        // The same ones again and again, or nearly all there are.
+                        blocks.sort_unstable();
+                        blocks.dedup();
+                    }
                 }
             },
         );
@@ -128,7 +135,12 @@ impl Worker<'_> {
         if odd {
             self.add(item, Finding::new(&P1_INVALID_BAD_INODE));
         }
-        let mut blocks = Vec::new();
+        let mut listing = Listing {
+            item: *item,
+            asked: false,
+            ruined: false,
+            searched: 0,
+        };
         let unread = match (inline, wrong) {
             (true, _) => Some("the list of bad blocks is inline data"),
             (_, true) => Some("the checksum of the list of bad blocks is wrong"),
@@ -137,29 +149,20 @@ impl Worker<'_> {
         let stuck = if let Some(why) = unread {
             Some(why.to_owned())
         } else {
-            let (maps, nodes) = (self.maps, &mut self.nodes);
-            let stuck = iterate(
-                maps,
-                nodes,
-                item.ino,
-                &item.inode,
-                &mut |role, block, len| {
-                    if blocks.len() <= MOST {
-                        blocks.extend((0..len).map(|nth| (role, block.saturating_add(nth))));
-                    }
-                },
-            );
+            // The list is judged while it is walked: an extent of twelve bytes lists 32,768 blocks.
+            let (maps, ino) = (self.maps, item.ino);
+            let mut nodes = Nodes::new(maps.volume);
+            let mut left = MOST;
+            let mut each = |role, block: u64, len: u64| {
+                let len = len.min(left);
+                for nth in 0..len {
+                    self.check_listed(&mut listing, role, block.saturating_add(nth));
+                }
+                left -= len;
+            };
+            let stuck = iterate(maps, &mut nodes, ino, &item.inode, &mut each);
             stuck.map(|stuck| stuck.to_string())
         };
-        let mut listing = Listing {
-            item: *item,
-            asked: false,
-            ruined: false,
-            searched: 0,
-        };
-        for (role, block) in blocks {
-            self.check_listed(&mut listing, role, block);
-        }
         if let Some(stuck) = stuck {
             let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck);
             self.add(item, finding.stops_reference());

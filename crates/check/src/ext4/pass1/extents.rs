@@ -173,6 +173,9 @@ impl Worker<'_> {
                     self.add(item, finding.block(entry.block).logical(entry.logical));
                 }
                 self.take_extent(item, walk, node, &entry);
+                if walk.unlisted {
+                    return Err(Stuck::Endless);
+                }
                 start = entry.last();
             } else {
                 self.descend(item, walk, tree, node, nth, &entry)?;
@@ -264,7 +267,7 @@ impl Worker<'_> {
         nth: usize,
         entry: &Entry,
     ) -> Result<(), Stuck> {
-        if !self.maps.spend() || node.level >= DEEPEST {
+        if !self.maps.spend() || node.level >= DEEPEST || self.maps.volume.guard.is_full() {
             return Err(Stuck::Endless);
         }
         let collides = item.ino != number::RESIZE && self.maps.metadata.contains(entry.block);
@@ -352,14 +355,13 @@ impl Worker<'_> {
                 let finding = finding.logical(entry.logical).expected(expected);
                 self.add(item, finding.found(entry.logical));
             }
-            if self.maps.is_legal(entry.block) && end <= self.maps.volume.geometry.blocks_count {
-                walk.list(
-                    &mut self.runs,
-                    item.ino,
-                    entry.block,
-                    entry.logical,
-                    entry.len,
-                );
+            let inside =
+                self.maps.is_legal(entry.block) && end <= self.maps.volume.geometry.blocks_count;
+            if inside && self.maps.may_list(entry.len) {
+                let (block, logical) = (entry.block, entry.logical);
+                walk.list(&mut self.runs, item.ino, block, logical, entry.len);
+            } else {
+                walk.unlisted |= inside;
             }
         }
         let ratio = self.maps.ratio;

@@ -122,7 +122,7 @@ impl Worker<'_> {
                 }
                 *logical += 1;
             }
-            if self.runs.len() > self.maps.most_runs() {
+            if walk.unlisted || self.maps.volume.guard.is_full() {
                 walk.stuck = Some(Stuck::Endless);
                 return Err(());
             }
@@ -179,7 +179,11 @@ impl Worker<'_> {
         if let Role::Data(logical) = role
             && item.is_dir
         {
-            walk.list(&mut self.runs, item.ino, block, logical, 1);
+            if self.maps.may_list(1) {
+                walk.list(&mut self.runs, item.ino, block, logical, 1);
+            } else {
+                walk.unlisted = true;
+            }
         }
         true
     }
@@ -309,6 +313,10 @@ impl Worker<'_> {
             }
             let skipped = logical.saturating_sub(extent.block.into());
             for offset in 0..u64::from(extent.len) {
+                // Block by block, and so none more often than there are blocks.
+                if !self.maps.spend() {
+                    return Err(Stuck::Endless);
+                }
                 let role = Role::Data(u64::from(extent.block) + offset);
                 self.take_block(item, walk, extent.start + skipped + offset, role, 0);
             }

@@ -70,7 +70,14 @@ pub(super) struct Maps<'a> {
     sharing: bool,
     /// Nodes that may still be walked.
     budget: AtomicU64,
+    /// Blocks of directories that may still be listed.
+    listing: AtomicU64,
+    /// Blocks that may still be looked at one by one for who else claims them.
+    looking: AtomicU64,
 }
+
+/// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be told in full.
+const LISTED_TWICE: u64 = 8 << 20;
 
 impl<'a> Maps<'a> {
     pub(super) fn new(volume: &'a Volume<'a>) -> Result<Maps<'a>, OutOfMemory> {
@@ -98,6 +105,10 @@ impl<'a> Maps<'a> {
             end: geometry.blocks_count,
             sharing: volume.sb.has_ro_compat(RoCompat::SHARED_BLOCKS),
             budget: AtomicU64::new(0),
+            looking: AtomicU64::new(blocks.saturating_mul(8).saturating_add(1 << 20)),
+            listing: AtomicU64::new(
+                blocks.saturating_add(LISTED_TWICE / u64::from(geometry.block_size.max(1))),
+            ),
         };
         maps.refill();
         Ok(maps)
@@ -162,11 +173,16 @@ impl<'a> Maps<'a> {
         self.shared.count(clusters)
     }
 
-    /// Runs of directory blocks that can be true: no two of them share a block. Indirect blocks that name themselves list
-    /// millions; the allowance is for small filesystems, whose damage is to be told in full.
-    pub(super) fn most_runs(&self) -> usize {
-        let blocks = self.end.saturating_sub(self.first);
-        usize::try_from(blocks).map_or(usize::MAX, |blocks| blocks.saturating_add(1 << 16))
+    /// Takes so many from the blocks of directories that may still be listed; whether there were as many. No two blocks of sound
+    /// directories are the same, and each is read by pass 2: of one node that names a thousand times the whole filesystem,
+    /// that would be a thousand readings of it.
+    pub(super) fn may_list(&self, blocks: u64) -> bool {
+        take(&self.listing, blocks)
+    }
+
+    /// The same of blocks that are looked at one by one.
+    pub(super) fn may_look(&self, blocks: u64) -> bool {
+        take(&self.looking, blocks)
     }
 
     /// Lets as many nodes be walked again.
@@ -179,9 +195,14 @@ impl<'a> Maps<'a> {
     /// Takes one node from what may still be walked. A sound filesystem has fewer nodes than blocks; mappings that lead into
     /// each other have no end.
     pub(super) fn spend(&self) -> bool {
-        let take = |left: u64| left.checked_sub(1);
-        self.budget.fetch_update(Relaxed, Relaxed, take).is_ok()
+        take(&self.budget, 1)
     }
+}
+
+/// Takes so many from what is left; whether there was as much.
+fn take(left: &AtomicU64, wanted: u64) -> bool {
+    let less = |left: u64| left.checked_sub(wanted);
+    left.fetch_update(Relaxed, Relaxed, less).is_ok()
 }
 
 /// Whether no time in the superblock is as low as an inode's number could be.

@@ -8,10 +8,9 @@ use std::ops::ControlFlow;
 
 use blockio::{Content, ReadError, Span, Sweep};
 
+use super::super::memory::{SHELVES_BELOW, shelves};
 use super::super::volume::Volume;
 
-/// Bytes that one shelf holds at most.
-const SHELF: usize = 4 << 20;
 /// So few blocks are not worth a sweep.
 const FEW: usize = 4;
 
@@ -52,11 +51,22 @@ impl<'a> Nodes<'a> {
 
     /// Blocks that are held at once at most.
     pub(super) fn capacity(&self) -> usize {
-        (SHELF / self.volume.block_size()).max(16)
+        self.room(0)
     }
 
-    /// Reads these beforehand; what the level held is forgotten. Blocks beyond [`Nodes::capacity`] are left out.
+    /// Blocks of a level that are.
+    fn room(&self, level: usize) -> usize {
+        let (first, below) = shelves(&self.volume.options);
+        let bytes = if level == 0 { first } else { below };
+        (bytes / self.volume.block_size()).max(8)
+    }
+
+    /// Reads these beforehand; what the level held is forgotten. Blocks that there is no room for are left out.
     pub(super) fn fetch(&mut self, level: usize, mut wanted: Vec<u64>) {
+        let level = match level {
+            0 => 0,
+            level => 1 + (level - 1) % SHELVES_BELOW,
+        };
         if self.shelves.len() <= level {
             self.shelves.resize_with(level + 1, Shelf::default);
         }
@@ -67,7 +77,7 @@ impl<'a> Nodes<'a> {
         wanted.retain(|block| *block != 0 && (first..end).contains(block));
         wanted.sort_unstable();
         wanted.dedup();
-        wanted.truncate(self.capacity());
+        wanted.truncate(self.room(level));
         let size = self.volume.block_size();
         let shelf = &mut self.shelves[level];
         shelf.blocks.clear();
@@ -124,7 +134,8 @@ impl<'a> Nodes<'a> {
     ) -> Result<Vec<u8>, ReadError> {
         let size = self.volume.block_size();
         if self.held(block).is_none() {
-            let window = siblings.take(self.capacity()).chain([block]).collect();
+            let room = self.room(level + 1).saturating_sub(1);
+            let window = siblings.take(room).chain([block]).collect();
             self.fetch(level + 1, window);
         }
         let mut buffer = self.buffers.pop().unwrap_or_default();

@@ -115,7 +115,7 @@ impl Plain {
         let block = &raw.i_block;
         let logical = u32::from_le_bytes([block[12], block[13], block[14], block[15]]);
         let Piece { start, len } = Piece::of(raw);
-        let last = u64::from(logical) + u64::from(len).wrapping_sub(1);
+        let last = (u64::from(logical) + u64::from(len)).saturating_sub(1);
         block[..8] == ROOT
             && (1..=MOST_WRITTEN).contains(&len)
             && start >= self.blocks.start.max(1)

@@ -90,7 +90,9 @@ pub(super) fn run(
         claims.append(&mut tracer.claims);
         log.merge(tracer.log);
     }
-    report(&Contest::of(&maps.metadata, claims), maps, log);
+    let contest = Contest::of(&maps.metadata, claims, || volume.guard.is_full());
+    volume.guard.hold()?;
+    report(&contest, maps, log);
     Ok(())
 }
 
@@ -172,14 +174,16 @@ impl Found<'_, '_> {
             Role::Data(logical) => (logical + (block_of_run - block)) / ratio,
             Role::Node(_) => u64::MAX,
         };
-        if self.maps.contested(block..end) == 0 {
+        let inside = block..end.min(self.maps.volume.geometry.blocks_count);
+        let look = self.maps.contested(inside.clone()) > 0 && self.may_look(&inside);
+        if !look {
             if len > 0 {
                 trace.logical_cluster = logical(end - 1);
                 trace.cluster = (end - 1) / ratio;
             }
             return;
         }
-        for block in block..end {
+        for block in inside {
             if let Some(cluster) = self.maps.cluster(block)
                 && self.maps.shared.get(cluster)
             {
@@ -193,6 +197,14 @@ impl Found<'_, '_> {
             trace.logical_cluster = logical(block);
             trace.cluster = block / ratio;
         }
+    }
+
+    /// Whether each block of these is to be looked at. Ordinary damage has a few files that share a few blocks; trees whose extents all
+    /// name the whole filesystem would take years, and nothing more would be learned from them.
+    fn may_look(&self, blocks: &Range<u64>) -> bool {
+        let many = self.claims.len() >= 1 << 16;
+        let full = many && self.maps.volume.guard.is_full();
+        !full && self.maps.may_look(blocks.end.saturating_sub(blocks.start))
     }
 
     fn note(&mut self, cluster: u64) {
@@ -252,14 +264,17 @@ struct Party {
 struct Contest(BTreeMap<u32, Party>);
 
 impl Contest {
-    /// Lays all claims side by side.
-    fn of(metadata: &Metadata, mut claims: Vec<Claim>) -> Contest {
+    /// Lays all claims side by side, until there is no more room for what comes of it.
+    fn of(metadata: &Metadata, mut claims: Vec<Claim>, is_full: impl Fn() -> bool) -> Contest {
         claims.sort_unstable_by_key(|claim| (claim.clusters.start, claim.ino));
         let mut parties: BTreeMap<u32, Party> = BTreeMap::new();
         // Those that reach behind the start of the one looked at, and the one of them that nobody has contested yet.
         let mut open: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
         let mut quiet: Option<u32> = None;
-        for Claim { clusters, ino } in claims {
+        for (nth, Claim { clusters, ino }) in claims.into_iter().enumerate() {
+            if nth.is_multiple_of(1 << 14) && is_full() {
+                break;
+            }
             while let Some(Reverse((end, _))) = open.peek()
                 && *end <= clusters.start
             {
@@ -350,6 +365,7 @@ mod tests {
                 claim(50..51, 16),
                 claim(50..51, 16),
             ],
+            || false,
         );
         let partners = |ino: u32| contest.0[&ino].partners.iter().copied().collect::<Vec<_>>();
         assert_eq!(partners(12), [13, 14]);
@@ -367,7 +383,7 @@ mod tests {
     #[test]
     fn a_crowd_is_no_square() {
         let claims = (0..200_000).map(|ino| claim(7..8, ino + 11)).collect();
-        let contest = Contest::of(&Metadata::default(), claims);
+        let contest = Contest::of(&Metadata::default(), claims, || false);
         assert_eq!(contest.0.len(), 200_000);
         assert!(contest.0.values().all(|party| party.contested));
         let most = contest.0.values().map(|party| party.partners.len()).max();

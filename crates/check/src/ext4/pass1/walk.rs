@@ -70,6 +70,10 @@ pub(super) const LEVELS: usize = 5;
 pub(super) struct Walk {
     /// Clusters counted so far (extents), or blocks that begin one (pointers).
     pub(super) blocks: u64,
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what was asked and seen, each by itself"
+)]
     /// Last logical block that is mapped; all ones before the first.
     pub(super) last: u64,
     /// The same of those that hold data; -1 before the first.
@@ -93,6 +97,8 @@ pub(super) struct Walk {
     /// Entries in use, and there is room for, in each level of an extent tree.
     pub(super) levels: [(u64, u64); LEVELS],
     /// Why it ended early.
+    /// Blocks of a directory were left out, because more were listed than there are.
+    pub(super) unlisted: bool,
     pub(super) stuck: Option<Stuck>,
 }
 
@@ -114,6 +120,7 @@ impl Walk {
             levels: [(0, 0); LEVELS],
             stuck: None,
         }
+            unlisted: false,
     }
 
     /// Whether, with bigalloc, these blocks do not lie in their clusters as the logical ones do in theirs, or a logical cluster is torn.

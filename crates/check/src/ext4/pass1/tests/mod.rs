@@ -130,6 +130,7 @@ fn plain(source: &dyn BlockSource, threads: usize) -> Volume<'_> {
             reference: Reference::E2fsck1470,
             ..Options::default()
         },
+        guard: crate::ext4::memory::Guard::default(),
         watch: &Unwatched,
     }
 }

@@ -133,6 +133,7 @@ impl Fixture {
             },
             backup: None,
             claims: crate::ext4::volume::Claims::default(),
+            guard: crate::ext4::memory::Guard::default(),
             watch: &Unwatched,
         };
         self.judge_on(&volume, inodes, root)
