@@ -1,11 +1,14 @@
 //! Every named case of damage: the code it is made for is found, and the verdict is that of the e2fsck of this machine.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "common/reference.rs"]
+mod reference;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +17,7 @@ use check::ext4::{Options, Reference, check};
 use check::report::Report;
 use check::{Class, Problem, Unwatched};
 use forge::damage::{self, Case, Filesystem, base};
+use reference::e2fsck;
 
 /// A folder in memory where there is one: e2fsprogs waits for the disk after every step.
 fn scratch() -> tempfile::TempDir {
@@ -47,30 +51,10 @@ fn ours(image: &Path) -> Report {
     check(&Buffered::open(image).unwrap(), &options, &Unwatched).unwrap()
 }
 
-/// e2fsck's exit code; none when it crashes or never ends. Only 1.47.0 is the one that is followed here.
-fn e2fsck(image: &Path) -> Option<i32> {
-    let output = Command::new("timeout")
-        .args(["-s", "KILL", "5", "e2fsck", "-fn"])
-        .arg(image)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    let crashed = text.contains("Signal") || text.contains("Internal error");
-    output.status.code().filter(|code| *code < 100 && !crashed)
-}
-
 fn is_1470() -> bool {
     let output = Command::new("e2fsck").arg("-V").output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stderr).contains("e2fsck 1.47.0 "))
 }
-
-/// Cases in which the verdicts differ, and why (docs/check.md says so, too).
-const DIFFER: [(&str, &str); 1] = [(
-    "1-read-ea-block",
-    "e2fsck goes on with what its buffer held before the read that failed",
-)];
 
 /// What is wrong with our answer to a case.
 fn judge(case: &Case, image: &Path, reference: Option<i32>) -> Vec<String> {
@@ -94,8 +78,7 @@ fn judge(case: &Case, image: &Path, reference: Option<i32>) -> Vec<String> {
         wrong.push(format!("{}: not found; instead {codes:?}", case.name));
     }
     let code = i32::from(report.verdicts.e2fsck.exit_code);
-    let known = DIFFER.iter().any(|(name, _)| *name == case.name);
-    if !known && reference.is_some_and(|reference| reference != code) {
+    if reference.is_some_and(|reference| reference != code) {
         wrong.push(format!(
             "{}: exit code {code}, e2fsck's {reference:?}; {codes:?}",
             case.name
@@ -129,7 +112,7 @@ impl Place {
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         self.file.set_len(self.bytes.len() as u64).unwrap();
         self.file.write_all_at(&self.bytes, 0).unwrap();
-        let reference = compare.then(|| e2fsck(&self.image));
+        let reference = compare.then(|| e2fsck::<&str>(&self.image, &[]).verdict());
         if reference == Some(None) {
             println!("skipped: {}: e2fsck comes to no end of it", case.name);
             return None;

@@ -6,6 +6,9 @@
 //! problem comes first is asked of the e2fsck of this machine (`-E problem_log`), where there is one.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "common/reference.rs"]
+mod reference;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +17,7 @@ use std::time::{Duration, Instant};
 use check::ext4::{ExternalJournal, Options, Reference, check};
 use check::report::Report;
 use check::{Problem, Unwatched};
+use reference::e2fsck;
 
 /// No image of these is so large that a check takes longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -72,16 +76,14 @@ fn ours(image: &Path, journal: Option<&Path>, reference: Reference) -> Report {
     report
 }
 
-/// The faults that the reference logs, in its order; none where there is no e2fsck. What ends it is missing.
+/// The faults that the reference logs, in its order; none where it wrote no log. What ends it is missing.
 fn logged(image: &Path, journal: Option<&Path>, log: &Path) -> Option<Vec<&'static Problem>> {
     let _ = std::fs::remove_file(log);
-    Command::new("timeout")
-        .args(["20", "e2fsck", "-fn", "-E"])
-        .arg(format!("problem_log={}", log.display()))
-        .args(journal.map_or_else(Vec::new, |path| vec!["-j".as_ref(), path.as_os_str()]))
-        .arg(image)
-        .output()
-        .ok()?;
+    let mut options = vec!["-E".into(), format!("problem_log={}", log.display())];
+    if let Some(path) = journal {
+        options.extend(["-j".into(), path.display().to_string()]);
+    }
+    e2fsck(image, &options);
     let text = std::fs::read_to_string(log).ok()?;
     let codes = text.match_indices(" code=\"").filter_map(|(at, before)| {
         let code = text[at + before.len()..].split('"').next()?;
