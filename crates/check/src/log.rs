@@ -107,6 +107,17 @@ impl Log {
         }
     }
 
+    /// What was found of an inode by this name the reference does not come to see.
+    pub(crate) fn hide(&mut self, problem: &Problem, inode: u32) {
+        let kept = self.kinds.get_mut(&problem.code);
+        for finding in kept.into_iter().flat_map(|kind| &mut kind.kept) {
+            if finding.place.inode == Some(inode) {
+                finding.reference_stops = false;
+                finding.beyond_reference = true;
+            }
+        }
+    }
+
     /// Whether nothing was found that counts as damage.
     pub fn is_sound(&self) -> bool {
         let ends = |code: &u32| {

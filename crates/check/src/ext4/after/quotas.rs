@@ -88,9 +88,30 @@ fn read(volume: &Volume<'_>, ino: u32, kind: Kind) -> Result<BTreeMap<u32, Taken
         usage: BTreeMap::new(),
     };
     let head = tree.fetch(0)?.ok_or("its header is not mapped")?;
-    Header::read(&head, kind).map_err(|error| error.to_string())?;
+    let header = Header::read(&head, kind).map_err(|error| error.to_string())?;
+    plausible(header, inode.size())?;
     tree.node(1, 0)?;
     Ok(tree.usage)
+}
+
+/// What the header says of its own file, which decides nothing here, and without which the reference reads no further.
+fn plausible(header: &Header, size: u64) -> Result<(), String> {
+    /// The largest file that is taken for one of quotas.
+    const LARGEST: u64 = 1 << 31;
+    let blocks = header.dqi_blocks.get();
+    if size > LARGEST || u64::from(blocks) > size.div_ceil(BLOCK as u64) {
+        return Err(format!(
+            "{size} bytes are not the {blocks} blocks of dqi_blocks"
+        ));
+    }
+    let lists = [
+        ("dqi_free_blk", header.dqi_free_blk.get()),
+        ("dqi_free_entry", header.dqi_free_entry.get()),
+    ];
+    match lists.into_iter().find(|(_, first)| *first >= blocks) {
+        Some((field, first)) => Err(format!("{field} is {first}, and it has {blocks} blocks")),
+        None => Ok(()),
+    }
 }
 
 struct Tree<'a> {

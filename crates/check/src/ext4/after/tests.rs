@@ -133,6 +133,17 @@ fn quota_files() {
             );
         }
         assert_eq!(BLOCK, 1024);
+        // What the header says of the file: blocks, the first free one, the first with a free entry.
+        for (offset, value) in [(20, 7_u32), (24, 6), (28, 796)] {
+            let mut image = base.clone();
+            image[places[0] + offset..][..4].copy_from_slice(&value.to_le_bytes());
+            assert_eq!(
+                same(&format!("{kind:?} header {offset}"), &image),
+                [0x06_0002]
+            );
+        }
+        let long = debugfs(&base, &format!("sif <{ino}> size 4294967295\n"));
+        assert_eq!(same("size", &long), [0x06_0002]);
         // A limit is nobody's fault.
         let mut image = base.clone();
         image[places[5] + 16 + 8] = 100;

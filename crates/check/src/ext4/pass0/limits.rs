@@ -20,6 +20,8 @@ use crate::problem::{
 
 /// A clock may be wrong by so many seconds: e2fsck's default.
 const FUDGE: i64 = 86_400;
+/// `s_encoding`: UTF-8 by Unicode 12.1, the only one there is.
+const UTF8: u16 = 1;
 /// `s_creator_os` of the Hurd.
 const HURD: u32 = 1;
 
@@ -54,7 +56,7 @@ pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     })
 }
 
-/// Features that nobody knows: the reference refuses to go on, and nothing here is judged by them.
+/// Features and encodings that nobody knows: the reference refuses to go on, and nothing here is judged by them.
 pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     let (compat, ro_compat) = library::unknown_features(&volume.sb);
     for (field, bits) in [
@@ -67,6 +69,12 @@ pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
             );
             log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
         }
+    }
+    let encoding = volume.sb.s_encoding.get();
+    if volume.sb.has_incompat(Incompat::CASEFOLD) && encoding != UTF8 {
+        let note =
+            format!("s_encoding is {encoding:#x}, which nobody knows; how names fold is not told");
+        log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
     }
 }
 

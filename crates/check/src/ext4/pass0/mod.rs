@@ -19,7 +19,7 @@ mod resize;
 mod table;
 
 use blockio::BlockSource;
-use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
 use self::library::{Refusal, Taken, take};
@@ -29,8 +29,7 @@ use super::{Options, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
-    P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_JOURNAL_BAD_INODE, P0_MISC_CORRUPT_SUPER,
-    P0_OPEN_FAILED, P0_SB_CORRUPT,
+    P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED, P0_SB_CORRUPT,
 };
 use crate::watch::Unwatched;
 
@@ -126,7 +125,8 @@ fn impossible(taken: &Taken) -> Option<String> {
 fn found_all_the_same(sb: &Superblock) -> bool {
     let meta_bg = sb.has_incompat(Incompat::META_BG);
     if limits::wrong_first_data_block(sb) {
-        return sb.s_first_data_block.get() <= 1 && !meta_bg;
+        // In blocks of 1 KiB the library looks behind the boot block, whether the field has it or not.
+        return sb.s_first_data_block.get() == 0 && !meta_bg;
     }
     let mut unreserved = *sb;
     unreserved.s_reserved_gdt_blocks = 0.into();
@@ -215,15 +215,7 @@ fn volume<'a>(
     } = attempt.taken;
     let geometry = geometry.map_err(|error| {
         let reason = error.to_string();
-        let misplaced = limits::wrong_first_data_block(&sb) && !found_all_the_same(&sb);
-        if misplaced && sb.has_compat(Compat::HAS_JOURNAL) {
-            // With descriptors from a wrong place e2fsck finds no journal before it comes to the field.
-            log.add(
-                Finding::new(&P0_JOURNAL_BAD_INODE)
-                    .note("the place of the inode tables cannot be told")
-                    .stops_reference(),
-            );
-        }
+        journal_of_impossible(source, options, &sb, log);
         if let Some(finding) = limits::wrong_inode_count(&sb) {
             log.add(finding);
         }
@@ -243,6 +235,46 @@ fn volume<'a>(
         guard: Guard::default(),
         watch: &Unwatched,
     })
+}
+
+/// What e2fsck says of the journal before it comes to the field that is impossible: as if that were right, but with descriptors from where
+/// it makes them lie.
+fn journal_of_impossible(
+    source: &dyn BlockSource,
+    options: &Options,
+    sb: &Superblock,
+    log: &mut Log,
+) {
+    let mut sane = *sb;
+    let found = found_all_the_same(sb);
+    if limits::wrong_first_data_block(sb) {
+        sane.s_first_data_block = limits::first_data_block(sb).into();
+    } else {
+        sane.s_reserved_gdt_blocks = 0.into();
+    }
+    let Ok(geometry) = Geometry::new(&sane) else {
+        return;
+    };
+    let misplaced = limits::wrong_first_data_block(sb) && !found;
+    let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
+    let table = if misplaced || options.memory.is_some_and(|limit| limit < needs) {
+        Table::default()
+    } else {
+        table::read(source, &sane, &geometry, None).unwrap_or_default()
+    };
+    let volume = Volume {
+        source,
+        seed: sb.metadata_seed(),
+        sb: *sb,
+        geometry,
+        descriptors: table.descriptors,
+        claims: table.claims,
+        backup: None,
+        options: options.clone(),
+        guard: Guard::default(),
+        watch: &Unwatched,
+    };
+    journal::check(&volume, log);
 }
 
 /// The finding e2fsck has for a superblock with which nothing can be computed.

@@ -153,6 +153,7 @@ impl Reader {
             let claims = descriptor.flags() & (INODE_UNINIT | BLOCK_UNINIT) != 0;
             if claims || descriptor.itable_unused() != 0 {
                 table.claims.uninit.push(group);
+                table.claims.unused.push(descriptor.itable_unused());
                 clear(&mut descriptor);
             }
         }

@@ -118,6 +118,11 @@ impl Worker<'_> {
         {
             return;
         }
+        let by_extents = item.inode.has_flags(flag::EXTENTS) && features.extents;
+        if item.inode.has_flags(flag::INLINE_DATA) && !by_extents {
+            walk.stuck = Some(Stuck::Inline);
+            return;
+        }
         match (item.inode.has_flags(flag::EXTENTS), features.extents) {
             (true, true) => self.walk_extents(item, walk),
             (true, false) => self.walk_foreign_extents(item, walk),

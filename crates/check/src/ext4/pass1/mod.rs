@@ -21,6 +21,7 @@ mod iterate;
 mod map;
 mod maps;
 mod metadata;
+mod misread;
 mod nodes;
 mod plain;
 mod plan;
@@ -239,6 +240,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     }
     sweep(&maps, &attributes, &listed, &mut joined, log)?;
     judge_resize_inode(volume, &joined.unsealed, log);
+    misread::judge(volume, &joined.unsealed, log);
     if let Some(ino) = joined.refugee {
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }

@@ -23,6 +23,7 @@ mod plain;
 mod seal;
 mod seconds;
 mod shared;
+mod strays;
 mod tree;
 mod twins;
 mod worker;
@@ -59,6 +60,7 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     let mut harvest = Harvest::default();
     holes(shared, log);
     unreadable(shared, log);
+    strays::judge(shared, log);
     inline::sweep(shared, &mut harvest, log)?;
     sweep(shared, &mut harvest, log)?;
     seconds::settle(shared, std::mem::take(&mut harvest.seconds), log);

@@ -17,6 +17,8 @@ pub(super) enum Seal {
     Leaf(Checksum),
     /// An index block's.
     Index(Checksum),
+    /// An index block's of 64 KiB, the length of whose only entry is no number that 16 bits hold: no chain of entries was found in it.
+    Unchained(Checksum),
     /// No place for one.
     Missing,
 }
@@ -32,8 +34,10 @@ impl Seal {
             End::NoTail => index(bytes)
                 .and_then(|block| block.checksum(seed))
                 .map(Seal::Index),
-            // That is a finding of its own, and says more.
-            End::Broken => Some(Seal::None),
+            // Of a leaf that is a finding of its own, and says more.
+            End::Broken => index(bytes)
+                .and_then(|block| block.checksum(seed))
+                .map_or(Some(Seal::None), |sum| Some(Seal::Unchained(sum))),
         };
         sum.unwrap_or(Seal::Missing)
     }
@@ -42,14 +46,14 @@ impl Seal {
     pub(super) fn is_broken(self) -> bool {
         match self {
             Seal::None => false,
-            Seal::Leaf(sum) | Seal::Index(sum) => !sum.matches(),
+            Seal::Leaf(sum) | Seal::Index(sum) | Seal::Unchained(sum) => !sum.matches(),
             Seal::Missing => true,
         }
     }
 
     /// Whether a leaf has no tail where it must have one.
     pub(super) fn lacks_tail(self) -> bool {
-        self.is_broken() && !matches!(self, Seal::Leaf(_))
+        self.is_broken() && !matches!(self, Seal::Leaf(_) | Seal::Unchained(_))
     }
 
     /// Where the entries of a leaf of so many bytes end: before its tail.
@@ -64,7 +68,7 @@ impl Seal {
     /// Stored and computed, where there are both.
     pub(super) fn values(self) -> Option<Checksum> {
         match self {
-            Seal::Leaf(sum) | Seal::Index(sum) => Some(sum),
+            Seal::Leaf(sum) | Seal::Index(sum) | Seal::Unchained(sum) => Some(sum),
             Seal::None | Seal::Missing => None,
         }
     }
@@ -81,13 +85,14 @@ enum End {
     Broken,
 }
 
+/// Lengths are taken as they stand there. What stands for 64 KiB, 0 or 65535, is none here: an entry as long as the block leaves
+/// no room for a tail.
 fn chain_end(bytes: &[u8]) -> End {
     let size = bytes.len();
     let top = size.saturating_sub(TAIL);
     let mut at = 0;
     while at < top {
-        let raw = u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]);
-        let len = rec_len_from_disk(raw, size as u32);
+        let len = usize::from(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
         if len < 8 || !len.is_multiple_of(4) || at + len > size {
             return End::Broken;
         }
@@ -177,6 +182,22 @@ mod tests {
         let mut bytes = leaf();
         bytes[9] ^= 1;
         assert!(Seal::of(&bytes, Some(SEED)).is_broken());
+    }
+
+    #[test]
+    fn an_entry_of_64_kib_is_no_chain() {
+        for raw in [[0, 0], [0xff, 0xff]] {
+            let mut bytes = vec![0; 65536];
+            bytes[4..6].copy_from_slice(&raw);
+            assert_eq!(chain_end(&bytes), End::Broken);
+            let seal = Seal::of(&bytes, Some(SEED));
+            assert_eq!(seal.end_of_leaf(65536, Some(SEED)), 65524);
+            let entries = [IndexEntry { hash: 0, block: 1 }];
+            write_node(&mut bytes, &entries, Some(SEED)).unwrap();
+            bytes[4..6].copy_from_slice(&raw);
+            let seal = Seal::of(&bytes, Some(SEED));
+            assert!(matches!(seal, Seal::Unchained(_)) && !seal.lacks_tail());
+        }
     }
 
     proptest! {

@@ -180,6 +180,9 @@ impl Judge<'_> {
             .inode(one.ino)
             .block(one.block);
         self.log.add(finding.note("its attributes are not judged"));
+        // The reference goes on with zeros, takes them for a wrong count of users, wants to mend that behind the pass, and ends
+        // because the block cannot be read then either.
+        self.wrong_refcount(one, 0, false);
     }
 
     fn attributes(&mut self, one: &Use, block: &[u8]) {
