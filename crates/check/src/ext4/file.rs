@@ -94,15 +94,10 @@ impl Map {
         if !self.extents {
             return self.without_hole();
         }
-        let mut end = 0;
-        for stretch in &self.stretches {
-            // Where extents overlap, the library ends its walk.
-            if stretch.logical < end {
-                break;
-            }
-            end = stretch.logical + stretch.len;
-        }
-        end
+        let ends = self.stretches.iter();
+        ends.map(|stretch| stretch.logical + stretch.len)
+            .max()
+            .unwrap_or(0)
     }
 
     /// How many blocks from the first on are mapped without a hole.
@@ -188,8 +183,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn push(&mut self, logical: u64, physical: u64, len: u64) -> Result<(), FileError> {
-        // Nobody's file begins with the superblock, whatever the first block of data is.
-        let first = u64::from(self.volume.geometry.first_data_block).max(1);
+        let first = u64::from(self.volume.geometry.first_data_block);
         let behind = self.volume.geometry.blocks_count;
         if physical < first || physical >= behind {
             return Err(FileError::Outside(physical));
@@ -211,16 +205,16 @@ impl Walk<'_> {
                 len,
             }),
         }
+        let many = self.map.stretches.len().is_multiple_of(1 << 16);
+        if many && self.volume.guard.is_full() {
+            return Err(FileError::NoRoom);
+        }
         Ok(())
     }
 
     /// The bytes of a node that was not read before.
     fn fetch(&mut self, block: u64) -> Result<Vec<u8>, FileError> {
         if !self.seen.insert(block) {
-        let many = self.map.stretches.len().is_multiple_of(1 << 16);
-        if many && self.volume.guard.is_full() {
-            return Err(FileError::NoRoom);
-        }
             return Err(FileError::Twice(block));
         }
         self.volume.read_block(block)

@@ -123,16 +123,6 @@ pub struct Claims {
     pub checksums: Vec<(u32, Checksum)>,
     /// Groups that are marked as never written, or have unused inodes, without any feature that allows it, ascending.
     pub uninit: Vec<u32>,
-    /// The unused inodes of each of those.
-    pub unused: Vec<u32>,
-}
-
-impl Claims {
-    /// The unused inodes that a group claims without any feature that allows it; none where there is no such claim.
-    pub fn unused(&self, group: u32) -> Option<u32> {
-        let at = self.uninit.binary_search(&group).ok()?;
-        self.unused.get(at).copied()
-    }
 }
 
 /// An opened filesystem: where its bytes come from and what its superblock says.
@@ -153,6 +143,8 @@ pub struct Volume<'a> {
     pub seed: Option<Seed>,
     /// What the caller decided.
     pub options: Options,
+    /// Holds the check to its bound of memory.
+    pub(crate) guard: Guard,
     /// Who watches.
     pub watch: &'a dyn Watch,
 }
@@ -163,8 +155,6 @@ impl Volume<'_> {
         self.geometry.block_size as usize
     }
 
-    /// Holds the check to its bound of memory.
-    pub(crate) guard: Guard,
     /// A sweep with the caller's wishes over this filesystem's blocks.
     pub fn sweep(&self) -> Sweep {
         Sweep {
@@ -203,10 +193,10 @@ impl Volume<'_> {
                 ControlFlow::Continue(())
             },
         )?;
+        self.guard.hold()?;
         if stopped.into_inner() {
             return Err(Failure::Stopped);
         }
         Ok(swept.states)
     }
 }
-        self.guard.hold()?;

@@ -44,8 +44,6 @@ pub(super) enum Stuck {
     BadChecksum(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
-    /// The content is said to be inline, where the filesystem has nothing inline.
-    Inline,
     /// More nodes than there are blocks: mappings that lead into each other.
     Endless,
 }
@@ -57,7 +55,6 @@ impl std::fmt::Display for Stuck {
             Stuck::NoNode(block) => write!(f, "block {block} is no extent node"),
             Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
-            Stuck::Inline => f.write_str("its content is said to be inline"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
             }
@@ -70,13 +67,13 @@ pub(super) const LEVELS: usize = 5;
 
 /// The state of a walk.
 #[derive(Debug)]
-pub(super) struct Walk {
-    /// Clusters counted so far (extents), or blocks that begin one (pointers).
-    pub(super) blocks: u64,
 #[allow(
     clippy::struct_excessive_bools,
     reason = "what was asked and seen, each by itself"
 )]
+pub(super) struct Walk {
+    /// Clusters counted so far (extents), or blocks that begin one (pointers).
+    pub(super) blocks: u64,
     /// Last logical block that is mapped; all ones before the first.
     pub(super) last: u64,
     /// The same of those that hold data; -1 before the first.
@@ -97,11 +94,11 @@ pub(super) struct Walk {
     pub(super) asked_illegal: bool,
     /// The one about too many blocks likewise.
     pub(super) asked_too_big: bool,
+    /// Blocks of a directory were left out, because more were listed than there are.
+    pub(super) unlisted: bool,
     /// Entries in use, and there is room for, in each level of an extent tree.
     pub(super) levels: [(u64, u64); LEVELS],
     /// Why it ended early.
-    /// Blocks of a directory were left out, because more were listed than there are.
-    pub(super) unlisted: bool,
     pub(super) stuck: Option<Stuck>,
 }
 
@@ -120,10 +117,10 @@ impl Walk {
             first: None,
             asked_illegal: false,
             asked_too_big: false,
+            unlisted: false,
             levels: [(0, 0); LEVELS],
             stuck: None,
         }
-            unlisted: false,
     }
 
     /// Whether, with bigalloc, these blocks do not lie in their clusters as the logical ones do in theirs, or a logical cluster is torn.
