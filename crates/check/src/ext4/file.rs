@@ -94,10 +94,15 @@ impl Map {
         if !self.extents {
             return self.without_hole();
         }
-        let ends = self.stretches.iter();
-        ends.map(|stretch| stretch.logical + stretch.len)
-            .max()
-            .unwrap_or(0)
+        let mut end = 0;
+        for stretch in &self.stretches {
+            // Where extents overlap, the library ends its walk.
+            if stretch.logical < end {
+                break;
+            }
+            end = stretch.logical + stretch.len;
+        }
+        end
     }
 
     /// How many blocks from the first on are mapped without a hole.
@@ -183,7 +188,8 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn push(&mut self, logical: u64, physical: u64, len: u64) -> Result<(), FileError> {
-        let first = u64::from(self.volume.geometry.first_data_block);
+        // Nobody's file begins with the superblock, whatever the first block of data is.
+        let first = u64::from(self.volume.geometry.first_data_block).max(1);
         let behind = self.volume.geometry.blocks_count;
         if physical < first || physical >= behind {
             return Err(FileError::Outside(physical));

@@ -123,6 +123,16 @@ pub struct Claims {
     pub checksums: Vec<(u32, Checksum)>,
     /// Groups that are marked as never written, or have unused inodes, without any feature that allows it, ascending.
     pub uninit: Vec<u32>,
+    /// The unused inodes of each of those.
+    pub unused: Vec<u32>,
+}
+
+impl Claims {
+    /// The unused inodes that a group claims without any feature that allows it; none where there is no such claim.
+    pub fn unused(&self, group: u32) -> Option<u32> {
+        let at = self.uninit.binary_search(&group).ok()?;
+        self.unused.get(at).copied()
+    }
 }
 
 /// An opened filesystem: where its bytes come from and what its superblock says.

@@ -44,6 +44,8 @@ pub(super) enum Stuck {
     BadChecksum(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
+    /// The content is said to be inline, where the filesystem has nothing inline.
+    Inline,
     /// More nodes than there are blocks: mappings that lead into each other.
     Endless,
 }
@@ -55,6 +57,7 @@ impl std::fmt::Display for Stuck {
             Stuck::NoNode(block) => write!(f, "block {block} is no extent node"),
             Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
+            Stuck::Inline => f.write_str("its content is said to be inline"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
             }
