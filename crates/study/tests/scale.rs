@@ -251,7 +251,7 @@ fn every_law_has_four_sizes_and_every_matrix_place_one_cell() {
 
 #[test]
 fn quick_is_minutes_and_has_its_five_blocks() {
-    for study in ["streaming", "fsck-scale"] {
+    for study in ["streaming", "fsck-scale", "fsck-io"] {
         let plan = planned(study, "quick", &[], &[]);
         assert_eq!(plan.blocks, 5, "{study}");
         let cost = estimate(&plan, Rates::default());
@@ -406,7 +406,7 @@ fn a_folder_is_filled_as_the_study_s_device_and_not_as_its_disk() {
 
 #[test]
 fn a_plan_with_everything_survives_the_log() {
-    for study in ["streaming", "fsck-scale"] {
+    for study in ["streaming", "fsck-scale", "fsck-io"] {
         let plan = planned(study, "quick", &["limit='read=70m,write=35m'"], &[]);
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
