@@ -13,5 +13,6 @@ pub mod memory;
 pub mod needs;
 pub mod pairs;
 pub mod run;
+pub mod sparse;
 pub mod table;
 pub mod watched;

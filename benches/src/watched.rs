@@ -27,11 +27,20 @@ const EVERY: Duration = Duration::from_millis(5);
 /// # Errors
 /// It cannot be started, was killed, or was stopped by us because the bench is to end.
 pub fn run(program: &str, arguments: &[&str], stop: &Stop) -> Result<Took> {
+    run_to(program, arguments, Stdio::null(), stop)
+}
+
+/// The same, with standard output to where it is wanted.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Result<Took> {
     let begin = Instant::now();
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(out)
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| cannot_start(program, error))?;
