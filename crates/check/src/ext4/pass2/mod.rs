@@ -357,3 +357,6 @@ fn large_files(volume: &Volume<'_>, state: &State, log: &mut Log) {
         log.add(finding.found(0_u32).expected(1_u32));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -285,4 +285,4 @@ fn differ(names: &mut Names, bytes: &[u8], entries: &[u32]) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

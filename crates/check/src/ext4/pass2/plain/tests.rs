@@ -50,7 +50,8 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn image(nth: usize) -> &'static [u8] {
+/// One of them, made once.
+pub(in super::super) fn image(nth: usize) -> &'static [u8] {
     static IMAGES: [OnceLock<Vec<u8>>; VARIANTS.len()] = [const { OnceLock::new() }; 4];
     IMAGES[nth].get_or_init(|| made(VARIANTS[nth]))
 }
