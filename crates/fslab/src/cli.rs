@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod forge;
+pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod trace;
 
@@ -17,6 +18,9 @@ pub(crate) use check::CheckArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg, HashArg};
+pub(crate) use kernel::{
+    KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, MirrorArgs,
+};
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
@@ -68,6 +72,9 @@ pub(crate) enum Command {
     /// Trace what block devices are asked to do
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// The kernels that guests run: list, fetch, add
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// Say which ways of looking into the kernel work on this machine
     Doctor(DoctorArgs),
     /// Print the context record of this machine

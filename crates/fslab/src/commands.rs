@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod forge;
+pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod plan;
@@ -33,6 +34,13 @@ pub(crate) fn tool() -> String {
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<out::ClosedPipe>().is_some() {
         return exit::CLOSED_PIPE;
+    }
+    if let Some(error) = error.downcast_ref::<guest::kernel::Error>() {
+        return if error.is_usage() {
+            exit::USAGE
+        } else {
+            exit::TROUBLE
+        };
     }
     if error.downcast_ref::<::explain::Error>().is_some() {
         return exit::USAGE;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, TraceCommand};
+use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -51,6 +51,9 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Forge(ForgeCommand::Damage(args)) => commands::forge::damage::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
+        Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
+        Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
+        Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }

@@ -134,6 +134,15 @@ suite!(forge_ext4, ["forge", "ext4"], printing = |_scratch| {
     words("image --size 60M --files 100")
 }, missing = ["no-such-thing/image", "--size", "60M"] => 1);
 
+suite!(kernel_list, ["kernel", "list"], printing = |_scratch| words("--cache cache"),
+    missing = ["no-such-thing"] => 2);
+
+suite!(kernel_add, ["kernel", "add"], printing = |scratch| {
+    let image = scratch.join("vmlinux");
+    std::fs::write(&image, b"\x7fELF Linux version 6.6.1 (me)").unwrap();
+    with_path("mine --cache cache --kernel", &image, "")
+}, missing = ["mine", "--kernel", "no-such-thing"] => 1);
+
 suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(show, ["show"], printing = |scratch| {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 30] = [
     &[],
     &["run"],
     &["plan"],
@@ -34,6 +34,10 @@ const COMMANDS: [&[&str]; 26] = [
     &["trace"],
     &["trace", "record"],
     &["trace", "report"],
+    &["kernel"],
+    &["kernel", "list"],
+    &["kernel", "fetch"],
+    &["kernel", "add"],
     &["doctor"],
     &["context"],
 ];

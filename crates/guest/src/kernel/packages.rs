@@ -34,7 +34,7 @@ pub struct Offer {
     pub bytes: u64,
     /// The packages that make it up.
     #[serde(skip)]
-    pub(crate) packages: Vec<String>,
+    pub packages: Vec<String>,
 }
 
 impl Offer {
