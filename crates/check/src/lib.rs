@@ -29,6 +29,6 @@ pub use meter::{Cost, STAGES, Stage};
 pub use problem::{Class, Problem, Severity};
 pub use rate::sequential_rate;
 pub use report::Report;
-pub use residency::mostly_cached;
+pub use residency::{CACHED_REQUEST, mostly_cached};
 pub use verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdicts};
 pub use watch::{Unwatched, Watch};

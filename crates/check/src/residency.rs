@@ -12,6 +12,9 @@ use std::path::Path;
 
 /// Of a filesystem, so much is metadata at least: inode tables of 256 bytes for 16 KiB each are twice that.
 const METADATA_SHARE: u64 = 128;
+/// Bytes of a request where reads are copies out of memory: with what is looked up meanwhile they stay in a processor's own
+/// cache, and larger ones save nothing.
+pub const CACHED_REQUEST: usize = 256 << 10;
 /// The number of cachestat(2), the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
 

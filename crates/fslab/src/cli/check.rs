@@ -43,9 +43,9 @@ pub(crate) struct CheckArgs {
     /// How to read
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) io: IoArg,
-    /// Bytes of a request
-    #[arg(long, value_name = "BYTES", default_value = "1m")]
-    pub(crate) request: Bytes,
+    /// Bytes of a request [default: 1m, and 256k where the image lies in the page cache]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) request: Option<Bytes>,
     /// Do not look for the paths of what is found, which reads the directories once more
     #[arg(long)]
     pub(crate) no_paths: bool,

@@ -245,7 +245,8 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }
     let mut claim = |block, _| maps.claim(block);
-    let mut attributes = attributes.finish(volume, &mut claim, log)?;
+    joined.runs.sort_unstable();
+    let mut attributes = attributes.finish(volume, &joined.runs, &mut claim, log)?;
     joined.bad.append(&mut attributes.bad);
     let on_bad_blocks = Inodes::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
@@ -293,9 +294,8 @@ fn assemble(
     on_bad_blocks: Inodes,
     attributes: attributes::Attributes,
 ) -> Result<State, Failure> {
-    let (mut list, mut runs) = (joined.directories, joined.runs);
+    let (mut list, runs) = (joined.directories, joined.runs);
     list.sort_unstable_by_key(|directory| directory.inode);
-    runs.sort_unstable();
     Ok(State {
         named: Named::new(maps.volume.geometry.inodes_count())?,
         used: maps.used,

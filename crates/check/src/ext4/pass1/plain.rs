@@ -142,10 +142,9 @@ fn has_usual_fields(raw: &RawInode) -> bool {
 
 /// Behind the old fields: a possible length of the new ones, no attributes, no time before 1970.
 fn has_usual_rest(raw: &RawInode, behind: &[u8]) -> bool {
-    let word = |at: usize| behind.get(at..at + 4).map(|bytes| bytes.try_into());
-    let word = |at: usize| match word(at) {
-        Some(Ok(bytes)) => u32::from_le_bytes(bytes),
-        _ => 0,
+    let word = |at: usize| {
+        let bytes = behind.get(at..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
     };
     let extra = (word(0) & 0xffff) as usize;
     // Creation.

@@ -63,6 +63,7 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     strays::judge(shared, log);
     inline::sweep(shared, &mut harvest, log)?;
     sweep(shared, &mut harvest, log)?;
+    shared.state.attributes.roots.finish(shared.volume, log);
     seconds::settle(shared, std::mem::take(&mut harvest.seconds), log);
     let twins = twins_of(shared, &harvest, log);
     hash_again(shared, &mut harvest)?;
@@ -109,6 +110,8 @@ fn spans(shared: &Shared<'_>, wanted: impl Fn(&Run) -> bool) -> Vec<Span> {
 impl<'a> Worker<'a> {
     /// A part of a run.
     fn piece(&mut self, run: &Run, piece: &Piece<'_>) {
+        let (volume, roots) = (self.shared.volume, &self.shared.state.attributes.roots);
+        roots.look(volume, run, piece, &mut self.log);
         let Some(dir) = self.dir_of(run) else {
             self.no_directory(run, piece);
             return;

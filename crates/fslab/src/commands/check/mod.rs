@@ -19,11 +19,12 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
             out::path(&mount.mount_point)
         )));
     }
-    let opened = match ::blockio::open(target, mode(args)) {
+    let cached = args.io == IoArg::Auto && ::check::mostly_cached(target);
+    let opened = match ::blockio::open(target, mode(args.io, cached)) {
         Ok(opened) => opened,
         Err(error) => return Ok(operational(&error.to_string())),
     };
-    let mut options = options(args);
+    let mut options = options(args, cached);
     if let Some(path) = &args.journal {
         match ExternalJournal::open(path) {
             Ok(journal) => options.journal = Some(journal),
@@ -65,9 +66,9 @@ fn operational(message: &str) -> u8 {
     exit::FSCK_OPERATIONAL
 }
 
-fn mode(args: &CheckArgs) -> ::blockio::Mode {
-    match args.io {
-        IoArg::Auto if ::check::mostly_cached(&args.target) => ::blockio::Mode::Buffered,
+fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
+    match io {
+        IoArg::Auto if cached => ::blockio::Mode::Buffered,
         IoArg::Auto => ::blockio::Mode::Auto,
         IoArg::Buffered => ::blockio::Mode::Buffered,
         IoArg::Direct => ::blockio::Mode::Direct,
@@ -82,7 +83,7 @@ fn judge(verdict: VerdictArg) -> Judge {
     }
 }
 
-fn options(args: &CheckArgs) -> Options {
+fn options(args: &CheckArgs, cached: bool) -> Options {
     let mut options = Options {
         memory: args.memory.map(study::Bytes::get),
         keep: args.keep,
@@ -95,7 +96,12 @@ fn options(args: &CheckArgs) -> Options {
         paths: !args.no_paths,
         ..Options::default()
     };
-    options.sweep.request = usize::try_from(args.request.get()).unwrap_or(usize::MAX);
+    let asked = args.request.map(|bytes| usize::try_from(bytes.get()));
+    match asked {
+        Some(bytes) => options.sweep.request = bytes.unwrap_or(usize::MAX),
+        None if cached => options.sweep.request = ::check::CACHED_REQUEST,
+        None => {}
+    }
     if let Some(threads) = args.threads {
         options.threads = threads.into();
         options.sweep.depth = 4 * options.threads.max(2);

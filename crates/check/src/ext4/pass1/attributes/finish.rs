@@ -5,21 +5,21 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::xattr::{self, List, MAGIC};
 
 use super::super::special;
-use super::pending::{Pending, Root, Target, Use};
+use super::pending::{Root, Target, Use};
 use super::policy::Policies;
 use super::region::Region;
+use super::roots::Roots;
 use super::value::{Owner, ValueJudge};
-use super::{Attributes, Shared, check_immutable, index, into_inner, list, stage};
+use super::{Attributes, Shared, check_immutable, into_inner, list, stage};
 use crate::ext4::Failure;
-use crate::ext4::state::Links;
+use crate::ext4::state::{Links, Run};
 use crate::ext4::volume::Volume;
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
     P1_BAD_EA_BLOCK, P1_EA_BLOCK_ONLY_CSUM_INVALID, P1_EA_MULTI_BLOCK, P1_EXTATTR_READ_ABORT,
-    P1_EXTATTR_REFCOUNT, P1_HTREE_BADROOT, P1_READ_EA_BLOCK, P2_FEATURE_LARGE_DIRS,
+    P1_EXTATTR_REFCOUNT, P1_READ_EA_BLOCK,
 };
-use ondisk::ext4::feature::Incompat;
 
 /// Reference counts are compared when all inodes are through: first those that are too high, then those that are too low.
 const TOO_HIGH: u64 = 1 << 60;
@@ -45,9 +45,11 @@ impl Job<'_> {
 impl Shared {
     /// After the sweep, when each worker has handed in. `claim(block, inode)` is called once for each attribute
     /// block in use, ascending, with the lowest inode that uses it: it is to mark the block as that inode's.
+    /// Roots of indexes that begin one of the `runs` (ascending by place) are left to pass 2, which reads these.
     pub(crate) fn finish(
         self,
         volume: &Volume<'_>,
+        runs: &[Run],
         claim: &mut dyn FnMut(u64, u32),
         log: &mut Log,
     ) -> Result<Attributes, Failure> {
@@ -56,7 +58,12 @@ impl Shared {
         for one in &uses {
             claim(one.block, one.ino);
         }
-        let bad = sweep(volume, &uses, &handed.pending, &self.value_refs, log)?;
+        let mut roots = Roots::default();
+        let now = roots.take(std::mem::take(&mut handed.pending.roots), runs);
+        let mut jobs: Vec<Job<'_>> = uses.iter().map(Job::Use).collect();
+        jobs.extend(handed.pending.targets.iter().map(Job::Target));
+        jobs.extend(now.iter().map(Job::Root));
+        let bad = sweep(volume, jobs, &roots, &self.value_refs, log)?;
         handed.value_inodes.sort_unstable();
         handed.value_inodes.dedup();
         Ok(Attributes {
@@ -64,6 +71,7 @@ impl Shared {
             value_inodes: handed.value_inodes,
             policies: Policies::new(handed.ranges),
             bad,
+            roots,
         })
     }
 }
@@ -71,14 +79,11 @@ impl Shared {
 /// Reads all blocks that were asked for and judges what is in them; gives the links that are none.
 fn sweep(
     volume: &Volume<'_>,
-    uses: &[Use],
-    pending: &Pending,
+    mut jobs: Vec<Job<'_>>,
+    roots: &Roots,
     value_refs: &Links,
     log: &mut Log,
 ) -> Result<Vec<u32>, Failure> {
-    let mut jobs: Vec<Job<'_>> = uses.iter().map(Job::Use).collect();
-    jobs.extend(pending.targets.iter().map(Job::Target));
-    jobs.extend(pending.roots.iter().map(Job::Root));
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
@@ -94,24 +99,19 @@ fn sweep(
     let make = || Judge {
         volume,
         value_refs,
+        roots,
         log: log.fork(),
         region: Region::default(),
         slot: Vec::new(),
         patched: Vec::new(),
         bad: Vec::new(),
-        large: false,
     };
     let look = |judge: &mut Judge<'_>, piece: &Piece<'_>| judge.look(&jobs, piece, size);
     let judges = volume.sweep_watched(spans.collect(), make, look)?;
     let mut bad = Vec::new();
-    let mut large = false;
     for judge in judges {
-        large |= judge.large;
         bad.extend(judge.bad);
         log.merge(judge.log);
-    }
-    if large && !volume.sb.has_incompat(Incompat::LARGEDIR) {
-        log.add(Finding::new(&P2_FEATURE_LARGE_DIRS));
     }
     bad.sort_unstable();
     Ok(bad)
@@ -121,12 +121,12 @@ fn sweep(
 struct Judge<'a> {
     volume: &'a Volume<'a>,
     value_refs: &'a Links,
+    roots: &'a Roots,
     log: Log,
     region: Region,
     slot: Vec<u8>,
     patched: Vec<u8>,
     bad: Vec<u32>,
-    large: bool,
 }
 
 impl Judge<'_> {
@@ -152,18 +152,9 @@ impl Judge<'_> {
         match (job, block) {
             (Job::Use(one), Some(block)) => self.attributes(one, block),
             (Job::Target(link), Some(block)) => self.target(link, block),
-            (Job::Root(root), Some(block)) => {
-                self.large |= index::judge(self.volume, root, block, &mut self.log);
-            }
+            (Job::Root(root), block) => self.roots.judge(self.volume, root, block, &mut self.log),
             (Job::Use(one), None) => self.unreadable(one),
             (Job::Target(link), None) => self.bad.push(link.ino),
-            (Job::Root(root), None) => self.log.add(
-                Finding::new(&P1_HTREE_BADROOT)
-                    .inode(root.ino)
-                    .block(root.block)
-                    .logical(0)
-                    .note("the block cannot be read"),
-            ),
         }
     }
 

@@ -22,6 +22,7 @@ mod list;
 mod pending;
 mod policy;
 mod region;
+mod roots;
 mod search;
 mod value;
 
@@ -47,6 +48,7 @@ use crate::problem::{
 use pending::{Pending, Root, Target};
 pub(crate) use policy::{Policies, PolicyId};
 use region::Region;
+use roots::Roots;
 use search::{CONTEXT, DATA, Search};
 use value::{Owner, ValueJudge};
 
@@ -97,6 +99,8 @@ pub(crate) struct Attributes {
     pub(crate) policies: Policies,
     /// Links that are none, which their blocks have shown: to be added to the inodes that are not what they say.
     pub(crate) bad: Vec<u32>,
+    /// Roots of indexes that are judged when pass 2 reads them.
+    pub(crate) roots: Roots,
 }
 
 impl Attributes {

@@ -168,10 +168,12 @@ impl Fixture {
         let attributes = shared
             .finish(
                 volume,
+                &[],
                 &mut |block, ino| claimed.push((block, ino)),
                 &mut log,
             )
             .unwrap();
+        attributes.roots.finish(volume, &mut log);
         Judged {
             findings: log.finish(),
             attributes,
