@@ -5,12 +5,15 @@
 //! of that needs another machine. It needs another kernel for a few seconds, and a process can run
 //! one: User-mode Linux as an ordinary program, or any kernel under QEMU.
 //!
-//! Three nouns:
+//! The nouns:
 //!
 //! - [`kernel`]: kernels by version in a cache of our own, fetched from the distribution (signatures
 //!   checked, the host's packages untouched) or added by hand, and what each of them can do.
 //! - [`initramfs`]: the archive that a guest starts from: tools of the host with their shared
 //!   libraries, the modules that the trial needs in the order in which they load, and the job.
+//! - [`machine`]: what runs them, QEMU or User-mode Linux, from the start to the last line or the
+//!   time limit, with nothing left behind.
+//! - [`init`]: the guest's first process, which is this same binary.
 //!
 //! The guest holds no distribution. Its init is this same binary, so host and guest cannot
 //! disagree about what a workload or a probe is; a root filesystem image was rejected because it must be
@@ -18,5 +21,7 @@
 //!
 //! The crate is part of the live wing and stands below `lab`, which decides what runs where.
 
+pub mod init;
 pub mod initramfs;
 pub mod kernel;
+pub mod machine;

@@ -1,0 +1,63 @@
+//! The guest's side: the first process of a guest kernel.
+//!
+//! A kernel starts `/init` of its initramfs as process 1 and expects it to make everything else.
+//! Here that is this same binary: [`asked`] tells it so, and [`run`] mounts what programs expect,
+//! loads the modules in the order that the host computed, opens the channel, hands the job to its
+//! caller and switches the machine off. There is no shell, no udev and no service in between, which
+//! is most of why a guest is up in two seconds.
+//!
+//! What fails before the channel is open goes to the console, which the host quotes. What fails
+//! after it ends without the last line, and is quoted the same way. A panic of process 1 is a panic of
+//! its kernel: the machine ends, and the host sees why.
+
+mod channel;
+mod modules;
+mod mounts;
+mod voice;
+
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use rustix::system::RebootCommand;
+use serde_json::Value;
+
+use crate::initramfs::MODULES_ORDER;
+use crate::machine::MARK;
+pub use voice::Voice;
+
+/// The job, within the initramfs.
+pub const JOB: &str = "/fslab/job.json";
+
+/// Whether this process is a guest's init: the first of its kernel, and told so on its command line. A
+/// container's first process is number 1, too.
+pub fn asked() -> bool {
+    rustix::process::getpid().as_raw_nonzero().get() == 1 && std::env::var_os(MARK).is_some()
+}
+
+/// Runs the guest from its first process to its power switch. `job` gets the job's document and
+/// the voice that reaches the host, and gives the exit code.
+pub fn run(job: impl FnOnce(Value, &Voice) -> i32) -> Infallible {
+    if let Err(why) = work(job) {
+        eprintln!("fslab: {why}");
+    }
+    rustix::fs::sync();
+    let _ = rustix::system::reboot(RebootCommand::PowerOff);
+    // Only a process 1 without the right to do it comes here: a container with the mark.
+    std::process::exit(1)
+}
+
+fn work(job: impl FnOnce(Value, &Voice) -> i32) -> Result<(), String> {
+    mounts::mount_all()?;
+    modules::load(Path::new(MODULES_ORDER))?;
+    let mark = std::env::var_os(MARK);
+    let channel = channel::open(mark.as_deref().unwrap_or(OsStr::new("")))?;
+    let voice = Voice::new(channel);
+    voice.ready()?;
+    let document = std::fs::read(JOB).map_err(|error| format!("{JOB}: {error}"))?;
+    let document = serde_json::from_slice(&document).map_err(|error| format!("{JOB}: {error}"))?;
+    let beating = voice.beat()?;
+    let code = job(document, &voice);
+    drop(beating);
+    voice.done(code)
+}

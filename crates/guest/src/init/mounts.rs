@@ -1,0 +1,57 @@
+//! What programs expect to find mounted.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+
+/// Type, where, whether a guest cannot do without it. cgroup v2 alone: limits of a guest
+/// have one hierarchy.
+const MOUNTS: [(&str, &str, bool); 9] = [
+    ("proc", "/proc", true),
+    ("sysfs", "/sys", true),
+    ("devtmpfs", "/dev", true),
+    ("tmpfs", "/run", true),
+    ("tmpfs", "/tmp", true),
+    ("tracefs", "/sys/kernel/tracing", false),
+    ("debugfs", "/sys/kernel/debug", false),
+    ("configfs", "/sys/kernel/config", false),
+    ("cgroup2", "/sys/fs/cgroup", false),
+];
+
+/// Links that udev or a distribution makes elsewhere.
+const LINKS: [(&str, &str); 5] = [
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+    ("/proc/self/mounts", "/etc/mtab"),
+];
+
+/// Mounts everything and makes the links.
+pub(super) fn mount_all() -> Result<(), String> {
+    for (kind, place, needed) in MOUNTS {
+        // In sysfs folders are the kernel's: what it lacks has no place.
+        if !place.starts_with("/sys/") {
+            fs::create_dir_all(place).map_err(|error| format!("{place}: {error}"))?;
+        }
+        match mount(kind, place, kind, MountFlags::empty(), None) {
+            // devtmpfs may be there already.
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(error) if needed => return Err(format!("cannot mount {kind} on {place}: {error}")),
+            Err(_) => {}
+        }
+    }
+    for (target, link) in LINKS {
+        let place = Path::new(link);
+        if let Some(folder) = place.parent() {
+            let _ = fs::create_dir_all(folder);
+        }
+        if fs::symlink_metadata(place).is_err() {
+            symlink(target, place).map_err(|error| format!("{link}: {error}"))?;
+        }
+    }
+    Ok(())
+}

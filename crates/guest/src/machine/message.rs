@@ -1,0 +1,139 @@
+//! What a guest says to the host: lines of JSON on one byte stream, and files between them.
+//!
+//! One stream carries everything, so that there is one order and one end. A line is a whole JSON
+//! document; a file is a line that gives its name and length, and then so many bytes as they are.
+//! The guest is believed as little as any other input: a line has a greatest length, and a file's
+//! name must stay below the folder that was named for files.
+
+use std::io::{self, BufRead, Read};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The longest line that is read, bytes. An event with the report of a whole phase has some KiB.
+const LONGEST: u64 = 64 << 20;
+
+/// One line of a guest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Message {
+    /// The first line: init stands, the modules are loaded, the job begins.
+    Ready {
+        /// The kernel's release, as uname(2) tells it (`6.1.0-47-cloud-amd64`).
+        release: String,
+        /// Seconds since the guest's kernel began.
+        uptime: f64,
+    },
+    /// Said every second, so that a busy guest can be told from a hung one.
+    Alive {
+        /// Seconds since the guest's kernel began.
+        uptime: f64,
+    },
+    /// What the job has to say; only the job and whoever gave it know what it means.
+    Job {
+        /// The job's own document.
+        said: Value,
+    },
+    /// A file follows.
+    File {
+        /// Path below the folder of files, without `..`.
+        path: String,
+        /// Bytes that follow this line.
+        bytes: u64,
+    },
+    /// The last line.
+    Done {
+        /// The job's exit code; 0: it did what it should.
+        code: i32,
+    },
+}
+
+/// Reads one line. `None`: the stream ended.
+pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Message>> {
+    let mut line = Vec::new();
+    stream.take(LONGEST).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "a line without an end",
+        ));
+    }
+    serde_json::from_slice(&line)
+        .map(Some)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
+
+/// Where a file of the guest goes: below `folder`, whatever the guest calls it. `None`: nowhere.
+pub(super) fn place(folder: &Path, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    (plain && path.components().next().is_some()).then(|| folder.join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(bytes: &[u8]) -> io::Result<Vec<Message>> {
+        let mut stream = io::BufReader::new(bytes);
+        let mut found = Vec::new();
+        while let Some(message) = read(&mut stream)? {
+            found.push(message);
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn each_line_reads_back() {
+        let said = [
+            Message::Ready {
+                release: "6.1".into(),
+                uptime: 1.5,
+            },
+            Message::Alive { uptime: 2.0 },
+            Message::Job {
+                said: serde_json::json!({"a": ["\n", 1]}),
+            },
+            Message::File {
+                path: "x/y".into(),
+                bytes: 3,
+            },
+            Message::Done { code: 0 },
+        ];
+        let mut bytes = Vec::new();
+        for message in &said {
+            serde_json::to_writer(&mut bytes, message).unwrap();
+            bytes.push(b'\n');
+        }
+        assert_eq!(all(&bytes).unwrap(), said);
+    }
+
+    #[test]
+    fn a_torn_line_is_an_error_and_not_an_end() {
+        let torn = all(b"{\"say\":\"alive\",\"uptime\":1}\n{\"say\":\"do").unwrap_err();
+        assert_eq!(torn.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn no_file_leaves_the_folder() {
+        let folder = Path::new("/runs/a");
+        for path in ["", ".", "..", "../x", "/etc/passwd", "a/../../x", "a/.."] {
+            assert_eq!(place(folder, path), None, "{path}");
+        }
+        assert_eq!(place(folder, "a/b"), Some("/runs/a/a/b".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = all(&bytes);
+        }
+    }
+}

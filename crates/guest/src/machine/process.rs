@@ -1,0 +1,223 @@
+//! The machine's program as a child that cannot outlive whoever runs it.
+#![allow(unsafe_code)] // pre_exec
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::FdFlags;
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use super::Error;
+
+/// Between two looks at a child that is about to end.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A program to start.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Its arguments.
+    pub(super) arguments: Vec<OsString>,
+    /// Added to the environment.
+    pub(super) environment: Vec<(&'static str, &'static str)>,
+    /// Open files that it gets, under the same numbers.
+    pub(super) passed: Vec<RawFd>,
+    /// Whether it stays on one CPU. UML's processes take turns; on two CPUs each turn waits for the
+    /// other CPU to wake, which costs 2.5 to 3 times.
+    pub(super) pinned: bool,
+}
+
+impl Program {
+    /// Starts it, with stdin closed and both outputs going to `console`.
+    ///
+    /// It dies with the calling thread, so that thread has to wait for it.
+    pub(super) fn start(&self, console: &File) -> Result<Running, Error> {
+        let failed = |source| Error::Prepare {
+            what: format!("cannot start {}", self.path.display()),
+            source,
+        };
+        let both = console
+            .try_clone()
+            .and_then(|out| Ok((out, console.try_clone()?)));
+        let (out, err) = both.map_err(failed)?;
+        let mut command = Command::new(&self.path);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            // Ctrl-C is the lab's to hear: it undoes things in their order.
+            .process_group(0);
+        let (passed, parent) = (self.passed.clone(), getpid());
+        let cpu = self.pinned.then(one_cpu).flatten();
+        let prepare = move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // Whoever started it may have died before that call.
+            if getppid() != Some(parent) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            if let Some(cpu) = &cpu {
+                sched_setaffinity(None, cpu)?;
+            }
+            for &number in &passed {
+                // SAFETY: the parent keeps every number of `passed` open until after the fork.
+                let file = unsafe { BorrowedFd::borrow_raw(number) };
+                rustix::io::fcntl_setfd(file, FdFlags::empty())?;
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec `prepare` makes system calls on values it was given; it
+        // allocates nothing and takes no lock.
+        unsafe { command.pre_exec(prepare) };
+        command.spawn().map(Running).map_err(failed)
+    }
+}
+
+/// The CPU that this thread is on, if it may stay there: two machines begun at once are mostly
+/// begun on two.
+fn one_cpu() -> Option<CpuSet> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let here = sched_getcpu();
+    allowed.is_set(here).then(|| {
+        let mut only = CpuSet::new();
+        only.set(here);
+        only
+    })
+}
+
+/// A machine's program that runs; dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Running(Child);
+
+impl Running {
+    /// Ends it at once and waits until it is gone.
+    pub(super) fn kill(&mut self) -> Option<ExitStatus> {
+        let _ = self.0.kill();
+        self.0.wait().ok()
+    }
+
+    /// Waits for its own end, and not longer than `patience`.
+    pub(super) fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            match self.0.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if begun.elapsed() < patience => std::thread::sleep(PAUSE),
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// An open file's path for a program that was handed its number.
+pub(super) fn by_number(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// A program of the search path.
+pub(super) fn locate(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // Administrators' programs are not in everybody's path.
+    let more = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(more)
+        .map(|folder| folder.join(program))
+        .find(|path| executable(path))
+}
+
+fn executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// The program, or the error that names its package.
+pub(super) fn need(program: &str, package: &'static str) -> Result<PathBuf, Error> {
+    locate(program).ok_or_else(|| Error::MissingProgram {
+        program: program.into(),
+        package,
+    })
+}
+
+/// Words as arguments.
+pub(super) fn words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Vec<OsString> {
+    words
+        .into_iter()
+        .map(|word| word.as_ref().to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, console: &File) -> Running {
+        let program = Program {
+            path: need("sh", "dash").unwrap(),
+            arguments: words(["-c", script]),
+            environment: vec![("FSLAB_WORD", "told")],
+            passed: Vec::new(),
+            pinned: true,
+        };
+        program.start(console).unwrap()
+    }
+
+    #[test]
+    fn its_output_goes_to_the_console_and_its_input_is_at_its_end() {
+        let mut console = tempfile::tempfile().unwrap();
+        let mut running = shell(
+            "cat; echo $FSLAB_WORD; nproc; echo err >&2; exit 3",
+            &console,
+        );
+        let status = running.wait(Duration::from_secs(20)).unwrap();
+        assert_eq!(status.code(), Some(3));
+        let mut said = String::new();
+        io::Seek::rewind(&mut console).unwrap();
+        io::Read::read_to_string(&mut console, &mut said).unwrap();
+        assert_eq!(said, "told\n1\nerr\n");
+    }
+
+    #[test]
+    fn it_dies_with_the_thread_that_runs_it() {
+        let console = tempfile::tempfile().unwrap();
+        let runner = std::thread::spawn(move || {
+            let running = shell("exec sleep 60", &console);
+            // As a kill leaves it: nobody ends the child.
+            let child = std::mem::ManuallyDrop::new(running);
+            child.0.id()
+        });
+        let pid = runner.join().unwrap();
+        let gone = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            status.is_empty() || status.contains(") Z ")
+        };
+        let begun = Instant::now();
+        while !gone() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(PAUSE);
+        }
+        assert!(gone(), "pid {pid} lives");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_package() {
+        let said = need("no-such-program-of-fslab", "its-package").unwrap_err();
+        assert_eq!(
+            said.to_string(),
+            "no-such-program-of-fslab is not installed: a guest kernel needs it; apt-get install its-package"
+        );
+        assert!(need("sh", "dash").is_ok());
+    }
+}

@@ -1,0 +1,155 @@
+//! The command line of QEMU.
+//!
+//! `-nodefaults`: what is not listed is not there, so a boot probes no floppy and no network card.
+//! One CPU unless there is hardware help: TCG's second CPU costs boot time and wins nothing for
+//! one-threaded work. `cache=unsafe`: flushes of the guest end at the host's page cache, because
+//! guest disks are about what a kernel writes and in which order, not about how long this host's
+//! disk takes; times are marked as emulated for the same reason.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+use super::process::{Program, by_number, need, words};
+use super::{Error, MARK, Machine};
+
+/// The program.
+pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+const PACKAGE: &str = "qemu-system-x86 seabios";
+/// What [`MARK`] says of the channel.
+const CHANNEL: &str = "virtio";
+/// Name of the virtio-serial port that results come through.
+pub(crate) const PORT: &str = "lab.result";
+/// Disks that still have a slot on the PCI bus.
+const MOST_DISKS: usize = 26;
+
+/// Who executes the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerator {
+    /// The processor.
+    Kvm,
+    /// QEMU's translator: 10 to 18 times slower than the host at file work.
+    Tcg,
+}
+
+impl Accelerator {
+    /// As the record names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accelerator::Kvm => "kvm",
+            Accelerator::Tcg => "tcg",
+        }
+    }
+
+    /// The best that this machine promises. Whether KVM keeps the promise shows at the first boot.
+    pub fn promised() -> Accelerator {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let open = || {
+            let kvm = OpenOptions::new().read(true).write(true).open("/dev/kvm");
+            kvm.is_ok()
+        };
+        if virtualises(&cpuinfo) && open() {
+            Accelerator::Kvm
+        } else {
+            Accelerator::Tcg
+        }
+    }
+}
+
+/// Whether the processor can run guests: VT-x or AMD-V among its flags.
+fn virtualises(cpuinfo: &str) -> bool {
+    cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("flags"))
+        .any(|line| line.split_whitespace().any(|w| w == "vmx" || w == "svm"))
+}
+
+/// Whether QEMU is here.
+pub(super) fn present() -> Result<(), Error> {
+    need(PROGRAM, PACKAGE).map(|_| ())
+}
+
+/// The command, and the files that it is handed.
+pub(super) fn program(
+    machine: &Machine,
+    accelerator: Accelerator,
+    channel: &UnixStream,
+) -> Result<Program, Error> {
+    let asked = machine.disks.len();
+    if asked > MOST_DISKS {
+        return Err(Error::TooManyDisks {
+            asked,
+            machine: PROGRAM,
+            most: MOST_DISKS,
+        });
+    }
+    let program = need(PROGRAM, PACKAGE)?;
+    let mut passed = vec![machine.initramfs.as_raw_fd(), channel.as_raw_fd()];
+    passed.extend(machine.disks.iter().map(|disk| disk.file.as_raw_fd()));
+    Ok(Program {
+        path: program,
+        arguments: arguments(machine, accelerator, channel),
+        environment: Vec::new(),
+        passed,
+        pinned: false,
+    })
+}
+
+fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) -> Vec<OsString> {
+    let (accel, cpu, cpus) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host", machine.cpus.max(1)),
+        Accelerator::Tcg => ("tcg,thread=multi", "max", 1),
+    };
+    let mut line = words(["-accel", accel, "-cpu", cpu, "-machine", "q35"]);
+    line.extend(words(["-smp", &cpus.to_string()]));
+    line.extend(words(["-m", &format!("{}M", machine.memory >> 20)]));
+    line.extend(words(["-nodefaults", "-no-user-config", "-no-reboot"]));
+    line.extend(words(["-display", "none", "-kernel"]));
+    line.push(machine.kernel.clone().into());
+    line.extend(words(["-initrd", &by_number(&machine.initramfs)]));
+    line.extend(words(["-append", &kernel_line(machine)]));
+    line.extend(words(["-chardev", "stdio,id=console,signal=off"]));
+    line.extend(words(["-serial", "chardev:console"]));
+    line.extend(words(["-device", "virtio-serial-pci"]));
+    let socket = format!("socket,id=result,fd={}", channel.as_raw_fd());
+    line.extend(words(["-chardev", &socket]));
+    let port = format!("virtserialport,chardev=result,name={PORT}");
+    line.extend(words(["-device", &port]));
+    for (number, disk) in machine.disks.iter().enumerate() {
+        let drive = format!(
+            "if=none,id=disk{number},format=raw,cache=unsafe,discard=unmap,file={}",
+            by_number(&disk.file)
+        );
+        let device = format!(
+            "virtio-blk-pci,drive=disk{number},serial={}",
+            disk.serial.replace(',', ",,")
+        );
+        line.extend(words(["-drive", &drive, "-device", &device]));
+    }
+    line
+}
+
+/// A panic and an oops end the machine; `loglevel=4` keeps errors on the console and saves the
+/// seconds that a serial line takes for the rest.
+fn kernel_line(machine: &Machine) -> String {
+    let mut line = format!("console=ttyS0 panic=-1 oops=panic loglevel=4 {MARK}={CHANNEL}");
+    for word in &machine.append {
+        let _ = write!(line, " {word}");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kvm_needs_the_processors_word() {
+        assert!(virtualises("processor: 0\nflags\t\t: fpu vmx sse\n"));
+        assert!(virtualises("flags : svm\n"));
+        assert!(!virtualises("flags : fpu vmxnet\nmodel name : svm vmx\n"));
+        assert!(!virtualises(""));
+    }
+}
