@@ -4,6 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::memory;
 use crate::run::{Stop, cannot_start};
@@ -44,6 +47,7 @@ pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Res
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| cannot_start(program, error))?;
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
     let pid = child.id().to_string();
     let mut peak = 0.0_f64;
     loop {
@@ -64,8 +68,20 @@ pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Res
             stop.check()?;
         }
         peak = memory::peak(&pid).map_or(peak, |now| peak.max(now));
-        std::thread::sleep(EVERY);
+        wait_for(&ended);
     }
+}
+
+/// Sleeps until the process has ended, and no longer than to the next look at its memory: its end is to be seen at once,
+/// because some runs take no more than a few such looks.
+fn wait_for(ended: &OwnedFd) {
+    let mut fds = [PollFd::new(ended, PollFlags::IN)];
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: EVERY.subsec_nanos().into(),
+    };
+    // An interrupted sleep is a short one.
+    let _ = poll(&mut fds, Some(&timeout));
 }
 
 #[cfg(test)]
