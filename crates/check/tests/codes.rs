@@ -37,6 +37,15 @@ fn named(text: &str) -> BTreeSet<u32> {
     text.split(part).filter_map(constant).collect()
 }
 
+/// The problems whose names a text quotes: `"1_ZERO_DTIME"`.
+fn quoted(text: &str) -> BTreeSet<u32> {
+    let name = |word: &str| {
+        let problem = check::problem::ALL.iter().find(|p| p.name == word);
+        problem.map(|problem| problem.code)
+    };
+    text.split('"').filter_map(name).collect()
+}
+
 /// Where each code stands in product code, and where in tests.
 #[derive(Default)]
 struct Found {
@@ -74,7 +83,7 @@ impl Found {
         for code in named(&without_imports(product)) {
             self.product.entry(code).or_insert_with(|| relative.clone());
         }
-        for code in named(test) {
+        for code in named(test).into_iter().chain(quoted(test)) {
             self.tests.entry(code).or_default().insert("unit".into());
         }
     }

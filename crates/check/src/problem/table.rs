@@ -432,7 +432,7 @@ problems! {
     P5_FREE_BLOCK_COUNT_GROUP = 0x05_000e "5_FREE_BLOCK_COUNT_GROUP" Error Accounting "group's free-block count differs";
     P5_FREE_BLOCK_COUNT = 0x05_000f "5_FREE_BLOCK_COUNT" Optional Cosmetic "superblock's free-block total differs";
     P5_BMAP_ENDPOINTS = 0x05_0010 "5_BMAP_ENDPOINTS" Stop Accounting "internal: bitmap bounds differ";
-    P5_FUDGE_BITMAP_ERROR = 0x05_0011 "5_FUDGE_BITMAP_ERROR" Stop Accounting "internal: bitmap end cannot be set";
+    P5_FUDGE_BITMAP_ERROR = 0x05_0011 "5_FUDGE_BITMAP_ERROR" Stop Accounting "a bitmap cannot be read, so its padding cannot be filled in";
     P5_COPY_IBITMAP_ERROR = 0x05_0012 "5_COPY_IBITMAP_ERROR" Repair Accounting "replacing the inode bitmap failed";
     P5_COPY_BBITMAP_ERROR = 0x05_0013 "5_COPY_BBITMAP_ERROR" Repair Accounting "replacing the block bitmap failed";
     P5_BLOCK_RANGE_UNUSED = 0x05_0014 "5_BLOCK_RANGE_UNUSED" Error Accounting "range marked used but nobody owns it";

@@ -204,8 +204,13 @@ impl<'m> Filesystem<'m> {
             return missing("such inode");
         };
         match self.geometry.inode_position(ino, &desc) {
+            // A descriptor that was damaged before may name any block; there is no inode then.
             Some((block, offset)) => {
-                Ok(block * u64::from(self.geometry.block_size) + u64::from(offset))
+                let at = block.checked_mul(u64::from(self.geometry.block_size));
+                match at.and_then(|at| at.checked_add(offset.into())) {
+                    Some(at) => Ok(at),
+                    None => missing("such inode"),
+                }
             }
             None => missing("such inode"),
         }

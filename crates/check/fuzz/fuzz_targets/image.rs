@@ -1,0 +1,28 @@
+//! Bytes as a damaged filesystem: the whole check, held to its bounds of memory, bytes read and time.
+//!
+//! An input is a small filesystem of the forge's and a program of damage, or an image outright
+//! (crates/check/tests/raw/damage.rs). The same harness runs for a moment among the ordinary tests.
+
+#![no_main]
+
+#[path = "../../tests/raw/allocator.rs"]
+mod allocator;
+#[path = "../../tests/raw/bases.rs"]
+mod bases;
+#[path = "../../tests/raw/bounds.rs"]
+mod bounds;
+#[path = "../../tests/raw/damage.rs"]
+mod damage;
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Counting = allocator::Counting;
+
+static BASES: LazyLock<Vec<bases::Base>> = LazyLock::new(bases::all);
+
+fuzz_target!(|input: &[u8]| {
+    bounds::hold(&damage::decode(&BASES, input));
+});
