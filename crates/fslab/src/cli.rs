@@ -126,6 +126,22 @@ pub(crate) struct TargetArgs {
     /// The serial of the disk to destroy
     #[arg(long, value_name = "SERIAL", requires = "device")]
     pub(crate) destroy: Option<String>,
+    /// Where trials run [default: host]
+    #[arg(long, value_enum, conflicts_with_all = ["dir", "device"])]
+    pub(crate) executor: Option<ExecutorArg>,
+    /// Guest kernel: a series (6.1, 6.12-cloud), a version, or a name of `fslab kernel list`
+    #[arg(long, value_name = "VERSION", requires = "executor")]
+    pub(crate) kernel: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExecutorArg {
+    /// This machine's own kernel
+    Host,
+    /// A guest: User-mode Linux, any machine, no block trace
+    Uml,
+    /// A guest: QEMU, by KVM where the processor has it, else emulated
+    Qemu,
 }
 
 #[derive(Debug, Args)]

@@ -19,10 +19,10 @@ pub(crate) mod trace;
 
 use std::path::PathBuf;
 
-use lab::{Class, Ending, Finished, Target};
+use lab::{Class, Ending, Finished, GuestMachine, GuestTarget, Target};
 use study::{Order, Overrides};
 
-use crate::cli::{LiveFormat, OrderArg, StudyArgs, TargetArgs};
+use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
 
 /// Version and commit, as the log keeps them.
@@ -79,8 +79,20 @@ pub(crate) fn target(args: &TargetArgs) -> Target {
             path: std::path::absolute(device).unwrap_or_else(|_| device.clone()),
             serial: serial.clone(),
         },
-        _ => Target::LoopImages,
+        _ => guest(args).map_or(Target::LoopImages, Target::Guest),
     }
+}
+
+fn guest(args: &TargetArgs) -> Option<GuestTarget> {
+    let machine = match args.executor? {
+        ExecutorArg::Host => return None,
+        ExecutorArg::Uml => GuestMachine::Uml,
+        ExecutorArg::Qemu => GuestMachine::Qemu,
+    };
+    Some(GuestTarget {
+        machine,
+        kernel: args.kernel.clone(),
+    })
 }
 
 /// The folder of runs that was named; else the usual one, or none where nobody has run anything.

@@ -16,6 +16,10 @@ use clap::Parser;
 use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
 
 fn main() -> ExitCode {
+    // The first process of a guest kernel has no command line of ours.
+    if let Some(never) = lab::guest::be_guest() {
+        match never {}
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -60,6 +60,12 @@ pub enum Error {
     /// Something the run needs is not here.
     #[error("{0}")]
     Preflight(String),
+        /// A guest kernel that does not run: no trial could.
+    #[error("{0}")]
+    Guest(guest::machine::Error),
+    /// A guest kernel, or what it starts from, that cannot be had.
+    #[error("{0}")]
+    Kernel(#[from] guest::kernel::Error),
     /// Someone asked to stop.
     #[error("{0}")]
     Interrupted(String),
@@ -81,7 +87,12 @@ impl Error {
             Error::Report(report::Error::Template { .. } | report::Error::Json(_))
             | Error::Record(_)
             | Error::File { .. } => Class::Trouble,
-            Error::Report(_) | Error::Study(_) | Error::Preflight(_) => Class::Usage,
+            Error::Report(_)
+            | Error::Study(_)
+            | Error::Preflight(_)
+            | Error::Guest(guest::machine::Error::MissingProgram { .. }) => Class::Usage,
+            Error::Kernel(error) if error.is_usage() => Class::Usage,
+            Error::Guest(_) | Error::Kernel(_) => Class::Trouble,
             Error::Stopped { source, .. } if source.class() == rig::Class::Safety => Class::Refused,
             Error::Unrecorded { .. } | Error::Stopped { .. } => Class::Incomplete,
             Error::Rig(error) => match error.class() {

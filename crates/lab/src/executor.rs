@@ -1,8 +1,16 @@
-//! Where a trial runs. Here: in this process. A guest kernel or many ranks may come later, so a
-//! trial is a value that serialises, and what happens in it comes back as a stream of events.
+//! Where a trial runs: in this process, or in a guest kernel. A trial is a value that serialises, and
+//! what happens in it comes back as a stream of events, so the session does not know the difference.
 
-use record::{Event, FailureKind, Ledger};
-use study::Trial;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use probe::context::{ContextRecord, Options, Subject};
+use record::{Event, FailureKind, Ledger, Reference};
+use serde::{Deserialize, Serialize};
+use study::{Plan, Trial};
+
+use crate::error::Error;
 
 /// How a trial ended that did not end well. Everything it made is undone already.
 #[derive(Debug)]
@@ -20,8 +28,53 @@ pub struct Failure {
 /// Takes the events of a trial. `false` means that they cannot be kept: stop.
 pub type Emit<'a> = dyn FnMut(Event) -> bool + Send + 'a;
 
+/// What the context record of a run's machine is about.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The folder of the run, or the directory that is measured.
+    pub folder: PathBuf,
+    /// The disk that is measured; none: an image in the folder.
+    pub device: Option<PathBuf>,
+    /// Bytes that the workloads touch.
+    pub working_set: u64,
+    /// What no file of the machine tells, by item name.
+    pub manual: BTreeMap<String, String>,
+    /// How long to watch the disks for other people's I/O.
+    pub watch: Duration,
+}
+
+impl Surroundings {
+    /// Takes the record of the machine that this process runs on.
+    pub fn take(&self) -> ContextRecord {
+        let subject = Subject {
+            target_folder: Some(&self.folder),
+            device: self.device.as_deref(),
+            working_set_bytes: Some(self.working_set),
+            manual: self.manual.clone(),
+            ..Subject::default()
+        };
+        let options = Options {
+            observe_idle: self.watch,
+            ..Options::default()
+        };
+        probe::context::take_with(&subject, &options)
+    }
+}
+
 /// Runs trials.
 pub trait Executor {
+    /// Takes the context record of the machine that trials run on: the run's own.
+    ///
+    /// # Errors
+    /// When that machine cannot be had: no trial could run.
+    fn context(&mut self, around: &Surroundings) -> Result<ContextRecord, Error>;
+
+    /// From here on a trial's context holds what differs from `context`.
+    fn compare_with(&mut self, context: ContextRecord);
+
+    /// Measures what the disks themselves can do: each as measured, or a line that says why not.
+    fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>>;
+
     /// Runs one trial, from a bare device to a bare device. On success the last event it emitted
     /// is [`Event::TrialFinished`].
     ///

@@ -12,7 +12,7 @@
 //!
 //! Rejected: a worker process per trial, to be safe from a crash of the workload. The workloads are
 //! ours and return errors; what a process would protect from, a kill, `fslab clean` undoes anyway.
-//! [`Executor`] keeps the seam, since guests and remote ranks will need it.
+//! [`Executor`] is the seam: this process, or a guest kernel ([`guest`]); remote ranks may follow.
 
 pub mod bench;
 pub mod bench_fsck;
@@ -23,6 +23,7 @@ pub mod clean;
 pub mod convert;
 pub mod error;
 pub mod executor;
+pub mod guest;
 pub mod interrupt;
 mod layout;
 pub mod local;
@@ -46,9 +47,9 @@ pub mod watch;
 
 pub use clean::{Cleaned, clean};
 pub use error::{Class, Error};
-pub use executor::{Executor, Failure};
+pub use executor::{Executor, Failure, Surroundings};
 pub use interrupt::Interrupt;
 pub use planning::plan;
 pub use session::{Ending, Finished, Request, resume, start};
-pub use target::Target;
+pub use target::{GuestMachine, GuestTarget, Target};
 pub use watch::{Nobody, Watcher};

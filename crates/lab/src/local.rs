@@ -17,7 +17,7 @@ use workload::{Outcome, age, fill, stream, throughput, tree};
 
 use crate::check::{self, Checked};
 use crate::error::Error;
-use crate::executor::{Emit, Executor, Failure};
+use crate::executor::{Emit, Executor, Failure, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::layout::Looker;
 use crate::observer::{self, Asked, Seen, TrialObserver};
@@ -29,7 +29,9 @@ use crate::{convert, reference, scan, telemetry};
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
     rig: Rig,
+    target: Target,
     folder: PathBuf,
+    images: PathBuf,
     host_disk: Option<String>,
     /// The run's own context: a trial's holds what differs from it.
     context: Option<ContextRecord>,
@@ -49,33 +51,15 @@ impl<'a> LocalExecutor<'a> {
         interrupt: &'a Interrupt,
     ) -> Result<Self, Error> {
         Ok(LocalExecutor {
-            rig: Rig::open(rig_target(target, folder), folder.dir())?,
+            rig: Rig::open(rig_target(target, folder)?, folder.dir())?,
+            target: target.clone(),
             folder: folder.dir().to_owned(),
+            images: folder.images(),
             host_disk: host_disk(folder.dir()),
             context: None,
             watcher,
             interrupt,
         })
-    }
-
-    /// From here on a trial's context holds what differs from `context`.
-    pub fn compare_with(&mut self, context: ContextRecord) {
-        self.context = Some(context);
-    }
-
-    /// What the disks themselves can do; see [`crate::reference`].
-    pub(crate) fn references(
-        &mut self,
-        plan: &Plan,
-        target: &Target,
-        images: &Path,
-    ) -> Vec<Result<Reference, String>> {
-        let (interrupt, disk) = (self.interrupt, self.host_disk.as_deref());
-        let listener = reference::Listener {
-            begins: &|what| self.watcher.phase(what),
-            cancelled: &|| interrupt.is_raised(),
-        };
-        reference::measure(plan, target, &mut self.rig, images, disk, &listener)
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Prepared, rig::Error> {
@@ -508,6 +492,25 @@ struct Stopped {
 }
 
 impl Executor for LocalExecutor<'_> {
+    fn context(&mut self, around: &Surroundings) -> Result<ContextRecord, Error> {
+        Ok(around.take())
+    }
+
+    fn compare_with(&mut self, context: ContextRecord) {
+        self.context = Some(context);
+    }
+
+    /// See [`crate::reference`].
+    fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>> {
+        let (interrupt, disk) = (self.interrupt, self.host_disk.as_deref());
+        let listener = reference::Listener {
+            begins: &|what| self.watcher.phase(what),
+            cancelled: &|| interrupt.is_raised(),
+        };
+        let (target, images) = (&self.target, &self.images);
+        reference::measure(plan, target, &mut self.rig, images, disk, &listener)
+    }
+
     fn run(&mut self, trial: &Trial, emit: &mut Emit<'_>) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut ledger = Ledger::default();
@@ -569,16 +572,19 @@ pub(crate) const fn kind_name(kind: FilesystemKind) -> &'static str {
     }
 }
 
-fn rig_target(target: &Target, folder: &RunFolder) -> rig::Target {
+fn rig_target(target: &Target, folder: &RunFolder) -> Result<rig::Target, Error> {
     match target {
-        Target::LoopImages => rig::Target::LoopImages {
+        Target::LoopImages => Ok(rig::Target::LoopImages {
             folder: folder.images(),
-        },
-        Target::Directory(path) => rig::Target::Directory { path: path.clone() },
-        Target::Device { path, serial } => rig::Target::Block {
+        }),
+        Target::Directory(path) => Ok(rig::Target::Directory { path: path.clone() }),
+        Target::Device { path, serial } => Ok(rig::Target::Block {
             device: path.clone(),
             serial: Some(serial.clone()),
-        },
+        }),
+        Target::Guest(_) => Err(Error::Preflight(format!(
+            "{target}: its trials run in a guest kernel, not in this process"
+        ))),
     }
 }
 

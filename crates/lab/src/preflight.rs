@@ -34,6 +34,11 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
             room(plan, target, out)?;
             gate(target)
         }
+        Target::Guest(guest) => {
+            crate::guest::preflight(guest, plan)?;
+            programs(plan)?;
+            room(plan, target, out)
+        }
     }
 }
 
@@ -108,7 +113,7 @@ pub fn gate(target: &Target) -> Result<(), Error> {
         Target::Device { path, serial } => rig::gate::examine(path, Some(serial))
             .map(|_| ())
             .map_err(|refusals| Error::Rig(rig::Error::Refused(refusals))),
-        Target::LoopImages | Target::Directory(_) => Ok(()),
+        Target::LoopImages | Target::Directory(_) | Target::Guest(_) => Ok(()),
     }
 }
 
@@ -160,7 +165,7 @@ fn programs(plan: &Plan) -> Result<(), Error> {
 /// A loop image may be larger than the host's free space only on paper: what the workload writes
 /// has to fit, or trials fail half-way.
 fn room(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
-    if *target != Target::LoopImages {
+    if !matches!(target, Target::LoopImages | Target::Guest(_)) {
         return Ok(());
     }
     let estimate = study::estimate::estimate(plan, study::estimate::Rates::default());

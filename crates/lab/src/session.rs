@@ -10,12 +10,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use probe::context::{ContextRecord, Options, Subject};
+use probe::context::ContextRecord;
 use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
 use study::Plan;
 
 use crate::error::Error;
-use crate::executor::Executor;
+use crate::executor::{Executor, Surroundings};
+use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
 use crate::target::Target;
@@ -165,31 +166,40 @@ impl<'a> Session<'a> {
 
     fn go(mut self) -> Result<Finished, Error> {
         let run = Run::load(self.folder.dir())?;
-        let mut executor =
-            LocalExecutor::open(&self.target, &self.folder, self.watcher, self.interrupt)?;
-        self.reference(&run, &mut executor)?;
-        executor.compare_with(self.context("start", &run.plan)?);
-        let trouble = self.trials(&run, &mut executor)?;
-        drop(executor);
+        let mut executor = self.executor(&run.plan)?;
+        self.reference(&run, &mut *executor)?;
+        let context = self.context("start", &run.plan, &mut *executor)?;
+        executor.compare_with(context);
+        let trouble = self.trials(&run, &mut *executor)?;
         if let Some(source) = trouble {
             return Err(Error::Unrecorded {
                 run: self.folder.dir().to_owned(),
                 source,
             });
         }
-        self.close(&run.plan)
+        self.close(&run.plan, executor)
+    }
+
+    /// What runs the trials on this target.
+    fn executor(&self, plan: &Plan) -> Result<Box<dyn Executor + 'a>, Error> {
+        let (folder, watcher, interrupt) = (&self.folder, self.watcher, self.interrupt);
+        Ok(match &self.target {
+            Target::Guest(guest) => Box::new(GuestExecutor::open(
+                guest, plan, folder, watcher, interrupt,
+            )?),
+            target => Box::new(LocalExecutor::open(target, folder, watcher, interrupt)?),
+        })
     }
 
     /// Measures what the disks themselves can do, once a run. What cannot be measured is noted and
     /// ends nothing: the trials do not need it, their reader does.
-    fn reference(&mut self, run: &Run, executor: &mut LocalExecutor<'_>) -> Result<(), Error> {
+    fn reference(&mut self, run: &Run, executor: &mut dyn Executor) -> Result<(), Error> {
         self.references.clone_from(&run.references);
         let wanted = run.plan.reference_seconds > 0.0 && run.references.is_empty();
         if !wanted || run.remaining().is_empty() || self.interrupt.is_raised() {
             return Ok(());
         }
-        let images = self.folder.images();
-        for measured in executor.references(&run.plan, &self.target, &images) {
+        for measured in executor.references(&run.plan) {
             let event = match measured {
                 Ok(reference) => {
                     self.references.push(reference.clone());
@@ -206,7 +216,7 @@ impl<'a> Session<'a> {
     fn trials(
         &mut self,
         run: &Run,
-        executor: &mut LocalExecutor<'_>,
+        executor: &mut dyn Executor,
     ) -> Result<Option<record::Error>, Error> {
         let mut hopeless: Vec<u32> = Vec::new();
         for slot in run.remaining() {
@@ -268,29 +278,30 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn context(&mut self, when: &str, plan: &Plan) -> Result<ContextRecord, Error> {
-        let subject = Subject {
-            target_folder: Some(match &self.target {
-                Target::Directory(path) => path.as_path(),
-                Target::LoopImages | Target::Device { .. } => self.folder.dir(),
-            }),
-            device: match &self.target {
-                Target::Device { path, .. } => Some(path.as_path()),
-                Target::LoopImages | Target::Directory(_) => None,
+    fn context(
+        &mut self,
+        when: &str,
+        plan: &Plan,
+        executor: &mut dyn Executor,
+    ) -> Result<ContextRecord, Error> {
+        let around = Surroundings {
+            folder: match &self.target {
+                Target::Directory(path) => path.clone(),
+                _ => self.folder.dir().to_owned(),
             },
-            working_set_bytes: Some(study::footprint::working_set(plan)),
+            device: match &self.target {
+                Target::Device { path, .. } => Some(path.clone()),
+                _ => None,
+            },
+            working_set: study::footprint::working_set(plan),
             manual: self.manual(plan),
-            ..Subject::default()
-        };
-        let options = Options {
-            observe_idle: if when == "start" {
+            watch: if when == "start" {
                 idle(plan)
             } else {
                 Duration::ZERO
             },
-            ..Options::default()
         };
-        let record = probe::context::take_with(&subject, &options);
+        let record = executor.context(&around)?;
         let context = serde_json::to_value(&record).unwrap_or_default();
         self.emit(Event::Context {
             when: when.into(),
@@ -305,6 +316,10 @@ impl<'a> Session<'a> {
             ("run.tool".into(), self.tool.clone()),
             ("run.seeds".into(), format!("order {}", plan.seed)),
         ]);
+        if !matches!(self.target, Target::Guest(_)) {
+            told.insert("run.executor".into(), "host".into());
+            told.insert("run.timing".into(), "real".into());
+        }
         if !self.references.is_empty() {
             let words: Vec<String> = self.references.iter().map(reference::summary).collect();
             told.insert("block.raw_reference".into(), words.join("; "));
@@ -313,7 +328,11 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the last event, the index and the reports.
-    fn close(mut self, plan: &Plan) -> Result<Finished, Error> {
+    fn close(
+        mut self,
+        plan: &Plan,
+        mut executor: Box<dyn Executor + 'a>,
+    ) -> Result<Finished, Error> {
         let dir = self.folder.dir().to_owned();
         // A loaded run is most of the lab's memory: never two at a time.
         let (remaining, trials, (finished, failed)) = {
@@ -325,7 +344,10 @@ impl<'a> Session<'a> {
             )
         };
         if remaining == 0 {
-            self.context("end", plan)?;
+            // A guest of its own for each trial: none of them has an end to look at.
+            if !matches!(self.target, Target::Guest(_)) {
+                self.context("end", plan, &mut *executor)?;
+            }
             let event = Event::RunFinished {
                 finished,
                 failed,
@@ -335,6 +357,7 @@ impl<'a> Session<'a> {
             };
             self.emit(event)?;
         }
+        drop(executor);
         record::index::rebuild(&dir)?;
         let run = Run::load(&dir)?;
         write_reports(&run, &dir)?;

@@ -18,6 +18,60 @@ pub enum Target {
         /// What `--destroy` said.
         serial: String,
     },
+    /// Disks made for a guest kernel.
+    Guest(GuestTarget),
+}
+
+/// A guest kernel: what runs it, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestTarget {
+    /// What runs it.
+    pub machine: GuestMachine,
+    /// The kernel's version or name, as the user gave it; none: the machine's usual one.
+    pub kernel: Option<String>,
+}
+
+/// What runs a guest kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestMachine {
+    /// User-mode Linux.
+    Uml,
+    /// QEMU.
+    Qemu,
+}
+
+impl GuestMachine {
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            GuestMachine::Uml => "uml",
+            GuestMachine::Qemu => "qemu",
+        }
+    }
+}
+
+impl fmt::Display for GuestTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "guest {}", self.machine.name())?;
+        match &self.kernel {
+            Some(kernel) => write!(f, " kernel={kernel}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads what follows `guest `.
+fn guest(text: &str) -> Option<GuestTarget> {
+    let (machine, kernel) = match text.split_once(" kernel=") {
+        Some((machine, kernel)) => (machine, Some(kernel.to_owned())),
+        None => (text, None),
+    };
+    let machine = match machine {
+        "uml" => GuestMachine::Uml,
+        "qemu" => GuestMachine::Qemu,
+        _ => return None,
+    };
+    Some(GuestTarget { machine, kernel })
 }
 
 impl fmt::Display for Target {
@@ -28,6 +82,7 @@ impl fmt::Display for Target {
             Target::Device { path, serial } => {
                 write!(f, "device serial={serial} {}", path.display())
             }
+            Target::Guest(guest) => guest.fmt(f),
         }
     }
 }
@@ -46,6 +101,9 @@ impl FromStr for Target {
         }
         if let Some(path) = text.strip_prefix("directory ") {
             return Ok(Target::Directory(path.into()));
+        }
+        if let Some(guest) = text.strip_prefix("guest ").and_then(guest) {
+            return Ok(Target::Guest(guest));
         }
         text.strip_prefix("device serial=")
             .and_then(|rest| rest.rsplit_once(" /"))
@@ -70,9 +128,18 @@ mod tests {
                 path: "/dev/sdx".into(),
                 serial: "WD /12=3".into(),
             },
+            Target::Guest(GuestTarget {
+                machine: GuestMachine::Uml,
+                kernel: None,
+            }),
+            Target::Guest(GuestTarget {
+                machine: GuestMachine::Qemu,
+                kernel: Some("6.1.0-47 mine".into()),
+            }),
         ] {
             assert_eq!(target.to_string().parse::<Target>().unwrap(), target);
         }
         assert!("elsewhere".parse::<Target>().is_err());
+        assert!("guest bochs".parse::<Target>().is_err());
     }
 }

@@ -110,6 +110,35 @@ pub fn release(context: &Value) -> Option<String> {
     }
 }
 
+/// What emulated this run's times: `User-mode Linux`, `qemu, tcg`; none: they are of hardware.
+pub fn emulated(run: &Run) -> Option<String> {
+    let items = run.contexts.get("start")?.get("items")?;
+    let value = |name: &str| items.get(name)?.get("value")?.as_str();
+    if value("run.timing") != Some("emulated") {
+        return None;
+    }
+    Some(match value("run.executor")? {
+        "uml" => "User-mode Linux".to_owned(),
+        other => format!("{other}, {}", value("run.accelerator").unwrap_or("unknown")),
+    })
+}
+
+/// A guest's times, before anything else is said of the machine.
+fn times(run: &Run, items: &[Item]) -> Option<Fact> {
+    let by = emulated(run)?;
+    let mut text = format!(
+        "EMULATED ({by}): they are not about hardware, and not to be set beside a host's; counts, \
+         layouts, traces and checkers' verdicts are real"
+    );
+    if let Answer::Known(host, _) = answer(items, &["run.host_kernel"]) {
+        text.push_str(&format!("; below it the host's Linux {host}"));
+    }
+    Some(Fact {
+        name: "times",
+        answer: Answer::Known(text, Some("run.timing".to_owned())),
+    })
+}
+
 /// The head of a report about the machine.
 pub fn machine(run: &Run) -> Vec<Fact> {
     let items = run.contexts.get("start").map(items).unwrap_or_default();
@@ -129,6 +158,9 @@ pub fn machine(run: &Run) -> Vec<Fact> {
     facts.insert(at + 1, barriers(run));
     facts.insert(at + 3, device(run));
     facts.extend(held(run));
+    if let Some(times) = times(run, &items) {
+        facts.insert(0, times);
+    }
     facts
 }
 
@@ -438,6 +470,30 @@ mod tests {
             Answer::Absent("no sysfs".to_owned())
         );
         assert!(matches!(answer(&found, &["kernel"]), Answer::Absent(_)));
+    }
+
+    #[test]
+    fn emulated_times_say_what_emulated_them() {
+        let mut run = record::example::run();
+        assert_eq!(emulated(&run), None);
+        assert!(machine(&run).iter().all(|fact| fact.name != "times"));
+        let items = json!({
+            "run.executor": {"value": "qemu", "source": "the lab"},
+            "run.accelerator": {"value": "tcg", "source": "the lab"},
+            "run.timing": {"value": "emulated", "source": "the lab"},
+            "run.host_kernel": {"value": "6.18.1", "source": "the lab"},
+        });
+        run.contexts.insert("start".into(), json!({"items": items}));
+        assert_eq!(emulated(&run).as_deref(), Some("qemu, tcg"));
+        let first = machine(&run).remove(0);
+        assert_eq!(first.name, "times");
+        let Answer::Known(text, _) = first.answer else {
+            panic!("known");
+        };
+        assert!(
+            text.starts_with("EMULATED (qemu, tcg)") && text.ends_with("Linux 6.18.1"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use record::{Run, Status};
 use study::Cell;
 
+use crate::facts;
 use crate::layout::{Layout, Levels, Series, Span, has};
 use crate::model::{Column, Figure, Point, PublishedFigure, Row, Table, clock_name};
 use crate::published::Published;
@@ -40,7 +41,7 @@ impl Sources<'_> {
         }
         let mut table = Table {
             title: layout.title.clone(),
-            subtitle: layout.subtitle.clone(),
+            subtitle: self.subtitle(layout),
             columns,
             rows,
             base,
@@ -48,6 +49,17 @@ impl Sources<'_> {
         };
         published_ratios(&mut table);
         table
+    }
+
+    /// Emulated times are marked on every table.
+    fn subtitle(&self, layout: &Layout) -> String {
+        let marked = facts::emulated(self.run).map(|by| format!("times emulated ({by})"));
+        [Some(layout.subtitle.clone()), marked]
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     fn row(&self, layout: &Layout, span: &Span, notes: &mut Vec<String>) -> Row {

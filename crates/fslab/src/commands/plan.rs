@@ -20,6 +20,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         Target::Device { path, serial } => {
             format!("everything on {} (serial {serial})", path.display())
         }
+        Target::Guest(guest) => format!("nothing: the disks are made for the {guest}"),
     };
     let estimate = study::estimate::estimate(&plan, study::estimate::Rates::default());
     match args.format {

@@ -14,6 +14,10 @@ use crate::{kernel_log, vmstat};
 pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(50, "run.tool", How::Manual, "", "name, version and commit of the tool"),
     Entry::new(50, "run.build_flags", How::Manual, "", "how it was built"),
+    Entry::new(50, "run.executor", How::Manual, "", "where trials run: host, uml or qemu"),
+    Entry::new(50, "run.accelerator", How::Manual, "", "what runs a guest's instructions: kvm, tcg or none"),
+    Entry::new(50, "run.timing", How::Manual, "", "real, or emulated: times that are not about hardware"),
+    Entry::new(50, "run.host_kernel", How::Manual, "", "release of the kernel below a guest"),
     Entry::new(50, "run.binary_sha256", How::Computed, "/proc/self/exe", "hash of the running binary"),
     Entry::new(51, "run.command_line", How::Computed, "/proc/self/cmdline", "the command as typed"),
     Entry::new(51, "run.working_folder", How::Computed, "/proc/self/cwd", "where it was started"),

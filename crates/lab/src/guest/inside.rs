@@ -1,0 +1,217 @@
+//! The guest's side of a trial: the very same executor, on the guest's own disk.
+//!
+//! The run's folder is one of the guest's memory. What a trial leaves in it (telemetry, listings,
+//! traces, a checker's output) goes to the host file by file when the trial is over, under
+//! the names that its events gave.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use guest::init::Voice;
+use record::{Event, RunFolder};
+use serde::Serialize;
+use serde_json::Value;
+use study::Trial;
+use workload::Progress;
+
+use super::job::{Job, Said};
+use crate::executor::{Executor as _, Surroundings};
+use crate::interrupt::Interrupt;
+use crate::local::LocalExecutor;
+use crate::target::Target;
+use crate::watch::Watcher;
+
+/// The run's folder within the guest.
+const FOLDER: &str = "/run/fslab/trial";
+/// How long a disk may take to appear after its driver.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Progress is told so often at most.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Is the guest, if this process is one: it does not come back then.
+pub fn be_guest() -> Option<Infallible> {
+    guest::init::asked().then(|| guest::init::run(work))
+}
+
+fn work(job: Value, voice: &Voice) -> i32 {
+    let done = serde_json::from_value(job)
+        .map_err(|error| format!("the job cannot be read: {error}"))
+        .and_then(|job| match job {
+            Job::Context { around } => context(*around, voice),
+            Job::Trial {
+                trial,
+                context,
+                serial,
+            } => {
+                let trial = Inside {
+                    trial: *trial,
+                    serial,
+                    voice,
+                };
+                trial.run(context.map(|context| *context))
+            }
+        });
+    match done {
+        Ok(()) => 0,
+        Err(why) => {
+            // The console's last words are what the host quotes.
+            eprintln!("fslab: {why}");
+            1
+        }
+    }
+}
+
+fn context(mut around: Surroundings, voice: &Voice) -> Result<(), String> {
+    around.folder = PathBuf::from("/run");
+    around.device = None;
+    say(voice, &Said::Context(Box::new(around.take())))
+}
+
+fn say(voice: &Voice, said: &impl Serialize) -> Result<(), String> {
+    let said = serde_json::to_value(said).map_err(|error| error.to_string())?;
+    voice.say(said)
+}
+
+struct Inside<'a> {
+    trial: Trial,
+    serial: String,
+    voice: &'a Voice,
+}
+
+impl Inside<'_> {
+    fn run(self, context: Option<probe::context::ContextRecord>) -> Result<(), String> {
+        let folder = RunFolder::create(Path::new(FOLDER)).map_err(|error| error.to_string())?;
+        let target = Target::Device {
+            path: disk(Path::new("/sys/block"), &self.serial, PATIENCE)?,
+            serial: self.serial.clone(),
+        };
+        let (watcher, interrupt) = (Told::new(self.voice), Interrupt::manual());
+        let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
+            .map_err(|error| error.to_string())?;
+        if let Some(context) = context {
+            executor.compare_with(context);
+        }
+        let voice = self.voice;
+        let mut emit = |event: Event| say(voice, &Said::Event(Box::new(event))).is_ok();
+        if let Err(failure) = executor.run(&self.trial, &mut emit) {
+            let failed = Said::Failed {
+                kind: failure.kind,
+                message: failure.message,
+                ledger: failure.ledger,
+            };
+            say(voice, &failed)?;
+        }
+        drop(executor);
+        voice.send_below(folder.dir(), &|path| !is_result(path))
+    }
+}
+
+/// Whether a path of the run's folder is something that a trial leaves there.
+fn is_result(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    !matches!(first, "lock" | "images" | "mnt" | "events.jsonl") && first != rig::undo::FILE
+}
+
+/// The node of the disk with this serial.
+fn disk(class: &Path, serial: &str, patience: Duration) -> Result<PathBuf, String> {
+    let begun = Instant::now();
+    loop {
+        if let Some(node) = with_serial(class, serial) {
+            return Ok(node);
+        }
+        if begun.elapsed() >= patience {
+            return Err(format!(
+                "no disk has the serial {serial}: is its driver (virtio_blk) among the modules?"
+            ));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn with_serial(class: &Path, serial: &str) -> Option<PathBuf> {
+    let disks = fs::read_dir(class).ok()?;
+    disks
+        .filter_map(Result::ok)
+        .find(|disk| {
+            let found = fs::read_to_string(disk.path().join("serial")).unwrap_or_default();
+            found.trim() == serial
+        })
+        .map(|disk| Path::new("/dev").join(disk.file_name()))
+}
+
+/// Tells the host what a watcher is told here.
+struct Told<'a> {
+    voice: &'a Voice,
+    last: Mutex<Option<Instant>>,
+}
+
+impl<'a> Told<'a> {
+    fn new(voice: &'a Voice) -> Self {
+        Told {
+            voice,
+            last: Mutex::new(None),
+        }
+    }
+
+    // A host that does not hear stops the machine; nothing is to be done about it here.
+    fn tell(&self, said: &Said) {
+        let _ = say(self.voice, said);
+    }
+}
+
+impl Watcher for Told<'_> {
+    fn step(&self, _trial: &Trial, step: &str) {
+        self.tell(&Said::Step(step.into()));
+    }
+
+    fn phase(&self, name: &str) {
+        self.tell(&Said::Phase(name.into()));
+    }
+
+    fn progress(&self, progress: &Progress) {
+        let Ok(mut last) = self.last.lock() else {
+            return;
+        };
+        if last.is_some_and(|last| last.elapsed() < PACE) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let figures = [
+            progress.bytes,
+            progress.bytes_total,
+            progress.steps,
+            progress.steps_total,
+        ];
+        self.tell(&Said::Progress(progress.phase.clone(), figures));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_known_by_its_serial() {
+        let temp = tempfile::tempdir().unwrap();
+        for (name, serial) in [("vda", "disk1"), ("vdb", "disk0\n")] {
+            fs::create_dir(temp.path().join(name)).unwrap();
+            fs::write(temp.path().join(name).join("serial"), serial).unwrap();
+        }
+        let found = |serial| disk(temp.path(), serial, Duration::ZERO);
+        assert_eq!(found("disk0"), Ok("/dev/vdb".into()));
+        assert!(found("disk9").unwrap_err().contains("virtio_blk"));
+    }
+
+    #[test]
+    fn what_belongs_to_the_guests_folder_alone_stays_there() {
+        for path in ["lock", "images/x", "mnt", "events.jsonl", rig::undo::FILE] {
+            assert!(!is_result(path), "{path}");
+        }
+        assert!(is_result("telemetry/trial-0001.tele"));
+        assert!(is_result("traces"));
+    }
+}

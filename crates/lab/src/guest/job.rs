@@ -1,0 +1,53 @@
+//! What goes into a guest and what comes out: the lab's own documents in the guest's channel.
+
+use probe::context::ContextRecord;
+use record::{Event, FailureKind, Ledger};
+use serde::{Deserialize, Serialize};
+use study::Trial;
+
+use crate::executor::Surroundings;
+
+/// What a guest is to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Job {
+    /// Take the context record of itself.
+    Context {
+        /// What it is about; folder and device are the guest's to name.
+        around: Box<Surroundings>,
+    },
+    /// Run a trial.
+    Trial {
+        /// The trial.
+        trial: Box<Trial>,
+        /// The run's own context, as a guest before took it.
+        context: Option<Box<ContextRecord>>,
+        /// Serial of the disk to run it on.
+        serial: String,
+    },
+}
+
+/// What a guest says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    /// The record that was asked for.
+    Context(Box<ContextRecord>),
+    /// An event of the trial.
+    Event(Box<Event>),
+    /// What is about to be done.
+    Step(String),
+    /// A phase of the workload begins.
+    Phase(String),
+    /// How far the workload is: phase, bytes done and asked, steps done and asked.
+    Progress(String, [u64; 4]),
+    /// The trial did not end well.
+    Failed {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// One line.
+        message: String,
+        /// Where the time went.
+        ledger: Ledger,
+    },
+}
