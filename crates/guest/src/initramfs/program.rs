@@ -121,6 +121,34 @@ fn is_ours(path: &Path) -> bool {
     read.is_ok() && head.starts_with(b"\x7fELF\x02\x01") && head[18..20] == [62, 0]
 }
 
+/// A program without what only a debugger reads: it ends where its last segment does, and has no
+/// table of sections. A debug build of fslab is 100 MB, of which 40 are loaded. Whatever is no ELF stays as it is.
+pub(super) fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
+    /// Offsets of e_shoff and of e_shnum with e_shstrndx behind it, in a 64-bit header.
+    const SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 60..64];
+    let end = || -> object::Result<u64> {
+        let header = elf::FileHeader64::<Endianness>::parse(bytes.as_slice())?;
+        let endian = header.endian()?;
+        let segments = header.program_headers(endian, bytes.as_slice())?;
+        let ends = segments.iter().map(|segment| {
+            let size = segment.p_filesz(endian);
+            segment.p_offset(endian).saturating_add(size)
+        });
+        Ok(ends.max().unwrap_or(u64::MAX))
+    };
+    let whole = bytes.len() as u64;
+    if let Ok(end) = end().map(|end| end.min(whole) as usize)
+        && end >= size_of::<elf::FileHeader64<Endianness>>()
+        && (end as u64) < whole
+    {
+        bytes.truncate(end);
+        for field in SECTIONS {
+            bytes[field].fill(0);
+        }
+    }
+    bytes
+}
+
 fn needs(bytes: &[u8]) -> Result<Needs, String> {
     if let Some(script) = bytes.strip_prefix(b"#!") {
         let line = script
@@ -284,6 +312,31 @@ mod tests {
     }
 
     #[test]
+    fn a_program_runs_without_its_sections() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("me");
+        let whole = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let less = without_sections(whole.clone());
+        assert!(less.len() < whole.len() * 9 / 10);
+        fs::write(&to, &less).unwrap();
+        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+        // Another test's fork may hold the file open for writing for a moment.
+        let output = (0..50).find_map(|_| {
+            let output = std::process::Command::new(&to).arg("--list").output();
+            if output.is_err() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            output.ok()
+        });
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("a_program_runs_without"));
+        assert_eq!(without_sections(less.clone()), less);
+        assert_eq!(without_sections(b"#!/bin/sh".to_vec()), b"#!/bin/sh");
+    }
+
+    #[test]
     fn scripts_need_their_interpreter_and_others_say_why_not() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("script");
@@ -311,6 +364,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] = byte;
             let _ = needs(&bytes);
+            let _ = without_sections(bytes);
         }
     }
 }

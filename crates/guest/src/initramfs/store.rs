@@ -277,7 +277,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A guest whose first process is this program; its libraries come along.
+    /// A guest whose first process is this program; its libraries come along, its debug information does not.
     pub fn new(init: &Path) -> Self {
         Self {
             init: init.to_owned(),
@@ -300,7 +300,9 @@ impl Job {
             tools::add_loader(&mut items, &linker);
         }
         put_items(writer, &items)?;
-        writer.file_of_host(Path::new("/init"), 0o755, &self.init)?;
+        let init = fs::read(&self.init).map_err(|source| io("read", &self.init, source))?;
+        let init = super::program::without_sections(init);
+        writer.file(Path::new("/init"), 0o755, &init)?;
         for (path, mode, contents) in &self.files {
             writer.file(path, *mode, contents)?;
         }
