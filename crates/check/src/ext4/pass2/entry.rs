@@ -190,7 +190,8 @@ impl Worker<'_> {
             let unused = unused.unwrap_or(descriptor.itable_unused());
             // More than a group has make the reference count round to where no inode is.
             let used = geometry.inodes_per_group.checked_sub(unused);
-            let used = used.unwrap_or(if group == 0 { u32::MAX } else { 0 });
+            let round = group == 0 && unused > geometry.inodes_per_group + 1;
+            let used = used.unwrap_or(if round { u32::MAX } else { 0 });
             if flags & INODE_UNINIT != 0 {
                 let finding = self.of_entry(&P2_INOREF_BG_INO_UNINIT, at);
                 self.log.add(finding.group(group));
