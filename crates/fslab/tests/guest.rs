@@ -1,6 +1,8 @@
 //! Trials in guest kernels, end to end by the binary: User-mode Linux where it is installed, QEMU where
 //! it and a kernel in the cache are.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::fs;

@@ -196,7 +196,9 @@ impl Needs {
 
     fn tools(&self) -> Vec<&'static str> {
         let of_kind = |kind: &&'static str| {
-            let made = rig::filesystem::of_kind(kind).ok().map(|f| f.program());
+            let made = rig::filesystem::of_kind(kind)
+                .ok()
+                .map(rig::filesystem::Filesystem::program);
             let checker = rig::fsck::program(kind).filter(|_| self.checked);
             [made, checker]
         };

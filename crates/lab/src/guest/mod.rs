@@ -132,9 +132,10 @@ impl<'a> GuestExecutor<'a> {
             files: self.folder.clone(),
         };
         let mut strange = false;
-        let mut hear = |said: Value| match serde_json::from_value(said) {
-            Ok(said) => heard(said),
-            Err(_) => {
+        let mut hear = |said: Value| {
+            if let Ok(said) = serde_json::from_value(said) {
+                heard(said)
+            } else {
                 strange = true;
                 false
             }
