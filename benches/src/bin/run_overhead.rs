@@ -163,7 +163,10 @@ fn buffers(plan: &Plan) -> u64 {
             }
             WorkloadSpec::Tree(spec) => 2 * spec.buffer.get(),
             // Their buffers are a few requests; the journal study has none of them.
-            WorkloadSpec::Stream(_) | WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => 0,
+            WorkloadSpec::Stream(_)
+            | WorkloadSpec::Fill(_)
+            | WorkloadSpec::Age(_)
+            | WorkloadSpec::Scan(_) => 0,
         })
         .max()
         .unwrap_or(0)

@@ -175,7 +175,7 @@ mod tests {
         let after = reading("7 0 loop0 0 0 16484 0 0 0 200 0 0 0 0 0 0 0 0 0 0");
         let holds = |bytes| {
             let phase = phase("scan_pass_1", bytes, "direct_io_honoured");
-            evidence(&phase, true, before, after).holds
+            evidence(&phase, true, before.clone(), after.clone()).holds
         };
         assert_eq!(holds(8 << 20), Some(true));
         assert_eq!(holds(7 << 20), Some(true), "somebody looked at it");

@@ -211,10 +211,11 @@ fn clocked(phase: &PhaseReport, metric: &str, unit: &str, clocks: Clocks) -> Vec
 /// Units of the originals' own figures, by their names (docs/metrics.md).
 fn figure_unit(name: &str) -> &'static str {
     match name {
-        "children" | "parent" | "min" | "max" | "avg" => "bytes_per_s",
+        "children" | "parent" | "min" | "max" | "avg" | "rate_with_cache" | "rate_without_user" => {
+            "bytes_per_s"
+        }
         "min_xfer" | "peak_rss" | "device_read" | "device_written" | "disk_bytes"
         | "cache_bytes" | "request_mean" | "cache_size" | "metadata_bytes" => "bytes",
-        "rate_with_cache" | "rate_without_user" => "bytes_per_s",
         "total_over_total" => "mib_per_s",
         "total_over_elapsed" => "files_per_s",
         "app_overhead" => "s",

@@ -60,7 +60,7 @@ pub enum Error {
     /// Something the run needs is not here.
     #[error("{0}")]
     Preflight(String),
-        /// A guest kernel that does not run: no trial could.
+    /// A guest kernel that does not run: no trial could.
     #[error("{0}")]
     Guest(guest::machine::Error),
     /// A guest kernel, or what it starts from, that cannot be had.

@@ -295,8 +295,8 @@ pub fn all() -> Vec<Base> {
         let mut options = Options::new(forge::amount::bytes(size).expect("a size"), fs_type);
         options.block_size = Some(block_size);
         options.inodes = Some(match options.size {
-            ..200_000 => 32,
-            ..15_000_000 => 240,
+            0..200_000 => 32,
+            200_000..15_000_000 => 240,
             _ => 1500,
         });
         options.features.names = features

@@ -213,7 +213,7 @@ impl Step {
             value % geometry.blocks_count,
             value % u64::from(geometry.inodes_count()) + 1,
             base.blocks[self.value as usize % base.blocks.len()].1,
-            value % u64::from(geometry.block_size) & !3,
+            (value % u64::from(geometry.block_size)) & !3,
         ]
     }
 

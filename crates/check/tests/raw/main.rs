@@ -13,6 +13,8 @@ mod bases;
 mod bounds;
 mod damage;
 
+use std::fmt::Write as _;
+
 use bounds::Took;
 
 #[global_allocator]
@@ -67,10 +69,13 @@ fn any_bytes_are_checked_to_the_end_within_bounds() {
     }
     let mut kinds = 0;
     let old = BROKE.iter().map(|(program, _)| unhex(program));
-    let new = (0..runs).map(|run| Bytes(seed << 32 | run).program());
+    let new = (0..runs).map(|run| Bytes((seed << 32) | run).program());
     for program in old.chain(new) {
         let subject = damage::decode(&bases, &program);
-        let hex: String = program.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = program.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
         // What fails must be said in a way that it can be repeated.
         let guard = Guard(&hex);
         let took = bounds::hold(&subject);

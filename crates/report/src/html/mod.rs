@@ -49,7 +49,11 @@ impl Format for Html {
         environment
             .add_template("page.html", PAGE)
             .map_err(failed)?;
-        for (name, text) in [("growth.html", GROWTH), ("io.html", IO), ("scan.html", SCAN)] {
+        for (name, text) in [
+            ("growth.html", GROWTH),
+            ("io.html", IO),
+            ("scan.html", SCAN),
+        ] {
             environment.add_template(name, text).map_err(failed)?;
         }
         let mut view = view::page(report)?;

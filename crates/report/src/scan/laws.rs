@@ -99,9 +99,10 @@ impl<'a> Judge<'a> {
                     } else {
                         let labels = labels.without(&["workload"]);
                         let rest = labels.of_cell(one);
-                        let rest = match rest == crate::labels::filesystem(one) {
-                            true => String::new(),
-                            false => format!(" {rest}"),
+                        let rest = if rest == crate::labels::filesystem(one) {
+                            String::new()
+                        } else {
+                            format!(" {rest}")
                         };
                         format!("{} and {}{rest}", one.workload_name, other.workload_name)
                     };
@@ -122,9 +123,10 @@ impl<'a> Judge<'a> {
         let regime = |cell: &Cell| {
             let cache = self.median(cell, "scan", "cache_size");
             let tables = self.median(cell, "scan_pass_1", "disk_bytes");
-            match large {
-                true => cache >= self.median(cell, "scan", "metadata_bytes"),
-                false => cache < tables,
+            if large {
+                cache >= self.median(cell, "scan", "metadata_bytes")
+            } else {
+                cache < tables
             }
         };
         let pairs = pairs.into_iter().filter(|(_, _, without)| regime(without));
@@ -170,7 +172,7 @@ impl<'a> Judge<'a> {
         let plan = &self.sources.run.plan;
         let one = compare::one(plan, self.options, "secs", &figures[0], &figures[1]);
         let Ok(comparison) = one else {
-            let of = |figure: &Figure| middle_of(figure.values());
+            let of = |figure: &Figure| middle_of(&figure.values());
             let times = of(&figures[1]) / of(&figures[0]);
             // Too few values for more: one in a hundred beyond the band is nothing to judge by.
             let wins = times <= 1.0 + plan.band;
@@ -286,11 +288,8 @@ impl<'a> Judge<'a> {
         let slots = run.plan.slots.iter().filter(|slot| slot.cell == cell.id);
         let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
         let finished = trials.filter(|trial| trial.status == record::Status::Finished);
-        middle_of(
-            finished
-                .filter_map(|trial| value(trial, phase, metric))
-                .collect(),
-        )
+        let values = finished.filter_map(|trial| value(trial, phase, metric));
+        middle_of(&values.collect::<Vec<_>>())
     }
 }
 

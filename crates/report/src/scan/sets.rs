@@ -96,7 +96,7 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
         let values = trials
             .iter()
             .filter_map(|(_, trial)| value(trial, "scan", metric));
-        middle_of(values.collect())
+        middle_of(&values.collect::<Vec<_>>())
     };
     Some(Set {
         cell: cell.id,
@@ -155,7 +155,7 @@ fn cost(trial: &TrialRecord, phase: &str) -> Cost {
 }
 
 fn median(costs: &[Cost]) -> Cost {
-    let of = |get: fn(&Cost) -> f64| middle_of(costs.iter().map(get).collect());
+    let of = |get: fn(&Cost) -> f64| middle_of(&costs.iter().map(get).collect::<Vec<_>>());
     Cost {
         disk: of(|c| c.disk),
         cache: of(|c| c.cache),
@@ -173,8 +173,8 @@ fn median(costs: &[Cost]) -> Cost {
 }
 
 /// The median; 0 of none.
-pub(super) fn middle_of(values: Vec<f64>) -> f64 {
-    stats::summarize(&values).map_or(0.0, |summary| summary.median)
+pub(super) fn middle_of(values: &[f64]) -> f64 {
+    stats::summarize(values).map_or(0.0, |summary| summary.median)
 }
 
 fn figure(sources: &Sources<'_>, cell: &Cell, phase: &str) -> Figure {
