@@ -124,6 +124,7 @@ mod tests {
         let sparse = Sparse::new(parent.path(), 400 << 20).unwrap();
         let file = File::create_new(sparse.path().join("large")).unwrap();
         file.set_len(72 << 40).unwrap();
+        drop(file);
         sparse.sync().unwrap();
         drop(sparse);
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);

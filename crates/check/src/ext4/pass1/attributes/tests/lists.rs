@@ -141,7 +141,8 @@ fn blocks_and_their_counts() {
         ["1_BAD_EA_BLOCK", "1_EA_MULTI_BLOCK", "1_EXTATTR_READ_ABORT"]
     );
     let unread = shared_block(false, 2, |fixture, _| fixture.fails = Some(100));
-    assert_eq!(unread, ["1_READ_EA_BLOCK"]);
+    // The reference takes what it could not read for zeros, and so its count for a wrong one.
+    assert_eq!(unread, ["1_READ_EA_BLOCK", "1_EXTATTR_READ_ABORT"]);
 }
 
 #[test]
