@@ -13,7 +13,8 @@ pub trait Watch: Send + Sync {
     /// The check will take at most so many bytes of memory. Said once, before pass 1.
     fn memory(&self, _bytes: u64) {}
 
-    /// All passes together are going to go through about so many bytes. Said once, before pass 1; damage makes it more.
+    /// From here on all passes together are going to go through about so many bytes. Said before pass 1, by what the descriptors
+    /// say, and again behind it, when the directories are known; damage makes it more.
     fn foresee(&self, _bytes: u64) {}
 
     /// This pass is going to go through so many further bytes.

@@ -288,3 +288,53 @@ fn too_little_memory_is_said_before_pass_1() {
     assert!(small.memory.stated_total.unwrap() <= 30 << 20);
     assert!(small.verdict(Judge::Strict).is_clean());
 }
+
+/// What was foreseen, and what was to be read by then.
+#[derive(Default)]
+struct Foreseen {
+    expected: AtomicU64,
+    said: std::sync::Mutex<Vec<(u64, u64)>>,
+}
+
+impl Watch for Foreseen {
+    fn foresee(&self, bytes: u64) {
+        let before = self.expected.load(Relaxed);
+        self.said.lock().unwrap().push((before, bytes));
+    }
+
+    fn expect(&self, bytes: u64) {
+        self.expected.fetch_add(bytes, Relaxed);
+    }
+}
+
+#[test]
+fn what_is_to_be_read_is_foreseen() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    for variant in [
+        "-t ext2 -b 1024",
+        "-t ext4 -b 1024",
+        "-t ext4 -b 4096",
+        "-t ext4 -b 4096 -N 50000",
+        "-t ext4 -b 4096 -O ^metadata_csum,uninit_bg",
+        "-t ext4 -b 4096 -O ^metadata_csum,^uninit_bg,^flex_bg",
+    ] {
+        let _ = std::fs::remove_file(&image);
+        made(variant, &image).unwrap();
+        let bytes = std::fs::read(&image).unwrap();
+        let watch = Foreseen::default();
+        check(&Ram::new(&bytes), &options(2), &watch).unwrap();
+        let all = watch.expected.into_inner();
+        let said = watch.said.into_inner().unwrap();
+        let [(0, first), (tables, behind)] = said[..] else {
+            panic!("{variant}: {said:?}")
+        };
+        assert_eq!(tables + behind, all, "{variant}: behind pass 1");
+        // Before it, all but the further blocks of the one large directory and of lost+found.
+        let further = all.checked_sub(first).unwrap();
+        assert!(
+            (20_000..128 << 10).contains(&further),
+            "{variant}: {first} of {all}"
+        );
+    }
+}

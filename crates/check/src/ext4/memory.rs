@@ -10,9 +10,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use ondisk::ext4::GroupDescriptor;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 use serde::Serialize;
 
+use super::pass1::plan;
 use super::{Directory, Failure, Options, Run, Volume};
 
 /// Bytes of the maps for each inode in use: a byte each for kind, links and names, three bits, and what
@@ -70,8 +72,7 @@ impl Estimate {
         }
         let each = size_of::<Directory>() + size_of::<Run>();
         // The descriptor, its flags, ranges of metadata, and what passes 1 and 5 plan to read.
-        let descriptor =
-            size_of::<ondisk::ext4::GroupDescriptor>() + 2 + 2 * size_of::<Range<u64>>();
+        let descriptor = size_of::<GroupDescriptor>() + 2 + 2 * size_of::<Range<u64>>();
         let group = descriptor + 3 * size_of::<blockio::Span>();
         let (first, below) = shelves(&volume.options);
         // Inodes that wait for their nodes take no more than the first shelf.
@@ -175,27 +176,29 @@ impl Guard {
     }
 }
 
-/// Bytes that the passes will go through, by what the descriptors say: inode tables as far as they are used, a block for each
-/// directory, and bitmaps.
+/// Bytes that all passes will go through, before pass 1: the inode tables as it plans them, a block for each directory that the
+/// descriptors count, and bitmaps.
 pub(crate) fn bytes_to_read(volume: &Volume<'_>) -> u64 {
-    let geometry = &volume.geometry;
-    let uninit = DescriptorChecksum::of(&volume.sb).allows_uninit();
-    let per_group = u64::from(geometry.inodes_per_group);
-    let (mut inodes, mut blocks) = (0, 0_u64);
-    for descriptor in &volume.descriptors {
-        let has = |flag| !(uninit && descriptor.has_flags(flag));
-        if has(INODE_UNINIT) {
-            let unused = if uninit {
-                u64::from(descriptor.itable_unused())
-            } else {
-                0
-            };
-            inodes += per_group - unused.min(per_group);
-        }
-        blocks += u64::from(has(INODE_UNINIT)) + u64::from(has(BLOCK_UNINIT));
-        blocks += u64::from(descriptor.used_dirs()).min(per_group);
-    }
-    inodes * u64::from(geometry.inode_size) + blocks * u64::from(geometry.block_size)
+    let per_group = u64::from(volume.geometry.inodes_per_group);
+    let counts = volume.descriptors.iter();
+    let directories: u64 = counts
+        .map(|descriptor| u64::from(descriptor.used_dirs()).min(per_group))
+        .sum();
+    plan::bytes_to_read(volume)
+        + directories * u64::from(volume.geometry.block_size)
+        + bytes_behind(volume, 0)
+}
+
+/// Bytes that the passes behind pass 1 will go through, when it has found so many blocks of directories: these, and the bitmaps that
+/// were ever written.
+pub(crate) fn bytes_behind(volume: &Volume<'_>, directory_blocks: u64) -> u64 {
+    let written = |descriptor: &GroupDescriptor| {
+        let is = |flag| u64::from(!descriptor.has_flags(flag));
+        is(INODE_UNINIT) + is(BLOCK_UNINIT)
+    };
+    let bitmaps: u64 = volume.descriptors.iter().map(written).sum();
+    let blocks = directory_blocks.saturating_add(bitmaps);
+    blocks.saturating_mul(volume.geometry.block_size.into())
 }
 
 /// Makes the buffers as small as the caller's bound asks for.

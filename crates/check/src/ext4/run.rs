@@ -119,12 +119,9 @@ fn passes<'a, S: BlockSource>(
     })?;
     let state = &state;
     let directories = state.directories.list.len() as u64;
-    let blocks = state
-        .directories
-        .runs
-        .iter()
-        .map(|run| u64::from(run.len))
-        .sum();
+    let runs = state.directories.runs.iter();
+    let blocks = runs.map(|run| u64::from(run.len)).sum();
+    watch.foresee(memory::bytes_behind(volume, blocks));
     pass!(meter, watch, 2, pass2::run(volume, state, log), |_| blocks)?;
     pass!(meter, watch, 3, pass3::run(volume, state, log), |_| {
         directories

@@ -143,7 +143,9 @@ fn held(source: &dyn BlockSource, subject: &Subject) -> Took {
             took.kinds = report.findings.tallies.len();
             print(&report);
         }
-        Err(Failure::Memory { .. } | Failure::OutOfMemory(_)) => took.refused = true,
+        Err(Failure::Memory { .. } | Failure::Grown { .. } | Failure::OutOfMemory(_)) => {
+            took.refused = true
+        }
         Err(error) => panic!("{error}"),
     }
     took

@@ -24,7 +24,7 @@ mod metadata;
 mod misread;
 mod nodes;
 mod plain;
-mod plan;
+pub(crate) mod plan;
 mod shared;
 pub(crate) mod special;
 mod tally;

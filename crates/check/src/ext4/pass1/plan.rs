@@ -50,10 +50,21 @@ pub(super) fn table(volume: &Volume<'_>, group: u32) -> Option<Table> {
     })
 }
 
+/// Bytes of a table in whole blocks.
+fn bytes(volume: &Volume<'_>, table: Table) -> u64 {
+    let inodes = u64::from(table.inodes) * u64::from(volume.geometry.inode_size);
+    inodes.next_multiple_of(volume.geometry.block_size.into())
+}
+
+/// Bytes of all tables that are read.
+pub(crate) fn bytes_to_read(volume: &Volume<'_>) -> u64 {
+    let tables = (0..volume.geometry.groups).filter_map(|group| table(volume, group));
+    tables.map(|table| bytes(volume, table)).sum()
+}
+
 /// All tables as spans in whole blocks, ascending, tagged by their groups; tables outside the filesystem are reported.
 pub(super) fn spans(volume: &Volume<'_>, log: &mut Log) -> Vec<Span> {
     let block = u64::from(volume.geometry.block_size);
-    let size = u64::from(volume.geometry.inode_size);
     let mut spans = Vec::new();
     for (group, descriptor) in (0..).zip(&volume.descriptors) {
         let first_block = descriptor.inode_table();
@@ -69,10 +80,9 @@ pub(super) fn spans(volume: &Volume<'_>, log: &mut Log) -> Vec<Span> {
         }
         if let Some(table) = table(volume, group) {
             let start = table.first_block * block;
-            let len = (u64::from(table.inodes) * size).next_multiple_of(block);
             spans.push(Span {
                 tag: group.into(),
-                range: start..start + len,
+                range: start..start + bytes(volume, table),
             });
         }
     }
