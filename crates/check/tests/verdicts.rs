@@ -1,0 +1,162 @@
+//! Verdicts that random damage once found to differ from e2fsck's: each on the smallest image that shows it, beside e2fsck.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::Image;
+use ondisk::ext4::GroupDescriptor;
+use ondisk::ext4::inode::flag;
+
+/// Bytes of a superblock's fields.
+const FIRST_DATA_BLOCK: usize = 1024 + 0x14;
+const ENCODING: usize = 1024 + 0x27c;
+/// Bytes of an inode's fields.
+const MODE: usize = 0;
+const LINKS: usize = 26;
+const FLAGS: usize = 32;
+/// The exit code's bit that says that e2fsck ended before it was through.
+const ENDED: i32 = 8;
+/// Without any checksum, so that what is changed is believed.
+const PLAIN: &str = "^metadata_csum,^uninit_bg";
+
+fn made(features: &str, block: &str, extended: &str) -> Image {
+    let mut options = vec!["-t", "ext4", "-b", block, "-N", "64", "-O", features];
+    if !extended.is_empty() {
+        options.extend(["-E", extended]);
+    }
+    Image::make(&options, "8M", "write @large file\nmkdir dir\n")
+}
+
+/// Both exit codes, which are the same; what we find.
+fn same(what: &str, image: &Image) -> (i32, Vec<&'static str>) {
+    let (code, raised) = image.oracle();
+    let report = image.judge();
+    let list = report.findings.list.iter();
+    let found: Vec<_> = list.map(|finding| finding.problem.name).collect();
+    let raised = common::names(&raised);
+    assert_eq!(
+        i32::from(report.verdicts.e2fsck.exit_code),
+        code,
+        "{what}: {found:?}, e2fsck {raised:?}"
+    );
+    (code, found)
+}
+
+/// Where an inode's bytes begin.
+fn slot(image: &Image, ino: u32) -> usize {
+    let geometry = &image.geometry;
+    let size = geometry.block_size as usize;
+    let (group, _) = geometry.index_of_inode(ino).unwrap();
+    let (block, offset) = geometry.desc_position(group).unwrap();
+    let at = block as usize * size + offset as usize;
+    let descriptor = GroupDescriptor::read(&image.bytes[at..], geometry.desc_size).unwrap();
+    let (block, offset) = geometry.inode_position(ino, &descriptor).unwrap();
+    block as usize * size + offset as usize
+}
+
+/// Changes a field of an inode, and nothing else: its checksum is wrong then.
+fn loosely(image: &mut Image, ino: u32, field: usize, bytes: &[u8]) {
+    let at = slot(image, ino) + field;
+    image.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+#[test]
+fn an_unknown_encoding_ends_the_reference() {
+    let mut image = made(&format!("{PLAIN},casefold"), "1024", "encoding=utf8");
+    assert_eq!(same("sound", &image).0, 0);
+    image.bytes[ENCODING] = 7;
+    let (code, found) = same("s_encoding", &image);
+    assert!(code & ENDED != 0, "{code}");
+    assert!(found.contains(&"0_OPEN_FAILED"), "{found:?}");
+}
+
+#[test]
+fn a_wrong_first_data_block_with_and_without_a_journal() {
+    for journal in ["has_journal", "^has_journal"] {
+        for (block, value) in [("1024", 0), ("1024", 2), ("4096", 1), ("4096", 3)] {
+            let mut image = made(&format!("{PLAIN},{journal}"), block, "");
+            image.bytes[FIRST_DATA_BLOCK] = value;
+            let what = format!("{journal}, {block}: {value}");
+            let (code, found) = same(&what, &image);
+            assert!(code & ENDED != 0, "{what}: {code}");
+            let ends = ["0_FIRST_DATA_BLOCK", "0_JOURNAL_BAD_INODE", "0_SB_CORRUPT"];
+            assert!(
+                ends.iter().any(|name| found.contains(name)),
+                "{what}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn unused_inodes_without_the_feature_for_them() {
+    let image = made(PLAIN, "1024", "");
+    let (block, offset) = image.geometry.desc_position(0).unwrap();
+    let at = block as usize * image.geometry.block_size as usize + offset as usize;
+    let inodes = image.geometry.inodes_per_group as u16;
+    for unused in [1, inodes - 11, inodes, inodes + 1, inodes + 2, u16::MAX] {
+        let mut image = image.clone();
+        image.bytes[at + 28..at + 30].copy_from_slice(&unused.to_le_bytes());
+        let (_, found) = same(&format!("{unused} unused"), &image);
+        assert!(found.contains(&"0_GDT_UNINIT"), "{unused}: {found:?}");
+    }
+}
+
+#[test]
+fn inline_content_where_nothing_is_inline() {
+    for extents in ["extent", "^extent,^64bit"] {
+        let mut image = made(&format!("{PLAIN},{extents}"), "1024", "");
+        let at = slot(&image, 12) + FLAGS;
+        let flags = u32::from_le_bytes(image.bytes[at..at + 4].try_into().unwrap());
+        loosely(
+            &mut image,
+            12,
+            FLAGS,
+            &(flags | flag::INLINE_DATA).to_le_bytes(),
+        );
+        let (code, found) = same(extents, &image);
+        assert!(code != 0 && !found.is_empty(), "{extents}: {found:?}");
+    }
+}
+
+#[test]
+fn an_orphan_file_that_was_never_written() {
+    let mut image = made("metadata_csum,orphan_file", "1024", "");
+    let ino = image.sb.s_orphan_file_inum.get();
+    let size = usize::from(image.geometry.inode_size);
+    loosely(&mut image, ino, 0, &vec![0; size]);
+    let (code, found) = same("zero", &image);
+    assert_eq!(code, 4, "{found:?}");
+}
+
+#[test]
+fn an_inline_directory_in_an_inode_with_another_purpose() {
+    for ino in [5, 9, 10] {
+        let mut image = made("inline_data", "1024", "");
+        loosely(&mut image, ino, MODE, &0o040_755_u16.to_le_bytes());
+        loosely(&mut image, ino, LINKS, &2_u16.to_le_bytes());
+        loosely(&mut image, ino, FLAGS, &flag::INLINE_DATA.to_le_bytes());
+        image.inode(ino, |_| ());
+        let (code, found) = same(&format!("inode {ino}"), &image);
+        assert!(code & ENDED != 0, "inode {ino}: {code}");
+        assert!(found.contains(&"2_NO_DIRINFO"), "inode {ino}: {found:?}");
+    }
+}
+
+#[test]
+fn an_inode_of_a_wrong_checksum_is_read_for_the_resize_inode() {
+    let sound = made("metadata_csum,resize_inode", "1024", "");
+    // The map of the last of inodes 3 to 6 decides.
+    for ino in 3..=6 {
+        let mut image = sound.clone();
+        loosely(&mut image, ino, FLAGS, &flag::INLINE_DATA.to_le_bytes());
+        let (code, found) = same(&format!("inode {ino}"), &image);
+        assert!(code & ENDED != 0, "inode {ino}: {code}");
+        assert!(found.contains(&"1_BLOCK_ITERATE"), "inode {ino}: {found:?}");
+        if ino < 6 {
+            loosely(&mut image, 6, FLAGS, &flag::NOATIME.to_le_bytes());
+            let (code, _) = same(&format!("inodes {ino} and 6"), &image);
+            assert_eq!(code, 4, "inodes {ino} and 6");
+        }
+    }
+}
