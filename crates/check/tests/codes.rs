@@ -127,14 +127,29 @@ fn severity(problem: &Problem) -> &'static str {
     }
 }
 
-/// Why no image raises it, where that is so.
-fn unreachable(problem: &Problem) -> String {
+/// Why no image raises it, where that is so, and why e2fsck does not raise it where one is made for it.
+fn unreachable(problem: &Problem) -> Option<&'static str> {
     let known = forge::damage::UNREACHABLE.iter();
     let mut why = known.filter(|(code, _)| *code == problem.code);
-    why.next().map_or_else(String::new, |(_, why)| {
-        let why = why.split_once(": ").map_or(*why, |(_, why)| why);
-        format!("(never: {why})")
-    })
+    let silent = |case: &forge::damage::Case| match case.reference {
+        forge::damage::Reference::Silent(why) if case.code == problem.code => Some(why),
+        _ => None,
+    };
+    why.next().map_or_else(
+        || forge::damage::all().find_map(silent),
+        |(_, why)| Some(why.split_once(": ").map_or(*why, |(_, why)| why)),
+    )
+}
+
+/// The file that looks for it, or why none does; why there is no case for it.
+fn looked_for(found: &Found, problem: &Problem) -> String {
+    let cased = forge::damage::all().any(|case| case.code == problem.code);
+    match (found.product.get(&problem.code), unreachable(problem)) {
+        (Some(file), Some(why)) if !cased => format!("{file} (no case: {why})"),
+        (Some(file), _) => file.clone(),
+        (None, Some(why)) => format!("(never: {why})"),
+        (None, None) => String::new(),
+    }
 }
 
 const HEAD: &str = "\
@@ -145,8 +160,8 @@ and leaves e2fsck's exit code 0, but not the strict one's; `stop` ends `e2fsck -
 raises, and those that e2fsck no longer uses, are left out.
 
 `looked for in` names the file below `crates/check/src/ext4`; codes without one are not raised: failures inside e2fsck itself (memory, its
-own writes), questions that stand for another code here, banners, and what no image can raise. `tested by`: the named cases of `fslab forge
-damage` that are made for the code, each held against e2fsck; `unit`: a test of this crate names it. Made from the sources by
+own writes), questions that stand for another code here, banners, and what no image can raise (`never`). `tested by`: the named cases of
+`fslab forge damage` that are made for the code, each held against e2fsck; `unit`: a test of this crate names it. Made from the sources by
 `crates/check/tests/codes.rs`.
 
 ";
@@ -191,10 +206,7 @@ fn document(found: &Found) -> String {
             class(problem),
             severity(problem),
             problem.meaning,
-            found
-                .product
-                .get(&problem.code)
-                .map_or_else(|| unreachable(problem), Clone::clone),
+            looked_for(found, problem),
             tests.join(", ")
         );
     }

@@ -45,8 +45,17 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
     .flatten()
 }
 
-/// Problems of the table that no image can raise under `e2fsck -fn`, whatever is done to it, and why. They have no case.
+/// Problems of the table that no image can raise under `e2fsck -fn`, whatever is done to it, or none of a size that a case may
+/// have, and why. They have no case.
 pub static UNREACHABLE: &[(u32, &str)] = &[
+    (
+        0x00_0033,
+        "0_EXTERNAL_JOURNAL_HINT: the journal is a device of its own, which no image of a filesystem brings along",
+    ),
+    (
+        0x01_0045,
+        "1_TOOBIG_REG: a file of 2 TiB, each of its blocks with a pointer; fewer blocks in a circle of pointers come to no end",
+    ),
     (
         0x01_004e,
         "1_RESIZE_INODE_CREATE: raised while the resize inode is made anew, which is repair",
@@ -62,6 +71,10 @@ pub static UNREACHABLE: &[(u32, &str)] = &[
     (
         0x02_0045,
         "2_UNEXPECTED_HTREE_BLOCK: a block behind the last one that pass 1 saw, in a list that pass 1 made",
+    ),
+    (
+        0x04_0006,
+        "4_DIR_NLINK_FEATURE: 65,001 subdirectories, or as many names of one, over each of which e2fsck spends too long",
     ),
 ];
 
