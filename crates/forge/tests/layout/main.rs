@@ -8,6 +8,8 @@ mod mke2fs;
 mod placed;
 mod population;
 mod refused;
+#[path = "../common/unmount.rs"]
+mod unmount;
 
 use std::path::Path;
 use std::process::{Command, Output};

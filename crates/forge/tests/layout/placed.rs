@@ -7,6 +7,7 @@ use forge::ext4::plan::{Kind, Object, ObjectId, Piece};
 use forge::ext4::{FsType, Layout, Options, Written, write};
 
 use crate::population::{Directory, File, Tree, byte_at, file};
+use crate::unmount::unmount;
 use crate::{assert_clean, run, text};
 
 fn options(mib: u64, fs_type: FsType, block_size: u32, features: &str) -> Options {
@@ -304,8 +305,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let output = run(Command::new("umount").arg(&self.0));
-        assert!(output.status.success(), "{}", text(&output));
+        unmount(&self.0).unwrap();
     }
 }
 

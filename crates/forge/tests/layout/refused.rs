@@ -7,6 +7,7 @@ use forge::ext4::plan::Object;
 use forge::ext4::{Error, FsType, Layout, Options, Watch, write};
 
 use crate::population::{Directory, File, Tree, file};
+use crate::unmount::unmount;
 use crate::{run, text};
 
 fn tree(layout: &Layout, files: Vec<File>) -> Tree {
@@ -124,8 +125,7 @@ fn a_full_disk_leaves_nothing_needs_root() {
     );
     let result = write(&layout, &many, &image, &());
     let left = image.exists();
-    let output = run(Command::new("umount").arg(&small));
-    assert!(output.status.success(), "{}", text(&output));
+    unmount(&small).unwrap();
     let error = result.unwrap_err();
     let Error::Io { source, .. } = &error else {
         panic!("{error}");
