@@ -195,7 +195,8 @@ fn elf_needs(bytes: &[u8]) -> object::Result<Needs> {
         let start = segment.p_vaddr(endian);
         let inside = segment.p_type(endian) == elf::PT_LOAD
             && (start..start.saturating_add(segment.p_filesz(endian))).contains(&at);
-        inside.then(|| at - start + segment.p_offset(endian))
+        let within = inside.then(|| at - start)?;
+        segment.p_offset(endian).checked_add(within)
     });
     let Some(file_at) = file_at else {
         return Ok(needs);

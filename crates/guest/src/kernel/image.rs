@@ -50,7 +50,10 @@ fn payload(bytes: &[u8]) -> Result<&[u8], String> {
     if bytes.get(0x202..0x206) != Some(b"HdrS") {
         return Err("it begins neither as ELF nor as a bzImage".into());
     }
-    let version = u16::from_le_bytes([bytes[0x206], *bytes.get(0x207).unwrap_or(&0)]);
+    let Some(&[low, high]) = bytes.get(0x206..0x208) else {
+        return Err("its header is cut off".into());
+    };
+    let version = u16::from_le_bytes([low, high]);
     if version < 0x208 {
         return Err(format!("its boot protocol {version:#x} is older than 2.08"));
     }
@@ -216,13 +219,22 @@ pub(crate) mod tests {
         );
     }
 
+    #[test]
+    fn a_header_that_is_cut_off_is_no_kernel() {
+        let whole = bzimage(b"", 0);
+        for length in 0x200..0x260 {
+            assert!(elf(whole[..length].to_vec()).is_err(), "{length}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_bytes_are_a_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..4000), header: bool) {
-            if header && bytes.len() > 0x250 {
-                bytes[0x202..0x206].copy_from_slice(b"HdrS");
-                bytes[0x207] = 2;
-                bytes[0x206] = 0xf;
+            // As much of a header as there is room for: one that is cut off is the worst.
+            for (at, byte) in (0x202..).zip(*b"HdrS\x0f\x02") {
+                if let Some(place) = bytes.get_mut(at).filter(|_| header) {
+                    *place = byte;
+                }
             }
             let _ = elf(bytes.clone());
             let _ = release(&bytes);

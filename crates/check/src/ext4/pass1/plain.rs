@@ -72,7 +72,8 @@ impl Plain {
             possible: usual
                 && geometry.cluster_blocks <= 1
                 && usize::from(geometry.inode_size) >= WITH_TIMES,
-            first: sb.first_ino(),
+            // A superblock may say less and is then wrong; the reserved inodes stay what they are.
+            first: sb.first_ino().max(11),
             special: [sb.s_prj_quota_inum.get(), sb.s_orphan_file_inum.get()],
             blocks: u64::from(geometry.first_data_block)..geometry.blocks_count,
             block_size: geometry.block_size.into(),
