@@ -8,6 +8,7 @@ mod common;
 
 use std::fmt::Write as _;
 
+use common::random::Random;
 use common::{Image, names, raised};
 use ondisk::ext4::inode::{InodeMut, flag};
 use ondisk::ext4::xattr::{self, NewEntry, NewValue};
@@ -405,30 +406,6 @@ fn roots_of_indexes() {
         image.bytes[1024 + 0x5c] &= !0x20;
     });
     cases.finish(48);
-}
-
-/// Xorshift (Marsaglia 2003): enough for places and values.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
-    /// A value that means something somewhere: bounds, small numbers, any.
-    fn value(&mut self) -> u32 {
-        match self.below(8) {
-            0 => 0,
-            1 => u32::MAX,
-            2 => 1 << self.below(32),
-            3 => (1 << self.below(32)) - 1,
-            4 | 5 => self.below(80) as u32,
-            _ => self.below(1 << 32) as u32,
-        }
-    }
 }
 
 /// Fields of inodes and attribute blocks at random, with checksums made right again, on the richest filesystem there is;

@@ -14,18 +14,7 @@ use blockio::{BlockSource, Ram};
 use check::ext4::Options;
 use check::{Report, Unwatched};
 use common::Image;
-
-/// Xorshift (Marsaglia 2003): enough for places and values.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-}
+use common::random::Random;
 
 /// Longest that a check of a few megabytes may take, in a build without optimisation, on a machine that has other things to do.
 const SOON: Duration = Duration::from_secs(20);

@@ -1,6 +1,7 @@
 //! Images that mke2fs and debugfs make, changed by hand, judged by e2fsck and by us.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod random;
 pub(crate) mod reference;
 
 use std::fs;

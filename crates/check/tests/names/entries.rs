@@ -1,5 +1,6 @@
 //! Single entries: what they are called, and what they lead to.
 
+use check::Report;
 use ondisk::ext4::directory;
 
 use crate::cases::Cases;
@@ -114,33 +115,22 @@ fn entries_and_what_they_lead_to() {
 fn the_first_of_two_names_makes_the_parent() {
     let image = base("^dir_index", TREE);
     let mut cases = Cases::default();
+    let late = |report: &Report| {
+        let mut list = report.findings.list.iter();
+        let late = list.find(|f| f.problem.name == "2_LINK_DIR").unwrap();
+        (late.place.directory, late.place.name.clone())
+    };
     // `deep` is named by d as well, whose block lies before that of sub.
     let report = cases.case("an earlier name", &image, |image| {
         poke(image, D, "file", 0, &DEEP.to_le_bytes());
         poke(image, D, "file", 7, &[2]);
     });
-    let list = &report.findings.list;
-    let late = list
-        .iter()
-        .find(|f| f.problem.name == "2_LINK_DIR")
-        .unwrap();
-    assert_eq!(
-        (late.place.directory, late.place.name.as_deref()),
-        (Some(SUB), Some("deep"))
-    );
+    assert_eq!(late(&report), (Some(SUB), Some("deep".to_owned())));
     let report = cases.case("a later name", &image, |image| {
         poke(image, DEEP, "last", 0, &SUB.to_le_bytes());
         poke(image, DEEP, "last", 7, &[2]);
     });
-    let list = &report.findings.list;
-    let late = list
-        .iter()
-        .find(|f| f.problem.name == "2_LINK_DIR")
-        .unwrap();
-    assert_eq!(
-        (late.place.directory, late.place.name.as_deref()),
-        (Some(DEEP), Some("last"))
-    );
+    assert_eq!(late(&report), (Some(DEEP), Some("last".to_owned())));
     cases.finish(&["2_LINK_DIR"]);
 }
 

@@ -6,23 +6,8 @@ use ondisk::ext4::inode::flag;
 
 use crate::cases::Cases;
 use crate::common::Image;
+use crate::common::random::Random;
 use crate::images::{ROOT, TREE, base, deep, encrypted, folded, indexed, seed_of};
-
-/// Xorshift (Marsaglia 2003): enough for places and values.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 /// The blocks of all directories with a block map, those of the first indirect block included.
 fn dir_blocks(image: &mut Image) -> Vec<(u32, u64)> {
