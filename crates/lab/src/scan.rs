@@ -1,7 +1,7 @@
 //! The reading of 2011: all metadata of an unmounted filesystem, once, by a reader with a strategy.
 //!
 //! The workload has filled the filesystem through the kernel; what is measured begins when it is unmounted. The
-//! reader is the checker's ([`::check::reading`]) on O_DIRECT: through the page cache, the second reading of precache
+//! reader is [`::check::reading`], which has his switches, on O_DIRECT: through the page cache, the second reading of precache
 //! would find there what the reader's own cache had lost, and nothing of the experiment would be left.
 //!
 //! How large its cache is, is a share of the metadata, which only a reading knows: directories are found in
