@@ -15,6 +15,8 @@
 //! [`layer::Throttle`], [`layer::Latency`], [`layer::Faulty`]. The reader above never knows. They are
 //! generic, so a stack costs no dynamic call unless it is built of `Box<dyn BlockSource>`.
 //!
+//! **Logs of writes** ([`log_writes`]) are sources too: a device as of any write that dm-log-writes recorded.
+//!
 //! **Asynchronous reading** is by ownership: a [`Request`] takes its [`Buffer`] along into a
 //! [`Queue`] and the [`Completion`] brings it back. The kernel writes into memory that nobody
 //! else can look at meanwhile, which is what makes `io_uring` sound, and the number of buffers is
@@ -38,6 +40,7 @@ mod handle;
 mod histogram;
 mod inline;
 pub mod layer;
+pub mod log_writes;
 mod mapped;
 mod open;
 mod queue;
