@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Problem, shorten};
+use crate::kernel_range::KernelRange;
 use crate::limit::Limit;
 use crate::nearest::{hint, suggest};
 use crate::node::{Node, Table, Value};
@@ -80,6 +81,17 @@ pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 64 && text.starts_with(|c: char| inner(c) && c != '-') && text.chars().all(inner)
 }
 
+/// A kernel as it may be named: it goes into the log, and finds a folder.
+fn is_kernel(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    text.len() <= 100
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(inner)
+}
+
+const KERNEL_RULE: &str =
+    "as in \"6.1\", \"6.12-cloud\", \"uml\", or a name of `fslab kernel list`";
+
 pub(crate) const NAME_RULE: &str = "lower-case letters, digits, - and _, at most 64";
 
 impl Checker {
@@ -95,6 +107,7 @@ impl Checker {
         let schema = Schema::new(raw);
         match raw.get("$ref").and_then(Json::as_str) {
             Some("#/$defs/Limit") => return self.limit(node),
+            Some("#/$defs/KernelRange") => return self.kernel_range(node),
             Some("#/$defs/Memory") if node.as_text() == Some("none") => return,
             Some("#/$defs/Bytes" | "#/$defs/Memory") => return self.size(node, schema),
             _ => {}
@@ -166,6 +179,13 @@ impl Checker {
             }
         };
         if let Err(error) = text.parse::<Limit>() {
+            self.complain(node, shorten_message(&error.to_string()));
+        }
+    }
+
+    fn kernel_range(&mut self, node: &Node) {
+        let text = node.as_text().map_or_else(|| node.show(), str::to_owned);
+        if let Err(error) = text.parse::<KernelRange>() {
             self.complain(node, shorten_message(&error.to_string()));
         }
     }
@@ -270,6 +290,11 @@ impl Checker {
             self.complain(
                 node,
                 format!("{} is not {} ({NAME_RULE})", node.show(), noun(schema)),
+            );
+        } else if schema.get("x-kernel").is_some() && !is_kernel(text) {
+            self.complain(
+                node,
+                format!("{} is not {} ({KERNEL_RULE})", node.show(), noun(schema)),
             );
         } else if text.contains(char::is_control) {
             let noun = noun(schema);
@@ -439,6 +464,7 @@ mod tests {
             "title",
             "type",
             "x-name",
+            "x-kernel",
         ];
         let mut found = Vec::new();
         keywords(schema::study(), &mut found);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::footprint::{self, Footprint};
 use crate::limit::Limit;
-use crate::model::{Cell, Plan};
+use crate::model::{Cell, Plan, Stack};
 use crate::units::Bytes;
 
 /// What the target is assumed to do. The default is a plain NVMe disk of a virtual machine.
@@ -75,8 +75,12 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
             runs * (seconds(footprint, cell, rates) + check_seconds(footprint, cell, rates));
         let own = own_bytes(cell);
         let written = footprint.written + footprint.written_randomly + own;
-        total.bytes_written = total.bytes_written.saturating_add((runs * written) as u64);
-        total.disk_bytes_peak = total.disk_bytes_peak.max((footprint.peak + own) as u64);
+        let times = cell.device.stack.as_ref().map_or(1.0, Stack::amplification);
+        total.bytes_written = total
+            .bytes_written
+            .saturating_add((runs * written * times) as u64);
+        let peak = (footprint.peak + own) * times;
+        total.disk_bytes_peak = total.disk_bytes_peak.max(peak as u64);
     }
     total
 }

@@ -15,11 +15,13 @@ use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, wor
 use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, LayoutSpec, TableSpec,
+    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints, LayoutSpec,
+    NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
 use crate::rules;
 use crate::settle::settle;
+use crate::stacks;
 use crate::units::Bytes;
 use crate::validate::Kinds;
 
@@ -53,6 +55,7 @@ pub(crate) struct Expansion {
     pub(crate) tables: Vec<TableSpec>,
     pub(crate) grids: Vec<GridSpec>,
     pub(crate) growth: Vec<GrowthSpec>,
+    pub(crate) needs: NeedsSpec,
     pub(crate) notes: Vec<String>,
 }
 
@@ -62,22 +65,28 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);
     let filesystems = filesystems(table).map_err(one)?;
+    let stacks = stacks::declared(table)?;
     let rig = rig_factors(root, &filesystems)?;
+    stacks::known(&rig, &stacks)?;
     let workloads = workloads(root, table)?;
     let expander = Expander {
         filesystems: &filesystems,
-        device: decode(table.get("device")).map_err(one)?,
+        device: stacks::device(table.get("device"), &stacks).map_err(one)?,
+        stacks: &stacks,
         device_size: root.find(&["device", "size"]).map(|node| &node.at),
         memory: table.get("memory").and_then(memory),
         check: check(table.get("check")).map_err(one)?,
         layout: decode(table.get("layout")).map_err(one)?,
         trace: decode(table.get("trace")).map_err(one)?,
+        kernel: table.get("kernel").map(factor::plain),
         rig: &rig,
         workloads: &workloads,
     };
     let mut cells = expander.cells().map_err(one)?;
-    let notes = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
-    let problems = settle_all(&mut cells, target);
+    let mut notes = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
+    notes.extend(stacks::without_stripes(&mut cells));
+    let mut problems = settle_all(&mut cells, target);
+    problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -87,6 +96,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         tables: decode(table.get("table")).map_err(one)?,
         grids: decode(table.get("grid")).map_err(one)?,
         growth: decode(table.get("growth")).map_err(one)?,
+        needs: decode(table.get("needs")).map_err(one)?,
         factors: factor::names(&rig, own),
         filesystems,
         cells,
@@ -187,11 +197,13 @@ fn workloads(root: &Node, table: &Table) -> Result<Vec<Workload>, Vec<Problem>> 
 struct Expander<'a> {
     filesystems: &'a BTreeMap<String, FilesystemVariant>,
     device: DeviceSpec,
+    stacks: &'a BTreeMap<String, Stack>,
     device_size: Option<&'a Origin>,
     memory: Option<Bytes>,
     check: Option<CheckSpec>,
     layout: LayoutSpec,
     trace: bool,
+    kernel: Option<String>,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -254,6 +266,7 @@ impl Expander<'_> {
                 check: self.check.clone(),
                 layout: Some(self.layout).filter(|layout| layout.enabled),
                 trace: rigged.trace,
+                kernel: rigged.kernel,
             },
             places,
             entry: at.clone(),
@@ -269,6 +282,7 @@ impl Expander<'_> {
             device_size: self.device_size.cloned(),
             memory: self.memory,
             trace: self.trace,
+            kernel: self.kernel.clone(),
         };
         let mut extra = (Vec::new(), Vec::new());
         for (name, level) in levels {
@@ -279,7 +293,10 @@ impl Expander<'_> {
                 "readahead" => rigged.device.readahead = level.name.parse().ok(),
                 "limit" => rigged.device.limit = level.name.parse().ok(),
                 "memory" => rigged.memory = level.name.parse().ok(),
+                "device" => rigged.device.stack = self.stacks.get(&level.name).cloned(),
+                "hints" => rigged.device.hints = level.name.parse().unwrap_or(Hints::Auto),
                 "trace" => rigged.trace = level.name == "true",
+                "kernel" => rigged.kernel = Some(level.name.clone()),
                 "device_size" => {
                     rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
                     rigged.device_size = Some(level.node.at.clone());
@@ -307,6 +324,7 @@ struct Rigged {
     device_size: Option<Origin>,
     memory: Option<Bytes>,
     trace: bool,
+    kernel: Option<String>,
 }
 
 /// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each

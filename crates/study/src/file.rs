@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
     AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
-    Order, ScanSpec, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
+    NeedsSpec, Order, ScanSpec, StackFile, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
 };
 use crate::units::Bytes;
 
@@ -45,6 +45,8 @@ pub struct StudyFile {
     pub run: RunSpec,
     /// What is prepared under each filesystem.
     pub device: DeviceSpec,
+    /// Named devices of several layers.
+    pub stack: BTreeMap<String, StackFile>,
     /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
     pub memory: Memory,
     /// The check after each workload.
@@ -54,6 +56,11 @@ pub struct StudyFile {
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,
+    /// The kernel that trials run in: a series (`"6.1"`), a version, or a name of `fslab kernel list`.
+    #[schemars(title = "kernel", extend("x-kernel" = true))]
+    pub kernel: String,
+    /// What the machine must have, beyond what the cells say themselves.
+    pub needs: NeedsSpec,
     /// What is measured.
     pub workload: Vec<WorkloadEntry>,
     /// What is varied, each combination being a cell.
@@ -235,7 +242,7 @@ impl JsonSchema for Exclude {
 pub struct WorkloadEntry;
 
 /// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`, `limit`, `memory`,
-/// `device_size`, `trace`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
+/// `device_size`, `device`, `hints`, `trace`, `kernel`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
 pub struct Factors;
 
 /// An overlay of the study's values.
@@ -252,6 +259,8 @@ pub struct Profile {
     pub run: RunSpec,
     /// What is prepared under each filesystem.
     pub device: DeviceSpec,
+    /// Devices of several layers: changed or new.
+    pub stack: BTreeMap<String, StackOverlay>,
     /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
     pub memory: Memory,
     /// The check after each workload.
@@ -261,6 +270,11 @@ pub struct Profile {
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,
+    /// The kernel that trials run in: a series (`"6.1"`), a version, or a name of `fslab kernel list`.
+    #[schemars(title = "kernel", extend("x-kernel" = true))]
+    pub kernel: String,
+    /// What the machine must have, beyond what the cells say themselves.
+    pub needs: NeedsSpec,
     /// Parameters of the study's workloads, by name.
     pub workload: BTreeMap<String, WorkloadOverlay>,
     /// What is varied.
@@ -277,6 +291,9 @@ pub struct Profile {
 
 /// As a variant, `kind` being left to the study.
 pub struct FilesystemOverlay;
+
+/// As a device of several layers, `kind` being left to the study.
+pub struct StackOverlay;
 
 /// As an entry `[[workload]]`, `name` and `kind` being left to the study.
 pub struct WorkloadOverlay;
@@ -416,6 +433,18 @@ impl JsonSchema for FilesystemOverlay {
     }
 }
 
+impl JsonSchema for StackOverlay {
+    fn schema_name() -> Cow<'static, str> {
+        "StackOverlay".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<StackFile>();
+        let properties = parameters(generator.definitions(), "StackFile");
+        made(object(&properties, &[]))
+    }
+}
+
 impl JsonSchema for Factors {
     fn schema_name() -> Cow<'static, str> {
         "Factors".into()
@@ -450,7 +479,8 @@ impl JsonSchema for Factors {
         }
         for (name, schema) in levels(device) {
             match name.as_str() {
-                "readahead" | "limit" => drop(properties.insert(name, schema)),
+                "readahead" | "limit" | "hints" => drop(properties.insert(name, schema)),
+                "stack" => drop(properties.insert("device".into(), schema)),
                 "size" => drop(properties.insert("device_size".into(), schema)),
                 _ => {}
             }
@@ -461,6 +491,9 @@ impl JsonSchema for Factors {
         let switch = json!({ "type": "boolean", "title": "switch" });
         let about = "With and without a block trace: the cost of tracing is their difference";
         properties.insert("trace".into(), list(switch, about));
+        let kernel = json!({ "type": "string", "title": "kernel", "x-kernel": true });
+        let about = "Kernels, each cell's trial booting its own (`fslab kernel list`)";
+        properties.insert("kernel".into(), list(kernel, about));
         shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",

@@ -14,8 +14,10 @@ mod fill;
 mod grid;
 mod growth;
 mod layout;
+mod needs;
 mod plan;
 mod scan;
+mod stack;
 mod stream;
 mod table;
 mod throughput;
@@ -26,14 +28,19 @@ pub use age::AgeSpec;
 pub use cell::{Cell, Slot, Trial};
 pub use check::CheckSpec;
 pub use clock::Clock;
-pub use device::DeviceSpec;
+pub use device::{DeviceSpec, Hints};
 pub use filesystem::{FilesystemKind, FilesystemVariant};
 pub use fill::FillSpec;
 pub use grid::{GridColumn, GridLabel, GridSpec};
 pub use growth::GrowthSpec;
 pub use layout::LayoutSpec;
+pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
 pub use scan::ScanSpec;
+pub use stack::{
+    Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, NullBlk,
+    PLAIN, Stack, StackFile, StackKind, Striped,
+};
 pub use stream::{Between, Content, Flush, StreamSpec, StreamTest, WriteThrough};
 pub use table::{RowSpec, TableSpec};
 pub use throughput::ThroughputSpec;

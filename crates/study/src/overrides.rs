@@ -20,7 +20,7 @@ pub struct Overrides {
     /// workload (`iozone.size=64m`), or a parameter of every workload that has it (`threads=4`).
     /// A factor is fixed to the value, or takes the values of a list (`threads=[1,4]`). What the
     /// rig varies has short names on any study: `memory=512m`, `limit=70m`, `readahead=256`,
-    /// `device_size=4g`; `check.enabled=true` adds a check after each workload.
+    /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`; `check.enabled=true` adds a check after each workload.
     pub set: Vec<String>,
     /// `FACTOR=LEVEL[,LEVEL]`: keep only cells with one of these levels.
     pub filter: Vec<String>,
@@ -85,8 +85,12 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         let message = "no value is given (write KEY=VALUE, as in iozone.size=64m)";
         return Err(Problem::new(&at, message));
     };
-    let node = parse_argument(value.trim(), &at);
     let segments: Vec<&str> = key.trim().split('.').collect();
+    let node = match segments.as_slice() {
+        ["kernel"] | ["factors", "kernel"] => kernels(value, &at),
+        ["needs", "kernel"] => Node::text(&at, value.trim()),
+        _ => parse_argument(value.trim(), &at),
+    };
     let kinds = root
         .as_table()
         .map_or_else(|| Kinds::of(&Table::default()), Kinds::of);
@@ -113,6 +117,7 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         [section @ ("check" | "layout")] if matches!(node.value, Value::Flag(_)) => {
             put(root, &[section, "enabled"], node)
         }
+        ["device"] if node.as_table().is_some() => put(root, &segments, node),
         path if rig_factor(path).is_some() => {
             let (factor, path) = rig_factor(path).unwrap_or(("", &[]));
             let varied = root.find(&["factors", factor]).is_some() || node.as_list().is_some();
@@ -131,6 +136,29 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
     }
 }
 
+/// Versions, one or several between commas, in brackets or not. They are words: as numbers 5.10 and 5.1 are
+/// one.
+fn kernels(value: &str, at: &Origin) -> Node {
+    let plain = |c: char| c.is_whitespace() || "[]\"'".contains(c);
+    let list = value.trim().starts_with('[');
+    let names: Vec<Node> = value
+        .split(',')
+        .map(|name| name.trim_matches(plain))
+        .map(|name| Node::text(at, name))
+        .collect();
+    match <[Node; 1]>::try_from(names) {
+        Ok([one]) if !list => one,
+        Ok(one) => Node {
+            value: Value::List(one.into()),
+            at: at.clone(),
+        },
+        Err(names) => Node {
+            value: Value::List(names),
+            at: at.clone(),
+        },
+    }
+}
+
 /// What the rig can vary besides filesystems, by its short and its long name: the factor, and where
 /// one value for all cells is written.
 fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> {
@@ -138,8 +166,11 @@ fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> 
         ["readahead"] | ["device", "readahead"] => Some(("readahead", &["device", "readahead"])),
         ["limit"] | ["device", "limit"] => Some(("limit", &["device", "limit"])),
         ["device_size"] | ["device", "size"] => Some(("device_size", &["device", "size"])),
+        ["device"] | ["device", "stack"] => Some(("device", &["device", "stack"])),
+        ["hints"] | ["device", "hints"] => Some(("hints", &["device", "hints"])),
         ["memory"] => Some(("memory", &["memory"])),
         ["trace"] => Some(("trace", &["trace"])),
+        ["kernel"] => Some(("kernel", &["kernel"])),
         _ => None,
     }
 }
@@ -161,9 +192,11 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 13] = [
+const SETTABLE: [&str; 17] = [
     "run",
     "device",
+    "stack",
+    "hints",
     "memory",
     "check",
     "layout",
@@ -171,6 +204,8 @@ const SETTABLE: [&str; 13] = [
     "readahead",
     "limit",
     "device_size",
+    "kernel",
+    "needs",
     "filesystem",
     "workload",
     "factors",

@@ -236,6 +236,7 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         tables: all.tables,
         grids: all.grids,
         growth: all.growth,
+        needs: all.needs,
         reference_seconds: run.reference_seconds,
         notes: all.notes,
         cells,

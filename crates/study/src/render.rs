@@ -21,6 +21,7 @@ pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
     let mut out = String::new();
     head(&mut out, plan);
     filesystems(&mut out, plan);
+    setup::stacks(&mut out, plan);
     workloads(&mut out, plan);
     setup::rig(&mut out, plan);
     cells::cells(&mut out, plan);
@@ -326,6 +327,18 @@ mod tests {
                 assert!(line.chars().count() <= WIDTH, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn devices_of_several_layers_are_told() {
+        let mut overrides = profile("quick");
+        overrides.set = ["device=['plain', 'raid0x11']", "filesystem.ext4.about=''"]
+            .map(str::to_owned)
+            .to_vec();
+        overrides.filter = vec!["filesystem=ext4,xfs".into(), "mount=default".into()];
+        insta::assert_snapshot!(rendered("streaming", &overrides));
+        overrides.set = vec!["device=raid5".into(), "hints=withheld".into()];
+        insta::assert_snapshot!(rendered("streaming", &overrides));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 19] = [
+const RESERVED: [&str; 22] = [
     "include",
     "name",
     "title",
@@ -18,10 +18,13 @@ const RESERVED: [&str; 19] = [
     "filesystem",
     "run",
     "device",
+    "stack",
     "memory",
     "check",
     "layout",
     "trace",
+    "kernel",
+    "needs",
     "workload",
     "factors",
     "exclude",
@@ -37,7 +40,7 @@ pub(crate) fn top_keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Factors that are no parameter of a workload.
-pub(crate) const RIG_FACTORS: [&str; 8] = [
+pub(crate) const RIG_FACTORS: [&str; 11] = [
     "filesystem",
     "mkfs",
     "mount",
@@ -45,7 +48,10 @@ pub(crate) const RIG_FACTORS: [&str; 8] = [
     "limit",
     "memory",
     "device_size",
+    "device",
+    "hints",
     "trace",
+    "kernel",
 ];
 
 /// All problems of a merged tree, profiles included.
@@ -67,6 +73,10 @@ pub(crate) fn study(root: &Node) -> Vec<Problem> {
             ("profile", _) => profiles(&mut checker, node, &kinds),
             ("filesystem", Some(schema)) => {
                 names(&mut checker, node, "filesystem variant");
+                checker.value(node, schema);
+            }
+            ("stack", Some(schema)) => {
+                names(&mut checker, node, "device");
                 checker.value(node, schema);
             }
             (_, Some(schema)) => checker.value(node, schema),

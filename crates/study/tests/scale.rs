@@ -412,3 +412,63 @@ fn a_plan_with_everything_survives_the_log() {
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
     }
 }
+
+#[test]
+fn any_study_takes_kernels_and_they_are_words() {
+    let one = planned("journal", "quick", &["kernel=5.10"], &[]);
+    assert!(
+        one.cells
+            .iter()
+            .all(|cell| cell.kernel.as_deref() == Some("5.10"))
+    );
+    assert!(one.factors.iter().all(|(name, _)| name != "kernel"));
+    for text in ["kernel=5.10,6.1, 6.12", "kernel=[\"5.10\", 6.1, '6.12']"] {
+        let several = planned("journal", "quick", &[text], &[]);
+        assert_eq!(several.cells.len(), one.cells.len() * 3);
+        let kernels = several.factors.iter().find(|(name, _)| name == "kernel");
+        assert_eq!(kernels.unwrap().1, ["5.10", "6.1", "6.12"]);
+        for cell in &several.cells {
+            assert_eq!(cell.kernel.as_deref(), Some(level(cell, "kernel")));
+        }
+        // Every kernel in every block, in a drawn order.
+        let block = several.cells.len();
+        let of_slot = |slot: &study::Slot| level(&several.cells[slot.cell as usize], "kernel");
+        let first: Vec<&str> = several.slots[..block].iter().map(of_slot).collect();
+        for kernel in ["5.10", "6.1", "6.12"] {
+            assert_eq!(first.iter().filter(|k| **k == kernel).count(), block / 3);
+        }
+        assert!(
+            first.windows(2).any(|pair| pair[0] > pair[1]),
+            "interleaved"
+        );
+    }
+    let kept = planned("journal", "quick", &["kernel=5.10,6.1"], &["kernel=6.1"]);
+    assert_eq!(kept.cells.len(), one.cells.len());
+    let study = Study::load("journal").unwrap();
+    for (set, said) in [
+        ("kernel=6.1,,6.12", "is not a kernel"),
+        ("kernel=../6.1", "is not a kernel"),
+        ("kernel=6.1,6.1", "given twice"),
+        ("needs.kernel=new", "is not a range of kernels"),
+        ("needs.times=fast", "is not a kind of times (any, absolute)"),
+        ("needs.fire=1", "no such key"),
+    ] {
+        let error = plan(&study, &overrides("quick", &[set], &[])).unwrap_err();
+        assert!(error.to_string().contains(said), "{set}: {error}");
+    }
+}
+
+#[test]
+fn needs_are_said_in_the_study_and_on_the_command_line() {
+    let plan = planned(
+        "journal",
+        "quick",
+        &["needs.kernel=>=6.1", "needs.times=absolute"],
+        &[],
+    );
+    let range = plan.needs.kernel.as_ref().unwrap();
+    assert!(range.holds("6.1.0-56-amd64") && !range.holds("5.10.0-44-amd64"));
+    assert_eq!(plan.needs.times, study::Times::Absolute);
+    let back: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(back, plan);
+}

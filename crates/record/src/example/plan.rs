@@ -67,6 +67,7 @@ pub fn plan() -> Plan {
         tables: tables(),
         grids: Vec::new(),
         growth: Vec::new(),
+        needs: study::NeedsSpec::default(),
         reference_seconds: 0.0,
         notes: Vec::new(),
     }
@@ -101,6 +102,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, variant: &FilesystemVariant) 
         check: None,
         layout: None,
         trace: false,
+        kernel: None,
     }
 }
 

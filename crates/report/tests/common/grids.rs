@@ -36,6 +36,7 @@ pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> 
         workload,
         layout: None,
         trace: false,
+        kernel: None,
     }
 }
 

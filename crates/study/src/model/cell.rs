@@ -38,6 +38,9 @@ pub struct Cell {
     /// Whether a block trace is recorded while the trial runs.
     #[serde(default)]
     pub trace: bool,
+    /// The kernel that the trial runs in, as the study names it; none: the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
 }
 
 impl Cell {

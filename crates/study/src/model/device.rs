@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::stack::Stack;
 use crate::limit::Limit;
 use crate::units::Bytes;
 
@@ -10,7 +11,7 @@ use crate::units::Bytes;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceSpec {
-    /// Size of a loop image; a real device is used whole unless `limit_size`.
+    /// Size of a loop image or of a stack; a real device is used whole unless `limit_size`.
     #[schemars(title = "device size", extend("minimum" = 16 << 20, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
     /// Readahead in 512-byte sectors (`blockdev --setra`); none: what the kernel gives.
@@ -25,6 +26,63 @@ pub struct DeviceSpec {
     /// in for a slow disk; none: as fast as it is.
     #[schemars(title = "limit")]
     pub limit: Option<Limit>,
+    /// The stack between disks and filesystem, by its name in the study (`[stack.NAME]`); `plain`:
+    /// none.
+    #[schemars(title = "device", with = "Option<String>")]
+    pub stack: Option<Stack>,
+    /// Whether mkfs is told how stripes lie.
+    #[schemars(title = "way to give hints")]
+    pub hints: Hints,
+}
+
+/// Whether mkfs is told how the stripes of its device lie (ext4's `stride` and `stripe_width`, XFS's
+/// `su` and `sw`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Hints {
+    /// mkfs asks the kernel, and believes it.
+    #[default]
+    Auto,
+    /// By option, as somebody would who knows the array.
+    Given,
+    /// mkfs is told that there are none.
+    Withheld,
+}
+
+impl std::str::FromStr for Hints {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Hints::Auto),
+            "given" => Ok(Hints::Given),
+            "withheld" => Ok(Hints::Withheld),
+            _ => Err(()),
+        }
+    }
+}
+
+impl DeviceSpec {
+    /// What a kernel must have for the device, by the names of `fslab kernel list`: nothing for a
+    /// plain disk.
+    pub fn needs(&self) -> Vec<&'static str> {
+        self.stack.as_ref().map(Stack::needs).unwrap_or_default()
+    }
+
+    /// Sizes of the disks that a trial of its own machine needs: one of the device's size unless a
+    /// stack wants more, or none at all.
+    pub fn disks(&self) -> Vec<Bytes> {
+        self.stack
+            .as_ref()
+            .map_or_else(|| vec![self.size], |stack| stack.disks(self.size))
+    }
+
+    /// Bytes of the kernel's memory that the device itself may fill.
+    pub fn memory(&self) -> Bytes {
+        self.stack
+            .as_ref()
+            .map_or(Bytes(0), |stack| stack.memory(self.size))
+    }
 }
 
 impl Default for DeviceSpec {
@@ -34,6 +92,8 @@ impl Default for DeviceSpec {
             readahead: None,
             discard: true,
             limit: None,
+            stack: None,
+            hints: Hints::Auto,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::cell::{Cell, Slot, Trial};
 use super::filesystem::FilesystemVariant;
 use super::grid::GridSpec;
 use super::growth::GrowthSpec;
+use super::needs::NeedsSpec;
 use super::table::TableSpec;
 
 /// In which order the trials run.
@@ -63,10 +64,17 @@ pub struct Plan {
     /// 0: no reference.
     #[serde(default)]
     pub reference_seconds: f64,
+    /// What the machine must have beyond what the cells say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needs: NeedsSpec,
     /// What a reader of the plan must know, a sentence each: cells that were excluded, and why;
     /// what the target cannot vary.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+fn is_default(needs: &NeedsSpec) -> bool {
+    *needs == NeedsSpec::default()
 }
 
 impl Plan {

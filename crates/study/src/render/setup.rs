@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, FilesystemKind, Plan};
+use crate::model::{Cell, FilesystemKind, Hints, Plan};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -24,7 +24,12 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
         let limit = cell.device.limit;
         limit.map_or(String::new(), |limit| format!("held to {limit} a second"))
     });
-    let device = [size, readahead, limit].into_iter().flatten();
+    let stack = same(&|cell| {
+        let stack = cell.device.stack.as_ref();
+        stack.map_or(String::new(), ToString::to_string)
+    });
+    let hints = same(&|cell| hints(cell.device.hints).to_owned());
+    let device = [size, stack, hints, readahead, limit].into_iter().flatten();
     let device: Vec<String> = device.filter(|text| !text.is_empty()).collect();
     let memory = same(&|cell| cell.memory.map_or(String::new(), |size| size.to_string()));
     let memory = memory.filter(|size| !size.is_empty());
@@ -53,6 +58,40 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     }
     for note in &plan.notes {
         paragraph(out, &format!("{:<10}", "Note"), &" ".repeat(10), note);
+    }
+}
+
+/// What mkfs is told of stripes, where it is not left to itself.
+fn hints(hints: Hints) -> &'static str {
+    match hints {
+        Hints::Auto => "",
+        Hints::Given => "mkfs told how its stripes lie",
+        Hints::Withheld => "mkfs told that it has no stripes",
+    }
+}
+
+/// The devices that cells differ by.
+pub(super) fn stacks(out: &mut String, plan: &Plan) {
+    let Some((_, levels)) = plan.factors.iter().find(|(name, _)| name == "device") else {
+        return;
+    };
+    out.push_str("\nDevices\n");
+    let width = levels.iter().map(String::len).max().unwrap_or(0) + 2;
+    for name in levels {
+        let first = format!("  {name:<width$}");
+        let rest = " ".repeat(first.len());
+        let mut stacks = plan
+            .cells
+            .iter()
+            .filter_map(|cell| cell.device.stack.as_ref());
+        let Some(stack) = stacks.find(|stack| stack.name == *name) else {
+            paragraph(out, &first, &rest, "the target as it is");
+            continue;
+        };
+        paragraph(out, &first, &rest, &stack.to_string());
+        if !stack.about.is_empty() {
+            paragraph(out, &rest, &rest, &stack.about);
+        }
     }
 }
 

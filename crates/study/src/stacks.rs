@@ -1,0 +1,237 @@
+//! Named devices of a study: read, looked up, and held against the cells that use them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::error::Problem;
+use crate::expand::Placed;
+use crate::factor::{Factor, plain};
+use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
+use crate::nearest::hint;
+use crate::node::{Node, Table};
+
+type Stacks = BTreeMap<String, Stack>;
+
+/// Every `[stack.NAME]`.
+pub(crate) fn declared(table: &Table) -> Result<Stacks, Vec<Problem>> {
+    let mut all = Stacks::new();
+    let mut problems = Vec::new();
+    let stacks = table.get("stack").and_then(Node::as_table);
+    for (name, node) in stacks.into_iter().flat_map(Table::iter) {
+        match read(name, node) {
+            Ok(stack) => drop(all.insert(name.to_owned(), stack)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() {
+        Ok(all)
+    } else {
+        Err(problems)
+    }
+}
+
+fn read(name: &str, node: &Node) -> Result<Stack, Problem> {
+    if name == PLAIN {
+        let message = "a device that is no stack is called so (choose another name)";
+        return Err(Problem::new(&node.at, message));
+    }
+    let written: StackFile = serde_json::from_value(node.to_json())
+        .map_err(|error| Problem::new(&node.at, error.to_string()))?;
+    written.settle(name).map_err(|(key, message)| {
+        let at = node.find(&[key]).unwrap_or(node);
+        Problem::new(&at.at, message)
+    })
+}
+
+/// `[device]`, its stack looked up.
+pub(crate) fn device(node: Option<&Node>, stacks: &Stacks) -> Result<DeviceSpec, Problem> {
+    let Some(node) = node else {
+        return Ok(DeviceSpec::default());
+    };
+    let mut json = node.to_json();
+    if let Some(name) = node.find(&["stack"]) {
+        let stack = find(name, &plain(name), stacks)?;
+        json["stack"] = serde_json::to_value(stack).unwrap_or(Json::Null);
+    }
+    serde_json::from_value(json).map_err(|error| Problem::new(&node.at, error.to_string()))
+}
+
+fn find<'a>(at: &Node, name: &str, stacks: &'a Stacks) -> Result<Option<&'a Stack>, Problem> {
+    if name == PLAIN {
+        return Ok(None);
+    }
+    stacks.get(name).map(Some).ok_or_else(|| {
+        let known = || std::iter::once(PLAIN).chain(stacks.keys().map(String::as_str));
+        let message = format!(
+            "{} is not a device ({}{})",
+            at.show(),
+            hint(name, known()),
+            known().collect::<Vec<_>>().join(", ")
+        );
+        Problem::new(&at.at, message)
+    })
+}
+
+/// Whether every level of `device` is one.
+pub(crate) fn known(rig: &[Factor], stacks: &Stacks) -> Result<(), Vec<Problem>> {
+    let levels = rig.iter().filter(|factor| factor.name == "device");
+    let levels = levels.flat_map(|factor| &factor.levels);
+    let problems: Vec<Problem> = levels
+        .filter_map(|level| find(&level.node, &level.name, stacks).err())
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
+/// Takes away the cells that would give or withhold what their device does not have: they would be
+/// the same trial again.
+pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<String> {
+    let before = cells.len();
+    cells.retain(|placed| !placed.cell.levels.contains_key("hints") || has_a_say(placed));
+    for (id, placed) in (0..).zip(cells.iter_mut()) {
+        placed.cell.id = id;
+    }
+    match before - cells.len() {
+        0 => None,
+        1 => Some("1 cell is left out: its device has no stripes to give or withhold".into()),
+        n => Some(format!(
+            "{n} cells are left out: their device has no stripes to give or withhold"
+        )),
+    }
+}
+
+fn has_a_say(placed: &Placed) -> bool {
+    let device = &placed.cell.device;
+    let stack = device.stack.as_ref();
+    device.hints == Hints::Auto || stack.is_some_and(|stack| stack.geometry().is_some())
+}
+
+/// What cannot be made: a filesystem on zones, hints about a plain disk.
+pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for placed in cells {
+        let stack = placed.cell.device.stack.as_ref();
+        let refused = stack.and_then(|stack| stack.refuses(placed.cell.filesystem.kind));
+        let message = refused.or_else(|| {
+            (!has_a_say(placed)).then(|| {
+                "the device has no stripes that mkfs could be told of (hints = \"auto\", or a \
+                 striped device)"
+                    .to_owned()
+            })
+        });
+        if let Some(message) = message {
+            let at = device.map_or(&placed.entry, |node| &node.at);
+            let at = device
+                .and_then(|node| node.find(&["hints"]))
+                .map_or(at, |node| &node.at);
+            let problem = Problem::new(at, message);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Hints, Overrides, Plan, Study, plan};
+
+    fn with(study: &str, set: &[&str]) -> Result<Plan, String> {
+        let overrides = Overrides {
+            profile: Some("quick".into()),
+            set: set.iter().map(|&text| text.to_owned()).collect(),
+            ..Overrides::default()
+        };
+        let study = Study::load(study).unwrap();
+        plan(&study, &overrides).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn any_study_runs_on_a_named_device() {
+        let streaming = with("streaming", &["device=stripe8"]).unwrap();
+        for cell in &streaming.cells {
+            let stack = cell.device.stack.as_ref().unwrap();
+            assert_eq!(stack.to_string(), "dm stripe of 8 disks, chunk 128k");
+            assert_eq!(cell.device.disks().len(), 8);
+        }
+        assert!(
+            streaming
+                .cells
+                .iter()
+                .any(|c| c.device.readahead == Some(65536))
+        );
+        let changed = with(
+            "allocation",
+            &[
+                "device=raid5",
+                "stack.raid5.members=4",
+                "stack.raid5.chunk=256k",
+            ],
+        );
+        let stack = changed.unwrap().cells[0].device.stack.clone().unwrap();
+        assert_eq!(stack.to_string(), "md raid5 of 4 disks, chunk 256k");
+        let plain = with("allocation", &["device=plain"]).unwrap();
+        assert_eq!(plain.cells[0].device.needs(), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn devices_and_hints_are_factors_and_what_has_no_stripes_has_no_hints() {
+        let plan = with(
+            "streaming",
+            &[
+                "device=['plain', 'raid0x11']",
+                "hints=['auto', 'given', 'withheld']",
+                "factors.mount=['']",
+                "readahead=256",
+            ],
+        )
+        .unwrap();
+        // Three filesystems, each plain once and on the array three times.
+        assert_eq!(plan.cells.len(), 3 * 4);
+        let withheld = plan.cells.iter().find(|c| c.levels["hints"] == "withheld");
+        assert_eq!(withheld.unwrap().device.hints, Hints::Withheld);
+        assert_eq!(withheld.unwrap().levels["device"], "raid0x11");
+        assert!(
+            plan.notes.iter().any(|n| n.starts_with("6 cells are left")),
+            "{:?}",
+            plan.notes
+        );
+    }
+
+    #[test]
+    fn what_is_no_device_is_refused_with_those_there_are() {
+        let wrong = with("streaming", &["device=raid0x12"]).unwrap_err();
+        assert!(
+            wrong.contains("\"raid0x12\" is not a device (did you mean raid0x11?"),
+            "{wrong}"
+        );
+        let wrong = with("streaming", &["device=['plain', 'nul']"]).unwrap_err();
+        assert!(wrong.contains("\"nul\" is not a device"), "{wrong}");
+        let wrong = with("streaming", &["device=null_blk-zoned"]).unwrap_err();
+        assert!(
+            wrong.contains("which this filesystem cannot (btrfs)"),
+            "{wrong}"
+        );
+        let wrong = with("streaming", &["hints=given"]).unwrap_err();
+        assert!(
+            wrong.contains("no stripes that mkfs could be told of"),
+            "{wrong}"
+        );
+        let wrong = with("streaming", &["stack.raid1.chunk=64k"]).unwrap_err();
+        assert!(wrong.contains("a raid1 has no such key"), "{wrong}");
+        let wrong = with("streaming", &["stack.raid1.members=99"]).unwrap_err();
+        assert!(
+            wrong.contains("99 is not a number of members (1..=24)"),
+            "{wrong}"
+        );
+        let wrong = with("streaming", &["hints=sometimes"]).unwrap_err();
+        assert!(wrong.contains("auto, given, withheld"), "{wrong}");
+        let wrong = with("streaming", &["stack.plain.kind=raid0"]).unwrap_err();
+        assert!(wrong.contains("choose another name"), "{wrong}");
+    }
+}
