@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::cache::Cache;
 use super::collect::Found;
+use super::compression::Compression;
 use super::config::Config;
 use super::error::{Doing as _, Error};
 use super::fetch::check_release;
@@ -108,7 +109,10 @@ fn check_name(name: &str) -> Result<(), Error> {
 }
 
 fn config(path: &std::path::Path) -> Result<String, Error> {
-    let text = fs::read_to_string(path).doing("read", path)?;
+    let bytes = fs::read(path).doing("read", path)?;
+    // Distributions pack it (/proc/config.gz).
+    let plain = Compression::of(&bytes).decompress(&bytes, 16 << 20);
+    let text = String::from_utf8_lossy(&plain.doing("read", path)?).into_owned();
     if Config::parse(&text).is_empty() {
         return Err(Error::BrokenFolder {
             dir: path.to_owned(),

@@ -28,8 +28,8 @@ pub(crate) struct Lock {
 }
 
 impl Cache {
-    /// The cache in a folder; without one `$XDG_CACHE_HOME/fslab`, or `~/.cache/fslab` (XDG Base Directory
-    /// Specification). Makes nothing.
+    /// The cache in a folder; without one `$FSLAB_CACHE`, `$XDG_CACHE_HOME/fslab`, or `~/.cache/fslab` (XDG Base
+    /// Directory Specification). Makes nothing.
     ///
     /// # Errors
     /// Neither is known.
@@ -38,7 +38,8 @@ impl Cache {
             let path = PathBuf::from(std::env::var_os(name)?);
             path.is_absolute().then_some(path)
         };
-        let root = match root {
+        let named = std::env::var_os("FSLAB_CACHE").filter(|dir| !dir.is_empty());
+        let root = match root.or(named.as_deref().map(Path::new)) {
             Some(root) => std::path::absolute(root).doing("find", root)?,
             None => absolute("XDG_CACHE_HOME")
                 .or_else(|| Some(absolute("HOME")?.join(".cache")))

@@ -20,9 +20,9 @@ pub struct Capability {
     /// What it is called here, in studies and on the command line.
     pub name: &'static str,
     /// The symbol of the configuration.
-    symbol: &'static str,
+    pub(super) symbol: &'static str,
     /// The module, where it can be one.
-    module: Option<&'static str>,
+    pub(super) module: Option<&'static str>,
 }
 
 const fn with(
