@@ -25,3 +25,4 @@ pub mod init;
 pub mod initramfs;
 pub mod kernel;
 pub mod machine;
+mod programs;

@@ -1,33 +1,34 @@
-//! Guests that boot and do a job: this test binary is their init, as fslab's is. So it has no test harness,
-//! whose `main` would stand in the way.
+//! Guests that boot and do a job. This test program is their init, as fslab's own is: the words behind
+//! `--` on a kernel's command line are init's arguments, and name the one test that is the guest's side.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use guest::init::{self, Voice};
-use guest::initramfs::{Job, Store};
+use guest::initramfs::{Job, Part, Store};
 use guest::kernel::{Cache, Form};
 use guest::machine::{self, Accelerator, Disk, Engine, Error, Limits, Machine};
 use serde_json::{Value, json};
 
-fn main() {
-    let guest = init::asked().then(|| init::run(|job, voice| work(&job, voice)));
-    assert!(guest.is_none(), "a guest ends by itself");
-    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 3] = [
-        ("uml_does_a_job", uml_does_a_job),
-        ("uml_ends_before_its_job", uml_ends_before_its_job),
-        ("qemu_does_a_job", qemu_does_a_job),
-    ];
-    for (name, test) in tests {
-        if wanted.as_deref().is_none_or(|word| name.contains(word)) {
-            test();
-            println!("test {name} ... ok");
-        }
-    }
+/// What makes this program the guest's side and nothing else.
+const AS_INIT: [&str; 6] = [
+    "--",
+    "the_guests_side",
+    "--exact",
+    "--ignored",
+    "--nocapture",
+    "--test-threads=1",
+];
+
+#[test]
+#[ignore = "runs within a guest, as its init"]
+fn the_guests_side() {
+    assert!(init::asked(), "this is no guest");
+    init::run(|job, voice| work(&job, voice));
 }
 
 /// What a guest does: says what it sees, sends a file, and ends as it is told.
@@ -42,8 +43,8 @@ fn work(job: &Value, voice: &Voice) -> i32 {
         "told": job["tell"],
         "proc": mounts.contains(" /proc proc "),
         "sectors": fs::read_to_string(format!("/sys/block/{disk}/size")).unwrap().trim(),
-        "null": fs::read("/dev/null").unwrap().len(),
-        "stdin": fs::read_link("/dev/stdin").is_ok(),
+        "stdin": std::io::read_to_string(std::io::stdin()).unwrap(),
+        "path": std::env::var("PATH").unwrap(),
     });
     voice.say(seen).unwrap();
     assert!(job["die"] != true, "as it was told");
@@ -52,34 +53,34 @@ fn work(job: &Value, voice: &Voice) -> i32 {
     fs::write("/run/out/deep/file", vec![0x5a; 3 << 20]).unwrap();
     voice.send_below(Path::new("/run/out"), &|_| false).unwrap();
     // More than one heartbeat.
-    std::thread::sleep(Duration::from_millis(1200));
+    std::thread::sleep(std::time::Duration::from_millis(1200));
     7
 }
 
 fn machine(
     engine: Engine,
     kernel: PathBuf,
-    parts: &[&guest::initramfs::Part],
+    parts: &[Part],
     job: &Value,
 ) -> (Machine, tempfile::TempDir) {
     let temp = tempfile::tempdir().unwrap();
-    let init = std::env::current_exe().unwrap();
-    let job = Job::new(&init).file(Path::new(init::JOB), 0o600, job.to_string().into());
+    let job = Job::default().file(Path::new(init::JOB), 0o600, job.to_string().into());
     let disk = tempfile::tempfile().unwrap();
     disk.set_len(96 << 20).unwrap();
+    let parts: Vec<&Part> = parts.iter().collect();
     let machine = Machine {
         engine,
         kernel,
-        initramfs: machine::initramfs(parts, &job).unwrap(),
+        initramfs: machine::initramfs(&parts, &job).unwrap(),
         memory: 512 << 20,
         cpus: 2,
         disks: vec![Disk {
             file: disk,
             serial: "disk0".into(),
         }],
-        append: Vec::new(),
+        append: AS_INIT.map(str::to_owned).to_vec(),
         limits: Limits::default(),
-        console: temp.path().join("console"),
+        console: temp.path().join("guests/console"),
         files: temp.path().join("files"),
     };
     (machine, temp)
@@ -95,84 +96,92 @@ fn does_a_job(machine: &Machine, temp: &Path) {
     let ended = ended.unwrap_or_else(|error| {
         panic!(
             "{error}: {}",
-            fs::read_to_string(temp.join("console")).unwrap()
+            fs::read_to_string(temp.join("guests/console")).unwrap()
         )
     });
     assert_eq!(ended.code, 7);
     assert!(!ended.release.is_empty());
     let expected = json!({
-        "told": "ä\n\u{1b}", "proc": true, "sectors": "196608", "null": 0, "stdin": true,
+        "told": "ä\n\u{1b}", "proc": true, "sectors": "196608", "stdin": "",
+        "path": guest::initramfs::PATH,
     });
     assert_eq!(said, [expected]);
     let file = fs::read(temp.join("files/deep/file")).unwrap();
     assert!(file.len() == 3 << 20 && file.iter().all(|&byte| byte == 0x5a));
-    let left: Vec<_> = fs::read_dir(temp.join("files")).unwrap().collect();
-    assert_eq!(left.len(), 1, "{left:?}");
+    // What was asked for, and nothing else.
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(temp.join(folder)).unwrap().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
+    };
+    assert_eq!(
+        (names("files"), names("guests")),
+        (vec!["deep".into()], vec!["console".into()])
+    );
     println!(
         "  {}: first line after {:.2} s, gone after {:.2} s",
         ended.release, ended.boot_seconds, ended.seconds
     );
 }
 
-fn uml() -> Option<PathBuf> {
-    let found = machine::installed_uml();
-    if let Err(missing) = &found {
-        println!("skipped: {missing}");
-    }
-    found.ok()
+/// What a guest of this test starts from, without modules.
+fn parts(store: &Store) -> Vec<Part> {
+    let init = store.init(Path::new("/proc/self/exe")).unwrap();
+    vec![store.tools(&[]).unwrap(), init]
 }
 
-fn uml_does_a_job() {
-    let Some(kernel) = uml() else { return };
+/// User-mode Linux with a job, unless it is not installed.
+fn uml(job: &Value) -> Option<(Machine, tempfile::TempDir)> {
+    let kernel = common::uml()?;
     let cache = tempfile::tempdir().unwrap();
     let store = Store::open(&Cache::open(Some(cache.path())).unwrap()).unwrap();
-    let tools = store.tools(&[]).unwrap();
-    let (machine, temp) = machine(
-        Engine::Uml,
-        kernel,
-        &[&tools],
-        &json!({"tell": "ä\n\u{1b}"}),
-    );
+    Some(machine(Engine::Uml, kernel, &parts(&store), job))
+}
+
+#[test]
+fn a_job_is_done_needs_uml() {
+    let Some((machine, temp)) = uml(&json!({"tell": "ä\n\u{1b}"})) else {
+        return;
+    };
     does_a_job(&machine, temp.path());
 }
 
-fn uml_ends_before_its_job() {
-    let Some(kernel) = uml() else { return };
-    let cache = tempfile::tempdir().unwrap();
-    let store = Store::open(&Cache::open(Some(cache.path())).unwrap()).unwrap();
-    let tools = store.tools(&[]).unwrap();
-    let (machine, _temp) = machine(Engine::Uml, kernel, &[&tools], &json!({"die": true}));
+#[test]
+fn an_end_before_the_job_is_quoted_needs_uml() {
+    let Some((machine, _temp)) = uml(&json!({"die": true})) else {
+        return;
+    };
     let error = machine.run(&mut |_| true, &|| false).unwrap_err();
-    assert!(matches!(error, Error::Died { .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::Died { began: true, .. }),
+        "{error:?}"
+    );
     let said = error.to_string();
-    assert!(said.contains("Attempted to kill init"), "{said}");
+    assert!(
+        said.contains("panicked at") && said.contains("as it was told"),
+        "{said}"
+    );
 }
 
-fn qemu_does_a_job() {
+#[test]
+fn a_job_is_done_needs_qemu() {
     let engine = Engine::Qemu(Accelerator::Tcg);
-    if let Err(missing) = engine.present() {
-        println!("skipped: {missing}");
+    if common::unless_missing(engine.present()).is_none() {
         return;
     }
     let cache = Cache::open(None).unwrap();
     let kernels = cache.kernels().unwrap();
     let Some(kernel) = kernels.iter().find(|kernel| kernel.form == Form::Vmlinux) else {
-        println!(
-            "skipped: no kernel in {}; fslab kernel fetch 6.1-cloud",
-            cache.root().display()
-        );
-        return;
+        return common::no_kernel(cache.root());
     };
     let store = Store::open(&cache).unwrap();
     let modules = kernel
         .modules_for(&["virtio_pci", "virtio_blk", "virtio_console"])
         .unwrap();
     let names: Vec<&str> = modules.iter().map(String::as_str).collect();
-    let parts = [
-        store.tools(&[]).unwrap(),
-        store.modules(kernel, &names).unwrap(),
-    ];
-    let parts: Vec<_> = parts.iter().collect();
+    let mut parts = parts(&store);
+    parts.push(store.modules(kernel, &names).unwrap());
     let job = json!({"tell": "ä\n\u{1b}"});
     let (machine, temp) = machine(engine, kernel.image.clone(), &parts, &job);
     does_a_job(&machine, temp.path());

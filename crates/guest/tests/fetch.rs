@@ -150,6 +150,8 @@ fn parts_hold_the_modules(cache: &Cache, kernel: &Kernel) {
         .find(|entry| entry.path == Path::new("fslab/modules.order"));
     let list = String::from_utf8(list.unwrap().data.clone()).unwrap();
     for line in list.lines() {
+        // A soft one has a mark before it.
+        let line = line.trim_start_matches('-');
         let path = Path::new(line.trim_start_matches('/'));
         let module = entries.iter().find(|entry| entry.path == path).unwrap();
         assert!(module.data.starts_with(b"\x7fELF"), "{line}");

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,27 +12,22 @@ use std::time::{Duration, Instant};
 
 use guest::initramfs::{Job, Store};
 use guest::kernel::Cache;
-use guest::machine::{self, Disk, Ended, Engine, Error, Limits, Machine};
-
-/// The program of User-mode Linux, or why the test is skipped.
-fn uml() -> Option<std::path::PathBuf> {
-    let found = machine::installed_uml();
-    if let Err(missing) = &found {
-        println!("skipped: {missing}");
-    }
-    found.ok()
-}
+use guest::machine::{self, Accelerator, Disk, Ended, Engine, Error, Limits, Machine};
 
 /// A machine whose init is a program of the host; words that the kernel does not know are its arguments.
 fn machine(kernel: &Path, temp: &Path, init: &str, append: &[&str]) -> Machine {
     let cache = Cache::open(Some(temp)).unwrap();
-    let tools = Store::open(&cache).unwrap().tools(&[]).unwrap();
+    let store = Store::open(&cache).unwrap();
+    let (tools, init) = (
+        store.tools(&[]).unwrap(),
+        store.init(Path::new(init)).unwrap(),
+    );
     let disk = tempfile::tempfile().unwrap();
     disk.set_len(64 << 20).unwrap();
     Machine {
         engine: Engine::Uml,
         kernel: kernel.to_owned(),
-        initramfs: machine::initramfs(&[&tools], &Job::new(Path::new(init))).unwrap(),
+        initramfs: machine::initramfs(&[&tools, &init], &Job::default()).unwrap(),
         memory: 256 << 20,
         cpus: 1,
         disks: vec![Disk {
@@ -48,38 +45,16 @@ fn run(machine: &Machine) -> Result<Ended, Error> {
     machine.run(&mut |_| true, &|| false)
 }
 
-/// Processes that hold a file below `folder` open: a machine's console is one.
-fn holders(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let me = std::process::id().to_string();
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let pid = process.file_name().to_string_lossy().into_owned();
-        if pid == me || !pid.starts_with(|c: char| c.is_ascii_digit()) {
-            continue;
-        }
-        let Ok(files) = fs::read_dir(process.path().join("fd")) else {
-            continue;
-        };
-        let held = files
-            .flatten()
-            .filter_map(|file| fs::read_link(file.path()).ok())
-            .any(|target| target.starts_with(folder));
-        if held {
-            found.push(pid);
-        }
-    }
-    found
-}
-
 fn nothing_is_left(temp: &Path) {
-    assert_eq!(holders(temp), Vec::<String>::new());
-    let left: Vec<_> = fs::read_dir(temp.join("files")).unwrap().collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(common::holders(temp), Vec::<String>::new());
+    assert!(!temp.join("files").exists());
+    let left: Vec<_> = fs::read_dir(temp.join("guests")).unwrap().collect();
+    assert_eq!(left.len(), 1, "more than the console: {left:?}");
 }
 
 #[test]
-fn a_panic_is_quoted_from_the_console() {
-    let Some(kernel) = uml() else { return };
+fn a_panic_is_quoted_from_the_console_needs_uml() {
+    let Some(kernel) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
     // It ends at once, which a kernel's first process must not.
     let error = run(&machine(&kernel, temp.path(), "/bin/true", &[])).unwrap_err();
@@ -97,8 +72,8 @@ fn a_panic_is_quoted_from_the_console() {
 }
 
 #[test]
-fn a_guest_that_says_nothing_is_ended_at_its_time() {
-    let Some(kernel) = uml() else { return };
+fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
+    let Some(kernel) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
     let mut machine = machine(&kernel, temp.path(), "/bin/sleep", &["1000"]);
     machine.limits.first_line = Duration::from_secs(4);
@@ -116,8 +91,8 @@ fn a_guest_that_says_nothing_is_ended_at_its_time() {
 }
 
 #[test]
-fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once() {
-    let Some(kernel) = uml() else { return };
+fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once_needs_uml() {
+    let Some(kernel) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
     let mut machine = machine(&kernel, temp.path(), "/bin/sleep", &["1000"]);
     machine.limits.whole = Duration::from_secs(2);
@@ -160,8 +135,9 @@ fn what_cannot_be_started_says_so() {
         console: temp.path().join("console"),
         files: temp.path().join("files"),
     };
-    let said = run(&machine).unwrap_err().to_string();
-    assert!(said.contains("/no/such/kernel"), "{said}");
+    let error = run(&machine).unwrap_err();
+    assert!(error.never_began(), "{error:?}");
+    assert!(error.to_string().contains("/no/such/kernel"), "{error}");
 
     let many = Machine {
         disks: (0..17)
@@ -176,5 +152,49 @@ fn what_cannot_be_started_says_so() {
     assert_eq!(
         said,
         "17 disks, and User-mode Linux takes 16: use fewer members, or slices of one disk"
+    );
+}
+
+/// A QEMU that refuses at once, as it does where KVM opens and then does not work: no word of init was
+/// heard, so another accelerator may be tried.
+#[test]
+fn a_qemu_that_refuses_at_once_never_began() {
+    use std::os::unix::fs::PermissionsExt as _;
+    const HERE: &str = "FSLAB_TEST_QEMU";
+    let temp = tempfile::tempdir().unwrap();
+    if std::env::var_os(HERE).is_none() {
+        let qemu = temp.path().join("qemu-system-x86_64");
+        let script = "#!/bin/sh\necho 'failed to initialize kvm: No such device' >&2\nexit 1\n";
+        fs::write(&qemu, script).unwrap();
+        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        // PATH is the process's: this test again, with one of its own.
+        let me = std::env::current_exe().unwrap();
+        let status = std::process::Command::new(me)
+            .args(["a_qemu_that_refuses_at_once_never_began", "--exact"])
+            .env("PATH", format!("{}:/usr/bin:/bin", temp.path().display()))
+            .env(HERE, "1")
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+        return;
+    }
+    let machine = Machine {
+        engine: Engine::Qemu(Accelerator::Kvm),
+        kernel: "/boot/vmlinux".into(),
+        initramfs: tempfile::tempfile().unwrap(),
+        memory: 256 << 20,
+        cpus: 1,
+        disks: Vec::new(),
+        append: Vec::new(),
+        limits: Limits::default(),
+        console: temp.path().join("console"),
+        files: temp.path().join("files"),
+    };
+    let error = run(&machine).unwrap_err();
+    assert!(error.never_began(), "{error:?}");
+    let said = error.to_string();
+    assert!(
+        said.contains("exit status: 1") && said.contains("failed to initialize kvm"),
+        "{said}"
     );
 }

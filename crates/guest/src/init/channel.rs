@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-/// Name of the port; the machine's side has the same.
-const PORT: &str = "lab.result";
+use crate::machine::{PORT, VIRTIO};
+
 /// Where the kernel names its ports; udev's links by name are not there.
 const PORTS: &str = "/sys/class/virtio-ports";
 /// How long a port may take to appear after its driver.
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens what the kernel's command line says: `virtio`, or a terminal's node.
 pub(super) fn open(mark: &OsStr) -> Result<File, String> {
-    let node = if mark == "virtio" {
+    let node = if mark == VIRTIO {
         port(Path::new(PORTS), PATIENCE)?
     } else {
         PathBuf::from(mark)

@@ -49,6 +49,7 @@ pub fn run(job: impl FnOnce(Value, &Voice) -> i32) -> Infallible {
 
 fn work(job: impl FnOnce(Value, &Voice) -> i32) -> Result<(), String> {
     mounts::mount_all()?;
+    nothing_to_read()?;
     modules::load(Path::new(MODULES_ORDER))?;
     let mark = std::env::var_os(MARK);
     let channel = channel::open(mark.as_deref().unwrap_or(OsStr::new("")))?;
@@ -60,4 +61,11 @@ fn work(job: impl FnOnce(Value, &Voice) -> i32) -> Result<(), String> {
     let code = job(document, &voice);
     drop(beating);
     voice.done(code)
+}
+
+/// The kernel gives init the console as its stdin. A serial line never ends, so whatever asks a question
+/// there waits for ever; /dev/null answers at once.
+fn nothing_to_read() -> Result<(), String> {
+    let null = std::fs::File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+    rustix::stdio::dup2_stdin(null).map_err(|error| format!("stdin: {error}"))
 }

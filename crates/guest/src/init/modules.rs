@@ -10,6 +10,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use crate::initramfs::SOFT;
+
 /// Loads every module of the list; no list, no modules.
 pub(super) fn load(list: &Path) -> Result<(), String> {
     let text = match fs::read_to_string(list) {
@@ -22,16 +24,31 @@ pub(super) fn load(list: &Path) -> Result<(), String> {
         .try_for_each(one)
 }
 
-/// One line: path, then parameters.
+/// One line: `-` where only a soft dependency asks for the module, path, then parameters. A soft one may
+/// refuse for whatever reason it has (crc32c-intel on a processor without the instruction, a failed
+/// self-test): that goes to the console. A hard one may not, since what was built on it would fail
+/// later and say something else.
 fn one(line: &str) -> Result<(), String> {
+    let (soft, line) = match line.strip_prefix(SOFT) {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
     let (path, parameters) = line.split_once(' ').unwrap_or((line, ""));
-    let failed = |why: &dyn std::fmt::Display| format!("cannot load the module {path}: {why}");
-    let file = File::open(path).map_err(|error| failed(&error))?;
-    let parameters = CString::new(parameters).map_err(|error| failed(&error))?;
+    match insert(path, parameters) {
+        Err(why) if soft => {
+            eprintln!("init: goes on without the module {path}: {why}");
+            Ok(())
+        }
+        other => other.map_err(|why| format!("cannot load the module {path}: {why}")),
+    }
+}
+
+fn insert(path: &str, parameters: &str) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let parameters = CString::new(parameters).map_err(|error| error.to_string())?;
     match rustix::system::finit_module(&file, &parameters, 0) {
-        // Drivers for hardware that is not there say so (NODEV), and may: crc32c-intel under an emulated CPU.
-        Ok(()) | Err(Errno::EXIST | Errno::NODEV) => Ok(()),
-        Err(error) => Err(failed(&error)),
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -50,5 +67,19 @@ mod tests {
             said.starts_with("cannot load the module /no/such/md.ko: No such file"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_soft_one_may_refuse_and_a_hard_one_may_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("text.ko");
+        // No module: the kernel says ENOEXEC, or EPERM to whoever may not load any.
+        fs::write(&file, "text").unwrap();
+        let list = temp.path().join("order");
+        fs::write(&list, format!("{SOFT}{}\n", file.display())).unwrap();
+        assert_eq!(load(&list), Ok(()));
+        fs::write(&list, format!("{}\n", file.display())).unwrap();
+        let said = load(&list).unwrap_err();
+        assert!(said.contains("text.ko: "), "{said}");
     }
 }

@@ -21,13 +21,12 @@ const MOUNTS: [(&str, &str, bool); 9] = [
     ("cgroup2", "/sys/fs/cgroup", false),
 ];
 
-/// Links that udev or a distribution makes elsewhere.
-const LINKS: [(&str, &str); 5] = [
+/// Links that udev makes elsewhere.
+const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
     ("/proc/self/fd/1", "/dev/stdout"),
     ("/proc/self/fd/2", "/dev/stderr"),
-    ("/proc/self/mounts", "/etc/mtab"),
 ];
 
 /// Mounts everything and makes the links.
@@ -41,7 +40,8 @@ pub(super) fn mount_all() -> Result<(), String> {
             // devtmpfs may be there already.
             Ok(()) | Err(Errno::BUSY) => {}
             Err(error) if needed => return Err(format!("cannot mount {kind} on {place}: {error}")),
-            Err(_) => {}
+            // Whoever misses it finds the reason on the console; it is no reason to end.
+            Err(error) => eprintln!("init: no {kind} on {place}: {error}"),
         }
     }
     for (target, link) in LINKS {

@@ -1,7 +1,7 @@
 //! What reaches the host: lines and files, from any thread, each whole.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,11 +51,10 @@ impl Voice {
         })?;
         let mut channel = self.lock();
         channel.write_all(&line).map_err(|error| mute(&error))?;
-        let sent = io::copy(&mut open.take(bytes), &mut *channel).map_err(|error| mute(&error))?;
-        // What was promised is sent, or the host would take the next lines for the file's end.
-        let mut missing = io::repeat(0).take(bytes - sent);
-        io::copy(&mut missing, &mut *channel).map_err(|error| mute(&error))?;
-        Ok(())
+        hand_over(&mut &open, &mut *channel, bytes).map_err(|trouble| match trouble {
+            Trouble::Channel(error) => mute(&error),
+            Trouble::File(why) => format!("{}: {why}", file.display()),
+        })
     }
 
     /// Sends the files below a folder, under their paths in it, except those that `skip` names.
@@ -141,6 +140,46 @@ impl Voice {
     }
 }
 
+/// Which side of a file's way to the host failed.
+#[derive(Debug)]
+enum Trouble {
+    Channel(io::Error),
+    File(String),
+}
+
+/// Sends as many bytes as were promised. Of a file that has fewer, or cannot be read, the rest is zeros, or
+/// the host would take the next lines for its end; then it is an error all the same.
+fn hand_over(from: &mut impl Read, to: &mut impl Write, bytes: u64) -> Result<(), Trouble> {
+    let mut buffer = vec![0; 256 << 10];
+    let (mut sent, mut failed) = (0, None);
+    while sent < bytes {
+        let room = usize::try_from(bytes - sent)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        match from.read(&mut buffer[..room]) {
+            Ok(0) => break,
+            Ok(n) => {
+                to.write_all(&buffer[..n]).map_err(Trouble::Channel)?;
+                sent += n as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+    }
+    io::copy(&mut io::repeat(0).take(bytes - sent), to).map_err(Trouble::Channel)?;
+    let short = || Trouble::File(format!("{sent} of {bytes} bytes could be read"));
+    match failed {
+        Some(error) => Err(Trouble::File(format!(
+            "{error} after {sent} of {bytes} bytes"
+        ))),
+        None if sent < bytes => Err(short()),
+        None => Ok(()),
+    }
+}
+
 fn encode(message: &Message) -> Result<Vec<u8>, String> {
     let mut line = serde_json::to_vec(message).map_err(|error| error.to_string())?;
     line.push(b'\n');
@@ -207,6 +246,36 @@ mod tests {
                 r#"{"say":"done","code":4}"#,
             ]
         );
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_promised_fails_and_keeps_the_stream_in_step() {
+        struct Broken(usize);
+        impl Read for Broken {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let left = std::mem::take(&mut self.0);
+                buffer[..left].fill(b'x');
+                if left == 0 {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                Ok(left)
+            }
+        }
+        let mut sent = Vec::new();
+        let said = hand_over(&mut &b"abc"[..], &mut sent, 5).unwrap_err();
+        assert!(matches!(said, Trouble::File(ref why) if why == "3 of 5 bytes could be read"));
+        assert_eq!(sent, b"abc\0\0");
+        sent.clear();
+        let said = hand_over(&mut Broken(2), &mut sent, 4).unwrap_err();
+        assert!(matches!(said, Trouble::File(ref why) if why.ends_with("after 2 of 4 bytes")));
+        assert_eq!(sent, b"xx\0\0");
+        let mut full: &mut [u8] = &mut [0; 2];
+        let said = hand_over(&mut &b"abc"[..], &mut full, 3).unwrap_err();
+        assert!(matches!(said, Trouble::Channel(_)), "{said:?}");
+        // What grew meanwhile is sent as it was.
+        sent.clear();
+        hand_over(&mut &b"abcdef"[..], &mut sent, 4).unwrap();
+        assert_eq!(sent, b"abcd");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -19,10 +19,16 @@ use super::tools::{self, Item, Items, MERGED};
 use crate::kernel::{Cache, Error, Kernel};
 
 /// Changes when the way in which parts are made does.
-const FORMAT: &str = "fslab initramfs 1";
+const FORMAT: &str = "fslab initramfs 2";
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A part that is being made takes seconds: what is older was left by one that was killed.
+const MAKING: Duration = Duration::from_secs(3600);
+/// What the names of parts that are being made begin with.
+const UNFINISHED: &str = ".new-";
 /// Where the modules' order is in a guest.
 pub const MODULES_ORDER: &str = "/fslab/modules.order";
+/// Stands before a module that may refuse to load.
+pub(crate) const SOFT: char = '-';
 
 /// The folder of parts.
 #[derive(Clone, Debug)]
@@ -52,7 +58,7 @@ impl Store {
         Ok(Self { dir })
     }
 
-    /// The base of a guest's root, with these programs of the host: names on [`super::PATH`], or absolute paths.
+    /// The base of a guest's root, with these programs of the host: names, or absolute paths.
     ///
     /// # Errors
     /// A program or a library of it is missing; the part cannot be written.
@@ -78,15 +84,40 @@ impl Store {
         for (n, module) in order.iter().enumerate() {
             let place = format!("/fslab/modules/{n:02}-{}.ko", module.name);
             key.file(Path::new(&place), &module.path)?;
+            list.extend(module.soft.then_some(SOFT));
             list.push_str(&place);
             list.push('\n');
             places.push((place, &module.path));
         }
+        // Whether a module is soft depends on the others that were asked for.
+        key.text(&list);
         self.part("modules", key, |writer| {
             for (place, path) in &places {
                 writer.file_of_host(Path::new(place), 0o644, path)?;
             }
             writer.file(Path::new(MODULES_ORDER), 0o644, list.as_bytes())
+        })
+    }
+
+    /// A guest's `/init`: this program with its libraries and without what only a debugger reads.
+    ///
+    /// # Errors
+    /// The program or a library of it cannot be read; the part cannot be written.
+    pub fn init(&self, program: &Path) -> Result<Part, Error> {
+        let linker = super::program::Linker::of_host();
+        let mut items = Items::new();
+        tools::add_needs(&mut items, &linker, program)?;
+        if !items.is_empty() {
+            tools::add_loader(&mut items, &linker);
+        }
+        let mut key = Key::new("init");
+        key.items(&items)?;
+        key.file(Path::new(INIT), program)?;
+        self.part("init", key, |writer| {
+            put_items(writer, &items)?;
+            let init = fs::read(program).map_err(|source| io("read", program, source))?;
+            let init = super::program::without_sections(init);
+            writer.file(Path::new(INIT), 0o755, &init)
         })
     }
 
@@ -97,10 +128,13 @@ impl Store {
         fill: impl FnOnce(&mut Writer<BufWriter<&File>>) -> Result<(), Error>,
     ) -> Result<Part, Error> {
         let path = self.dir.join(format!("{kind}-{}.cpio", key.finish()));
-        if let Ok(file) = File::options().append(true).open(&path) {
-            let bytes = file.metadata().map_err(|e| io("read", &path, e))?.len();
-            // A mark of use; without it the part is only made again some day.
-            let _ = file.set_modified(SystemTime::now());
+        if let Ok(found) = fs::metadata(&path) {
+            let bytes = found.len();
+            // A mark of use; without it (a cache that is shared, and not ours to write) the part is only
+            // made again some day.
+            if let Ok(file) = File::options().append(true).open(&path) {
+                let _ = file.set_modified(SystemTime::now());
+            }
             return Ok(Part {
                 path,
                 bytes,
@@ -108,14 +142,24 @@ impl Store {
             });
         }
         self.forget_old();
-        let temporary = tempfile::NamedTempFile::new_in(&self.dir)
+        let temporary = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&self.dir)
             .map_err(|source| io("make a file in", &self.dir, source))?;
         let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, temporary.as_file()));
         fill(&mut writer)?;
         let (_, bytes) = writer.finish()?;
+        // A name must not outlive a power cut that its bytes do not.
+        temporary
+            .as_file()
+            .sync_all()
+            .map_err(|source| io("write", &path, source))?;
         temporary
             .persist(&path)
             .map_err(|error| io("write", &path, error.error))?;
+        File::open(&self.dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|source| io("write", &self.dir, source))?;
         Ok(Part {
             path,
             bytes,
@@ -134,7 +178,9 @@ impl Store {
                 .metadata()
                 .and_then(|m| m.modified())
                 .map(|time| time.elapsed());
-            if matches!(age, Ok(Ok(age)) if age > KEEP) {
+            let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+            let keep = if unfinished { MAKING } else { KEEP };
+            if matches!(age, Ok(Ok(age)) if age > keep) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -269,70 +315,42 @@ impl Key {
     }
 }
 
-/// What is different for each guest: its init, and the files of its trial.
-#[derive(Clone, Debug)]
+/// Where a kernel looks for its first process.
+const INIT: &str = "/init";
+
+/// What is different for each guest: the files of its trial.
+#[derive(Clone, Debug, Default)]
 pub struct Job {
-    init: PathBuf,
     files: Vec<(PathBuf, u32, Vec<u8>)>,
 }
 
 impl Job {
-    /// A guest whose first process is this program; its libraries come along, its debug information does not.
-    pub fn new(init: &Path) -> Self {
-        Self {
-            init: init.to_owned(),
-            files: Vec::new(),
-        }
-    }
-
     /// With a file at an absolute path of the guest; `mode` as 0o644.
     #[must_use]
     pub fn file(mut self, path: &Path, mode: u32, contents: Vec<u8>) -> Self {
         self.files.push((path.to_owned(), mode, contents));
         self
     }
-
-    fn write<W: std::io::Write>(&self, writer: &mut Writer<W>) -> Result<(), Error> {
-        let linker = super::program::Linker::of_host();
-        let mut items = Items::new();
-        tools::add_needs(&mut items, &linker, &self.init)?;
-        if !items.is_empty() {
-            tools::add_loader(&mut items, &linker);
-        }
-        put_items(writer, &items)?;
-        let init = fs::read(&self.init).map_err(|source| io("read", &self.init, source))?;
-        let init = super::program::without_sections(init);
-        writer.file(Path::new("/init"), 0o755, &init)?;
-        for (path, mode, contents) in &self.files {
-            writer.file(path, *mode, contents)?;
-        }
-        Ok(())
-    }
 }
 
-/// Writes a guest's archive: the parts, one behind the other, and the job. Returns its bytes.
+/// Writes a guest's archive: the parts, one behind the other, and the job. `name` is what errors call
+/// the file. Returns its bytes.
 ///
 /// # Errors
-/// A part or the init cannot be read, or the archive not written; what was begun is removed.
-pub fn assemble(parts: &[&Part], job: &Job, to: &Path) -> Result<u64, Error> {
-    let whole = assemble_into(parts, job, to);
-    if whole.is_err() {
-        let _ = fs::remove_file(to);
-    }
-    whole
-}
-
-fn assemble_into(parts: &[&Part], job: &Job, to: &Path) -> Result<u64, Error> {
-    let mut file = File::create(to).map_err(|source| io("write", to, source))?;
+/// A part cannot be read, or the archive not written.
+pub fn assemble(parts: &[&Part], job: &Job, to: &File, name: &Path) -> Result<u64, Error> {
     let mut bytes = 0;
+    let mut to_file = to;
     for part in parts {
         let mut from = File::open(&part.path).map_err(|source| io("read", &part.path, source))?;
-        bytes += std::io::copy(&mut from, &mut file).map_err(|source| io("write", to, source))?;
+        bytes +=
+            std::io::copy(&mut from, &mut to_file).map_err(|source| io("write", name, source))?;
     }
-    let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, file));
-    job.write(&mut writer)?;
-    let (mut file, job_bytes) = writer.finish()?;
-    file.flush().map_err(|source| io("write", to, source))?;
+    let mut writer = Writer::new(BufWriter::with_capacity(1 << 16, to));
+    for (path, mode, contents) in &job.files {
+        writer.file(path, *mode, contents)?;
+    }
+    let (_, job_bytes) = writer.finish()?;
     Ok(bytes + job_bytes)
 }
 
@@ -370,10 +388,12 @@ mod tests {
     fn an_archive_is_its_parts_and_the_job() {
         let (dir, store) = store();
         let tools = store.tools(&["mke2fs"]).unwrap();
-        let me = std::env::current_exe().unwrap();
-        let job = Job::new(&me).file(Path::new("/fslab/job.json"), 0o600, b"{}".to_vec());
+        let init = store.init(Path::new("/proc/self/exe")).unwrap();
+        assert!(!store.init(Path::new("/proc/self/exe")).unwrap().made);
+        let job = Job::default().file(Path::new("/fslab/job.json"), 0o600, b"{}".to_vec());
         let to = dir.path().join("guest.cpio");
-        let bytes = assemble(&[&tools], &job, &to).unwrap();
+        let file = File::create(&to).unwrap();
+        let bytes = assemble(&[&tools, &init], &job, &file, &to).unwrap();
         let archive = fs::read(&to).unwrap();
         assert_eq!(archive.len() as u64, bytes);
         let entries = cpio::read(&archive).unwrap();
@@ -384,18 +404,35 @@ mod tests {
         assert_eq!(find("dev/console").unwrap().number, (5, 1));
         assert!(find("usr/sbin/mke2fs").is_some());
 
-        let gone = Job::new(Path::new("/no/such/init"));
-        assemble(&[&tools], &gone, &to).unwrap_err();
-        assert!(!to.exists());
+        store.init(Path::new("/no/such/init")).unwrap_err();
+        fs::remove_file(&init.path).unwrap();
+        let said = assemble(&[&tools, &init], &job, &file, &to).unwrap_err();
+        assert!(said.to_string().contains("/init-"), "{said}");
     }
 
     #[test]
     fn what_nobody_used_for_long_goes() {
         let (_dir, store) = store();
-        let old = store.dir.join("tools-old.cpio");
-        let file = File::create(&old).unwrap();
-        file.set_modified(SystemTime::now() - KEEP * 2).unwrap();
-        store.tools(&[]).unwrap();
-        assert!(!old.exists());
+        for (name, age, stays) in [
+            ("tools-old.cpio", KEEP * 2, false),
+            ("tools-new.cpio", MAKING * 2, true),
+            (".new-killed", MAKING * 2, false),
+            (".new-busy", MAKING / 2, true),
+        ] {
+            let path = store.dir.join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+            store.forget_old();
+            assert_eq!(path.exists(), stays, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_shared_cache_that_is_read_only_serves() {
+        let (_dir, store) = store();
+        let made = store.tools(&[]).unwrap();
+        let only_read = fs::Permissions::from_mode(0o444);
+        fs::set_permissions(&made.path, only_read).unwrap();
+        assert!(!store.tools(&[]).unwrap().made);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::program::{LD_CACHE, Linker};
 use crate::kernel::Error;
+use crate::programs;
 
-/// Where programs are looked for, and the PATH of a guest.
+/// The PATH of a guest, by its kernel's command line.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Links of a merged /usr: a path below one of them lies below what it leads to.
@@ -65,28 +65,12 @@ pub(super) enum Item {
 /// Files by their path in the guest.
 pub(super) type Items = BTreeMap<PathBuf, Item>;
 
-/// The program of this name, or at this absolute path.
-pub fn find_tool(name: &str) -> Option<PathBuf> {
-    let runs = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
-    if name.starts_with('/') {
-        return Some(PathBuf::from(name)).filter(runs);
-    }
-    if name.is_empty() || name.contains('/') {
-        return None;
-    }
-    PATH.split(':')
-        .map(|folder| Path::new(folder).join(name))
-        .find(runs)
-}
-
 /// All files that a set of tools needs.
 pub(super) fn items(tools: &[&str]) -> Result<Items, Error> {
     let linker = Linker::of_host();
     let mut items = Items::new();
     for name in tools {
-        let path = find_tool(name).ok_or_else(|| Error::NoTool {
+        let path = programs::find(name).ok_or_else(|| Error::NoTool {
             name: (*name).to_owned(),
             package: package(name),
         })?;
@@ -122,6 +106,18 @@ fn add_program(items: &mut Items, linker: &Linker, path: &Path) -> Result<(), Er
     items.insert(in_guest(&real), Item::Host(real.clone()));
     if in_guest(path) != in_guest(&real) {
         items.insert(in_guest(path), Item::Link(in_guest(&real)));
+    }
+    // What the host has on a PATH of its own is found in the guest, too.
+    let known = |folder: &Path| {
+        PATH.split(':')
+            .any(|known| folder == in_guest(Path::new(known)))
+    };
+    let place = in_guest(path);
+    if let Some(name) = place
+        .file_name()
+        .filter(|_| !place.parent().is_some_and(known))
+    {
+        items.insert(Path::new("/usr/bin").join(name), Item::Link(place.clone()));
     }
     add_needs(items, linker, &real)
 }
@@ -200,7 +196,17 @@ mod tests {
             "{error}"
         );
         assert_eq!(package("mkfs.ocfs2"), " (apt-get install ocfs2-tools)");
-        assert_eq!(find_tool("../bin/true"), None);
-        assert!(find_tool("/bin/true").is_some());
+    }
+
+    #[test]
+    fn a_tool_of_a_folder_of_ones_own_is_on_the_guests_path() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let temp = tempfile::tempdir().unwrap();
+        let mine = temp.path().join("mkfs.mine");
+        fs::write(&mine, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&mine, fs::Permissions::from_mode(0o755)).unwrap();
+        let items = items(&[mine.to_str().unwrap(), "mke2fs"]).unwrap();
+        assert_eq!(items[Path::new("/usr/bin/mkfs.mine")], Item::Link(mine));
+        assert!(!items.contains_key(Path::new("/usr/bin/mke2fs")));
     }
 }

@@ -61,7 +61,8 @@ pub struct ModuleFile {
     /// The file, decompressed.
     pub path: PathBuf,
     /// Only a soft dependency asks for it, as for crc32c by the processor's own instruction: a
-    /// kernel on a machine without it refuses (ENODEV), and the rest works all the same.
+    /// machine without it refuses (ENODEV), and the rest works all the same. In a guest's list such
+    /// a module is marked, and what it says goes to the console.
     pub soft: bool,
 }
 
@@ -198,6 +199,8 @@ impl Walk<'_> {
         if named.is_empty() {
             return Err(Missing::Unknown(alias.to_owned()));
         }
+        // Where several answer to it, one of them is enough (crc32c, with the processor's help or without).
+        let soft = soft || named.len() > 1;
         named.iter().try_for_each(|name| self.hard(name, soft))
     }
 

@@ -27,7 +27,7 @@ fn end_of(console: &Path, from: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A panic's own line where there is one, else the last lines.
+/// The line that says why, where there is one, else the last lines.
 fn quote(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -35,15 +35,44 @@ fn quote(text: &str) -> String {
         .map(|line| line.trim().to_owned())
         .filter(|line| !line.is_empty())
         .collect();
-    let said = ["Kernel panic", "panicked at", "BUG:", "fslab:"]
-        .iter()
-        .find_map(|sign| lines.iter().rfind(|line| line.contains(sign)).cloned())
-        .unwrap_or_else(|| lines[lines.len().saturating_sub(LINES)..].join(" | "));
+    let said =
+        reason(&lines).unwrap_or_else(|| lines[lines.len().saturating_sub(LINES)..].join(" | "));
     if said.is_empty() {
         return String::new();
     }
     let short: String = said.chars().take(WIDTH).collect();
     format!(": {short}")
+}
+
+/// The line that says why the machine ended: a panic of the kernel, but where it only says that its
+/// first process is gone, what that one said last.
+fn reason(lines: &[String]) -> Option<String> {
+    let last = |sign: &str| lines.iter().rfind(|line| line.contains(sign)).cloned();
+    let panic = last("Kernel panic");
+    let consequence = |line: &String| line.contains("Attempted to kill init");
+    if panic.as_ref().is_some_and(|line| !consequence(line)) {
+        return panic;
+    }
+    rust_panic(lines)
+        .or_else(|| last("BUG:"))
+        .or_else(|| last(INIT))
+        .or(panic)
+}
+
+/// What init says of its own end; see `crate::init`.
+const INIT: &str = "fslab: ";
+
+/// Where a program panicked, and why, which since Rust 1.73 is on the line behind it.
+fn rust_panic(lines: &[String]) -> Option<String> {
+    let at = lines
+        .iter()
+        .rposition(|line| line.contains("panicked at"))?;
+    let line = &lines[at];
+    let why = lines.get(at + 1).filter(|_| line.ends_with(':'));
+    Some(match why {
+        Some(why) => format!("{line} {why}"),
+        None => line.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -58,6 +87,26 @@ mod tests {
             quote(text),
             ": [ 1.2] Kernel panic - not syncing: No working init found."
         );
+    }
+
+    #[test]
+    fn a_panic_of_init_is_quoted_and_not_its_consequence() {
+        let text = "\nthread 'main' panicked at crates/guest/tests/boots.rs:54:5:\nas it was told\n\
+                    note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\
+                    Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\n\
+                    CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1\n";
+        assert_eq!(
+            quote(text),
+            ": thread 'main' panicked at crates/guest/tests/boots.rs:54:5: as it was told"
+        );
+        let text = "fslab: no xfs here\nKernel panic - not syncing: Attempted to kill init!\n";
+        assert_eq!(quote(text), ": fslab: no xfs here");
+        let text = "x\nKernel panic - not syncing: Attempted to kill init! exitcode=0x0\ny\n";
+        assert!(quote(text).contains("Attempted to kill init"));
+        // A panic of the kernel itself is the reason, whatever a program said before.
+        let text =
+            "thread 'x' panicked at a.rs:1:1:\nb\nKernel panic - not syncing: VFS: no root\n";
+        assert!(quote(text).contains("VFS: no root"));
     }
 
     #[test]

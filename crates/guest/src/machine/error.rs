@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::kernel;
+
 /// Why a guest gave no result. In every case the machine is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -22,6 +24,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// What the guest is to start from cannot be put together.
+    #[error(transparent)]
+    Initramfs(#[from] kernel::Error),
     /// More disks than the machine has places for.
     #[error("{asked} disks, and {machine} takes {most}: use fewer members, or slices of one disk")]
     TooManyDisks {
@@ -79,16 +84,26 @@ pub enum Error {
     Died {
         /// How the machine's program ended (`exit status: 0`).
         status: String,
+        /// Whether init had said its first line.
+        began: bool,
         /// The console.
         console: PathBuf,
         /// Its last lines, in words: the panic, where there was one.
         last: String,
     },
     /// What came over the channel is not what a guest says.
-    #[error("the guest's results cannot be read: {0}; the trial does not count")]
-    Garbled(io::Error),
+    #[error(
+        "the guest's results cannot be read: {source}; none of them is kept; its console is {console}",
+        console = console.display()
+    )]
+    Garbled {
+        /// What is wrong with them.
+        source: io::Error,
+        /// The console.
+        console: PathBuf,
+    },
     /// What the guest measured cannot be kept.
-    #[error("{path}: {source}; free space, then run the trial again", path = path.display())]
+    #[error("{path}: {source}; {next}", path = path.display(), next = next_step(source))]
     Unkept {
         /// The file.
         path: PathBuf,
@@ -96,13 +111,30 @@ pub enum Error {
         source: io::Error,
     },
     /// Someone asked to stop.
-    #[error("the guest was stopped")]
+    #[error("the guest was stopped, and nothing of its work is kept; `fslab resume` does it again")]
     Cancelled,
 }
 
 impl Error {
     /// Whether the machine never came as far as init: another accelerator may.
     pub fn never_began(&self) -> bool {
-        matches!(self, Error::Silent { .. })
+        matches!(
+            self,
+            Error::Silent { .. } | Error::Died { began: false, .. }
+        )
+    }
+}
+
+/// What to do about a file of the guest that cannot be kept.
+fn next_step(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space, then `fslab resume` runs the trial again"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "make the run's folder writable, then `fslab resume` runs the trial again"
+        }
+        io::ErrorKind::AlreadyExists => "the guest sent it twice, and nothing of it is kept",
+        _ => "check the disk below it, then `fslab resume` runs the trial again",
     }
 }

@@ -51,12 +51,21 @@ pub enum Message {
 
 /// Reads one line. `None`: the stream ended.
 pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Message>> {
+    line_of(stream, LONGEST)
+}
+
+/// Reads one line of `longest` bytes at most.
+fn line_of(stream: &mut impl BufRead, longest: u64) -> io::Result<Option<Message>> {
     let mut line = Vec::new();
-    stream.take(LONGEST).read_until(b'\n', &mut line)?;
+    stream.take(longest).read_until(b'\n', &mut line)?;
     if line.is_empty() {
         return Ok(None);
     }
     if line.last() != Some(&b'\n') {
+        if line.len() as u64 == longest {
+            let why = format!("a line is longer than {longest} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         return Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
             "a line without an end",
@@ -119,6 +128,14 @@ mod tests {
     fn a_torn_line_is_an_error_and_not_an_end() {
         let torn = all(b"{\"say\":\"alive\",\"uptime\":1}\n{\"say\":\"do").unwrap_err();
         assert_eq!(torn.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_line_without_bounds_is_nonsense_and_no_death() {
+        let mut endless: &[u8] = &[b'x'; 100];
+        let said = line_of(&mut endless, 64).unwrap_err();
+        assert_eq!(said.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(said.to_string(), "a line is longer than 64 bytes");
     }
 
     #[test]

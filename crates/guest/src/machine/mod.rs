@@ -9,10 +9,12 @@
 //!
 //! - Nothing is left on the host, not even by kill -9 of the lab: the initramfs is an anonymous file of
 //!   memory, disks are handed over as open files (which may have no name), the channel is a pair of
-//!   sockets, and the machine's program dies with the thread that runs it (PR_SET_PDEATHSIG; UML's
-//!   many processes with the first of their pid namespace). So two runs cannot meet, either.
+//!   sockets, what UML writes for itself lies in a mount namespace of its own, and the machine's
+//!   program dies with the thread that runs it (PR_SET_PDEATHSIG; UML's many processes with the
+//!   first of their pid namespace). So two runs cannot meet, either. What stays is what was asked
+//!   for: the console, and the files that came over.
 //! - Nothing waits for ever: init has a time to say its first word, a heartbeat after it, and a limit
-//!   for the whole. stdin is closed; whatever asks a question gets an end of file.
+//!   for the whole. stdin is empty, the machine's as init's: whatever asks a question gets an end of file.
 //! - Only a guest that says `done` has done it. A panic, a hang, or an end too early is an error that
 //!   quotes the console, which is kept.
 //!
@@ -30,7 +32,6 @@ mod session;
 mod uml;
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,10 +46,9 @@ pub use qemu::Accelerator;
 /// where it finds its channel: `virtio` or a terminal's node.
 pub const MARK: &str = "fslab_guest";
 
-/// The last words of a console, as a piece of a sentence (`: Kernel panic - ...`), or nothing.
-pub fn last_words(console: &Path) -> String {
-    console::last_words(console, 0)
-}
+/// What [`MARK`] says where the channel is a virtio-serial port, and the port's name.
+pub(crate) const VIRTIO: &str = "virtio";
+pub(crate) const PORT: &str = "lab.result";
 
 /// The program of User-mode Linux that this machine has installed.
 ///
@@ -131,7 +131,7 @@ pub struct Machine {
     pub limits: Limits,
     /// The file that gets the console; added to when it is there.
     pub console: PathBuf,
-    /// The folder for files that the guest sends.
+    /// The folder for files that the guest sends; none of their names may be taken in it.
     pub files: PathBuf,
 }
 
@@ -146,6 +146,8 @@ pub struct Ended {
     pub boot_seconds: f64,
     /// Seconds from the start until it was gone.
     pub seconds: f64,
+    /// The last words of its console, as a piece of a sentence (`: fslab: no such disk`), or nothing.
+    pub last: String,
 }
 
 impl Machine {
@@ -168,14 +170,11 @@ impl Machine {
 /// # Errors
 /// When a part or the job's program cannot be read.
 pub fn initramfs(parts: &[&initramfs::Part], job: &initramfs::Job) -> Result<File, Error> {
-    let failed = |source: io::Error| Error::Prepare {
-        what: "cannot put the initramfs together in memory".into(),
-        source,
-    };
-    let file = rustix::fs::memfd_create("fslab-initramfs", MemfdFlags::CLOEXEC)
-        .map_err(|error| failed(error.into()))?;
-    let file = File::from(file);
-    initramfs::assemble(parts, job, Path::new(&process::by_number(&file)))
-        .map_err(|error| failed(io::Error::other(error.to_string())))?;
+    let made = rustix::fs::memfd_create("fslab-initramfs", MemfdFlags::CLOEXEC);
+    let file = made.map(File::from).map_err(|error| Error::Prepare {
+        what: "cannot make the initramfs's file in memory".into(),
+        source: error.into(),
+    })?;
+    initramfs::assemble(parts, job, &file, Path::new("the initramfs in memory"))?;
     Ok(file)
 }

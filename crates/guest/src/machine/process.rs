@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::Error;
+use crate::programs;
 
 /// Between two looks at a child that is about to end.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -129,24 +130,9 @@ pub(super) fn by_number(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// A program of the search path.
-pub(super) fn locate(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    // Administrators' programs are not in everybody's path.
-    let more = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(more)
-        .map(|folder| folder.join(program))
-        .find(|path| executable(path))
-}
-
-fn executable(path: &Path) -> bool {
-    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
 /// The program, or the error that names its package.
 pub(super) fn need(program: &str, package: &'static str) -> Result<PathBuf, Error> {
-    locate(program).ok_or_else(|| Error::MissingProgram {
+    programs::find(program).ok_or_else(|| Error::MissingProgram {
         program: program.into(),
         package,
     })
@@ -161,10 +147,11 @@ pub(super) fn words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Vec<
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn shell(script: &str, console: &File) -> Running {
+    /// A shell as a machine's program.
+    pub(in super::super) fn shell(script: &str, console: &File) -> Running {
         let program = Program {
             path: need("sh", "dash").unwrap(),
             arguments: words(["-c", script]),

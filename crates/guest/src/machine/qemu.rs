@@ -13,15 +13,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use super::process::{Program, by_number, need, words};
-use super::{Error, MARK, Machine};
+use super::{Error, MARK, Machine, PORT, VIRTIO};
+use crate::initramfs;
 
 /// The program.
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86 seabios";
-/// What [`MARK`] says of the channel.
-const CHANNEL: &str = "virtio";
-/// Name of the virtio-serial port that results come through.
-pub(crate) const PORT: &str = "lab.result";
 /// Disks that still have a slot on the PCI bus.
 const MOST_DISKS: usize = 26;
 
@@ -132,9 +129,12 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
 }
 
 /// A panic and an oops end the machine; `loglevel=4` keeps errors on the console and saves the
-/// seconds that a serial line takes for the rest.
+/// seconds that a serial line takes for the rest. What the kernel does not know is init's environment.
 fn kernel_line(machine: &Machine) -> String {
-    let mut line = format!("console=ttyS0 panic=-1 oops=panic loglevel=4 {MARK}={CHANNEL}");
+    let mut line = format!(
+        "console=ttyS0 panic=-1 oops=panic loglevel=4 {MARK}={VIRTIO} PATH={}",
+        initramfs::PATH
+    );
     for word in &machine.append {
         let _ = write!(line, " {word}");
     }

@@ -5,9 +5,11 @@
 //! sign that the machine is gone with all its processes, since the last of them closed it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +31,16 @@ const QUEUE: usize = 1024;
 enum Heard {
     Line(Message),
     /// A line or a file that cannot be taken: the last thing.
-    Trouble(Error),
+    Trouble(Trouble),
+}
+
+/// Why something cannot be taken.
+#[derive(Debug)]
+enum Trouble {
+    /// What came is not what a guest says, or was torn off.
+    Stream(io::Error),
+    /// This machine cannot keep it.
+    Unkept(PathBuf, io::Error),
 }
 
 pub(super) fn run(
@@ -43,18 +54,24 @@ pub(super) fn run(
         what: "cannot make the guest's channel".into(),
         source,
     })?;
-    let scratch = Scratch::make(&machine.files)?;
     let program = match machine.engine {
-        Engine::Uml => uml::program(machine, &theirs, &scratch.open)?,
+        Engine::Uml => uml::program(machine, &theirs)?,
         Engine::Qemu(accelerator) => qemu::program(machine, accelerator, &theirs)?,
     };
     let running = program.start(&console)?;
     drop((theirs, console));
     let (send, receive) = sync_channel(QUEUE);
-    let files = machine.files.clone();
-    let reader = thread::Builder::new()
-        .name("fslab-guest".into())
-        .spawn(move || listen(&mut BufReader::new(ours), &files, &send));
+    let arrived = Arc::new(AtomicU64::new(0));
+    let reader = {
+        let (files, arrived) = (machine.files.clone(), Arc::clone(&arrived));
+        let mut stream = BufReader::new(Counted {
+            stream: ours,
+            arrived,
+        });
+        thread::Builder::new()
+            .name("fslab-guest".into())
+            .spawn(move || listen(&mut stream, &files, &send))
+    };
     let reader = reader.map_err(|source| Error::Prepare {
         what: "cannot start a thread".into(),
         source,
@@ -65,41 +82,31 @@ pub(super) fn run(
         from,
         begun,
         alive: begun,
+        arrived: &arrived,
+        counted: 0,
         running,
         ready: None,
         code: None,
     };
     let ended = session.go(&receive, heard, cancelled);
-    // The program is gone, so the stream has ended; a reader that waits for room hears that nobody
-    // takes its lines.
+    // The program is gone or dying. A reader that waits for room hears that nobody takes its lines, and
+    // reads on to the stream's end, which comes when the last of the machine's processes is gone.
     drop(receive);
     let _ = reader.join();
     ended
 }
 
-/// A folder for what the machine's program writes for itself; removed when dropped.
-struct Scratch {
-    open: File,
-    _folder: tempfile::TempDir,
+/// A stream whose bytes are counted as they come, so that one long file is a sign of life.
+struct Counted<S> {
+    stream: S,
+    arrived: Arc<AtomicU64>,
 }
 
-impl Scratch {
-    fn make(within: &Path) -> Result<Scratch, Error> {
-        let made = fs::create_dir_all(within)
-            .and_then(|()| {
-                tempfile::Builder::new()
-                    .prefix(".machine")
-                    .tempdir_in(within)
-            })
-            .and_then(|folder| File::open(folder.path()).map(|open| (folder, open)));
-        let (folder, open) = made.map_err(|source| Error::Prepare {
-            what: format!("cannot make a folder in {}", within.display()),
-            source,
-        })?;
-        Ok(Scratch {
-            open,
-            _folder: folder,
-        })
+impl<S: Read> Read for Counted<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(buffer)?;
+        self.arrived.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
     }
 }
 
@@ -124,6 +131,9 @@ struct Session<'a> {
     begun: Instant,
     /// The last sign of life.
     alive: Instant,
+    /// Bytes that came over the channel, and how many of them were seen.
+    arrived: &'a AtomicU64,
+    counted: u64,
     running: Running,
     /// Release and seconds of the first line.
     ready: Option<(String, f64)>,
@@ -141,15 +151,17 @@ impl Session<'_> {
             if cancelled() {
                 return Err(Error::Cancelled);
             }
+            self.listen_for_life();
             self.in_time()?;
             match lines.recv_timeout(TICK) {
                 Ok(Heard::Line(line)) => {
-                    self.alive = Instant::now();
                     if !self.take(line, heard) {
                         return Err(Error::Cancelled);
                     }
+                    // Whoever takes a line may take his time; it is not the guest's.
+                    self.alive = Instant::now();
                 }
-                Ok(Heard::Trouble(error)) => return Err(self.judge(error)),
+                Ok(Heard::Trouble(trouble)) => return Err(self.judge(trouble)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -172,6 +184,15 @@ impl Session<'_> {
             Message::Alive { .. } | Message::File { .. } => {}
         }
         true
+    }
+
+    /// Whatever came since the last look is a sign of life, though it be the middle of a long file.
+    fn listen_for_life(&mut self) {
+        let arrived = self.arrived.load(Ordering::Relaxed);
+        if arrived != self.counted {
+            self.counted = arrived;
+            self.alive = Instant::now();
+        }
     }
 
     fn in_time(&self) -> Result<(), Error> {
@@ -206,10 +227,14 @@ impl Session<'_> {
     }
 
     /// A stream torn off in mid-line is a machine that died, not one that talks nonsense.
-    fn judge(&mut self, error: Error) -> Error {
-        match error {
-            Error::Garbled(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => self.died(),
-            other => other,
+    fn judge(&mut self, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Stream(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => self.died(),
+            Trouble::Stream(source) => Error::Garbled {
+                source,
+                console: self.console.to_owned(),
+            },
+            Trouble::Unkept(path, source) => Error::Unkept { path, source },
         }
     }
 
@@ -219,13 +244,14 @@ impl Session<'_> {
         self.running.kill();
         Error::Died {
             status,
+            began: self.ready.is_some(),
             console: self.console.to_owned(),
             last: self.last_words(),
         }
     }
 
     fn close(mut self) -> Result<Ended, Error> {
-        let (Some(code), Some((release, boot_seconds))) = (self.code, self.ready.take()) else {
+        let (Some(code), Some((release, boot_seconds))) = (self.code, self.ready.clone()) else {
             return Err(self.died());
         };
         // It has said all; whether it finds its power switch decides nothing.
@@ -236,49 +262,49 @@ impl Session<'_> {
             release,
             boot_seconds,
             seconds: self.begun.elapsed().as_secs_f64(),
+            last: self.last_words(),
         })
     }
 }
 
-/// Reads the channel to its end, or to the first thing that cannot be taken.
-fn listen(stream: &mut BufReader<UnixStream>, files: &Path, send: &SyncSender<Heard>) {
+/// Reads the channel, and after the last thing that is taken, to its end: that one is the sign that
+/// the machine is gone.
+fn listen(stream: &mut impl BufRead, files: &Path, send: &SyncSender<Heard>) {
     loop {
         let heard = match message::read(stream) {
             Ok(None) => return,
             Ok(Some(Message::File { path, bytes })) => match keep(stream, files, &path, bytes) {
                 Ok(()) => Heard::Line(Message::File { path, bytes }),
-                Err(error) => Heard::Trouble(error),
+                Err(trouble) => Heard::Trouble(trouble),
             },
             Ok(Some(line)) => Heard::Line(line),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return,
-            Err(error) => Heard::Trouble(Error::Garbled(error)),
+            Err(error) => Heard::Trouble(Trouble::Stream(error)),
         };
         let last = matches!(heard, Heard::Trouble(_));
         if send.send(heard).is_err() || last {
+            let _ = io::copy(stream, &mut io::sink());
             return;
         }
     }
 }
 
 /// Takes a file that follows its line.
-fn keep(stream: &mut impl Read, folder: &Path, path: &str, bytes: u64) -> Result<(), Error> {
+fn keep(stream: &mut impl Read, folder: &Path, path: &str, bytes: u64) -> Result<(), Trouble> {
     let place = message::place(folder, path).ok_or_else(|| {
         let why = format!("{path:?} is no name for a file of a guest");
-        Error::Garbled(io::Error::new(io::ErrorKind::InvalidData, why))
+        Trouble::Stream(io::Error::new(io::ErrorKind::InvalidData, why))
     })?;
-    let unkept = |source| Error::Unkept {
-        path: place.clone(),
-        source,
-    };
+    let unkept = |source| Trouble::Unkept(place.clone(), source);
     let mut file = make(&place).map_err(unkept)?;
     let mut rest = stream.take(bytes);
     let mut buffer = vec![0; 256 << 10];
     let mut got = 0;
     while got < bytes {
         // The two sides fail apart: a torn stream is the guest's end, a full disk is ours.
-        let n = rest.read(&mut buffer).map_err(Error::Garbled)?;
+        let n = rest.read(&mut buffer).map_err(Trouble::Stream)?;
         if n == 0 {
-            return Err(Error::Garbled(io::ErrorKind::UnexpectedEof.into()));
+            return Err(Trouble::Stream(io::ErrorKind::UnexpectedEof.into()));
         }
         io::Write::write_all(&mut file, &buffer[..n]).map_err(unkept)?;
         got += n as u64;
@@ -286,11 +312,12 @@ fn keep(stream: &mut impl Read, folder: &Path, path: &str, bytes: u64) -> Result
     Ok(())
 }
 
-fn make(place: &PathBuf) -> io::Result<File> {
+/// A new file: what has a name already, a link too, is not the guest's to write to.
+fn make(place: &Path) -> io::Result<File> {
     if let Some(folder) = place.parent() {
         fs::create_dir_all(folder)?;
     }
-    File::create(place)
+    File::create_new(place)
 }
 
 #[cfg(test)]
@@ -306,22 +333,149 @@ mod tests {
         assert_eq!(bytes, b"ef");
         let torn = keep(&mut bytes, temp.path(), "a/c", 4).unwrap_err();
         assert!(
-            matches!(torn, Error::Garbled(ref cause) if cause.kind() == io::ErrorKind::UnexpectedEof)
+            matches!(torn, Trouble::Stream(ref cause) if cause.kind() == io::ErrorKind::UnexpectedEof)
         );
         let out = keep(&mut bytes, temp.path(), "../c", 0).unwrap_err();
-        assert!(out.to_string().contains("no name for a file"), "{out}");
+        assert!(
+            matches!(out, Trouble::Stream(ref why) if why.to_string().contains("no name for a file"))
+        );
     }
 
     #[test]
-    fn a_full_disk_is_named() {
-        let mut bytes: &[u8] = b"abc";
+    fn what_is_there_is_neither_emptied_nor_followed() {
         let temp = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", temp.path().join("full")).unwrap();
-        let said = keep(&mut bytes, temp.path(), "full", 3).unwrap_err();
-        let text = said.to_string();
+        let (mine, link) = (temp.path().join("mine"), temp.path().join("link"));
+        fs::write(&mine, "kept").unwrap();
+        std::os::unix::fs::symlink(&mine, &link).unwrap();
+        for name in ["mine", "link"] {
+            let refused = keep(&mut &b"abc"[..], temp.path(), name, 3).unwrap_err();
+            assert!(
+                matches!(refused, Trouble::Unkept(_, ref why) if why.kind() == io::ErrorKind::AlreadyExists),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(fs::read(&mine).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_says_what_would_help() {
+        let said = |kind: io::ErrorKind| {
+            let source = io::Error::from(kind);
+            let path = PathBuf::from("/runs/a/x");
+            Error::Unkept { path, source }.to_string()
+        };
+        assert!(said(io::ErrorKind::StorageFull).contains("; free space, then `fslab resume`"));
+        assert!(said(io::ErrorKind::PermissionDenied).contains("make the run's folder writable"));
+        assert!(said(io::ErrorKind::IsADirectory).contains("check the disk"));
+    }
+
+    /// A session with a machine that sleeps, fed by hand.
+    fn fed(
+        bytes: &'static [u8],
+        pause: Duration,
+        limits: Limits,
+    ) -> (Result<Ended, Error>, tempfile::TempDir) {
+        struct Slow(&'static [u8], Duration);
+        impl Read for Slow {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let Some((first, rest)) = self.0.split_first() else {
+                    return Ok(0);
+                };
+                thread::sleep(self.1);
+                (buffer[0], self.0) = (*first, rest);
+                Ok(1)
+            }
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let console = temp.path().join("console");
+        fs::write(&console, "an earlier machine: Kernel panic\n").unwrap();
+        let (file, from) = open_console(&console).unwrap();
+        let running =
+            super::super::process::tests::shell("echo fslab: mine; exec sleep 0.2", &file);
+        let arrived = Arc::new(AtomicU64::new(0));
+        let (send, receive) = sync_channel(QUEUE);
+        let files = temp.path().join("files");
+        let counted = Arc::clone(&arrived);
+        let reader = thread::spawn(move || {
+            let stream = Slow(bytes, pause);
+            let arrived = counted;
+            listen(
+                &mut BufReader::new(Counted { stream, arrived }),
+                &files,
+                &send,
+            );
+        });
+        let now = Instant::now();
+        let session = Session {
+            limits,
+            console: &console,
+            from,
+            begun: now,
+            alive: now,
+            arrived: &arrived,
+            counted: 0,
+            running,
+            ready: None,
+            code: None,
+        };
+        let ended = session.go(&receive, &mut |_| true, &|| false);
+        drop(receive);
+        reader.join().unwrap();
+        (ended, temp)
+    }
+
+    const READY: &str = r#"{"say":"ready","release":"6.1","uptime":1.0}"#;
+
+    fn said(lines: &[&str]) -> &'static [u8] {
+        format!("{READY}\n{}", lines.join("\n")).leak().as_bytes()
+    }
+
+    #[test]
+    fn a_long_file_is_a_sign_of_life() {
+        // A second and more for the file, byte by byte, and nothing else meanwhile.
+        let all = said(&[
+            r#"{"say":"file","path":"a","bytes":60}"#,
+            concat!(
+                "012345678901234567890123456789012345678901234567890123456789",
+                r#"{"say":"done","code":3}"#
+            ),
+            "",
+        ]);
+        let limits = Limits {
+            silence: Duration::from_millis(500),
+            ..Limits::default()
+        };
+        let (ended, temp) = fed(all, Duration::from_millis(20), limits);
+        let ended = ended.unwrap();
+        assert_eq!((ended.code, ended.last.as_str()), (3, ": fslab: mine"));
+        let kept = fs::read(temp.path().join("files/a")).unwrap();
+        assert_eq!(kept.len(), 60);
+    }
+
+    #[test]
+    fn a_machine_that_ends_early_says_whether_it_began() {
+        let (ended, _temp) = fed(b"", Duration::ZERO, Limits::default());
+        let error = ended.unwrap_err();
         assert!(
-            text.contains("No space left on device") && text.contains("free space"),
-            "{text}"
+            matches!(error, Error::Died { began: false, .. }),
+            "{error:?}"
         );
+        assert!(error.never_began() && error.to_string().contains("fslab: mine"));
+        let (ended, _temp) = fed(said(&[""]), Duration::ZERO, Limits::default());
+        let error = ended.unwrap_err();
+        assert!(
+            matches!(error, Error::Died { began: true, .. }),
+            "{error:?}"
+        );
+        assert!(!error.never_began());
+    }
+
+    #[test]
+    fn nonsense_is_told_with_the_console() {
+        let all = said(&["what?", "more that nobody takes", ""]);
+        let (ended, _temp) = fed(all, Duration::ZERO, Limits::default());
+        let error = ended.unwrap_err();
+        assert!(matches!(error, Error::Garbled { .. }), "{error:?}");
+        assert!(error.to_string().contains("/console"), "{error}");
     }
 }

@@ -2,21 +2,24 @@
 //!
 //! UML is many processes, traced by one; a kill of that one alone leaves the others. So it is the
 //! first process of a pid namespace (`unshare --pid --fork --kill-child`), with which all of them
-//! end. Its `uml_dir`, where it keeps a pid file and a socket, is a folder made below the one for
-//! files and removed with the machine, and named by its number, because a socket's path has 108
-//! bytes at most; without one UML writes into the home folder, or panics where there is none.
-//! Its memory is a file that it removes at once, in /dev/shm because that one is memory.
+//! end. Its `uml_dir`, where it keeps a pid file and a socket, is a filesystem of memory in a mount
+//! namespace of its own, which goes with its last process: a folder of the host would stay behind
+//! after kill -9. Without a `uml_dir` UML writes into the home folder, or panics where there is
+//! none. It is named from within, as `./`, because a socket's path has 108 bytes at most.
+//! Its own memory is a file that it removes at once, in /dev/shm because that one is memory.
 //!
 //! Eight or more disks on a stripe hang in its disk driver (`mkfs.xfs` over md or dm, seen in 6.1, 6.12
 //! and 7.2): members have to be slices of one disk there.
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::StatVfsMountFlags;
 
 use super::process::{Program, by_number, need, words};
 use super::{Error, MARK, Machine};
+use crate::initramfs;
 
 /// The program, as Debian calls it.
 pub(super) const PROGRAM: &str = "linux.uml";
@@ -28,7 +31,8 @@ const MOST_DISKS: usize = 16;
 
 /// Whether what UML is started with is here.
 pub(super) fn present() -> Result<(), Error> {
-    need("unshare", "util-linux").map(|_| ())
+    need("unshare", "util-linux")?;
+    need("mount", "mount").map(|_| ())
 }
 
 /// UML as this machine has it installed.
@@ -37,11 +41,7 @@ pub(super) fn installed() -> Result<PathBuf, Error> {
 }
 
 /// The command, and the files that it is handed.
-pub(super) fn program(
-    machine: &Machine,
-    channel: &UnixStream,
-    folder: &File,
-) -> Result<Program, Error> {
+pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program, Error> {
     let asked = machine.disks.len();
     if asked > MOST_DISKS {
         return Err(Error::TooManyDisks {
@@ -52,12 +52,15 @@ pub(super) fn program(
     }
     let unshare = need("unshare", "util-linux")?;
     let number = channel.as_raw_fd();
-    let mut line = words(["--pid", "--fork", "--kill-child"]);
+    let mut line = words(["--pid", "--mount", "--fork", "--kill-child"]);
     if !rustix::process::geteuid().is_root() {
         line.extend(words(["--user", "--map-root-user"]));
     }
     line.extend(words(["--", "sh", "-c", SHIM]));
-    line.push(machine.kernel.clone().into());
+    // The console is open already: its folder's place may be taken.
+    let covered = machine.console.parent().unwrap_or(Path::new("/"));
+    line.push(absolute(covered)?.into());
+    line.push(absolute(&machine.kernel)?.into());
     line.extend(words([
         format!("mem={}M", machine.memory >> 20),
         format!("initrd={}", by_number(&machine.initramfs)),
@@ -65,19 +68,20 @@ pub(super) fn program(
         "panic=-1".into(),
         "oops=panic".into(),
         "loglevel=4".into(),
-        format!("uml_dir={}/", by_number(folder)),
+        "uml_dir=./".into(),
         "umid=machine".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),
         format!("con1=fd:{number},fd:{number}"),
         format!("{MARK}={CHANNEL}"),
+        format!("PATH={}", initramfs::PATH),
     ]));
     for (letter, disk) in ('a'..).zip(&machine.disks) {
         let ubd = format!("ubd{letter}={},,{}", by_number(&disk.file), disk.serial);
         line.extend(words([ubd]));
     }
     line.extend(words(&machine.append));
-    let mut passed = vec![machine.initramfs.as_raw_fd(), number, folder.as_raw_fd()];
+    let mut passed = vec![machine.initramfs.as_raw_fd(), number];
     passed.extend(machine.disks.iter().map(|disk| disk.file.as_raw_fd()));
     Ok(Program {
         path: unshare,
@@ -89,18 +93,26 @@ pub(super) fn program(
 }
 
 /// The namespace's first process cannot abort (the kernel takes no such signal from itself), which is
-/// how UML ends a panic: it would stand still for ever. So a shell is first, and waits for it.
-const SHIM: &str = r#""$0" "$@"; exit $?"#;
+/// how UML ends a panic: it would stand still for ever. So a shell is first, and waits for it. It
+/// gets a folder to put memory over, and what to run in it.
+const SHIM: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit; "$@"; exit $?"#;
 /// Memory as a folder.
 const SHM: &str = "/dev/shm";
 
-/// Where UML's memory goes: a folder of memory that has room for it (a container's has 64 MiB), or a
-/// disk's.
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|source| Error::Prepare {
+        what: format!("cannot find {}", path.display()),
+        source,
+    })
+}
+
+/// Where UML's memory goes: a folder of memory that has room for it (a container's has 64 MiB) and lets
+/// it be executed (a container's may not), or a disk's.
 fn folder_for(memory: u64) -> &'static str {
-    let room = rustix::fs::statvfs(SHM).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
-    if room.is_ok_and(|room| room > memory) {
-        SHM
-    } else {
-        "/tmp"
-    }
+    let found = rustix::fs::statvfs(SHM);
+    let serves = found.is_ok_and(|stat| {
+        stat.f_bavail.saturating_mul(stat.f_frsize) > memory
+            && !stat.f_flag.contains(StatVfsMountFlags::NOEXEC)
+    });
+    if serves { SHM } else { "/tmp" }
 }

@@ -13,7 +13,6 @@ use guest::machine;
 use study::Plan;
 
 use super::job::Job;
-use super::own_binary;
 use crate::error::Error;
 use crate::local::kind_name;
 use crate::target::{GuestMachine, GuestTarget};
@@ -33,7 +32,6 @@ pub(super) struct Image {
     pub(super) memory: u64,
     /// CPUs.
     pub(super) cpus: u32,
-    init: PathBuf,
     parts: Vec<initramfs::Part>,
 }
 
@@ -57,7 +55,9 @@ impl Image {
         let store = Store::open(&cache)?;
         let found = find(target, &cache)?;
         let modules = modules(&found, &needs)?;
-        let mut parts = vec![store.tools(&needs.tools())?];
+        // The program that runs, though its file may be replaced meanwhile: read once a run.
+        let init = store.init(Path::new("/proc/self/exe"))?;
+        let mut parts = vec![store.tools(&needs.tools())?, init];
         let kernel = match found {
             Found::Program(path) => path,
             Found::Cached(kernel) => {
@@ -72,7 +72,6 @@ impl Image {
             kernel,
             memory: MEMORY.max(needs.memory + BESIDES),
             cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            init: own_binary()?,
             parts,
         })
     }
@@ -83,7 +82,7 @@ impl Image {
             what: "cannot write the guest's job down".into(),
             source: error.into(),
         })?;
-        let job = initramfs::Job::new(&self.init);
+        let job = initramfs::Job::default();
         let job = job.file(Path::new(guest::init::JOB), 0o600, document);
         let parts: Vec<&initramfs::Part> = self.parts.iter().collect();
         machine::initramfs(&parts, &job)

@@ -17,7 +17,7 @@ mod image;
 mod inside;
 mod job;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
@@ -144,7 +144,10 @@ impl<'a> GuestExecutor<'a> {
         let ended = machine.run(&mut hear, &|| interrupt.is_raised());
         if strange {
             let why = "a line of another fslab; is the initramfs of this build?";
-            return Err(machine::Error::Garbled(std::io::Error::other(why)));
+            return Err(machine::Error::Garbled {
+                source: std::io::Error::other(why),
+                console: self.folder.join(console),
+            });
         }
         ended
     }
@@ -160,9 +163,14 @@ impl<'a> GuestExecutor<'a> {
             }
             true
         };
-        self.boot(&job, Vec::new(), "guests/context.console", &mut hear)?;
-        record
-            .ok_or_else(|| machine::Error::Garbled(std::io::Error::other("no context record came")))
+        let console = "guests/context.console";
+        let ended = self.boot(&job, Vec::new(), console, &mut hear)?;
+        record.ok_or_else(|| machine::Error::Died {
+            status: format!("code {}", ended.code),
+            began: true,
+            console: self.folder.join(console),
+            last: ended.last,
+        })
     }
 
     /// Adds what the guest cannot know of itself.
@@ -230,7 +238,7 @@ impl<'a> GuestExecutor<'a> {
         if let Some(failed) = failed {
             return Err(failed);
         }
-        let mut event = finished.ok_or_else(|| self.nothing_said(ended.code, &console))?;
+        let mut event = finished.ok_or_else(|| self.nothing_said(&ended, &console))?;
         if let Event::TrialFinished { ledger, .. } = &mut event {
             // The boot and the power switch are the making of this trial's device.
             ledger.device += (ended.seconds - ledger.total).max(0.0);
@@ -277,9 +285,9 @@ impl<'a> GuestExecutor<'a> {
     }
 
     /// A guest that ended with neither a result nor a failure: its console knows why.
-    fn nothing_said(&self, code: i32, console: &str) -> Stopped {
+    fn nothing_said(&self, ended: &machine::Ended, console: &str) -> Stopped {
         let console = self.folder.join(console);
-        let last = machine::last_words(&console);
+        let machine::Ended { code, last, .. } = ended;
         Stopped {
             kind: FailureKind::Cell,
             message: format!(
@@ -381,12 +389,4 @@ impl Executor for GuestExecutor<'_> {
             }),
         }
     }
-}
-
-/// Where the fslab that runs is: the guest's init.
-fn own_binary() -> Result<PathBuf, Error> {
-    std::env::current_exe().map_err(|source| Error::File {
-        path: Path::new("/proc/self/exe").to_owned(),
-        source,
-    })
 }
