@@ -23,6 +23,8 @@ pub struct IoCounts {
     /// Requests that did not begin where the one before them ended. The first does when it begins at
     /// byte 0: a head that has not moved stands there.
     pub seeks: u64,
+    /// Sum of the distances of all seeks, ahead and back, bytes: what a head travels besides reading.
+    pub travelled: u64,
     /// Sizes of requests, bytes.
     pub sizes: Histogram,
     /// Distances of seeks ahead, from the end of the request before, bytes.
@@ -56,6 +58,7 @@ impl IoCounts {
             bytes: self.bytes.saturating_sub(earlier.bytes),
             errors: self.errors.saturating_sub(earlier.errors),
             seeks: self.seeks.saturating_sub(earlier.seeks),
+            travelled: self.travelled.saturating_sub(earlier.travelled),
             sizes: self.sizes.since(&earlier.sizes),
             ahead: self.ahead.since(&earlier.ahead),
             back: self.back.since(&earlier.back),
@@ -118,6 +121,7 @@ impl<S: BlockSource> Counting<S> {
             counts.back.add(head - offset);
         }
         counts.seeks += u64::from(offset != head);
+        counts.travelled = counts.travelled.saturating_add(offset.abs_diff(head));
     }
 
     fn done(&self, failed: bool, since: Instant) {
@@ -239,6 +243,7 @@ mod tests {
         assert_eq!(pass.requests, 5);
         assert_eq!(pass.sizes.total(), 5);
         assert_eq!((pass.ahead.total(), pass.back.total()), (2, 2));
+        assert_eq!(pass.travelled, 8192 + 16_484 + 894_904 + 899_000);
         assert!(pass.ahead.rows().any(|row| row.from == 8192));
         assert!(pass.back.rows().any(|row| row.from == 16_384));
         assert_eq!(pass.mean_request(), (4.0 * 4096.0 + 100.0) / 5.0);

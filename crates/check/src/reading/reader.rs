@@ -1,7 +1,10 @@
 //! The four steps.
+//!
+//! What is asked for ahead must still be in the cache when it is looked at. So a level of the chains, or a batch of directory blocks, that
+//! does not fit is not asked for ahead at all, and chains that do not fit as a whole are looked at level by level.
 
 use blockio::layer::{Cache, Counting};
-use blockio::{BlockSource, Buffer, Request};
+use blockio::{BlockSource, Buffer, Queue, Request};
 use ondisk::ext4::block_map::{self, DIRECT};
 use ondisk::ext4::inode::Content;
 use ondisk::ext4::{FileType, Inode, bitmap, directory, extent};
@@ -26,8 +29,40 @@ pub(super) struct Reader<'a> {
     buffer: Vec<u8>,
 }
 
-/// Objects and faults.
-type Count = (u64, u64);
+/// What a step met.
+#[derive(Clone, Copy)]
+pub(super) struct Tally {
+    pub(super) objects: u64,
+    pub(super) verified: u64,
+    pub(super) faults: u64,
+    /// Blocks asked for together.
+    pub(super) batched: u64,
+}
+
+/// Asked before each group, buffer and batch whether to go on.
+type GoOn<'g> = &'g mut dyn FnMut() -> Result<(), Error>;
+
+/// Whether a block holds something to verify, and is sound.
+struct Looked {
+    verified: bool,
+    sound: bool,
+}
+
+impl Tally {
+    /// Nothing so far, one block at a time.
+    const NONE: Tally = Tally {
+        objects: 0,
+        verified: 0,
+        faults: 0,
+        batched: 1,
+    };
+
+    fn met(&mut self, looked: &Looked) {
+        self.objects += 1;
+        self.verified += u64::from(looked.verified);
+        self.faults += u64::from(!looked.sound);
+    }
+}
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
@@ -50,13 +85,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, step: Step) -> Result<Count, Error> {
+    pub(super) fn step(&mut self, step: Step, go_on: GoOn<'_>) -> Result<Tally, Error> {
         match step {
-            Step::Clusters => self.descriptors(false),
-            Step::Inodes => self.descriptors(true),
-            Step::Scan => Ok(self.scan()),
-            Step::Directories => self.entries(),
+            Step::Clusters => self.descriptors(false, go_on),
+            Step::Inodes => self.descriptors(true, go_on),
+            Step::Scan => self.scan(go_on),
+            Step::Directories => self.entries(go_on),
         }
+    }
+
+    /// Links of the longest chain.
+    pub(super) fn links(&self) -> u64 {
+        self.chains.iter().map(Vec::len).max().unwrap_or(0) as u64
     }
 
     /// Bytes of all that was to be read.
@@ -71,47 +111,86 @@ impl<'a> Reader<'a> {
         tables + (2 * self.map.groups.len() + self.directories.len()) as u64 * block
     }
 
-    /// Bitmaps, along their chains.
-    fn descriptors(&mut self, of_inodes: bool) -> Result<Count, Error> {
-        if self.strategy.prefill {
-            let longest = self.chains.iter().map(Vec::len).max().unwrap_or(0);
-            for level in 0..longest {
-                let links = self.chains.iter().filter_map(|chain| chain.get(level));
-                let blocks = links.map(|&g| self.map.groups[g].bitmap(of_inodes).0);
-                let blocks: Vec<u64> = blocks.collect();
-                self.fetch(&blocks)?;
-            }
-        }
-        let mut count = (0, 0);
-        let order: Vec<usize> = self.chains.iter().flatten().copied().collect();
-        for group in order {
-            count.0 += 1;
-            count.1 += u64::from(!self.descriptor(group, of_inodes));
-            if of_inodes && self.strategy.precache {
-                let table = self.map.groups[group].table.clone();
-                let mut at = table.start;
-                while at < table.end {
-                    // The whole group in one read, as far as one request goes.
-                    let len = (table.end - at).min(4 << 20) as usize;
-                    // Step 1 says what cannot be read.
-                    let _ = self.read(at, len);
-                    at += len as u64;
-                }
-            }
-        }
-        Ok(count)
+    /// Blocks that the cache holds.
+    fn room(&self) -> u64 {
+        self.strategy.cache / u64::from(self.map.geometry.block_size)
     }
 
-    /// Whether a bitmap is sound.
-    fn descriptor(&mut self, group: usize, of_inodes: bool) -> bool {
+    /// Bitmaps, along their chains.
+    fn descriptors(&mut self, of_inodes: bool, go_on: GoOn<'_>) -> Result<Tally, Error> {
+        let mut tally = Tally::NONE;
+        let chained: Vec<usize> = self.chains.iter().flatten().copied().collect();
+        // A level that does not fit would be gone before it is looked at.
+        if !self.strategy.prefill || self.chains.len() as u64 > self.room() {
+            self.look(&chained, of_inodes, &mut tally, go_on)?;
+            return Ok(tally);
+        }
+        tally.batched = self.chains.len() as u64;
+        let mut fetcher = Fetcher::new(self.cache, self.map)?;
+        let all_fit = chained.len() as u64 <= self.room();
+        for level in 0..self.links() as usize {
+            let links = self.chains.iter().filter_map(|chain| chain.get(level));
+            let level: Vec<usize> = links.copied().collect();
+            go_on()?;
+            let blocks = level
+                .iter()
+                .map(|&g| self.map.groups[g].bitmap(of_inodes).0);
+            fetcher.fetch(&blocks.collect::<Vec<u64>>());
+            if !all_fit {
+                self.look(&level, of_inodes, &mut tally, go_on)?;
+            }
+        }
+        if all_fit {
+            self.look(&chained, of_inodes, &mut tally, go_on)?;
+        }
+        Ok(tally)
+    }
+
+    /// Verifies the bitmaps of groups, and reads their tables with precache.
+    fn look(
+        &mut self,
+        groups: &[usize],
+        of_inodes: bool,
+        tally: &mut Tally,
+        go_on: GoOn<'_>,
+    ) -> Result<(), Error> {
+        for &group in groups {
+            go_on()?;
+            tally.met(&self.descriptor(group, of_inodes));
+            if of_inodes && self.strategy.precache {
+                self.precache(group);
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole table of a group, as far as one request goes.
+    fn precache(&mut self, group: usize) {
+        const MOST: u64 = 4 << 20;
+        let table = self.map.groups[group].table.clone();
+        let mut at = table.start;
+        while at < table.end {
+            let len = (table.end - at).min(MOST);
+            // Step 1 says what cannot be read.
+            let _ = self.read(at, len as usize);
+            at += len;
+        }
+    }
+
+    /// A bitmap.
+    fn descriptor(&mut self, group: usize, of_inodes: bool) -> Looked {
         let map = self.map;
         let (block, is_there) = map.groups[group].bitmap(of_inodes);
+        let looked = |sound| Looked {
+            verified: is_there,
+            sound,
+        };
         let len = map.geometry.block_size as usize;
         let Some(bytes) = self.read(map.byte(block), len) else {
-            return false;
+            return looked(false);
         };
         let Some(seed) = map.seed.filter(|_| is_there) else {
-            return true;
+            return looked(true);
         };
         let descriptor = &map.groups[group].descriptor;
         let sum = if of_inodes {
@@ -119,43 +198,47 @@ impl<'a> Reader<'a> {
         } else {
             bitmap::block_checksum(seed, &map.geometry, descriptor, bytes)
         };
-        sum.is_ok_and(|sum| sum.stored == sum.computed)
+        looked(sum.is_ok_and(|sum| sum.stored == sum.computed))
     }
 
     /// Inode tables, ascending.
-    fn scan(&mut self) -> Count {
+    fn scan(&mut self, go_on: GoOn<'_>) -> Result<Tally, Error> {
         let map = self.map;
         let block = map.geometry.block_size;
         let buffer = (self.strategy.scan_buffer / block * block).max(block) as usize;
         let mut order: Vec<usize> = (0..map.groups.len()).collect();
         order.sort_by_key(|&group| map.groups[group].table.start);
-        let mut count = (0, 0);
+        let mut tally = Tally::NONE;
         for group in order {
             let table = map.groups[group].table.clone();
             let mut at = table.start;
             let mut inode = map.groups[group].first_inode;
             while at < table.end {
+                go_on()?;
                 let len = (table.end - at).min(buffer as u64) as usize;
                 let slots = len / usize::from(map.geometry.inode_size);
-                match self.read(at, len).map(<[u8]>::to_vec) {
-                    Some(bytes) => {
-                        let (found, wrong) = self.inodes(inode, &bytes);
-                        count.0 += found;
-                        count.1 += wrong;
-                    }
-                    None => count.1 += 1,
+                if self.read(at, len).is_some() {
+                    // Lent to the inodes, whose extent blocks are read into another.
+                    let bytes = std::mem::take(&mut self.buffer);
+                    let (found, wrong) = self.inodes(inode, &bytes);
+                    self.buffer = bytes;
+                    tally.objects += found;
+                    tally.faults += wrong;
+                } else {
+                    tally.faults += 1;
                 }
                 inode = inode.saturating_add(slots as u32);
                 at += len as u64;
             }
         }
+        tally.verified = tally.objects;
         self.directories.sort_unstable();
         self.directories.dedup();
-        count
+        Ok(tally)
     }
 
-    /// The inodes of a piece of a table, whose first is number `first`.
-    fn inodes(&mut self, first: u32, bytes: &[u8]) -> Count {
+    /// The inodes of a piece of a table, whose first is number `first`: how many are in use, and faults.
+    fn inodes(&mut self, first: u32, bytes: &[u8]) -> (u64, u64) {
         let size = self.map.geometry.inode_size;
         let mut count = (0, 0);
         for (number, slot) in (first..).zip(bytes.chunks_exact(size.into())) {
@@ -248,50 +331,35 @@ impl<'a> Reader<'a> {
     }
 
     /// Directory blocks, ascending.
-    fn entries(&mut self) -> Result<Count, Error> {
+    fn entries(&mut self, go_on: GoOn<'_>) -> Result<Tally, Error> {
         let block = self.map.geometry.block_size;
         let batch = self.strategy.batch.max(1) as usize;
-        // A batch larger than the cache would be gone before it is looked at.
-        let fetches = batch > 1 && batch as u64 * u64::from(block) <= self.strategy.cache;
-        let mut count = (0, 0);
+        let mut tally = Tally::NONE;
         let all = std::mem::take(&mut self.directories);
+        // A batch larger than the cache would be gone before it is looked at.
+        let mut fetcher = match batch > 1 && batch as u64 <= self.room() {
+            true => Some(Fetcher::new(self.cache, self.map)?),
+            false => None,
+        };
         for blocks in all.chunks(batch) {
-            if fetches {
-                self.fetch(blocks)?;
+            go_on()?;
+            if let Some(fetcher) = &mut fetcher {
+                fetcher.fetch(blocks);
+                tally.batched = tally.batched.max(blocks.len() as u64);
             }
             for &at in blocks {
-                count.0 += 1;
                 let bytes = self.read(self.map.byte(at), block as usize);
                 let sound = bytes.is_some_and(|bytes| {
                     directory::entries(bytes, block).all(|entry| entry.is_ok())
                 });
-                count.1 += u64::from(!sound);
+                tally.met(&Looked {
+                    verified: true,
+                    sound,
+                });
             }
         }
         self.directories = all;
-        Ok(count)
-    }
-
-    /// Reads blocks into the cache, many at once, neighbours together.
-    fn fetch(&self, blocks: &[u64]) -> Result<(), Error> {
-        let size = u64::from(self.map.geometry.block_size);
-        let mut queue = self.cache.queue(DEPTH)?;
-        let mut free = Vec::new();
-        for run in runs(blocks, LONGEST / size) {
-            let mut request = Request {
-                tag: run.start,
-                offset: self.map.byte(run.start),
-                len: ((run.end - run.start) * size) as usize,
-                buffer: free.pop().unwrap_or_else(Buffer::empty),
-            };
-            while let Err(back) = queue.submit(request) {
-                request = back;
-                free.extend(queue.wait().map(|done| done.buffer));
-            }
-        }
-        // What could not be read is met again by whoever looks at it.
-        while queue.wait().is_some() {}
-        Ok(())
+        Ok(tally)
     }
 
     /// Bytes through the cache; none where they cannot be read.
@@ -299,6 +367,47 @@ impl<'a> Reader<'a> {
         self.buffer.resize(len, 0);
         self.cache.read_at(&mut self.buffer, at).ok()?;
         Some(&self.buffer)
+    }
+}
+
+/// Reads many blocks into the cache at once. One queue serves a whole step: to set one up costs system calls, and the step's clock runs.
+struct Fetcher<'a> {
+    queue: Box<dyn Queue + 'a>,
+    map: &'a Map,
+    free: Vec<Buffer>,
+}
+
+impl<'a> Fetcher<'a> {
+    fn new(
+        cache: &'a Cache<Counting<&'a dyn BlockSource>>,
+        map: &'a Map,
+    ) -> Result<Fetcher<'a>, Error> {
+        Ok(Fetcher {
+            queue: cache.queue(DEPTH)?,
+            map,
+            free: Vec::new(),
+        })
+    }
+
+    /// Neighbours in one request.
+    fn fetch(&mut self, blocks: &[u64]) {
+        let size = u64::from(self.map.geometry.block_size);
+        for run in runs(blocks, LONGEST / size) {
+            let mut request = Request {
+                tag: run.start,
+                offset: self.map.byte(run.start),
+                len: ((run.end - run.start) * size) as usize,
+                buffer: self.free.pop().unwrap_or_else(Buffer::empty),
+            };
+            while let Err(back) = self.queue.submit(request) {
+                request = back;
+                self.free.extend(self.queue.wait().map(|done| done.buffer));
+            }
+        }
+        // What could not be read is met again by whoever looks at it.
+        while let Some(done) = self.queue.wait() {
+            self.free.push(done.buffer);
+        }
     }
 }
 

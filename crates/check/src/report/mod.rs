@@ -15,8 +15,6 @@ mod text;
 use serde::Serialize;
 
 pub use e2fsck::e2fsck;
-pub(crate) use lines::mebibytes;
-pub(crate) use ocfs2::io_and_times;
 pub use ocfs2::ocfs2;
 pub use text::text;
 

@@ -1,4 +1,8 @@
-//! Time and bytes in the layout of fsck.ocfs2 (-tt).
+//! Time and bytes in the layout of fsck.ocfs2 (-tt), as its statistics were printed in 2011.
+//!
+//! Of its two forms the one of 2011 was chosen whole: plain seconds however many there are (`real: 8154.586s`), and a rate
+//! that counts the cache. Today's source prints `%dm%.3fs` always and leaves the cache and user time out of the rate. A mixture would be
+//! the output of no program.
 
 use std::fmt::Write as _;
 
@@ -6,7 +10,7 @@ use super::lines::{finding, first_of_each, mebibytes, name};
 use super::{Judge, Report};
 use crate::meter::Cost;
 
-/// Pass by pass, with the first `list` findings of each problem (0: all): what came from the disk and what from memory, and the rate of both as fsck.ocfs2 of 2011 computed it, (disk +
+/// Pass by pass, with the first `list` findings of each problem (0: all): what came from the disk and what from memory, and the rate of both, (disk +
 /// cache + write) / real. Its inventory of files at the end.
 ///
 /// Where the kernel does not say what was fetched from storage, everything counts as disk.
@@ -66,44 +70,65 @@ fn measurement(out: &mut String, cost: &Cost) {
     io_and_times(out, disk, cache, [cost.wall_s, cost.user_s, cost.system_s]);
 }
 
-/// The two lines of a pass: bytes from the disk and from the cache, and real, user and system seconds.
-pub(crate) fn io_and_times(out: &mut String, disk: u64, cache: u64, times: [f64; 3]) {
-    let (disk, cache) = (mebibytes(disk), mebibytes(cache));
+/// The two lines of a pass: bytes from the disk and from the cache, and real, user and system seconds. MB are 2^20 bytes rounded up; the rate is
+/// of the bytes before that, as the published rows have it: 66 and 1 MB in 97.072 s are 0.68 MB/s.
+fn io_and_times(out: &mut String, disk: u64, cache: u64, times: [f64; 3]) {
+    const MIB: f64 = 1_048_576.0;
     let [real, user, system] = times;
     let rate = if real > 0.0 {
-        (disk + cache) as f64 / real
+        (disk + cache) as f64 / MIB / real
     } else {
         0.0
     };
+    let (disk, cache) = (mebibytes(disk), mebibytes(cache));
     let _ = writeln!(
         out,
         "  I/O read disk/cache: {disk}MB / {cache}MB, write: 0MB, rate: {rate:.2}MB/s"
     );
     let _ = writeln!(
         out,
-        "  Times real: {}, user: {}, sys: {}",
-        clock(real),
-        clock(user),
-        clock(system)
+        "  Times real: {real:.3}s, user: {user:.3}s, sys: {system:.3}s"
     );
-}
-
-/// `90.580s` in a time of less than 100 s, else `21m39.972s`, as the program prints it.
-fn clock(seconds: f64) -> String {
-    if seconds < 100.0 {
-        return format!("{seconds:.3}s");
-    }
-    let minutes = (seconds / 60.0).floor();
-    format!("{minutes:.0}m{:.3}s", seconds - minutes * 60.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Pass 0a and Overall of the message of 2011, from bytes that its MB are the rounding of.
     #[test]
-    fn times_are_as_the_tool_prints_them() {
-        assert_eq!(clock(90.58), "90.580s");
-        assert_eq!(clock(1299.972), "21m39.972s");
+    fn the_lines_are_those_of_the_message() {
+        let mut out = String::new();
+        let mib = 1 << 20;
+        io_and_times(&mut out, 65 * mib + 700_000, 300_000, [97.072, 0.423, 0.28]);
+        io_and_times(
+            &mut out,
+            138_751 * mib,
+            778 * mib,
+            [8154.586, 581.073, 111.422],
+        );
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "  I/O read disk/cache: 66MB / 1MB, write: 0MB, rate: 0.68MB/s",
+                "  Times real: 97.072s, user: 0.423s, sys: 0.280s",
+                "  I/O read disk/cache: 138751MB / 778MB, write: 0MB, rate: 17.11MB/s",
+                "  Times real: 8154.586s, user: 581.073s, sys: 111.422s",
+            ]
+        );
+    }
+
+    #[test]
+    fn little_in_a_long_time_is_no_rate_of_rounded_megabytes() {
+        let mut out = String::new();
+        io_and_times(&mut out, 64 << 10, 64 << 10, [12.4, 0.0, 0.0]);
+        assert!(
+            out.contains("1MB / 1MB, write: 0MB, rate: 0.01MB/s"),
+            "{out}"
+        );
+        out.clear();
+        io_and_times(&mut out, 0, 0, [0.0; 3]);
+        assert!(out.contains("rate: 0.00MB/s"), "{out}");
     }
 }
