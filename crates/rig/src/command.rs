@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -44,8 +44,38 @@ fn executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs a program to its end. `argv[0]` is its path. A status other than 0 is an error.
-pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Output> {
+/// Runs a program to its end. `argv[0]` is its path; `answer` is all that its standard input holds. A
+/// status other than 0 is an error.
+pub(crate) fn run(argv: &[String], answer: &str, cancelled: &dyn Fn() -> bool) -> Result<Output> {
+    let (output, status) = run_to_end(argv, answer, cancelled)?;
+    if status.success() {
+        return Ok(output);
+    }
+    let name = base_name(argv.first().map_or("", String::as_str));
+    Err(Error::ProgramFailed {
+        line: useful_line(&output)
+            .trim_start_matches(&format!("{name}: "))
+            .to_string(),
+        status: describe(status),
+        command: argv.join(" "),
+        program: name,
+    })
+}
+
+/// The first line that a program prints, whatever its status says: fsck.ocfs2 prints its version and
+/// leaves as if that were a wrong use. Empty when it cannot be run or prints nothing.
+pub(crate) fn first_line(argv: &[String], cancelled: &dyn Fn() -> bool) -> String {
+    let text = run_to_end(argv, "", cancelled).map(|(out, _)| out.stdout + &out.stderr);
+    let text = text.unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().to_owned()
+}
+
+fn run_to_end(
+    argv: &[String],
+    answer: &str,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(Output, ExitStatus)> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Error::Io {
             thing: "command".into(),
@@ -58,7 +88,7 @@ pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Outpu
     command
         .args(arguments)
         .env("LC_ALL", "C")
-        .stdin(Stdio::null())
+        .stdin(input(answer).map_err(|e| Error::io(Path::new(program), "cannot answer it", e))?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
@@ -86,16 +116,19 @@ pub(crate) fn run(argv: &[String], cancelled: &dyn Fn() -> bool) -> Result<Outpu
         None => Err(Error::Interrupted {
             doing: format!("running {name}"),
         }),
-        Some(status) if status.success() => Ok(output),
-        Some(status) => Err(Error::ProgramFailed {
-            line: useful_line(&output)
-                .trim_start_matches(&format!("{name}: "))
-                .to_string(),
-            status: describe(status),
-            command: argv.join(" "),
-            program: name,
-        }),
+        Some(status) => Ok((output, status)),
     }
+}
+
+/// A standard input that holds an answer and ends. A pipe takes 4 KiB without a reader, so nobody
+/// waits here.
+fn input(answer: &str) -> io::Result<Stdio> {
+    if answer.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let (reader, mut writer) = io::pipe()?;
+    writer.write_all(answer.as_bytes())?;
+    Ok(reader.into())
 }
 
 fn base_name(program: &str) -> String {
@@ -206,6 +239,9 @@ fn is_banner(line: &str) -> bool {
     };
     banner_of("mke2fs")
         || banner_of("btrfs-progs")
+        || banner_of("mkfs.ocfs2")
+        || line.starts_with("F2FS-tools:")
+        || line.starts_with("Info: ")
         || line.starts_with("See http")
         || line.starts_with("See https")
 }
@@ -220,10 +256,26 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_asks_is_answered_and_then_hears_no_more() {
+        let script = "read -r a; echo \"$a\"; read -r b || echo end";
+        let output = run(&shell(script), "y\n", &|| false).unwrap();
+        assert_eq!(output.stdout, "y\nend\n");
+        let output = run(&shell("read -r a || echo nothing"), "", &|| false).unwrap();
+        assert_eq!(output.stdout, "nothing\n");
+    }
+
+    #[test]
+    fn a_version_is_heard_whatever_the_status() {
+        let line = first_line(&shell("echo; echo ' some 1.0'; exit 16"), &|| false);
+        assert_eq!(line, "some 1.0");
+        assert_eq!(first_line(&["/no/such/program".into()], &|| false), "");
+    }
+
+    #[test]
     fn a_failure_quotes_the_first_useful_line() {
         let script =
             "echo 'mke2fs 1.47.0 (5-Feb-2023)' >&2; echo >&2; echo 'invalid blocks' >&2; exit 3";
-        let error = run(&shell(script), &|| false).unwrap_err();
+        let error = run(&shell(script), "", &|| false).unwrap_err();
         assert_eq!(error.class(), crate::Class::Cell);
         let text = error.to_string();
         assert!(
@@ -234,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_program_killed_from_outside_may_be_tried_again() {
-        let error = run(&shell("kill -9 $$"), &|| false).unwrap_err();
+        let error = run(&shell("kill -9 $$"), "", &|| false).unwrap_err();
         assert_eq!(error.class(), crate::Class::Trial);
         let text = error.to_string();
         assert!(
@@ -245,7 +297,7 @@ mod tests {
 
     #[test]
     fn output_comes_back_and_a_flood_does_not_block() {
-        let output = run(&shell("yes | head -c 1000000; echo end >&2"), &|| false).unwrap();
+        let output = run(&shell("yes | head -c 1000000; echo end >&2"), "", &|| false).unwrap();
         assert_eq!(output.stdout.len(), 64 << 10);
         assert_eq!(output.stderr, "end\n");
     }
@@ -256,7 +308,7 @@ mod tests {
         let marker = tempfile::tempdir().unwrap();
         let file = marker.path().join("pid");
         let script = format!("sleep 60 & echo $! > {}; wait", file.display());
-        let error = run(&shell(&script), &|| {
+        let error = run(&shell(&script), "", &|| {
             file.metadata().is_ok_and(|m| m.len() > 0)
         });
         assert!(matches!(error, Err(Error::Interrupted { .. })), "{error:?}");

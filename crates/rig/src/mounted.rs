@@ -43,7 +43,7 @@ impl Mounted {
             journal: journal.clone(),
             kind: filesystem.kind(),
             node: node.into(),
-            options: options.into(),
+            options: filesystem::mount_options(filesystem, options),
             point_step: Some(journal.will_make(Step::MountPoint {
                 path: point.clone(),
             })?),

@@ -145,6 +145,11 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// What was stored so far, and nothing else.
+    pub(super) fn taken(self) -> BTreeMap<String, Item> {
+        self.items
+    }
+
     /// Adds what the caller told, and what is absent with its reason.
     pub(super) fn finish(mut self) -> BTreeMap<String, Item> {
         for (name, value) in &self.subject.manual {

@@ -1,5 +1,6 @@
 //! The run itself: items 50 to 60. Most of these stand with each trial or are given by the caller.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
@@ -7,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::catalogue::{Entry, How};
 use super::collect::{Collector, hex, number};
+use super::{Item, Options, Subject};
 use crate::{kernel_log, vmstat};
 
 // A table: one item a line.
@@ -58,7 +60,18 @@ const ENVIRONMENT: [&str; 14] = [
 
 pub(super) fn collect(c: &mut Collector<'_>) {
     c.simple(ENTRIES, "", "");
-    binary(c);
+    process(c);
+    faults(c);
+    kernel(c);
+    c.put::<Value>(
+        "run.difference",
+        Err("one record has no difference: computed when two are compared".to_owned()),
+    );
+}
+
+/// What [`OF_PROCESS`] names.
+fn process(c: &mut Collector<'_>) {
+    c.put("run.binary_sha256", binary_sha256());
     let line = c.read_bytes("/proc/self/cmdline").map(|bytes| {
         bytes
             .split(|b| *b == 0)
@@ -82,17 +95,37 @@ pub(super) fn collect(c: &mut Collector<'_>) {
         })
         .collect();
     c.put("run.environment", Ok(Value::Object(environment)));
-    faults(c);
-    kernel(c);
-    c.put::<Value>(
-        "run.difference",
-        Err("one record has no difference: computed when two are compared".to_owned()),
-    );
 }
 
-/// The binary does not change while it runs: hashed once, since it may have tens of MiB.
-fn binary(c: &mut Collector<'_>) {
-    static HASH: OnceLock<Result<String, String>> = OnceLock::new();
+/// Items of this very process: of a trial elsewhere they are those of whoever asked for it.
+pub const OF_PROCESS: [&str; 4] = [
+    "run.binary_sha256",
+    "run.command_line",
+    "run.working_folder",
+    "run.environment",
+];
+
+/// The items of [`OF_PROCESS`] as they are here.
+pub fn of_process() -> BTreeMap<String, Item> {
+    let (subject, options) = (Subject::default(), Options::default());
+    let mut c = Collector::new(&subject, &options);
+    process(&mut c);
+    c.taken()
+}
+
+static HASH: OnceLock<Result<String, String>> = OnceLock::new();
+
+/// Says what the binary's hash is, where it need not or cannot be worked out: in a guest, whose own
+/// is cut down. Says nothing when it is known already.
+pub fn binary_is(hash: String) {
+    let _ = HASH.set(Ok(hash));
+}
+
+/// Hash of the running binary, which does not change: worked out once, since it may have tens of MiB.
+///
+/// # Errors
+/// It cannot be read.
+pub fn binary_sha256() -> Result<String, String> {
     let hash = HASH.get_or_init(|| {
         let mut file = std::fs::File::open("/proc/self/exe").map_err(|e| e.to_string())?;
         let mut hasher = Sha256::new();
@@ -106,7 +139,7 @@ fn binary(c: &mut Collector<'_>) {
             }
         }
     });
-    c.put("run.binary_sha256", hash.clone());
+    hash.clone()
 }
 
 fn faults(c: &mut Collector<'_>) {

@@ -1,13 +1,15 @@
-//! What a filesystem's superblock says of it: ext2/3/4, XFS, btrfs.
+//! What a filesystem's superblock says of it: ext2/3/4, XFS, btrfs, OCFS2, f2fs.
 //!
 //! Read as bytes: the facts of a filesystem as it lies on the device, not as a tool of some version
 //! chooses to print them (`blkid`, `dumpe2fs` and `xfs_info` each tell a part, in their own words).
-//! Each format answers twice: with [`Facts`], one shape for all three, `None` where the format has
+//! Each format answers twice: with [`Facts`], one shape for all, `None` where the format has
 //! no such field, and with [`Words`], all that it has under its own names. Only what a record or a
 //! report needs is read; checking a superblock is another crate's work.
 
 pub mod btrfs;
 pub mod ext;
+pub mod f2fs;
+pub mod ocfs2;
 mod source;
 pub(crate) mod words;
 pub mod xfs;
@@ -48,7 +50,8 @@ pub struct Features {
 /// The facts of a superblock. Times are seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// `ext` (ext2, ext3 and ext4 are one format), `xfs`, `btrfs`.
+    /// `ext` (ext2, ext3 and ext4 are one format), `xfs`, `btrfs`,
+    /// `ocfs2`, `f2fs`.
     pub format: &'static str,
     /// UUID, with hyphens.
     pub uuid: String,
@@ -112,8 +115,15 @@ fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
     if let Some(superblock) = known(btrfs::Superblock::read(device))? {
         return Ok(Some(superblock.facts()));
     }
-    let superblock = known(ext::Superblock::read(device))?;
-    Ok(superblock.map(|superblock| superblock.facts(device)))
+    // Before OCFS2, whose block mke2fs leaves where it was.
+    if let Some(superblock) = known(ext::Superblock::read(device))? {
+        return Ok(Some(superblock.facts(device)));
+    }
+    if let Some(superblock) = known(ocfs2::Superblock::read(device))? {
+        return Ok(Some(superblock.facts()));
+    }
+    let superblock = known(f2fs::Superblock::read(device))?;
+    Ok(superblock.map(|superblock| superblock.facts()))
 }
 
 /// `None` for another format, or for a device too short for this one.
@@ -144,7 +154,7 @@ mod tests {
             .arg(image.path())
             .output()
             .unwrap_or_else(|e| {
-                panic!("{program}: {e} (install e2fsprogs, xfsprogs, btrfs-progs)")
+                panic!("{program}: {e} (install e2fsprogs, xfsprogs, btrfs-progs, ocfs2-tools, f2fs-tools)")
             });
         assert!(output.status.success(), "{output:?}");
         image.into_file()
@@ -281,7 +291,7 @@ mod tests {
         #[test]
         fn garbage_behind_any_magic_never_panics(
             bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..3000),
-            format in 0..3,
+            format in 0..5,
         ) {
             let mut device = vec![0xff; (64 << 10) + 4096];
             let n = bytes.len();
@@ -289,7 +299,9 @@ mod tests {
             device[65536..65536 + n].copy_from_slice(&bytes);
             match format {
                 0 => device[1024 + 0x38..][..2].copy_from_slice(&[0x53, 0xef]),
-                1 => { device[..n].copy_from_slice(&bytes); device[..4].copy_from_slice(b"XFSB"); }
+                1 => device[2048..2054].copy_from_slice(b"OCFSV2"),
+                2 => device[1024..1028].copy_from_slice(&[0x10, 0x20, 0xf5, 0xf2]),
+                3 => { device[..n].copy_from_slice(&bytes); device[..4].copy_from_slice(b"XFSB"); }
                 _ => device[65536 + 64..][..8].copy_from_slice(b"_BHRfS_M"),
             }
             for bytes in [device, bytes] {

@@ -1,12 +1,14 @@
 //! Filesystems: how each is made, what serves it, what is true of it once mounted.
 //!
-//! The rig knows kinds (`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`), not variants: `ext4-nojournal` is
+//! The rig knows kinds (`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `ocfs2`, `f2fs`), not variants: `ext4-nojournal` is
 //! a kind with mkfs options, and lives in the study. mkfs is always the distribution's own
 //! program, because what it makes is part of what users run.
 
 pub mod btrfs;
 pub mod ext;
+pub mod f2fs;
 pub(crate) mod mount;
+pub mod ocfs2;
 pub mod options;
 pub(crate) mod uuid;
 pub mod xfs;
@@ -32,6 +34,21 @@ pub trait Filesystem: Sync {
 
     /// The option that makes the program ask nothing and overwrite what is there.
     fn force(&self) -> &'static str;
+
+    /// Arguments that are always given, after that.
+    fn always(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What the program is told when it asks all the same; on its standard input.
+    fn answer(&self) -> &'static str {
+        ""
+    }
+
+    /// The mount option without which the kernel does not take what the program made.
+    fn mount_option(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The option that prints the program's version.
     fn version_option(&self) -> &'static str;
@@ -80,6 +97,8 @@ pub fn of_kind(kind: &str) -> Result<&'static dyn Filesystem> {
         "ext4" => Ok(&ext::EXT4),
         "xfs" => Ok(&xfs::Xfs),
         "btrfs" => Ok(&btrfs::Btrfs),
+        "ocfs2" => Ok(&ocfs2::Ocfs2),
+        "f2fs" => Ok(&f2fs::F2fs),
         _ => Err(Error::UnknownKind { kind: kind.into() }),
     }
 }
@@ -88,6 +107,14 @@ pub fn of_kind(kind: &str) -> Result<&'static dyn Filesystem> {
 pub fn program_present(kind: &str) -> Result<()> {
     let filesystem = of_kind(kind)?;
     locate(filesystem).map(|_| ())
+}
+
+/// Whether the kernel has a driver for `kind`, loading it where it is a module: for plans. Needs root.
+///
+/// # Errors
+/// [`Error::NoDriver`]; without the right to ask, none: the mount will say it.
+pub fn driver_present(kind: &str) -> Result<()> {
+    mount::driver_present(kind)
 }
 
 fn locate(filesystem: &dyn Filesystem) -> Result<String> {
@@ -107,21 +134,32 @@ pub(crate) fn make(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<String>> {
     let mut argv = vec![locate(filesystem)?, filesystem.force().into()];
+    argv.extend(filesystem.always().iter().map(ToString::to_string));
     argv.extend(options.iter().cloned());
     argv.push(node.display().to_string());
-    command::run(&argv, cancelled)?;
+    command::run(&argv, filesystem.answer(), cancelled)?;
     Ok(argv)
 }
 
 /// The first line that the program prints of itself; empty when it does not.
 pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
     let argv = [locate(filesystem)?, filesystem.version_option().into()];
-    let Ok(output) = command::run(&argv, &|| false) else {
-        return Ok(String::new());
+    Ok(command::first_line(&argv, &|| false))
+}
+
+/// A study's mount options, with what the kernel needs besides.
+pub(crate) fn mount_options(filesystem: &dyn Filesystem, given: &[String]) -> Vec<String> {
+    let key = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+    let said = |needed: &str| {
+        let words = given.iter().flat_map(|list| list.split(','));
+        words.map(str::trim).any(|word| key(word) == key(needed))
     };
-    let text = output.stdout + &output.stderr;
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    Ok(line.unwrap_or_default().to_string())
+    let needed = filesystem.mount_option().filter(|needed| !said(needed));
+    needed
+        .map(str::to_owned)
+        .into_iter()
+        .chain(given.iter().cloned())
+        .collect()
 }
 
 /// Whether flushes reach the medium: the mount's word and the device's.
@@ -201,6 +239,21 @@ mod tests {
         assert_eq!(made[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
         let version = version(&Played("echo")).unwrap();
         assert_eq!(version, "-V", "echo prints what it is asked");
+    }
+
+    #[test]
+    fn what_the_kernel_needs_is_mounted_with_unless_the_study_says_it() {
+        let ocfs2 = of_kind("ocfs2").unwrap();
+        let words = |text: &[&str]| text.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let options = |given: &[&str]| mount_options(ocfs2, &words(given));
+        assert_eq!(options(&["noatime"]), words(&["heartbeat=none", "noatime"]));
+        let own = ["noatime,heartbeat=local"];
+        assert_eq!(options(&own), words(&own));
+        let xfs = of_kind("xfs").unwrap();
+        assert_eq!(
+            mount_options(xfs, &words(&["noatime"])),
+            words(&["noatime"])
+        );
     }
 
     #[test]

@@ -70,6 +70,14 @@ pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -
     Ok(id)
 }
 
+/// Whether a mount of this type can be begun.
+pub(crate) fn driver_present(kind: &str) -> Result<()> {
+    match fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC) {
+        Err(Errno::NODEV) => Err(Error::NoDriver { kind: kind.into() }),
+        _ => Ok(()),
+    }
+}
+
 /// Divides options into those of the filesystem and those of the mount.
 fn sort(options: &[String]) -> (Vec<String>, MountAttrFlags) {
     let mut own = Vec::new();

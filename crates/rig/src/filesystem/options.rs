@@ -25,13 +25,27 @@ fn takes_value(kind: &str, word: &str) -> bool {
     let letters = match kind {
         "xfs" => "bdilLmnrs",
         "btrfs" => "AnsmdblLOrUR",
+        "ocfs2" => "bCJLMNTU",
+        "f2fs" => "aCdeEglOoRstTUwz",
         _ => "bCEegGiIJLmMNoOrtTU",
     };
     match word.strip_prefix("--") {
         Some(long) => {
-            kind == "btrfs"
-                && !long.contains('=')
-                && !["force", "mixed", "nodiscard"].contains(&long)
+            let lone: &[&str] = match kind {
+                "btrfs" => &["force", "mixed", "nodiscard"],
+                "ocfs2" => &[
+                    "force",
+                    "quiet",
+                    "verbose",
+                    "dry-run",
+                    "discard",
+                    "nodiscard",
+                    "no-backup-super",
+                    "global-heartbeat",
+                ],
+                _ => return false,
+            };
+            !long.contains('=') && !lone.contains(&long)
         }
         None => word.len() == 2 && word.starts_with('-') && letters.contains(&word[1..]),
     }
@@ -67,6 +81,9 @@ pub fn check(kind: &str, mkfs: &[String], mount: &[String]) -> Result<()> {
 }
 
 fn refuse_names(kind: &str, program: &'static str, word: &str) -> Result<()> {
+    if kind == "f2fs" && program == "mkfs" && word.starts_with("-c") {
+        return Err(reaches(kind, program, word, "it names another device"));
+    }
     if word.contains('/') {
         return Err(reaches(kind, program, word, "it holds a path"));
     }
@@ -125,6 +142,11 @@ mod tests {
             ("ext4", "-z undo", ""),
             ("ext4", "-d tree", ""),
             ("ext4", "disk.img", ""),
+            ("f2fs", "-c sdb", ""),
+            ("f2fs", "-csdb", ""),
+            ("f2fs", "-f 4096", ""),
+            ("ocfs2", "-F 4096", ""),
+            ("ocfs2", "--nodiscard 4096", ""),
             ("xfs", "", "logdev=sdb"),
             ("ext4", "", "journal_path=x"),
             ("btrfs", "", "device=sdb"),
@@ -159,6 +181,16 @@ mod tests {
                 "btrfs",
                 "-n 16384 -d single -m dup --csum xxhash -O ^no-holes --nodesize=16384",
                 "nodatasum compress=zstd:1",
+            ),
+            (
+                "ocfs2",
+                "-b 4096 -C 4k -N 1 -J size=64M --fs-features=noinline-data --fs-feature-level max-compat -q",
+                "heartbeat=none data=writeback",
+            ),
+            (
+                "f2fs",
+                "-O extra_attr,inode_checksum -o 5 -s 2 -q",
+                "mode=lfs nobarrier",
             ),
         ] {
             check(kind, &words(mkfs), &words(mount)).unwrap();

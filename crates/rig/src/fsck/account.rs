@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use workload::{Clocks, Evidence, PhaseReport, RunReport};
 
-use super::checker::{Heard, Of};
+use super::checker::{CpuSeconds, Heard, Of};
 use super::ledger::{Ledger, Part, Stretch, WHOLE};
 use super::meter::Reading;
 use super::report::{Inventory, Span};
@@ -38,7 +38,7 @@ impl Account {
         let whole = (WHOLE.to_string(), &self.ledger.begin, &self.end);
         let passes = self
             .stretches()
-            .map(|(s, end)| (name(s.pass), &s.begin, end));
+            .map(|(s, end)| (self.name(s.pass), &s.begin, end));
         std::iter::once(whole)
             .chain(passes)
             .map(|(name, begin, end)| Span {
@@ -86,7 +86,7 @@ impl Account {
             title.clone_from(&stretch.title);
             times += 1;
         }
-        let mut phase = self.report(name(pass), &spent, &Of::Pass(pass));
+        let mut phase = self.report(self.name(pass), &spent, &Of::Pass(pass));
         phase.runs = self.runs(pass, &title, times);
         phase
     }
@@ -105,7 +105,7 @@ impl Account {
                 self.stretches()
                     .filter(|(s, _)| s.pass == pass)
                     .map(|(s, end)| RunReport {
-                        target: pass.to_string(),
+                        target: self.ledger.checker.label(pass),
                         note: title.to_string(),
                         seconds: workload::clock::seconds(s.begin.at_ns, end.at_ns),
                         ..RunReport::default()
@@ -160,35 +160,53 @@ impl Account {
         if let Some(seconds) = self.printed_seconds(of) {
             put("reported_seconds", seconds);
         }
+        let mib = |mib: u64| mib as f64 * f64::from(1 << 20);
+        if let Some((user, system)) = self.printed_cpu(of) {
+            put("reported_user_seconds", user);
+            put("reported_system_seconds", system);
+        }
+        if let Some(read) = self.printed_mib(of) {
+            put("reported_read", mib(read));
+        }
+        if let Some(cached) = self.printed_cached(of) {
+            put("reported_cache", mib(cached));
+        }
+        if let (Of::Whole, Some(cache)) = (of, self.ledger.cache) {
+            put("cache_size", mib(cache));
+        }
         figures
     }
 
     /// The sum of what the program printed, none when it printed nothing of this.
     fn printed_seconds(&self, of: &Of) -> Option<f64> {
-        let mut all = self
-            .ledger
-            .took
-            .iter()
-            .filter(|(which, _)| which == of)
-            .peekable();
-        all.peek()?;
-        Some(all.map(|(_, seconds)| seconds).sum())
+        let took = self.ledger.took.iter().filter(|(which, ..)| which == of);
+        took.map(|(_, seconds, _)| *seconds).reduce(|a, b| a + b)
+    }
+
+    fn printed_cpu(&self, of: &Of) -> Option<CpuSeconds> {
+        let took = self.ledger.took.iter().filter(|(which, ..)| which == of);
+        let all = took.filter_map(|(_, _, cpu)| *cpu);
+        all.reduce(|(user, system), (u, s)| (user + u, system + s))
     }
 
     fn printed_mib(&self, of: &Of) -> Option<u64> {
-        let mut all = self
-            .ledger
-            .read
-            .iter()
-            .filter(|(which, _)| which == of)
-            .peekable();
-        all.peek()?;
-        Some(all.fold(0, |sum, (_, mib)| sum.saturating_add(*mib)))
+        let read = self.ledger.read.iter().filter(|(which, ..)| which == of);
+        read.map(|(_, mib, _)| *mib).reduce(u64::saturating_add)
+    }
+
+    fn printed_cached(&self, of: &Of) -> Option<u64> {
+        let read = self.ledger.read.iter().filter(|(which, ..)| which == of);
+        read.filter_map(|(_, _, cached)| *cached)
+            .reduce(u64::saturating_add)
     }
 
     fn evidence(&self, spent: &Spent, of: &Of) -> Vec<Evidence> {
         let io = self.printed_mib(of).map(|mib| self.io_agrees(mib, spent));
         self.clock_agrees(spent, of).into_iter().chain(io).collect()
+    }
+
+    fn name(&self, pass: u8) -> String {
+        format!("{WHOLE}_pass_{}", self.ledger.checker.label(pass))
     }
 
     /// A program that never prints times says so once, for the whole.
@@ -247,7 +265,8 @@ impl Account {
     fn passes_seen(&self) -> Evidence {
         let program = self.ledger.checker.program();
         let passes = || self.ledger.stretches.iter().map(|s| s.pass);
-        let names: Vec<String> = passes().map(|pass| pass.to_string()).collect();
+        let label = |pass| self.ledger.checker.label(pass);
+        let names: Vec<String> = passes().map(label).collect();
         Evidence {
             name: "passes_seen".into(),
             holds: Some(passes().max() >= Some(self.ledger.checker.passes())),
@@ -287,10 +306,6 @@ fn two_clocks(program: &str, said: f64, spent: &Spent, tolerance: f64) -> (Optio
     } else {
         (Some(false), format!("{both}; {may}"))
     }
-}
-
-fn name(pass: u8) -> String {
-    format!("{WHOLE}_pass_{pass}")
 }
 
 fn part(part: &Part) -> RunReport {

@@ -7,7 +7,7 @@
 use crate::{Error, Result};
 
 use super::report::{Inventory, Verdict};
-use super::{btrfs, e2fsck, xfs_repair};
+use super::{btrfs, e2fsck, f2fs, ocfs2, xfs_repair};
 
 /// A program that checks one family of filesystems, read-only.
 pub(super) trait Checker: Sync {
@@ -26,6 +26,12 @@ pub(super) trait Checker: Sync {
     /// How many passes it has, for progress.
     fn passes(&self) -> u8;
 
+    /// What a pass is called. Passes are counted from 1 in the order they run; most programs call
+    /// them so too.
+    fn label(&self, pass: u8) -> String {
+        pass.to_string()
+    }
+
     /// What one line says; `None`: nothing that is counted here.
     fn read(&self, line: &str) -> Option<Said>;
 
@@ -42,7 +48,7 @@ pub(super) trait Checker: Sync {
 pub(super) enum Said {
     /// A pass begins, and the one before is over.
     Begins {
-        /// Its number.
+        /// Which, counted from 1 in the order they run.
         pass: u8,
         /// What it does.
         title: String,
@@ -64,6 +70,8 @@ pub(super) enum Said {
         of: Of,
         /// Wall seconds.
         real: f64,
+        /// User and system seconds, where it prints them.
+        cpu: Option<CpuSeconds>,
     },
     /// The program's own count of what it read, MiB rounded up.
     Read {
@@ -71,20 +79,33 @@ pub(super) enum Said {
         of: Of,
         /// MiB.
         mib: u64,
+        /// MiB that its own cache gave, where it has one that counts.
+        cached: Option<u64>,
     },
+    /// How large its own cache is, MiB.
+    CacheOf(u64),
+    /// It found a fault.
+    Finds,
     /// What it counted.
     Counted(Inventory),
+    /// It counted so many inodes more.
+    Files(u64),
     /// It gives up, in its own words.
     GivesUp,
     /// It caught this signal and dies.
     Dies(i32),
 }
 
+/// User and system seconds.
+pub(super) type CpuSeconds = (f64, f64);
+
 /// What a printed figure belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// The whole check.
     Whole,
+    /// The pass that is open, and the whole check when none is: the line does not say.
+    Open,
     /// A pass.
     Pass(u8),
     /// A part of a pass, by its label in capitals.
@@ -96,6 +117,8 @@ pub(super) enum Of {
 pub(super) struct Heard {
     /// At least one pass began.
     pub(super) passes: bool,
+    /// Lines that tell of a fault.
+    pub(super) faults: u64,
     /// It said that it gives up.
     pub(super) gave_up: bool,
     /// It said that it dies of a signal.
@@ -108,6 +131,8 @@ pub(super) fn of_kind(kind: &str) -> Result<&'static dyn Checker> {
         "ext2" | "ext3" | "ext4" => Ok(&e2fsck::E2fsck),
         "xfs" => Ok(&xfs_repair::XfsRepair),
         "btrfs" => Ok(&btrfs::BtrfsCheck),
+        "ocfs2" => Ok(&ocfs2::FsckOcfs2),
+        "f2fs" => Ok(&f2fs::FsckF2fs),
         _ => Err(Error::UnknownKind { kind: kind.into() }),
     }
 }

@@ -114,8 +114,8 @@ fn took(of: Of, text: &str) -> Option<Said> {
     let (_, times) = text.rsplit_once("time:")?;
     let mut times = times.split('/').map(|word| word.trim().parse::<f64>().ok());
     let real = times.next()??;
-    let (_user, _system) = (times.next()??, times.next()??);
-    (real.is_finite() && real >= 0.0).then_some(Said::Took { of, real })
+    let cpu = Some((times.next()??, times.next()??));
+    (real.is_finite() && real >= 0.0).then_some(Said::Took { of, real, cpu })
 }
 
 /// What follows `I/O read:`: ` 1MB, write: 0MB, rate: 2506.27MB/s`.
@@ -123,7 +123,8 @@ fn megabytes(of: Of, rest: &str) -> Option<Said> {
     let (read, rest) = rest.split_once("MB,")?;
     rest.trim_start().strip_prefix("write:")?;
     let mib = read.trim().parse().ok()?;
-    Some(Said::Read { of, mib })
+    let cached = None;
+    Some(Said::Read { of, mib, cached })
 }
 
 /// `DEVICE: 11/16384 files (0.0% non-contiguous), 9513/65536 blocks`, where DEVICE may be a label.

@@ -5,7 +5,7 @@
 //! the next heading, a word that nothing follows, or the end of the program.
 
 use super::account::Account;
-use super::checker::{Checker, Heard, Of, Said};
+use super::checker::{Checker, CpuSeconds, Heard, Of, Said};
 use super::meter::Reading;
 use super::report::Inventory;
 
@@ -37,8 +37,10 @@ pub(super) struct Ledger {
     pub(super) begin: Reading,
     pub(super) stretches: Vec<Stretch>,
     pub(super) parts: Vec<Part>,
-    pub(super) took: Vec<(Of, f64)>,
-    pub(super) read: Vec<(Of, u64)>,
+    pub(super) took: Vec<(Of, f64, Option<CpuSeconds>)>,
+    pub(super) read: Vec<(Of, u64, Option<u64>)>,
+    /// MiB of the program's own cache.
+    pub(super) cache: Option<u64>,
     pub(super) heard: Heard,
     pub(super) inventory: Inventory,
 }
@@ -53,6 +55,7 @@ impl Ledger {
             parts: Vec::new(),
             took: Vec::new(),
             read: Vec::new(),
+            cache: None,
             heard: Heard::default(),
             inventory: Inventory::default(),
         }
@@ -73,18 +76,37 @@ impl Ledger {
                 });
             }
             Said::Ends => self.close(reading),
-            Said::Took { of, real } => {
+            Said::Took { of, real, cpu } => {
+                let of = self.resolve(of);
                 match &of {
                     Of::Pass(pass) if self.open_pass() == Some(*pass) => self.close(reading),
                     Of::Part(_) => self.close_part(reading.at_ns),
                     _ => {}
                 }
-                self.took.push((of, real));
+                self.took.push((of, real, cpu));
             }
-            Said::Read { of, mib } => self.read.push((of, mib)),
+            Said::Read { of, mib, cached } => {
+                let of = self.resolve(of);
+                self.read.push((of, mib, cached));
+            }
+            Said::CacheOf(mib) => self.cache = Some(mib),
+            Said::Finds => self.heard.faults += 1,
             Said::Counted(inventory) => self.inventory = inventory,
+            Said::Files(count) => {
+                let files = self.inventory.files_used.get_or_insert(0);
+                *files = files.saturating_add(count);
+            }
             Said::GivesUp => self.heard.gave_up = true,
             Said::Dies(signal) => self.heard.signal = Some(signal),
+        }
+    }
+
+    /// What a figure belongs to that does not say so.
+    fn resolve(&self, of: Of) -> Of {
+        match (of, self.open_pass()) {
+            (Of::Open, Some(pass)) => Of::Pass(pass),
+            (Of::Open, None) => Of::Whole,
+            (of, _) => of,
         }
     }
 

@@ -1,4 +1,4 @@
-//! External checkers as workloads: e2fsck, xfs_repair and btrfs check, run read-only, timed by
+//! External checkers as workloads: e2fsck, xfs_repair, btrfs check, fsck.ocfs2 and fsck.f2fs, run read-only, timed by
 //! pass, and held to what they say of themselves.
 //!
 //! The question "how long does a check take?" is asked of the programs that people run, so they
@@ -6,7 +6,7 @@
 //! known of a pass comes from outside: its heading arrives on a terminal ([`terminal`]), and at
 //! that moment the clock, the checker's CPU time and memory and its device's counters are read
 //! ([`meter`]). What the program prints about the same pass is parsed by pure functions ([`e2fsck`],
-//! [`xfs_repair`], [`btrfs`]) and becomes evidence: two clocks that disagree make a number invalid.
+//! [`xfs_repair`], [`btrfs`], [`ocfs2`], [`f2fs`]) and becomes evidence: two clocks that disagree make a number invalid.
 //! Rejected: believing the printed times alone (xfs_repair has whole seconds, btrfs none, and none
 //! counts requests), and tracing the checker, which slows what is measured.
 //!
@@ -21,9 +21,11 @@ mod account;
 mod btrfs;
 mod checker;
 mod e2fsck;
+mod f2fs;
 mod ledger;
 mod meter;
 mod namespace;
+mod ocfs2;
 mod output;
 mod process;
 mod report;
@@ -51,7 +53,7 @@ pub use report::{Exit, Inventory, Report, Span, Usage, Verdict};
 /// A check to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `ext2`, `ext3`, `ext4`, `xfs` or `btrfs`.
+    /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `ocfs2` or `f2fs`.
     pub kind: String,
     /// The unmounted device.
     pub device: PathBuf,
@@ -65,8 +67,8 @@ pub struct Request {
     pub timeout: Duration,
 }
 
-/// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair` or `btrfs`. `None`: no
-/// such kind.
+/// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair`, `btrfs`, `fsck.ocfs2` or
+/// `fsck.f2fs`. `None`: no such kind.
 pub fn program(kind: &str) -> Option<&'static str> {
     checker::of_kind(kind).ok().map(Checker::program)
 }

@@ -93,7 +93,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// What a checker says there is. Only e2fsck says it, in its last line but two.
+/// What a checker says there is: e2fsck in its last line but two, fsck.ocfs2 its blocks and inodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// Inodes in use, the reserved ones included.

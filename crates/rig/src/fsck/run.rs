@@ -106,16 +106,7 @@ fn version(checker: &dyn Checker, program: &Path, observer: &dyn Observer) -> St
     ];
     let begun = Instant::now();
     let stop = || observer.cancelled() || begun.elapsed() > Duration::from_secs(5);
-    let lines = command::run(&argv, &stop).map(|out| out.stdout + &out.stderr);
-    lines
-        .ok()
-        .and_then(|text| {
-            text.lines()
-                .map(str::trim)
-                .find(|l| !l.is_empty())
-                .map(str::to_owned)
-        })
-        .unwrap_or_default()
+    command::first_line(&argv, &stop)
 }
 
 /// How a check went.

@@ -158,7 +158,9 @@ impl Watch<'_> {
     fn tell(&self) {
         let pass = self.ledger.open_pass();
         self.observer.progress(&Progress {
-            phase: pass.map_or(WHOLE.into(), |pass| format!("{WHOLE}_pass_{pass}")),
+            phase: pass.map_or(WHOLE.into(), |pass| {
+                format!("{WHOLE}_pass_{}", self.checker.label(pass))
+            }),
             steps: pass.map_or(0, |pass| u64::from(pass.saturating_sub(1))),
             steps_total: u64::from(self.checker.passes()),
             ..Progress::default()

@@ -61,8 +61,8 @@ fn read(line: &str) -> Option<Said> {
         return phase_line(rest);
     }
     if let Some(words) = line.strip_prefix("Total run time:") {
-        let (of, real) = (Of::Whole, duration(words)?);
-        return Some(Said::Took { of, real });
+        let (of, real, cpu) = (Of::Whole, duration(words)?, None);
+        return Some(Said::Took { of, real, cpu });
     }
     if line.starts_with("No modify flag set, skipping phase")
         || line.trim_start().starts_with("XFS_REPAIR Summary")
@@ -91,8 +91,8 @@ fn phase_line(rest: &str) -> Option<Said> {
     let mut fields = rest.strip_prefix(":\t")?.split('\t');
     let (_begin, _end) = (fields.next()?, fields.next()?);
     let real = duration(fields.next().unwrap_or(""))?;
-    let of = Of::Pass(pass);
-    Some(Said::Took { of, real })
+    let (of, cpu) = (Of::Pass(pass), None);
+    Some(Said::Took { of, real, cpu })
 }
 
 /// `1 week, 2 days, 1 hour, 2 minutes, 3 seconds`; nothing is 0.

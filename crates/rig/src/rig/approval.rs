@@ -1,7 +1,7 @@
 //! Whether a disk may be taken: the gate's word, and what a killed process of the same run left on it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use probe::superblock::Source;
 
@@ -12,10 +12,12 @@ use crate::undo::Step;
 use crate::{Error, Result, filesystem};
 
 /// The kinds whose superblocks can be told apart, and how the gate names their signatures.
-const SIGNED: [(&str, &str); 3] = [
+const SIGNED: [(&str, &str); 5] = [
     ("ext4", "an ext2/3/4 filesystem"),
     ("xfs", "an XFS filesystem"),
     ("btrfs", "a btrfs filesystem"),
+    ("ocfs2", "an OCFS2 filesystem"),
+    ("f2fs", "an f2fs filesystem"),
 ];
 
 impl Rig {
@@ -32,6 +34,17 @@ impl Rig {
             Err(refusals) => return Err(Error::Refused(refusals)),
         };
         self.disk = Some((gate, approved));
+        Ok(())
+    }
+
+    /// Puts every disk of a stack through the gate. Each has to be blank: of what a killed run left on
+    /// several nothing can be told from somebody's array.
+    pub(super) fn approve_members(&mut self, disks: &[(PathBuf, String)]) -> Result<()> {
+        for (device, serial) in disks {
+            let gate = Gate::default().protecting(self.journal.run()).of_several();
+            let approved = gate.examine(device, Some(serial)).map_err(Error::Refused)?;
+            self.members.push((gate, approved));
+        }
         Ok(())
     }
 

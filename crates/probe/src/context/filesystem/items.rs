@@ -31,7 +31,7 @@ pub(in crate::context) const ENTRIES: &[Entry] = &[
     Entry::new(26, "filesystem.<role>.groups", How::Computed, SUPER, "block or allocation groups"),
     Entry::new(26, "filesystem.<role>.group_bytes", How::Computed, SUPER, "bytes of a group"),
     Entry::new(26, "filesystem.<role>.flex_groups", How::Computed, SUPER, "groups of a flex group (ext4)"),
-    Entry::new(27, "filesystem.<role>.journal.mode", How::Computed, OPTIONS, "ordered, writeback, journal, none; log for XFS; tree log for btrfs"),
+    Entry::new(27, "filesystem.<role>.journal.mode", How::Computed, OPTIONS, "ordered, writeback, journal, none; log for XFS; checkpoint for f2fs; tree log for btrfs"),
     Entry::new(27, "filesystem.<role>.journal.bytes", How::Computed, SUPER, "size of the journal or log"),
     Entry::new(27, "filesystem.<role>.journal.location", How::Computed, SUPER, "internal or external"),
     Entry::new(27, "filesystem.<role>.journal.async_commit", How::Computed, OPTIONS, "commit block not waited for (ext4)"),

@@ -43,7 +43,7 @@ fn read_facts(target: &Target) -> Result<Facts, String> {
     match superblock::read(node) {
         Ok(Some(facts)) => Ok(facts),
         Ok(None) => Err(format!(
-            "{}: no ext, XFS or btrfs superblock",
+            "{}: no ext, XFS, btrfs, OCFS2 or f2fs superblock",
             node.display()
         )),
         Err(e) if e.raw_os_error() == Some(1) => Err(format!(
@@ -226,6 +226,12 @@ impl<'a, 'c> View<'a, 'c> {
         match self.kind.as_str() {
             "xfs" => return Ok("log".to_owned()),
             "btrfs" => return Ok("tree log".to_owned()),
+            "f2fs" => return Ok("checkpoint".to_owned()),
+            "ocfs2" => {
+                let listed = self.value_of("data");
+                return listed
+                    .ok_or_else(|| "it is not mounted: the mode is chosen by mount".to_owned());
+            }
             kind if !self.is_ext() => return Err(format!("not known for {kind}")),
             _ => {}
         }
@@ -277,7 +283,9 @@ impl<'a, 'c> View<'a, 'c> {
 
     fn allocation(&mut self) {
         let delalloc = match self.kind.as_str() {
-            "xfs" | "btrfs" => Ok(true),
+            "xfs" | "btrfs" | "f2fs" => Ok(true),
+            // OCFS2 allocates in write(2).
+            "ocfs2" => Ok(false),
             "ext2" | "ext3" if !self.complete => Ok(false),
             _ => match &self.options {
                 Ok(_) if self.complete => Ok(self.has("delalloc")),
@@ -287,7 +295,9 @@ impl<'a, 'c> View<'a, 'c> {
         };
         self.put("delalloc", delalloc);
         self.fact("extents", |f| {
-            Some(f.format != "ext" || f.features.incompat.iter().any(|n| n == "extent"))
+            // f2fs has a pointer to each block, and extents in memory alone.
+            let extents = || f.features.incompat.iter().any(|n| n == "extent");
+            Some(f.format != "f2fs" && (f.format != "ext" || extents()))
         });
         self.ext4_option("dioread_nolock", "dioread_nolock");
         self.ext4_option("auto_da_alloc", "auto_da_alloc");
@@ -308,7 +318,7 @@ impl<'a, 'c> View<'a, 'c> {
                 Ok(false)
             }
             Ok(_) if self.complete => Ok(self.has("barrier")),
-            Ok(_) if matches!(self.kind.as_str(), "xfs" | "btrfs") => Ok(true),
+            Ok(_) if matches!(self.kind.as_str(), "xfs" | "btrfs" | "ocfs2" | "f2fs") => Ok(true),
             Ok(_) => Err(format!("not known for {}", self.kind)),
         };
         self.put("barriers", barriers);
@@ -343,6 +353,9 @@ impl<'a, 'c> View<'a, 'c> {
             (Ok(_), "btrfs") => Ok(self
                 .value_of("compress")
                 .or_else(|| self.value_of("compress-force"))
+                .unwrap_or_else(|| "none".to_owned())),
+            (Ok(_), "f2fs") => Ok(self
+                .value_of("compress_algorithm")
                 .unwrap_or_else(|| "none".to_owned())),
             _ => Ok("none".to_owned()),
         };

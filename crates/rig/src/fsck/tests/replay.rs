@@ -55,6 +55,21 @@ fn summary(kind: &str, text: &str, code: i32) -> String {
             phase.figures["peak_rss"] / f64::from(1 << 20),
             figure("reported_seconds").unwrap_or("-".into()),
         );
+        if let Some(cache) = figure("reported_cache") {
+            let of = |name: &str| figure(name).unwrap_or("-".into());
+            let (read, user, system) = (
+                of("reported_read"),
+                of("reported_user_seconds"),
+                of("reported_system_seconds"),
+            );
+            let _ = writeln!(
+                out,
+                "  says disk {read}, cache {cache}, user {user}, system {system}"
+            );
+        }
+        if let Some(size) = figure("cache_size") {
+            let _ = writeln!(out, "  says a cache of {size}");
+        }
         for evidence in &phase.evidence {
             let _ = writeln!(
                 out,
@@ -92,6 +107,16 @@ recorded! {
     btrfs_with_a_spoilt_leaf "btrfs" 1 "btrfs-leaf";
     btrfs_with_a_spoilt_root "btrfs" 1 "btrfs-root";
     btrfs_that_is_none "btrfs" 1 "btrfs-none";
+    ocfs2_clean "ocfs2" 0 "ocfs2-clean";
+    ocfs2_with_a_wrong_link_count "ocfs2" 0 "ocfs2-links";
+    ocfs2_with_a_cluster_claimed_twice "ocfs2" 0 "ocfs2-shared-cluster";
+    ocfs2_that_is_none "ocfs2" 8 "ocfs2-none";
+    f2fs_clean "f2fs" 0 "f2fs-clean";
+    f2fs_with_a_wrong_link_count "f2fs" 1 "f2fs-links";
+    f2fs_with_a_node_of_zeros "f2fs" 255 "f2fs-node";
+    f2fs_with_one_superblock_gone "f2fs" 0 "f2fs-superblock";
+    f2fs_without_a_checkpoint "f2fs" 255 "f2fs-checkpoint";
+    f2fs_that_is_none "f2fs" 255 "f2fs-none";
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! f2fs, the filesystem for flash.
+
+use probe::superblock::{Source, Words, f2fs::Superblock};
+
+use super::Filesystem;
+use crate::host::Host;
+
+/// f2fs.
+#[derive(Clone, Copy, Debug)]
+pub struct F2fs;
+
+/// What the kernel tells of a mounted one, in the files of its folder in sysfs
+/// (Documentation/ABI/testing/sysfs-fs-f2fs).
+const KERNEL: [&str; 3] = [
+    "features",
+    "lifetime_write_kbytes",
+    "current_reserved_blocks",
+];
+
+impl Filesystem for F2fs {
+    fn kind(&self) -> &'static str {
+        "f2fs"
+    }
+
+    fn program(&self) -> &'static str {
+        "mkfs.f2fs"
+    }
+
+    fn package(&self) -> &'static str {
+        "f2fs-tools"
+    }
+
+    fn force(&self) -> &'static str {
+        "-f"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "-V"
+    }
+
+    fn least_bytes(&self) -> u64 {
+        // mkfs.f2fs 1.15 refuses 48 MiB: its reserve would be the whole.
+        64 << 20
+    }
+
+    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
+        Ok(Superblock::read(device)?.words())
+    }
+
+    fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
+        let served = host.path(format!("sys/fs/f2fs/{block_name}")).is_dir();
+        served.then(|| "f2fs".into())
+    }
+
+    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {
+        let told = KERNEL.iter().filter_map(|item| {
+            let value = host.text(format!("sys/fs/f2fs/{block_name}/{item}"))?;
+            Some((format!("kernel_{item}"), value))
+        });
+        told.collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! OCFS2, on one machine: `mkfs.ocfs2 -M local`, mounted with `heartbeat=none`.
+//!
+//! A cluster filesystem wants to know who else has the volume. Made for a local mount it has no
+//! heartbeat, needs no o2cb and no configuration; kernels of today refuse to mount it without
+//! `heartbeat=none` and older ones take the word too, so it is always said.
+//!
+//! mkfs.ocfs2 asks before it writes over another OCFS2 (`Proceed (y/N)`), whatever its options say:
+//! `-F` leaves out the cluster check and not the question. It is answered.
+
+use probe::superblock::{Source, Words, ocfs2::Superblock};
+
+use super::Filesystem;
+use crate::host::Host;
+
+/// OCFS2.
+#[derive(Clone, Copy, Debug)]
+pub struct Ocfs2;
+
+impl Filesystem for Ocfs2 {
+    fn kind(&self) -> &'static str {
+        "ocfs2"
+    }
+
+    fn program(&self) -> &'static str {
+        "mkfs.ocfs2"
+    }
+
+    fn package(&self) -> &'static str {
+        "ocfs2-tools"
+    }
+
+    fn force(&self) -> &'static str {
+        "-F"
+    }
+
+    fn always(&self) -> &'static [&'static str] {
+        &["-M", "local"]
+    }
+
+    fn answer(&self) -> &'static str {
+        "y\n"
+    }
+
+    fn mount_option(&self) -> Option<&'static str> {
+        Some("heartbeat=none")
+    }
+
+    fn version_option(&self) -> &'static str {
+        "-V"
+    }
+
+    fn least_bytes(&self) -> u64 {
+        // mkfs.ocfs2 makes 16 MiB; its journal and the first groups leave nothing of it.
+        64 << 20
+    }
+
+    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
+        Ok(Superblock::read(device)?.words())
+    }
+
+    /// sysfs knows OCFS2's cluster stack, and none of its mounts.
+    fn driver(&self, _host: &Host, _block_name: &str) -> Option<String> {
+        None
+    }
+}
