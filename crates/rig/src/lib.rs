@@ -34,6 +34,7 @@ pub mod limits;
 mod memory;
 mod mounted;
 mod prepared;
+pub mod recovery;
 pub mod reference;
 mod reversal;
 mod rig;

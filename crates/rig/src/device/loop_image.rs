@@ -59,23 +59,40 @@ impl LoopImage {
         let step = journal.will_make(Step::Image {
             path: image.clone(),
         })?;
-        let mut made = LoopImage {
+        let mut made = LoopImage::unbound(journal, image, size);
+        made.image_step = Some(step);
+        // From here on an early return drops `made`, which undoes as much as was done.
+        let file = made.make_file()?;
+        made.bind(&file)?;
+        made.warn();
+        Ok(made)
+    }
+
+    /// Binds an image that is there already, and leaves it where it is on release.
+    pub fn over(image: &Path, journal: &Arc<Journal>) -> Result<LoopImage> {
+        let failed = |error| Error::io(image, "cannot use it as an image", error);
+        let path = image.canonicalize().map_err(failed)?;
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let file = opened.map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let mut made = LoopImage::unbound(journal, path, size);
+        made.bind(&file)?;
+        Ok(made)
+    }
+
+    fn unbound(journal: &Arc<Journal>, image: PathBuf, size: u64) -> LoopImage {
+        LoopImage {
             journal: journal.clone(),
             host: Host::default(),
             image,
-            image_step: Some(step),
+            image_step: None,
             node: PathBuf::new(),
             name: String::new(),
             loop_step: None,
             size,
             direct: false,
             warnings: Vec::new(),
-        };
-        // From here on an early return drops `made`, which undoes as much as was done.
-        let file = made.make_file()?;
-        made.bind(&file)?;
-        made.warn();
-        Ok(made)
+        }
     }
 
     fn make_file(&mut self) -> Result<File> {
