@@ -97,7 +97,7 @@ pub(crate) fn of(
 /// Whether a task is the load itself, its checker, or a thread that the kernel does its I/O with. A
 /// machine on which something else runs is no cause of a filesystem's.
 fn of_the_load(name: &str) -> bool {
-    const THREADS: [&str; 16] = [
+    const THREADS: [&str; 18] = [
         "fslab",
         "jbd2/",
         "kworker",
@@ -105,6 +105,8 @@ fn of_the_load(name: &str) -> bool {
         "xfs",
         "btrfs",
         "ext4",
+        "ocfs2",
+        "f2fs",
         "kswapd",
         "iou-",
         "md",

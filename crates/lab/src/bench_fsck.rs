@@ -142,7 +142,7 @@ fn detect(target: &Path) -> Result<&'static str, Error> {
     let wrong = |why: String| Error::Preflight(format!("{}: {why}", target.display()));
     let source = Source::open(target)
         .map_err(|error| wrong(format!("cannot be read: {error}; run as root")))?;
-    for kind in ["ext4", "xfs", "btrfs"] {
+    for kind in ["xfs", "btrfs", "ext4", "ocfs2", "f2fs"] {
         let found = rig::filesystem::of_kind(kind)
             .ok()
             .and_then(|filesystem| filesystem.superblock(&source).ok());
@@ -151,7 +151,7 @@ fn detect(target: &Path) -> Result<&'static str, Error> {
         }
     }
     Err(wrong(
-        "no superblock of ext2/3/4, XFS or btrfs is in it; name its family with --type to run the \
+        "no superblock of ext2/3/4, XFS, btrfs, OCFS2 or f2fs is in it; name its family with --type to run the \
          checker all the same"
             .into(),
     ))

@@ -114,6 +114,8 @@ fn extra(kind: FilesystemKind, spec: &CheckSpec) -> &[String] {
         FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => &spec.e2fsck,
         FilesystemKind::Xfs => &spec.xfs_repair,
         FilesystemKind::Btrfs => &spec.btrfs,
+        FilesystemKind::Ocfs2 => &spec.fsck_ocfs2,
+        FilesystemKind::F2fs => &spec.fsck_f2fs,
     }
 }
 

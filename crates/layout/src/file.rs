@@ -19,7 +19,7 @@ use crate::{fibmap, fsmap};
 /// Magic numbers of statfs(2).
 pub(crate) const EXT: u64 = 0xEF53;
 pub(crate) const XFS: u64 = 0x5846_5342;
-const NAMES: [(u64, &str); 10] = [
+const NAMES: [(u64, &str); 11] = [
     (EXT, "ext"),
     (XFS, "xfs"),
     (0x9123_683E, "btrfs"),
@@ -29,6 +29,7 @@ const NAMES: [(u64, &str); 10] = [
     (0x794C_7630, "overlay"),
     (0x4D44, "vfat"),
     (0xF2F5_2010, "f2fs"),
+    (0x7461_636F, "ocfs2"),
     (0x6969, "nfs"),
 ];
 
@@ -65,7 +66,7 @@ pub struct FileLayout {
     pub allocated: u64,
     /// Bytes of a block.
     pub block_size: u32,
-    /// `ext`, `xfs`, `btrfs`, or the magic number.
+    /// `ext`, `xfs`, `btrfs`, `ocfs2`, `f2fs`, or the magic number.
     pub filesystem: String,
     /// `f_type` of statfs(2).
     pub magic: u64,

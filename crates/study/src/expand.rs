@@ -129,7 +129,7 @@ fn check(node: Option<&Node>) -> Result<Option<CheckSpec>, Problem> {
     };
     let mut json = node.to_json();
     let enabled = json.as_object_mut().and_then(|map| map.remove("enabled"));
-    for program in ["e2fsck", "xfs_repair", "btrfs"] {
+    for program in ["e2fsck", "xfs_repair", "btrfs", "fsck_ocfs2", "fsck_f2fs"] {
         if let Some(words) = node.find(&[program]) {
             json[program] = Json::from(Divider::Spaces.words(words));
         }

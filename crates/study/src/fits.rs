@@ -16,11 +16,13 @@ const SHARE: u64 = 16;
 const FIXED: u64 = 32 * Bytes::MIB;
 
 /// Smallest device that each mkfs accepts (mkfs.xfs since xfsprogs 5.19, mkfs.btrfs with its
-/// default profiles; the ext family's limit is that of the schema).
+/// default profiles, mkfs.f2fs 1.15; the ext family's limit is that of the schema). mkfs.ocfs2 accepts less, and
+/// leaves no room in it.
 fn smallest(kind: FilesystemKind) -> Bytes {
     Bytes(match kind {
         FilesystemKind::Xfs => 300 * Bytes::MIB,
         FilesystemKind::Btrfs => 109 * Bytes::MIB,
+        FilesystemKind::Ocfs2 | FilesystemKind::F2fs => 64 * Bytes::MIB,
         FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => 16 * Bytes::MIB,
     })
 }
@@ -80,8 +82,11 @@ fn largest_file(kind: FilesystemKind) -> Bytes {
     const TIB: u64 = 1 << 40;
     Bytes(match kind {
         FilesystemKind::Ext2 | FilesystemKind::Ext3 => 2 * TIB,
-        FilesystemKind::Ext4 => 16 * TIB,
+        // OCFS2 has clusters in 32 bits, of 4 KiB at the least.
+        FilesystemKind::Ext4 | FilesystemKind::Ocfs2 => 16 * TIB,
         FilesystemKind::Xfs | FilesystemKind::Btrfs => i64::MAX as u64,
+        // 923 pointers in the inode, and five nodes of pointers to pointers (Documentation/filesystems/f2fs.rst).
+        FilesystemKind::F2fs => 3940 * Bytes::GIB,
     })
 }
 
@@ -235,6 +240,8 @@ fn mkfs(kind: FilesystemKind) -> &'static str {
         FilesystemKind::Ext4 => "mkfs.ext4",
         FilesystemKind::Xfs => "mkfs.xfs",
         FilesystemKind::Btrfs => "mkfs.btrfs",
+        FilesystemKind::Ocfs2 => "mkfs.ocfs2",
+        FilesystemKind::F2fs => "mkfs.f2fs",
     }
 }
 

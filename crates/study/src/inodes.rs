@@ -1,7 +1,7 @@
 //! How many inodes mke2fs will make, and how many a workload wants.
 //!
 //! The ext family makes its inodes at mkfs: one for so many bytes of the device (mke2fs.conf(5):
-//! `inode_ratio` of the usage type, which goes by size). XFS and btrfs make them as they go.
+//! `inode_ratio` of the usage type, which goes by size). All others make them as they go.
 
 use crate::model::{FilesystemKind, FilesystemVariant, WorkloadSpec};
 use crate::units::Bytes;
@@ -11,7 +11,10 @@ use crate::units::Bytes;
 pub(crate) fn made(variant: &FilesystemVariant, size: Bytes) -> Option<u64> {
     match variant.kind {
         FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {}
-        FilesystemKind::Xfs | FilesystemKind::Btrfs => return None,
+        FilesystemKind::Xfs
+        | FilesystemKind::Btrfs
+        | FilesystemKind::Ocfs2
+        | FilesystemKind::F2fs => return None,
     }
     if value(&variant.mkfs, "-T").is_some() {
         return None;

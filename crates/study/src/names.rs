@@ -32,6 +32,11 @@ pub const PHASES: &[&str] = &[
     "scan_pass_0b",
     "scan_pass_1",
     "scan_pass_2",
+    "scan_pass_0c",
+    "scan_pass_3",
+    "scan_pass_4a",
+    "scan_pass_4b",
+    "scan_pass_5",
     "check",
     "check_pass_1",
     "check_pass_2",
@@ -40,10 +45,15 @@ pub const PHASES: &[&str] = &[
     "check_pass_5",
     "check_pass_6",
     "check_pass_7",
+    "check_pass_0a",
+    "check_pass_0b",
+    "check_pass_0c",
+    "check_pass_4a",
+    "check_pass_4b",
 ];
 
 /// Phases of a check, which may follow any workload: the whole, then e2fsck's passes 1 to 5 or the
-/// phases 1 to 7 of `xfs_repair` and `btrfs check`.
+/// phases 1 to 7 of `xfs_repair` and `btrfs check`, or fsck.ocfs2's 0a, 0b, 0c, 1, 2, 3, 4a, 4b and 5.
 pub const CHECK_PHASES: &[&str] = &[
     "check",
     "check_pass_1",
@@ -53,6 +63,11 @@ pub const CHECK_PHASES: &[&str] = &[
     "check_pass_5",
     "check_pass_6",
     "check_pass_7",
+    "check_pass_0a",
+    "check_pass_0b",
+    "check_pass_0c",
+    "check_pass_4a",
+    "check_pass_4b",
 ];
 
 /// Phases that workloads of a kind run; none for a kind that is not known.
@@ -71,6 +86,11 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
             "scan_pass_0b",
             "scan_pass_1",
             "scan_pass_2",
+            "scan_pass_0c",
+            "scan_pass_3",
+            "scan_pass_4a",
+            "scan_pass_4b",
+            "scan_pass_5",
         ],
         _ => &[],
     }
@@ -141,6 +161,10 @@ pub const METRICS: &[&str] = &[
     "read_requests",
     "write_requests",
     "reported_seconds",
+    "reported_user_seconds",
+    "reported_system_seconds",
+    "reported_read",
+    "reported_cache",
     "disk_bytes",
     "cache_bytes",
     "requests",

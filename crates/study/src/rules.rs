@@ -121,6 +121,17 @@ pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
             [b'-', b'L' | b'd' | b'e' | b'l' | b'r', ..]
         )
     };
+    // Letters: -y, -p and -a mend, -r restores a superblock, -F and -G ask, -D rewrites directories, and -b and
+    // -B take a value.
+    let ocfs2 = |word: &str| {
+        let letters = word.strip_prefix('-').unwrap_or_default().chars();
+        let mut letters = letters.take_while(|c| !"bB".contains(*c));
+        letters.any(|c| "ypaFGDr".contains(c))
+    };
+    let f2fs = |word: &str| {
+        let mending = matches!(word.as_bytes(), [b'-', b'a' | b'f' | b'p' | b'y', ..]);
+        mending || word.starts_with("--fix")
+    };
     let first = |words: &[String], writes: &dyn Fn(&str) -> bool| {
         words.iter().find(|word| writes(word)).cloned()
     };
@@ -128,6 +139,8 @@ pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
         ("e2fsck", first(&spec.e2fsck, &e2fsck)),
         ("xfs_repair", first(&spec.xfs_repair, &xfs)),
         ("btrfs", first(&spec.btrfs, &btrfs)),
+        ("fsck_ocfs2", first(&spec.fsck_ocfs2, &ocfs2)),
+        ("fsck_f2fs", first(&spec.fsck_f2fs, &f2fs)),
     ];
     found.into_iter().find_map(|(program, word)| {
         let word = quote(&word?);
@@ -173,6 +186,8 @@ mod tests {
             match program {
                 "e2fsck" => spec.e2fsck = words,
                 "xfs_repair" => spec.xfs_repair = words,
+                "fsck_ocfs2" => spec.fsck_ocfs2 = words,
+                "fsck_f2fs" => spec.fsck_f2fs = words,
                 _ => spec.btrfs = words,
             }
             check(&spec).map(|(program, _)| program)
@@ -187,5 +202,15 @@ mod tests {
         assert_eq!(with("xfs_repair", "-m"), None);
         assert_eq!(with("btrfs", "--repair"), Some("btrfs"));
         assert_eq!(with("btrfs", "--check-data-csum"), None);
+        for word in ["-y", "-fp", "-a", "-F", "-G", "-D", "-r"] {
+            assert_eq!(with("fsck_ocfs2", word), Some("fsck_ocfs2"), "{word}");
+        }
+        for word in ["-ttt", "-v", "-u", "-P", "-b", "4", "-B4096"] {
+            assert_eq!(with("fsck_ocfs2", word), None, "{word}");
+        }
+        for word in ["-a", "-y", "-p1"] {
+            assert_eq!(with("fsck_f2fs", word), Some("fsck_f2fs"), "{word}");
+        }
+        assert_eq!(with("fsck_f2fs", "-d1"), None);
     }
 }

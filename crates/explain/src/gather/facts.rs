@@ -14,14 +14,17 @@ pub(super) fn of_options(mounted: &Mounted) -> Vec<(&'static str, &'static str)>
     let ext = mounted.driver.starts_with("ext");
     let journal = match mounted.mounted_type.as_str() {
         "xfs" => Some("log"),
+        "f2fs" => Some("checkpoint"),
         _ if ext && !has_journal(mounted) => Some("none"),
         _ if has("data=journal") => Some("journal"),
         _ if has("data=writeback") => Some("writeback"),
-        _ if ext => Some("ordered"),
+        _ if ext || mounted.mounted_type == "ocfs2" => Some("ordered"),
         _ => None,
     };
     let delalloc = match mounted.mounted_type.as_str() {
-        "xfs" | "btrfs" => Some("on"),
+        "xfs" | "btrfs" | "f2fs" => Some("on"),
+        // It allocates in write(2).
+        "ocfs2" => Some("off"),
         _ if has("nodelalloc") => Some("off"),
         _ if has("delalloc") => Some("on"),
         // ext4's own default; the driver that serves ext2 and ext3 turns it off for them.

@@ -379,4 +379,8 @@ pub(crate) enum KindArg {
     Xfs,
     /// btrfs check
     Btrfs,
+    /// fsck.ocfs2
+    Ocfs2,
+    /// fsck.f2fs
+    F2fs,
 }

@@ -60,6 +60,8 @@ fn name(kind: FilesystemKind) -> &'static str {
         FilesystemKind::Ext4 => "ext4",
         FilesystemKind::Xfs => "xfs",
         FilesystemKind::Btrfs => "btrfs",
+        FilesystemKind::Ocfs2 => "ocfs2",
+        FilesystemKind::F2fs => "f2fs",
     }
 }
 

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The check that follows a workload: the filesystem is unmounted and its own checker timed,
-/// read-only (`e2fsck -fn -tt`, `xfs_repair -n -v`, `btrfs check --readonly`).
+/// read-only (`e2fsck -fn -tt`, `xfs_repair -n -v`, `btrfs check --readonly`,
+/// `fsck.ocfs2 -fn -tt`, `fsck.f2fs -f --dry-run`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckSpec {
@@ -22,6 +23,12 @@ pub struct CheckSpec {
     /// More arguments for btrfs check.
     #[schemars(title = "list of words")]
     pub btrfs: Vec<String>,
+    /// More arguments for fsck.ocfs2.
+    #[schemars(title = "list of words")]
+    pub fsck_ocfs2: Vec<String>,
+    /// More arguments for fsck.f2fs.
+    #[schemars(title = "list of words")]
+    pub fsck_f2fs: Vec<String>,
 }
 
 impl Default for CheckSpec {
@@ -32,6 +39,8 @@ impl Default for CheckSpec {
             e2fsck: Vec::new(),
             xfs_repair: Vec::new(),
             btrfs: Vec::new(),
+            fsck_ocfs2: Vec::new(),
+            fsck_f2fs: Vec::new(),
         }
     }
 }

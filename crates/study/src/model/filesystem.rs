@@ -19,6 +19,10 @@ pub enum FilesystemKind {
     Xfs,
     /// `mkfs.btrfs`.
     Btrfs,
+    /// `mkfs.ocfs2 -M local`: a cluster filesystem on one machine.
+    Ocfs2,
+    /// `mkfs.f2fs`: log-structured, for flash.
+    F2fs,
 }
 
 /// A named way to make and mount a filesystem. `ext4-nojournal` is data, not code.

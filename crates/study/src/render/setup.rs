@@ -105,6 +105,8 @@ fn checks(plan: &Plan) -> Option<String> {
         let (command, words) = match variant.kind {
             FilesystemKind::Xfs => ("xfs_repair -n -v", &spec.xfs_repair),
             FilesystemKind::Btrfs => ("btrfs check --readonly", &spec.btrfs),
+            FilesystemKind::Ocfs2 => ("fsck.ocfs2 -fn -tt", &spec.fsck_ocfs2),
+            FilesystemKind::F2fs => ("fsck.f2fs -f --dry-run", &spec.fsck_f2fs),
             FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
                 ("e2fsck -fn -tt", &spec.e2fsck)
             }

@@ -45,5 +45,7 @@ const fn kind(arg: KindArg) -> &'static str {
         KindArg::Ext4 => "ext4",
         KindArg::Xfs => "xfs",
         KindArg::Btrfs => "btrfs",
+        KindArg::Ocfs2 => "ocfs2",
+        KindArg::F2fs => "f2fs",
     }
 }
