@@ -77,16 +77,16 @@ pub fn drop_and_prove(mount_point: &Path, files: &[&Path], extra: &[&Path]) -> R
     proof.ok_or_else(|| Error::io(mount_point, "no round was made", io::ErrorKind::Other))
 }
 
-/// Drops what is cached of an unmounted device and of the image below it (fsync, BLKFLSBUF, then
+/// Drops what is cached of an unmounted device and of the images below it (fsync, BLKFLSBUF, then
 /// everything), and proves it. Before Linux 6.5 only mincore(2) counts, which cannot be asked about
 /// a device: `holds` is `None` then, unless an image below tells that it does not hold.
-pub fn drop_device(node: &Path, backing: Option<&Path>) -> Result<ColdProof> {
+pub fn drop_device(node: &Path, backing: &[&Path]) -> Result<ColdProof> {
     let open = |path| {
         File::open(path).map_err(|error| Error::io(path, "cannot open it to drop caches", error))
     };
     let device = open(node)?;
     let mut files = vec![(node, open(node)?)];
-    if let Some(image) = backing {
+    for &image in backing {
         files.push((image, open(image)?));
     }
     let size =

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use probe::mountinfo::Mount;
 
+use crate::device::stack;
 use crate::host::{Host, Loop};
 use crate::undo::{self, Journal, Step};
 use crate::{Error, Result, reversal};
@@ -21,7 +22,7 @@ use crate::{Error, Result, reversal};
 /// One thing undone, or to be undone in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// `block trace`, `device limit`, `mount`, `loop device`, `image`, `mount point`,
+    /// `block trace`, `device limit`, `mount`, `mapped device`, `md array`, `null_blk device`, `loop device`, `image`, `mount point`,
     /// `working folder`, `readahead`, `control group`.
     pub what: &'static str,
     /// Which.
@@ -76,6 +77,7 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
         let left = Leftovers::find(&run, &known)?;
         let before = undone.len();
         let mut failure = left.undo_mounts(&run, &mut undone);
+        failure = left.undo_stacks(&mut undone).or(failure);
         failure = left.undo_loops(&mut undone).or(failure);
         if undone.len() == before {
             if let Some(error) = failure {
@@ -133,6 +135,8 @@ fn undo_readahead(known: &[(u64, Step)], undone: &mut Vec<Undone>) -> Option<Err
 struct Leftovers {
     host: Host,
     mounts: Vec<Mount>,
+    /// Devices of several layers, the upper ones first.
+    stacks: Vec<Step>,
     loops: Vec<Loop>,
     images: BTreeSet<PathBuf>,
     strange: BTreeSet<PathBuf>,
@@ -158,6 +162,9 @@ impl Leftovers {
                 | Step::Limit { .. }
                 | Step::Group { .. }
                 | Step::Trace { .. }
+                | Step::Mapped { .. }
+                | Step::Array { .. }
+                | Step::NullBlk { .. }
                 | Step::Formatted { .. } => false,
             };
         }
@@ -176,9 +183,12 @@ impl Leftovers {
         points.insert(folder);
         points.retain(|path| lies_in(run, path) && path.symlink_metadata().is_ok());
         folders.retain(|path| path.symlink_metadata().is_ok());
+        let stacks = known.iter().rev().map(|(_, step)| step.clone());
+        let stacks = stacks.filter(|step| stack::is_left(&host, step)).collect();
         Ok(Leftovers {
             host,
             mounts,
+            stacks,
             loops,
             images,
             strange,
@@ -189,6 +199,7 @@ impl Leftovers {
 
     fn list(&self) -> Vec<Undone> {
         let mounts = self.mounts.iter().map(|m| ("mount", m.point.clone()));
+        let stacks = self.stacks.iter().filter_map(stacked);
         let loops = self.loops.iter().map(|lo| ("loop device", lo.node()));
         let images = self.images.iter().map(|path| ("image", path.clone()));
         // The deepest first.
@@ -202,6 +213,7 @@ impl Leftovers {
             .iter()
             .map(|path| ("working folder", path.clone()));
         let all = mounts
+            .chain(stacks)
             .chain(loops)
             .chain(images)
             .chain(points)
@@ -227,6 +239,18 @@ impl Leftovers {
                     thing: mount.point.clone(),
                 }),
                 Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure
+    }
+
+    fn undo_stacks(&self, undone: &mut Vec<Undone>) -> Option<Error> {
+        let mut failure = None;
+        for step in &self.stacks {
+            match (stack::undo(&self.host, step), stacked(step)) {
+                (Ok(()), Some((what, thing))) => undone.push(Undone { what, thing }),
+                (Ok(()), None) => {}
+                (Err(error), _) => failure = failure.or(Some(error)),
             }
         }
         failure
@@ -270,6 +294,16 @@ impl Leftovers {
             }
         }
         failure
+    }
+}
+
+/// What a device of several layers is called in lists.
+fn stacked(step: &Step) -> Option<(&'static str, PathBuf)> {
+    match step {
+        Step::Mapped { name } => Some(("mapped device", name.into())),
+        Step::Array { device, .. } => Some(("md array", device.clone())),
+        Step::NullBlk { name } => Some(("null_blk device", name.into())),
+        _ => None,
     }
 }
 

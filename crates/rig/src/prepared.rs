@@ -190,7 +190,7 @@ impl Prepared {
         &self.work
     }
 
-    /// `loop image`, `block device` or `directory`.
+    /// `loop image`, `block device`, `stacked device` or `directory`.
     pub fn device_kind(&self) -> &'static str {
         self.device.kind()
     }
@@ -204,6 +204,18 @@ impl Prepared {
     /// where one can be named).
     pub fn block_name(&self) -> Option<&str> {
         self.device.block_name()
+    }
+
+    /// sysfs names of the devices directly below a stacked one, in the order of its members; none for
+    /// any other.
+    pub fn members(&self) -> &[String] {
+        self.device.members()
+    }
+
+    /// Where every write to the device is logged (`dm-log-writes`): device-mapper's name, which takes
+    /// marks ([`crate::device::stack::dm::message`]), and the log's node.
+    pub fn write_log(&self) -> Option<(&str, &Path)> {
+        self.device.write_log()
     }
 
     /// Bytes of the device; none for a directory.
@@ -247,7 +259,7 @@ impl Prepared {
         if self.state().mounted.as_ref().is_some_and(|m| !m.is_up()) {
             return self.drop_device_caches();
         }
-        let below: Vec<&Path> = self.device.backing_file().into_iter().collect();
+        let below = self.device.backing_files();
         // An image alone proves nothing about the workload's files.
         let mut proof = cache::drop_and_prove(&self.work, files, &below)?;
         if files.is_empty() && proof.resident_pages == 0 {
@@ -269,7 +281,7 @@ impl Prepared {
             why: "a directory has no device of its own".into(),
             next: "use a loop image or a disk (no --dir)".into(),
         })?;
-        cache::drop_device(node, self.device.backing_file())
+        cache::drop_device(node, &self.device.backing_files())
     }
 
     /// Unmounts the filesystem and mounts it again: same device, place and options. Nothing of it is

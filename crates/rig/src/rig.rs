@@ -20,6 +20,7 @@ use crate::device::Device;
 use crate::device::block::Disk;
 use crate::device::loop_image::LoopImage;
 use crate::device::readahead::{OfFilesystem, Readahead};
+use crate::device::stack::{Bases, Stacked, Stacking, hints};
 use crate::filesystem::{self, Filesystem};
 use crate::gate::{Approved, Gate};
 use crate::host::{self, Host};
@@ -51,6 +52,11 @@ pub enum Target {
         /// Its serial, as the user gave it; none is refused with the serial to give.
         serial: Option<String>,
     },
+    /// Whole disks, the members of a stack; none for a device that needs none.
+    Disks {
+        /// Their nodes and serials.
+        disks: Vec<(PathBuf, String)>,
+    },
 }
 
 /// What one trial needs.
@@ -62,7 +68,7 @@ pub struct Request {
     pub readahead_sectors: Option<u32>,
     /// Discard the whole device first. A new image is sparse and needs none.
     pub discard: bool,
-    /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`.
+    /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `ocfs2`, `f2fs`.
     pub kind: String,
     /// Options of mkfs, one argument each.
     pub mkfs: Vec<String>,
@@ -72,6 +78,8 @@ pub struct Request {
     pub limit: Option<Limits>,
     /// Bytes of memory for the lab and its programs from the mount on; none is not limited.
     pub memory: Option<u64>,
+    /// What stands between disks and filesystem; none: nothing.
+    pub stack: Option<Stacking>,
 }
 
 /// A rig, open for the trials of one run.
@@ -80,6 +88,7 @@ pub struct Rig {
     target: Target,
     disk: Option<(Gate, Approved)>,
     disk_is_ours: bool,
+    members: Vec<(Gate, Approved)>,
     journal: Arc<Journal>,
     host: Host,
     number: u32,
@@ -97,6 +106,7 @@ impl Rig {
             target,
             disk: None,
             disk_is_ours: false,
+            members: Vec::new(),
             journal,
             host: Host::default(),
             number: 0,
@@ -123,6 +133,7 @@ impl Rig {
                 Err(error) => Err(Error::io(&path, "cannot work there", error)),
             },
             Target::Block { device, serial } => self.approve(&device, serial.as_deref()),
+            Target::Disks { disks } => self.approve_members(&disks),
         }
     }
 
@@ -150,6 +161,7 @@ impl Rig {
                 device.display(),
                 serial.as_deref().unwrap_or_default()
             ),
+            Target::Disks { disks } => format!("{} disks", disks.len()),
         }
     }
 
@@ -183,7 +195,8 @@ impl Rig {
         stop(cancelled, "preparing the device")?;
 
         device.still_the_same()?;
-        let (noted, options) = self.will_format(filesystem, &request.mkfs)?;
+        let mkfs = hinted(request, filesystem, &node)?;
+        let (noted, options) = self.will_format(filesystem, &mkfs)?;
         let begun = Instant::now();
         let mkfs = filesystem::make(filesystem, &options, &node, cancelled)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
@@ -307,6 +320,9 @@ impl Rig {
         filesystem: &dyn Filesystem,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Device>> {
+        if let Some(stacking) = &request.stack {
+            return self.stacked(stacking, request, cancelled);
+        }
         if let Some((gate, approved)) = &self.disk {
             let disk = Disk::take(
                 gate,
@@ -335,6 +351,41 @@ impl Rig {
         let name = format!("fslab-{}-{}.img", std::process::id(), self.number);
         let image = LoopImage::create(folder, &name, request.image_size, &self.journal)?;
         Ok(Box::new(image))
+    }
+}
+
+impl Rig {
+    /// A device of several layers on what the target gives.
+    fn stacked(
+        &mut self,
+        stacking: &Stacking,
+        request: &Request,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Device>> {
+        let name = format!("fslab-{}-{}", std::process::id(), self.number);
+        let one: Vec<(Gate, Approved)> = self.disk.iter().cloned().collect();
+        let disks = |disks| Bases::Disks {
+            disks,
+            ours: self.disk_is_ours,
+            discard: request.discard,
+        };
+        let bases = match &self.target {
+            Target::LoopImages { folder } => Bases::Images(folder, &name),
+            Target::Disks { .. } => disks(&self.members),
+            Target::Block { .. } | Target::Directory { .. } => disks(&one),
+        };
+        let made = Stacked::create(stacking, &bases, &name, &self.journal, cancelled)?;
+        // Its release wipes the disks; until then what lies on them is ours.
+        self.disk_is_ours = true;
+        Ok(Box::new(made))
+    }
+}
+
+/// mkfs options with what it is told of stripes.
+fn hinted(request: &Request, filesystem: &dyn Filesystem, node: &Path) -> Result<Vec<String>> {
+    match &request.stack {
+        Some(stack) => hints::options(stack.hints, stack.geometry, filesystem, &request.mkfs, node),
+        None => Ok(request.mkfs.clone()),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod block;
 pub mod directory;
 pub mod loop_image;
 pub(crate) mod readahead;
+pub mod stack;
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::host::Host;
 /// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
 /// `Drop` on every other way out.
 pub trait Device: Send + Sync {
-    /// `loop image`, `block device` or `directory`.
+    /// `loop image`, `block device`, `stacked device` or `directory`.
     fn kind(&self) -> &'static str;
 
     /// The node to make a filesystem on; none for a directory.
@@ -35,6 +36,21 @@ pub trait Device: Send + Sync {
 
     /// The image file below, whose pages may be cached as well.
     fn backing_file(&self) -> Option<&Path> {
+        None
+    }
+
+    /// All such files, where there are several members.
+    fn backing_files(&self) -> Vec<&Path> {
+        self.backing_file().into_iter().collect()
+    }
+
+    /// sysfs names of the devices directly below a stacked one; none for any other.
+    fn members(&self) -> &[String] {
+        &[]
+    }
+
+    /// device-mapper's name and the log's node, where every write is logged.
+    fn write_log(&self) -> Option<(&str, &Path)> {
         None
     }
 

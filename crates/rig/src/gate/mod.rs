@@ -36,6 +36,9 @@ use crate::{Error, Result};
 /// The least a disk must have: 64 MiB holds any ext filesystem; others refuse by themselves.
 pub const LEAST_BYTES: u64 = 64 << 20;
 
+/// The least of each, where a device is made of several.
+const LEAST_MEMBER: u64 = 2 << 20;
+
 /// A disk that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
@@ -65,6 +68,8 @@ enum Content {
 pub struct Gate {
     host: Host,
     protected: Vec<PathBuf>,
+    /// The disk is one of several.
+    of_several: bool,
 }
 
 /// Examines a device for destruction, changing nothing. See [`Gate::examine`].
@@ -77,6 +82,13 @@ impl Gate {
     #[must_use]
     pub fn protecting(mut self, folder: &Path) -> Gate {
         self.protected.push(folder.into());
+        self
+    }
+
+    /// A gate for one disk of several, which together have to have [`LEAST_BYTES`].
+    #[must_use]
+    pub fn of_several(mut self) -> Gate {
+        self.of_several = true;
         self
     }
 
@@ -172,7 +184,12 @@ impl Gate {
             std::mem::take(&mut reasons)
         })?;
         let size = block::size(&file).unwrap_or(0);
-        reasons.extend(physical(&file, size));
+        let least = if self.of_several {
+            LEAST_MEMBER
+        } else {
+            LEAST_BYTES
+        };
+        reasons.extend(physical(&file, size, least));
         if content == Content::MustBeBlank {
             reasons.extend(on_disk(&file, size));
         }
@@ -287,18 +304,15 @@ fn open_for_reading(device: &Path) -> std::result::Result<File, Reason> {
     Ok(file)
 }
 
-fn physical(file: &File, size: u64) -> Vec<Reason> {
+fn physical(file: &File, size: u64, least: u64) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if block::read_only(file).unwrap_or(false) {
         reasons.push(Reason::ReadOnly);
     }
     if size == 0 {
         reasons.push(Reason::Empty);
-    } else if size < LEAST_BYTES {
-        reasons.push(Reason::TooSmall {
-            bytes: size,
-            least: LEAST_BYTES,
-        });
+    } else if size < least {
+        reasons.push(Reason::TooSmall { bytes: size, least });
     }
     reasons
 }

@@ -30,6 +30,23 @@ pub enum Step {
         /// The image.
         image: PathBuf,
     },
+    /// A device of device-mapper, a logical volume among them.
+    Mapped {
+        /// Its name, which is ours alone.
+        name: String,
+    },
+    /// An md array.
+    Array {
+        /// Its node.
+        device: PathBuf,
+        /// Its UUID as mdadm writes it, which is what identifies it later, not the number.
+        uuid: String,
+    },
+    /// A `null_blk` device.
+    NullBlk {
+        /// Its folder in configfs.
+        name: String,
+    },
     /// A mount point below the run's folder.
     MountPoint {
         /// Its path.
@@ -92,6 +109,9 @@ impl Step {
             | Step::Readahead { .. }
             | Step::Limit { .. }
             | Step::Trace { .. }
+            | Step::Mapped { .. }
+            | Step::Array { .. }
+            | Step::NullBlk { .. }
             | Step::Group { .. } => Some(self.clone()),
             Step::Image { path } => to(path).map(|path| Step::Image { path }),
             Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),

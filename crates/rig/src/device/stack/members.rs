@@ -1,0 +1,183 @@
+//! What a stack stands on: images, whole disks, or slices of one disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::dm::{self, Piece};
+use super::{Part, kernel};
+use crate::device::Device;
+use crate::device::block::Disk;
+use crate::device::loop_image::LoopImage;
+use crate::gate::{Approved, Gate};
+use crate::host::Host;
+use crate::undo::{Journal, Step};
+use crate::{Error, Result};
+
+/// Slices begin and end at whole MiB.
+const UNIT: u64 = 1 << 20;
+
+/// Where members come from.
+pub(crate) enum Bases<'a> {
+    /// A new image for each, in this folder, whose names begin so.
+    Images(&'a Path, &'a str),
+    /// These disks, one for each; or one alone, which is cut.
+    Disks {
+        /// The disks that passed the gate.
+        disks: &'a [(Gate, Approved)],
+        /// This run has written to them before.
+        ours: bool,
+        /// Discard them whole first.
+        discard: bool,
+    },
+}
+
+/// The members of a stack, and what was made for them.
+pub(super) struct Members {
+    pub(super) bases: Vec<Box<dyn Device>>,
+    pub(super) parts: Vec<Part>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Bases<'_> {
+    /// Takes or makes members of these sizes. `name` begins the names of slices. What was made before
+    /// an error is undone by the caller, who gets it through `made`.
+    pub(super) fn take(
+        &self,
+        sizes: &[u64],
+        name: &str,
+        journal: &Arc<Journal>,
+        made: &mut Members,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        match self {
+            Bases::Images(folder, prefix) => {
+                for (number, size) in sizes.iter().enumerate() {
+                    let name = format!("{prefix}-{number}.img");
+                    let image = LoopImage::create(folder, &name, *size, journal)?;
+                    made.whole(Box::new(image));
+                }
+                Ok(())
+            }
+            Bases::Disks {
+                disks,
+                ours,
+                discard,
+            } => {
+                if !sizes.is_empty() && sizes.len() != disks.len() && disks.len() != 1 {
+                    return Err(Error::Cannot {
+                        thing: format!("{} disks", disks.len()),
+                        what: format!("cannot be {} members", sizes.len()),
+                        why: "neither one for each nor one to cut".into(),
+                        next: "give one disk, which is cut into slices".into(),
+                    });
+                }
+                if sizes.is_empty() {
+                    return Ok(());
+                }
+                for (gate, approved) in *disks {
+                    let disk = Disk::take(gate, approved, *ours, *discard, cancelled)?;
+                    made.whole(Box::new(disk));
+                }
+                if sizes.len() == disks.len() {
+                    return Ok(());
+                }
+                made.cut(sizes, name, journal)
+            }
+        }
+    }
+}
+
+impl Members {
+    pub(super) fn none() -> Members {
+        Members {
+            bases: Vec::new(),
+            parts: Vec::new(),
+            pieces: Vec::new(),
+        }
+    }
+
+    fn whole(&mut self, base: Box<dyn Device>) {
+        self.pieces.push(Piece {
+            node: base.node().map(Path::to_path_buf).unwrap_or_default(),
+            offset: 0,
+            length: base.size().unwrap_or(0),
+        });
+        self.bases.push(base);
+    }
+
+    /// Cuts the one disk into slices by dm-linear.
+    fn cut(&mut self, sizes: &[u64], name: &str, journal: &Arc<Journal>) -> Result<()> {
+        kernel::can_slice()?;
+        let Some(disk) = self.pieces.pop() else {
+            return Ok(());
+        };
+        let host = Host::default();
+        for (number, piece) in slices(&disk, sizes)?.iter().enumerate() {
+            let name = format!("{name}-slice{number}");
+            let step = Step::Mapped { name: name.clone() };
+            self.parts.push(Part {
+                number: journal.will_make(step.clone())?,
+                step,
+            });
+            let device = dm::create(&host, &name, &dm::linear(piece))?;
+            self.pieces.push(Piece {
+                node: PathBuf::from("/dev").join(device),
+                offset: 0,
+                length: piece.length,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The disk, shared out as the sizes are, in whole MiB.
+fn slices(disk: &Piece, sizes: &[u64]) -> Result<Vec<Piece>> {
+    let asked: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
+    let mut offset = disk.offset;
+    let mut all = Vec::new();
+    for size in sizes {
+        let share = u128::from(disk.length) * u128::from(*size) / asked.max(1);
+        let length = u64::try_from(share).unwrap_or(u64::MAX) / UNIT * UNIT;
+        if length == 0 {
+            return Err(Error::Cannot {
+                thing: disk.node.display().to_string(),
+                what: format!("cannot be cut into {} slices", sizes.len()),
+                why: format!("it has {} MiB", disk.length >> 20),
+                next: "use a larger disk or fewer members".into(),
+            });
+        }
+        all.push(Piece {
+            node: disk.node.clone(),
+            offset,
+            length,
+        });
+        offset += length;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(mib: u64) -> Piece {
+        Piece {
+            node: "/dev/vda".into(),
+            offset: 0,
+            length: mib << 20,
+        }
+    }
+
+    #[test]
+    fn a_disk_is_shared_out_as_the_members_are_asked() {
+        let even = slices(&disk(341), &[31 << 20; 11]).unwrap();
+        assert_eq!(even.len(), 11);
+        assert!(even.iter().all(|slice| slice.length == 31 << 20));
+        assert_eq!(even[10].offset, 310 << 20);
+        // A disk of another size, and unequal members.
+        let log = slices(&disk(900), &[100 << 20, 200 << 20]).unwrap();
+        assert_eq!(log[0].length, 300 << 20);
+        assert_eq!(log[1].length, 600 << 20);
+        assert!(slices(&disk(5), &[1 << 20; 11]).is_err());
+    }
+}

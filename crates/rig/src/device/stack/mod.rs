@@ -1,0 +1,197 @@
+//! Devices of several layers: arrays of md, targets of device-mapper, logical volumes, `null_blk`.
+//!
+//! A stack stands on members: loop images, whole disks, or slices of one disk cut by dm-linear (one
+//! real disk can so play eleven; and User-mode Linux cannot drive eight disks at once). Everything made is
+//! one [`Part`], written down in the undo journal before it is made and undone from the top, by
+//! the same function that `clean` uses after a kill -9.
+//!
+//! Programs that users have make them (mdadm, dmsetup, lvm), because what those choose is part of what
+//! users run; udev is asked nowhere: nodes are those of devtmpfs (`/dev/dm-3`, `/dev/md0`), found by
+//! sysfs. What came out is read back from sysfs and goes into the facts. Rejected: names in
+//! /dev/mapper, which without udev are there or not by the version of the library.
+
+pub mod dm;
+pub mod hints;
+mod kernel;
+pub(crate) mod lvm;
+pub mod md;
+mod members;
+pub mod null_blk;
+mod stacked;
+
+use std::time::{Duration, Instant};
+
+use crate::command;
+use crate::host::Host;
+use crate::undo::Step;
+use crate::{Error, Result};
+
+pub use hints::{Geometry, Hints};
+pub use kernel::available;
+pub use md::Md;
+pub(crate) use members::Bases;
+pub use null_blk::NullBlk;
+pub use stacked::Stacked;
+
+/// What stands between disks and filesystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// An md array.
+    Md(Md),
+    /// device-mapper's striped target.
+    Stripe {
+        /// Bytes on one member before the next.
+        chunk: u64,
+    },
+    /// A striped logical volume.
+    Lvm {
+        /// Bytes on one member before the next.
+        chunk: u64,
+    },
+    /// `dm-delay`.
+    Delay {
+        /// Milliseconds that each read waits.
+        read_ms: u32,
+        /// Milliseconds that each write waits.
+        write_ms: u32,
+    },
+    /// `dm-flakey`.
+    Flakey {
+        /// Seconds that it works.
+        up_seconds: u32,
+        /// Seconds that it then does not.
+        down_seconds: u32,
+        /// The target's feature for that time; none: every request fails.
+        feature: Option<&'static str>,
+    },
+    /// `dm-log-writes`: the second member is its log.
+    LogWrites,
+    /// `null_blk`.
+    NullBlk(NullBlk),
+}
+
+/// A stack as a trial asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stacking {
+    /// What it is.
+    pub stack: Stack,
+    /// Bytes of each member; of a disk that is cut, their shares of it.
+    pub sizes: Vec<u64>,
+    /// Bytes of the device; for `null_blk` alone, others follow from their members.
+    pub size: u64,
+    /// What a reader calls it: `md raid0 of 11 disks, chunk 64k`.
+    pub words: String,
+    /// How its stripes lie.
+    pub geometry: Option<Geometry>,
+    /// What mkfs is told of them.
+    pub hints: Hints,
+}
+
+impl Stack {
+    /// Programs that make it and undo it, with Debian's packages.
+    pub fn programs(&self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Stack::Md(_) => &[("mdadm", "mdadm")],
+            Stack::Lvm { .. } => &[("lvm", "lvm2"), ("dmsetup", "dmsetup")],
+            Stack::Stripe { .. }
+            | Stack::Delay { .. }
+            | Stack::Flakey { .. }
+            | Stack::LogWrites => &[("dmsetup", "dmsetup")],
+            Stack::NullBlk(_) => &[],
+        }
+    }
+}
+
+/// Programs that cut a disk into slices.
+pub const SLICING: &[(&str, &str)] = &[("dmsetup", "dmsetup")];
+
+/// Whether the programs that a stack needs are here, without running them: for plans.
+///
+/// # Errors
+/// [`Error::MissingProgram`] with the package to install.
+pub fn programs_present(stack: &Stack) -> Result<()> {
+    stack
+        .programs()
+        .iter()
+        .try_for_each(|(program, package)| locate(program, package).map(|_| ()))
+}
+
+fn locate(program: &str, package: &str) -> Result<String> {
+    command::locate(program)
+        .map(|path| path.display().to_string())
+        .ok_or_else(|| Error::MissingProgram {
+            program: program.into(),
+            package: package.into(),
+        })
+}
+
+/// Runs a program of a package.
+fn run(program: &str, package: &str, arguments: &[String]) -> Result<command::Output> {
+    let mut argv = vec![locate(program, package)?];
+    argv.extend_from_slice(arguments);
+    // A half-made array is undone, not waited for: nobody stops these, they take milliseconds.
+    command::run(&argv, "", &|| false).map_err(not_the_studys_options)
+}
+
+/// A program here was given no word of the study.
+fn not_the_studys_options(error: Error) -> Error {
+    match error {
+        Error::ProgramFailed {
+            program,
+            status,
+            line,
+            command,
+        } => Error::Cannot {
+            thing: program,
+            what: status,
+            why: line,
+            next: format!("see the kernel log (dmesg); it ran: {command}"),
+        },
+        other => other,
+    }
+}
+
+/// Words as arguments.
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).into()
+}
+
+/// One thing that a stack made.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The journal's line.
+    number: u64,
+    step: Step,
+}
+
+/// Undoes a part, by what the journal says of it. Gone already is success.
+pub(crate) fn undo(host: &Host, step: &Step) -> Result<()> {
+    match step {
+        Step::Mapped { name } => dm::remove(host, name),
+        Step::Array { device, uuid } => md::stop(host, device, uuid),
+        Step::NullBlk { name } => null_blk::remove(host, name),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a part of the journal is still there.
+pub(crate) fn is_left(host: &Host, step: &Step) -> bool {
+    match step {
+        Step::Mapped { name } => dm::find(host, name).is_some(),
+        Step::Array { device, uuid } => md::is_ours(host, device, uuid),
+        Step::NullBlk { name } => null_blk::is_left(host, name),
+        _ => false,
+    }
+}
+
+/// Asks for something until it is there.
+fn await_some<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || begun.elapsed() >= patience {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
