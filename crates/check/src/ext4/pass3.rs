@@ -17,7 +17,7 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::slots::Slots;
-use super::{Directory, Failure, State, Volume};
+use super::{Directory, Failure, Run, State, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
@@ -151,8 +151,10 @@ fn dot_dot(directory: &Directory, log: &mut Log) {
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+pub(crate) enum Found {
+    /// To this inode.
     Inode(u32),
+    /// There is no such name.
     Nothing,
     /// Not all of the directory can be read.
     Unknown,
@@ -160,7 +162,7 @@ enum Found {
 
 /// Whether a repair could use `lost+found`.
 fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
-    let finding = match look_up(volume, state) {
+    let finding = match repair_place(volume, state) {
         Found::Unknown => return,
         Found::Nothing => Finding::new(&P3_NO_LF_DIR),
         Found::Inode(inode) => {
@@ -184,17 +186,22 @@ fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
 }
 
 /// What `lost+found` in the root leads to.
-fn look_up(volume: &Volume<'_>, state: &State) -> Found {
-    let Some(root) = state.directories.get(ROOT) else {
-        return Found::Unknown;
-    };
+pub(crate) fn repair_place(volume: &Volume<'_>, state: &State) -> Found {
+    match state.directories.get(ROOT) {
+        Some(root) => look_up(volume, root.flags, &state.directories.runs),
+        None => Found::Unknown,
+    }
+}
+
+/// The same where the root's flags and the runs of directories are known, and nothing else yet.
+pub(crate) fn look_up(volume: &Volume<'_>, flags: u32, runs: &[Run]) -> Found {
     let block_size = volume.geometry.block_size;
-    if root.flags & flag::INLINE_DATA != 0 {
+    if flags & flag::INLINE_DATA != 0 {
         return look_up_inline(volume);
     }
     let mut bytes = vec![0; volume.block_size()];
-    let runs = state.directories.runs.iter();
-    for run in runs.filter(|run| run.inode == ROOT && run.physical != 0) {
+    let of_root = |run: &&Run| run.inode == ROOT && run.physical != 0;
+    for run in runs.iter().filter(of_root) {
         for nth in 0..u64::from(run.len) {
             let at = (run.physical + nth).saturating_mul(block_size.into());
             if volume.source.read_at(&mut bytes, at).is_err() {

@@ -25,6 +25,9 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
         return Err(Failure::Stopped);
     }
     quotas::check(volume, state, log);
+    if volume.watch.cancelled() {
+        return Err(Failure::Stopped);
+    }
     volume.guard.hold()
 }
 

@@ -1,10 +1,10 @@
 //! Quota files against what pass 1 has added up.
 //!
-//! The tree is walked block by block through the file's map, each block of the device once, so that neither a size on disk nor a
-//! pointer decides how much is read. As in the reference, a leaf counts with all entries it holds, and an entry whose
-//! usage and owner's are not the same makes the whole file wrong.
+//! The tree is walked block by block through the file's map, each block of the file once at each level, so that no pointer
+//! decides how much is read. As in the reference, depth alone says what a block is: one that was a node may come again as a leaf. A
+//! leaf counts with all entries it holds, and an entry whose usage and owner's are not the same makes the whole file wrong.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use ondisk::ext4::Inode;
 use ondisk::ext4::feature::RoCompat;
@@ -42,7 +42,11 @@ pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) {
             _ => taken,
         };
         let wrong = match read(volume, ino, kind) {
-            Ok(usage) => difference(&usage, taken),
+            Ok(Usage { owners, twice }) => difference(&owners, taken).or_else(|| {
+                let note = format!("two pointers lead to its block {}", twice?);
+                let finding = Finding::new(&P6_UPDATE_QUOTAS).note(note);
+                Some(finding.beyond_reference())
+            }),
             Err(why) => Some(Finding::new(&P6_UPDATE_QUOTAS).note(why)),
         };
         if let Some(finding) = wrong {
@@ -76,18 +80,28 @@ fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Opti
     )
 }
 
-fn read(volume: &Volume<'_>, ino: u32, kind: Kind) -> Result<BTreeMap<u32, Taken>, String> {
+/// What a file says.
+struct Usage {
+    owners: BTreeMap<u32, Taken>,
+    /// A block of its tree that is a node, and something else as well.
+    twice: Option<u32>,
+}
+
+fn read(volume: &Volume<'_>, ino: u32, kind: Kind) -> Result<Usage, String> {
     let slot = volume.read_slot(ino).map_err(|error| error.to_string())?;
     let inode =
         Inode::read(&slot, volume.geometry.inode_size).map_err(|error| error.to_string())?;
     let mut tree = Tree {
         volume,
-        map: volume.map(&inode),
+        places: Places::of(&volume.map(&inode)),
         end: inode.size(),
-        seen: HashSet::new(),
-        usage: BTreeMap::new(),
+        seen: BTreeMap::new(),
+        usage: Usage {
+            owners: BTreeMap::new(),
+            twice: None,
+        },
     };
-    let head = tree.fetch(0)?.ok_or("its header is not mapped")?;
+    let head = tree.fetch(0)?;
     let header = Header::read(&head, kind).map_err(|error| error.to_string())?;
     plausible(header, inode.size())?;
     tree.node(1, 0)?;
@@ -116,45 +130,64 @@ fn plausible(header: &Header, size: u64) -> Result<(), String> {
 
 struct Tree<'a> {
     volume: &'a Volume<'a>,
-    map: Map,
+    places: Places,
     /// Bytes of the file.
     end: u64,
-    /// Bytes of the device that were read.
-    seen: HashSet<u64>,
-    usage: BTreeMap<u32, Taken>,
+    /// A bit for each level at which a block was read.
+    seen: BTreeMap<u32, u8>,
+    usage: Usage,
 }
 
+/// The bit of leaves.
+const LEAF: u8 = 1 << DEPTH;
+
 impl Tree<'_> {
-    /// A block of the tree; none if it was read before.
-    fn fetch(&mut self, block: u32) -> Result<Option<Vec<u8>>, String> {
+    /// Whether a block comes for the first time at this level.
+    fn is_new(&mut self, block: u32, level: usize) -> bool {
+        let bit = 1 << level;
+        let before = self.seen.entry(block).or_default();
+        // One leaf holds several owners, and each has a pointer to it.
+        let others = if bit == LEAF { !LEAF } else { u8::MAX };
+        if *before & others != 0 {
+            self.usage.twice.get_or_insert(block);
+        }
+        let new = *before & bit == 0;
+        *before |= bit;
+        new
+    }
+
+    /// A block of the file.
+    fn fetch(&self, block: u32) -> Result<Vec<u8>, String> {
+        if self.volume.watch.cancelled() {
+            return Err("the check was stopped".into());
+        }
         let outside = || format!("a pointer leads to its block {block}, which it does not have");
         let at = u64::from(block) * BLOCK as u64;
         if at >= self.end {
             return Err(outside());
         }
         let block_size = u64::from(self.volume.geometry.block_size);
-        let physical = self.map.block(at / block_size).ok_or_else(outside)?;
+        let physical = self.places.block(at / block_size).ok_or_else(outside)?;
         let place = physical * block_size + at % block_size;
-        if !self.seen.insert(place) {
-            return Ok(None);
-        }
         let mut bytes = vec![0; BLOCK];
         let read = self.volume.source.read_at(&mut bytes, place);
         read.map_err(|error| error.to_string())?;
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 
     fn node(&mut self, block: u32, level: usize) -> Result<(), String> {
-        let Some(bytes) = self.fetch(block)? else {
-            return Err(format!("two pointers lead to its block {block}"));
-        };
+        if !self.is_new(block, level) {
+            return Ok(());
+        }
+        let bytes = self.fetch(block)?;
         for below in ondisk::ext4::block_map::pointers(&bytes) {
             if below == 0 {
                 continue;
             }
             if level + 1 < DEPTH {
                 self.node(below, level + 1)?;
-            } else if let Some(leaf) = self.fetch(below)? {
+            } else if self.is_new(below, DEPTH) {
+                let leaf = self.fetch(below)?;
                 self.leaf(&leaf);
             }
         }
@@ -166,13 +199,91 @@ impl Tree<'_> {
             if entry.as_bytes().iter().all(|byte| *byte == 0) {
                 continue;
             }
-            self.usage.insert(
+            self.usage.owners.insert(
                 entry.dqb_id.get(),
                 Taken {
                     bytes: entry.dqb_curspace.get(),
                     inodes: entry.dqb_curinodes.get(),
                 },
             );
+        }
+    }
+}
+
+/// Where the blocks of a file lie, to be asked for in any order. A map in a million pieces is looked through once, not for each block.
+struct Places {
+    /// Pieces of the file, apart from each other: first block, the one behind the last, first block of the device.
+    pieces: BTreeMap<u64, (u64, u64)>,
+}
+
+impl Places {
+    /// Of several pieces that map a block the first one counts, as it does for [`Map::block`].
+    fn of(map: &Map) -> Places {
+        let mut pieces = BTreeMap::new();
+        // What is mapped already: where pieces touch, they are one here.
+        let mut covered: BTreeMap<u64, u64> = BTreeMap::new();
+        for stretch in &map.stretches {
+            let (start, end) = (stretch.logical, stretch.logical.saturating_add(stretch.len));
+            let (mut first, mut last) = (start, end);
+            // Up to here, from behind, it is not known yet whether the blocks are mapped.
+            let mut open = end;
+            while let Some((from, to)) = before(&covered, end).filter(|(_, to)| *to >= start) {
+                covered.remove(&from);
+                if to < open {
+                    pieces.insert(to, (open, stretch.physical + (to - start)));
+                }
+                open = open.min(from);
+                (first, last) = (first.min(from), last.max(to));
+            }
+            if start < open {
+                pieces.insert(start, (open, stretch.physical));
+            }
+            covered.insert(first, last);
+        }
+        Places { pieces }
+    }
+
+    /// The device's block of a block of the file.
+    fn block(&self, logical: u64) -> Option<u64> {
+        let (start, (end, physical)) = self.pieces.range(..=logical).next_back()?;
+        (logical < *end).then(|| physical + (logical - start))
+    }
+}
+
+/// The last that begins at `end` or before it.
+fn before(covered: &BTreeMap<u64, u64>, end: u64) -> Option<(u64, u64)> {
+    let (from, to) = covered.range(..=end).next_back()?;
+    Some((*from, *to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext4::file::Stretch;
+
+    #[test]
+    fn the_first_piece_that_maps_a_block_counts() {
+        let pieces = [
+            (10, 100, 5),
+            (0, 200, 3),
+            (12, 300, 10),
+            (2, 400, 30),
+            (40, 500, 0),
+            (32, 600, 2),
+            (0, 700, 50),
+        ];
+        let stretches = pieces.map(|(logical, physical, len)| Stretch {
+            logical,
+            physical,
+            len,
+        });
+        let map = Map {
+            stretches: stretches.into(),
+            ..Map::default()
+        };
+        let places = Places::of(&map);
+        for logical in 0..60 {
+            assert_eq!(places.block(logical), map.block(logical), "block {logical}");
         }
     }
 }

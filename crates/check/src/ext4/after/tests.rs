@@ -149,6 +149,34 @@ fn quota_files() {
         image[places[5] + 16 + 8] = 100;
         assert!(same("limit", &image).is_empty());
     }
+    pointers_that_lead_back(&base, sb.s_usr_quota_inum.get());
     let used = debugfs(&base, "write /etc/hostname name\nsif name uid 1000\n");
     assert_eq!(same("an owner more", &used), [0x06_0002; 3]);
+}
+
+/// The reference goes by depth alone: it reads a block again, as a node of the next level, and at the last as entries.
+fn pointers_that_lead_back(base: &[u8], ino: u32) {
+    let places = blocks(base, ino);
+    // A pointer at `offset` in one block of the tree leads to another one.
+    for (from, offset, to, wrong) in [
+        // As a leaf the root has its pointer where no entry is.
+        (4, 36, 1, false),
+        (1, 8, 1, false),
+        (2, 12, 1, false),
+        (3, 8, 2, false),
+        // Here the pointer itself is read as an entry.
+        (1, 36, 1, true),
+        (4, 0, 4, true),
+    ] {
+        let name = format!("{from} at {offset} leads to {to}");
+        let mut image = base.to_vec();
+        image[places[from] + offset..][..4].copy_from_slice(&(to as u32).to_le_bytes());
+        let reference = e2fsck(&image).of(&[6]);
+        assert_eq!(reference.is_empty(), !wrong, "{name}: {reference:x?}");
+        let findings = ours(&image);
+        let found: Vec<_> = findings.list.iter().collect();
+        assert_eq!(found.len(), 1, "{name}: {findings:#?}");
+        assert_eq!(found[0].problem.code, 0x06_0002);
+        assert_eq!(found[0].beyond_reference, !wrong, "{name}: {findings:#?}");
+    }
 }

@@ -15,8 +15,9 @@ use super::super::Volume;
 pub(super) struct Marks(Vec<Range<u64>>);
 
 impl Marks {
-    /// Of all groups whose descriptor says that the block bitmap was never written, whether it may say so or not.
-    pub(super) fn of(volume: &Volume<'_>) -> Marks {
+    /// Of all groups whose descriptor says that the block bitmap was never written, whether it may say so or not; but for the one
+    /// that the reference has forgotten it of.
+    pub(super) fn of(volume: &Volume<'_>, forgotten: Option<u32>) -> Marks {
         let geometry = &volume.geometry;
         let table = u64::from(geometry.inode_table_blocks());
         let mut ranges = Vec::new();
@@ -28,7 +29,7 @@ impl Marks {
         for (group, (descriptor, flags)) in
             (0..).zip(volume.descriptors.iter().zip(&volume.claims.flags))
         {
-            if flags & BLOCK_UNINIT == 0 {
+            if flags & BLOCK_UNINIT == 0 || forgotten == Some(group) {
                 continue;
             }
             let layout = geometry.group_layout(group);

@@ -19,6 +19,7 @@ use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNI
 
 use self::marks::Marks;
 use self::worker::Worker;
+use super::pass3::{Found, repair_place};
 use super::{Failure, State, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
@@ -67,13 +68,29 @@ struct Context<'a> {
     marks: Marks,
     /// Whether groups may be marked as never written.
     uninit: bool,
+    /// The group whose block bitmap the reference takes for written, though its descriptor says otherwise.
+    forgotten: Option<u32>,
 }
 
 impl Context<'_> {
-    /// `bg_flags` as on disk.
+    /// `bg_flags` as on disk, but for what the reference forgets.
     fn flags(&self, group: u32) -> u16 {
-        let flags = self.volume.claims.flags.get(group as usize);
-        flags.copied().unwrap_or_default()
+        let flags = flags_on_disk(self.volume, group);
+        if self.forgotten == Some(group) {
+            flags & !BLOCK_UNINIT
+        } else {
+            flags
+        }
+    }
+
+    /// A finding of a bitmap's checksum. Where the reference has forgotten a flag, its library takes the block bitmaps for changed, and
+    /// their checksums are not looked at.
+    fn as_seen(&self, kind: Kind, finding: Finding) -> Finding {
+        if kind == Kind::Blocks && self.forgotten.is_some() {
+            finding.beyond_reference()
+        } else {
+            finding
+        }
     }
 
     /// Whether the reference takes the descriptor at its word that the bitmap was never written: not if its checksum is wrong.
@@ -107,11 +124,18 @@ impl Context<'_> {
 /// # Errors
 /// The sweep cannot begin, or the check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    let uninit = DescriptorChecksum::of(&volume.sb).allows_uninit();
+    let forgotten = if uninit {
+        forgotten(volume, state)
+    } else {
+        None
+    };
     let context = Context {
         volume,
         state,
-        marks: Marks::of(volume),
-        uninit: DescriptorChecksum::of(&volume.sb).allows_uninit(),
+        marks: Marks::of(volume, forgotten),
+        uninit,
+        forgotten,
     };
     let (spans, rest) = plan(&context);
     let make = || Worker::new(&context, log.fork());
@@ -119,6 +143,24 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
     unread(&mut workers, &rest);
     finish(&context, workers, log);
     Ok(())
+}
+
+fn flags_on_disk(volume: &Volume<'_>, group: u32) -> u16 {
+    let flags = volume.claims.flags.get(group as usize);
+    flags.copied().unwrap_or_default()
+}
+
+/// The group of which e2fsck forgets that its block bitmap was never written. Where the root names no `lost+found`, it sets the first
+/// free block aside for a new one at the end of pass 1, although it may not write; its library then takes the flag from
+/// the block's group, in memory. Without a root it does the same for that, and ends in pass 3.
+fn forgotten(volume: &Volume<'_>, state: &State) -> Option<u32> {
+    let words = state.blocks.len().div_ceil(64);
+    let free = (0..words).find(|index| state.blocks.word(*index) != u64::MAX)?;
+    let cluster = free * 64 + u64::from(state.blocks.word(free).trailing_ones());
+    let per_group = u64::from(volume.geometry.clusters_per_group.max(1));
+    let group = (cluster < state.blocks.len()).then_some((cluster / per_group) as u32)?;
+    let said = flags_on_disk(volume, group) & BLOCK_UNINIT != 0;
+    (said && repair_place(volume, state) == Found::Nothing).then_some(group)
 }
 
 /// The bitmaps to read, ascending, and those that nobody has written or that lie nowhere.
@@ -256,9 +298,10 @@ fn finish(context: &Context<'_>, workers: Vec<Worker<'_>>, log: &mut Log) {
 
 /// One finding for the padding of all groups, as e2fsck asks once; and the head of each list of checksums.
 fn padding_and_checksums(all: &mut Worker<'_>) {
-    let sides: [(&_, Stage, &'static Problem, Stage, &'static Problem); 2] = [
+    let sides: [(&_, Kind, Stage, &'static Problem, Stage, &'static Problem); 2] = [
         (
             &all.inodes,
+            Kind::Inodes,
             Stage::InodePadding,
             &P5_INODE_BMAP_PADDING,
             Stage::InodeChecksums,
@@ -266,13 +309,14 @@ fn padding_and_checksums(all: &mut Worker<'_>) {
         ),
         (
             &all.blocks,
+            Kind::Blocks,
             Stage::BlockPadding,
             &P5_BLOCK_BMAP_PADDING,
             Stage::BlockChecksums,
             &P5_BLOCK_BITMAP_HEADER,
         ),
     ];
-    for (side, padding, problem, checksums, header) in sides {
+    for (side, kind, padding, problem, checksums, header) in sides {
         if let Some(first) = side.first_unpadded {
             all.log.add(
                 Finding::new(problem)
@@ -282,7 +326,8 @@ fn padding_and_checksums(all: &mut Worker<'_>) {
             );
         }
         if side.wrong_checksums > 0 {
-            all.log.add(Finding::new(header).order(checksums.order(0)));
+            let finding = Finding::new(header).order(checksums.order(0));
+            all.log.add(all.context.as_seen(kind, finding));
         }
     }
 }

@@ -5,7 +5,7 @@ use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use ondisk::ext4::{Geometry, GroupDescriptor, bitmap};
 
-use super::super::oracle::{descriptor, e2fsck, made, options, primary, superblock};
+use super::super::oracle::{debugfs, descriptor, e2fsck, made, options, primary, superblock};
 use super::super::{Options, pass0, pass1};
 use super::run;
 use crate::log::{Findings, Log};
@@ -20,10 +20,10 @@ fn ours(source: &dyn BlockSource, options: &Options) -> Findings {
     log.finish()
 }
 
+/// Of those that the reference has as well.
 fn codes(findings: &Findings) -> Vec<u32> {
-    findings
-        .list
-        .iter()
+    let list = findings.list.iter();
+    list.filter(|finding| !finding.beyond_reference)
         .map(|finding| finding.problem.code)
         .collect()
 }
@@ -362,4 +362,43 @@ fn threads_change_nothing() {
         format!("{:?}", ours(&Ram::new(&image), &options))
     };
     assert_eq!(told(1), told(4));
+}
+
+/// Where the root names no `lost+found`, a block is set aside for one, and the flag of its group is forgotten.
+#[test]
+fn a_block_for_lost_and_found_makes_its_group_a_written_one() {
+    let unwritten = |image: &[u8]| {
+        let mut image = image.to_vec();
+        descriptor(&mut image, 0, |d| {
+            d.raw.bg_flags = (d.flags() | BLOCK_UNINIT).into();
+        });
+        image
+    };
+    let beyond = |findings: &Findings| {
+        let list = findings.list.iter();
+        let beyond = list.filter(|finding| finding.beyond_reference);
+        beyond
+            .map(|finding| finding.problem.code)
+            .collect::<Vec<_>>()
+    };
+    for features in ["metadata_csum", "^metadata_csum,uninit_bg"] {
+        let with = made(&["-t", "ext4", "-b", "1024", "-O", features], 20_000);
+        let found = same("with it", &unwritten(&with));
+        assert!(codes(&found).contains(&0x05_0018), "{found:#?}");
+        assert!(beyond(&found).is_empty(), "{found:#?}");
+        let without = debugfs(&with, "rmdir lost+found\n");
+        let before = same("flag as it should be", &without);
+        assert!(beyond(&before).is_empty(), "{before:#?}");
+        let found = same("without it", &unwritten(&without));
+        assert_eq!(codes(&found), codes(&before), "{features}");
+        assert_eq!(beyond(&found), [0x05_0018], "{features}");
+        // Now the bitmap is read, so it is judged.
+        let mut wrong = unwritten(&without);
+        let at = place(&wrong, 0, false);
+        wrong[at + 900] ^= 1;
+        let found = same("without it, and the bitmap is wrong", &wrong);
+        assert!(codes(&found).len() > codes(&before).len(), "{found:#?}");
+        let sums = beyond(&found).contains(&0x05_001b);
+        assert_eq!(sums, features == "metadata_csum", "{found:#?}");
+    }
 }

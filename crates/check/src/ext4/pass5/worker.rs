@@ -5,6 +5,7 @@ use ondisk::ext4::bitmap;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 
 use super::compare::{Difference, Run, compare};
+use super::marks::Marks;
 use super::{Context, Kind, Stage};
 use crate::finding::Finding;
 use crate::log::Log;
@@ -65,7 +66,7 @@ fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// One thread.
 pub(super) struct Worker<'a> {
-    context: &'a Context<'a>,
+    pub context: &'a Context<'a>,
     pub log: Log,
     pub blocks: Side,
     pub inodes: Side,
@@ -146,6 +147,9 @@ impl<'a> Worker<'a> {
         let mut bytes = std::mem::take(&mut self.buffer);
         context.marks.set(volume, group, &mut bytes);
         let bits = geometry.group_clusters(group);
+        if context.forgotten == Some(group) {
+            self.forgotten(group, bits);
+        }
         self.padding(
             Kind::Blocks,
             group,
@@ -160,11 +164,10 @@ impl<'a> Worker<'a> {
             && !sum.matches()
         {
             self.blocks.wrong_checksums += 1;
-            self.log.add(
-                checksum(&P5_BLOCK_BITMAP_CSUM_INVALID, sum)
-                    .group(group)
-                    .order(Stage::BlockChecksums.order(u64::from(group) + 1)),
-            );
+            let finding = checksum(&P5_BLOCK_BITMAP_CSUM_INVALID, sum)
+                .group(group)
+                .order(Stage::BlockChecksums.order(u64::from(group) + 1));
+            self.log.add(context.as_seen(Kind::Blocks, finding));
         }
         let start = u64::from(group) * u64::from(geometry.clusters_per_group);
         let uninit = context.flags(group) & BLOCK_UNINIT != 0;
@@ -294,6 +297,26 @@ impl<'a> Worker<'a> {
                 .order(Stage::Inodes.order(number * 2)),
         };
         self.log.add(finding.group(group));
+    }
+
+    /// The same of the group whose flag the reference has forgotten, which then says nothing of it.
+    fn forgotten(&mut self, group: u32, bits: u32) {
+        let volume = self.context.volume;
+        let mut bytes = vec![0; self.block_size()];
+        Marks::of(volume, None).set(volume, group, &mut bytes);
+        let start = u64::from(group) * u64::from(volume.geometry.clusters_per_group);
+        let mut first = None;
+        compare(&bytes, bits, &self.context.state.blocks, start, |run| {
+            if run.difference == Difference::Used {
+                first.get_or_insert(run.first);
+            }
+        });
+        let Some(first) = first else { return };
+        let number = self.number(Kind::Blocks, group, first);
+        let finding = Finding::new(&P5_BLOCK_UNINIT).block(number).group(group);
+        let note = "e2fsck sets a block of this group aside for a new lost+found, and then takes its bitmap for written";
+        let finding = finding.order(Stage::Blocks.order(number * 2)).note(note);
+        self.log.add(finding.beyond_reference());
     }
 
     fn run(&mut self, kind: Kind, group: u32, run: Run, bits: u32) {
