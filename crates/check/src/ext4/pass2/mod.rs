@@ -64,14 +64,18 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     inline::sweep(shared, &mut harvest, log)?;
     sweep(shared, &mut harvest, log)?;
     shared.state.attributes.roots.finish(shared.volume, log);
+    // None of these lists is bounded but by what was found.
+    let hold = || shared.volume.guard.hold();
+    hold()?;
     seconds::settle(shared, std::mem::take(&mut harvest.seconds), log);
-    let twins = twins_of(shared, &harvest, log);
+    hold()?;
+    let twins = twins_of(shared, &harvest, log)?;
     hash_again(shared, &mut harvest)?;
     let lens = lens(shared);
     let Harvest { leaves, nodes, .. } = &mut harvest;
     tree::check(shared, &lens, leaves, nodes, &twins, log);
     large_files(shared.volume, shared.state, log);
-    Ok(())
+    hold()
 }
 
 /// Reads the blocks.
@@ -241,33 +245,29 @@ fn unreadable(shared: &Shared<'_>, log: &mut Log) {
 }
 
 /// Judges the names of directories in which twins were met; their places in the list, ascending.
-fn twins_of(shared: &Shared<'_>, harvest: &Harvest, log: &mut Log) -> Vec<usize> {
+fn twins_of(shared: &Shared<'_>, harvest: &Harvest, log: &mut Log) -> Result<Vec<usize>, Failure> {
     let dirs: BTreeSet<usize> = harvest.twins.iter().map(|(_, dir)| *dir).collect();
     if dirs.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let list = &shared.state.directories.list;
     let inodes: BTreeSet<u32> = dirs.iter().map(|at| list[*at].inode).collect();
     let runs = &shared.state.directories.runs;
-    let mut blocks: Vec<(u32, u32, u64)> = runs
+    // Runs and not blocks: a run of thirty bytes stands for millions of blocks.
+    let mut runs: Vec<Run> = runs
         .iter()
         .filter(|run| run.physical != 0 && inodes.contains(&run.inode))
-        .flat_map(|run| {
-            (0..run.len).map(|nth| {
-                let logical = run.logical.saturating_add(nth);
-                (run.inode, logical, run.physical + u64::from(nth))
-            })
-        })
+        .copied()
         .collect();
-    blocks.sort_unstable();
-    for own in blocks.chunk_by(|left, right| left.0 == right.0) {
-        let position = shared.state.directories.position(own[0].0);
+    shared.volume.guard.hold()?;
+    runs.sort_unstable_by_key(|run| (run.inode, run.logical, run.physical));
+    for own in runs.chunk_by(|left, right| left.inode == right.inode) {
+        let position = shared.state.directories.position(own[0].inode);
         if let Some(dir) = position.and_then(|at| shared.directory(at)) {
-            let own: Vec<_> = own.iter().map(|(_, logical, at)| (*at, *logical)).collect();
-            twins::check(shared, &dir, &own, log);
+            twins::check(shared, &dir, own, log)?;
         }
     }
-    dirs.into_iter().collect()
+    Ok(dirs.into_iter().collect())
 }
 
 /// Reads the leaves of directories again whose root names another hash than was expected.

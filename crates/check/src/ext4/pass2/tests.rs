@@ -7,7 +7,7 @@ use blockio::Ram;
 
 use super::*;
 use crate::Watch;
-use crate::ext4::oracle::{options, superblock};
+use crate::ext4::oracle::{debugfs, made, options, superblock};
 use crate::ext4::{Options, pass0, pass1};
 
 /// Counts, and stops at the so-manieth question.
@@ -68,4 +68,58 @@ fn leaves_that_are_hashed_again_are_watched_and_can_be_stopped() {
         assert!(matches!(done, Err(Failure::Stopped)), "{patience}");
         assert_eq!(watch.questions.into_inner(), patience);
     }
+}
+
+/// A directory with a name twice in its first block, and of so many blocks as are said to lie behind each other.
+fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
+    let mut image = made(&["-t", "ext4", "-b", "1024", "-O", "^metadata_csum"], 8000);
+    image = debugfs(
+        &image,
+        "mkdir d\nwrite /dev/null d/one\nwrite /dev/null d/two\n",
+    );
+    let name = b"\x03\x01two";
+    let at = image.windows(5).position(|bytes| bytes == name).unwrap();
+    image[at + 2..at + 5].copy_from_slice(b"one");
+    let ram = Ram::new(&image);
+    let mut volume = pass0::open(&ram, &options(), &mut Log::new(1)).unwrap();
+    let mut state = pass1::run(&volume, &mut Log::new(1)).unwrap();
+    let last = state.directories.list.last().unwrap().inode;
+    let runs = state.directories.runs.iter_mut();
+    for run in runs.filter(|run| run.inode == last) {
+        run.len = blocks;
+    }
+    let watch = Impatient {
+        patience,
+        ..Impatient::default()
+    };
+    volume.watch = &watch;
+    let shared = Shared::new(&volume, &state);
+    let at = state.directories.position(last).unwrap();
+    let mut log = Log::new(10);
+    let harvest = Harvest {
+        twins: vec![(0, at)],
+        ..Harvest::default()
+    };
+    let done = twins_of(&shared, &harvest, &mut log).map(|_| ());
+    (done, log, watch)
+}
+
+/// What is listed is runs: sixteen bytes for each of these blocks would be 64 GiB.
+#[test]
+fn a_directory_with_twins_may_be_of_any_size() {
+    let (done, log, _) = twins(1, u64::MAX);
+    assert!(done.is_ok());
+    assert_eq!(log.count(&crate::problem::P2_NON_UNIQUE_FILE), 1);
+    let (done, log, watch) = twins(u32::MAX, u64::MAX);
+    assert!(done.is_ok());
+    // The block behind the first is not one of names, so nothing would be built anew.
+    assert_eq!(log.count(&crate::problem::P2_NON_UNIQUE_FILE), 0);
+    assert_eq!(
+        watch.expected.into_inner(),
+        u64::from(u32::MAX) * 1024,
+        "read once"
+    );
+    assert_eq!(watch.advanced.into_inner(), u64::from(u32::MAX) * 1024);
+    let (done, _, _) = twins(u32::MAX, 1);
+    assert!(matches!(done, Err(Failure::Stopped)));
 }

@@ -4,7 +4,8 @@
 //! well; only there it says which names they are. A directory whose twins all lie in different blocks it takes for sound.
 //!
 //! The names of a large directory do not fit into memory, so it is read twice: first only for the hashes of its names, and then
-//! for the names of those hashes that came more than once.
+//! for the names of those hashes that came more than once. Both readings ask who watches, and whether there is room, every
+//! few blocks: what they list has no bound but the directory.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -18,6 +19,7 @@ use super::block::entry_at;
 use super::names::{self, fold};
 use super::order::LAST;
 use super::shared::{Dir, Shared};
+use crate::ext4::{Failure, Run};
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{P2_DUPLICATE_DIRENT, P2_NON_UNIQUE_FILE, P2_NON_UNIQUE_FILE_NO_RENAME};
@@ -37,36 +39,47 @@ struct Twin {
     name: Vec<u8>,
 }
 
-/// Says which names of a directory stand twice. `blocks`: its blocks in its own order, as (block of the device, block of the
-/// directory).
-pub(super) fn check(shared: &Shared<'_>, dir: &Dir<'_>, blocks: &[(u64, u32)], log: &mut Log) {
+/// Blocks between two looks at who watches and at memory.
+const LOOK: u64 = 64;
+
+/// Says which names of a directory stand twice. `runs`: where its blocks lie, in its own order.
+///
+/// # Errors
+/// The check was stopped, or has all the memory it may.
+pub(super) fn check(
+    shared: &Shared<'_>,
+    dir: &Dir<'_>,
+    runs: &[Run],
+    log: &mut Log,
+) -> Result<(), Failure> {
     if dir.directory.flags & flag::INLINE_DATA != 0 {
-        return;
+        return Ok(());
     }
     let mut reader = Reader {
         shared,
         dir,
-        blocks,
+        runs,
         with_dots: is_plain(shared, dir),
     };
-    let mut survey = reader.survey();
+    let mut survey = reader.survey()?;
     let least = shared.volume.block_size() - 2 * DOTS;
     if !reader.with_dots && survey.as_ref().is_some_and(|survey| survey.bytes < least) {
         reader.with_dots = true;
-        survey = reader.survey();
+        survey = reader.survey()?;
     }
     // Where a chain is broken, e2fsck cannot build it anew and says nothing about its names.
-    let Some(survey) = survey else { return };
+    let Some(survey) = survey else { return Ok(()) };
     for (first, second) in &survey.odd {
         say(dir, first, second, log);
     }
-    for mut twins in reader.twins(&survey.again).into_values() {
+    for mut twins in reader.twins(&survey.again)?.into_values() {
         // The sort is stable, so that of equal ones the first stays.
         twins.sort_by_key(|twin| std::cmp::Reverse(twin.inode));
         for pair in twins.windows(2) {
             say(dir, &pair[0], &pair[1], log);
         }
     }
+    shared.volume.guard.hold()
 }
 
 /// Whether e2fsck would build it without an index; then `.` and `..` are names like others.
@@ -99,7 +112,7 @@ fn say(dir: &Dir<'_>, first: &Twin, second: &Twin, log: &mut Log) {
 struct Reader<'r, 'a> {
     shared: &'r Shared<'a>,
     dir: &'r Dir<'a>,
-    blocks: &'r [(u64, u32)],
+    runs: &'r [Run],
     /// Built without an index: then `.` and `..` are names like others.
     with_dots: bool,
 }
@@ -129,7 +142,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads it for the hashes of its names; none if a chain is broken.
-    fn survey(&self) -> Option<Survey> {
+    fn survey(&self) -> Result<Option<Survey>, Failure> {
         let mut survey = Survey::default();
         let mut hashes = Vec::new();
         let (mut heads, mut least): (Vec<Twin>, Option<Twin>) = (Vec::new(), None);
@@ -147,9 +160,9 @@ impl Reader<'_, '_> {
                 }
             }
             hashes.push(self.hash(entry.name));
-        });
+        })?;
         if broken {
-            return None;
+            return Ok(None);
         }
         heads.extend(least);
         let same = |pair: &&[Twin]| self.folded(&pair[0].name) == self.folded(&pair[1].name);
@@ -158,14 +171,15 @@ impl Reader<'_, '_> {
         hashes.sort_unstable();
         let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
         survey.again = pairs.map(|pair| pair[0]).collect();
-        Some(survey)
+        self.shared.volume.guard.hold()?;
+        Ok(Some(survey))
     }
 
     /// Reads it again for the names of some hashes.
-    fn twins(&self, again: &HashSet<u64>) -> BTreeMap<Vec<u8>, Vec<Twin>> {
+    fn twins(&self, again: &HashSet<u64>) -> Result<BTreeMap<Vec<u8>, Vec<Twin>>, Failure> {
         let mut twins: BTreeMap<Vec<u8>, Vec<Twin>> = BTreeMap::new();
         if again.is_empty() {
-            return twins;
+            return Ok(twins);
         }
         let mut first = if self.with_dots { 2 } else { 0 };
         self.each(|entry, block| {
@@ -175,44 +189,82 @@ impl Reader<'_, '_> {
                 let name = self.folded(entry.name).into_owned();
                 twins.entry(name).or_default().push(twin(entry, block));
             }
-        });
-        twins
+        })?;
+        Ok(twins)
     }
 
     /// Shows each entry in use; whether a chain is broken by the measure of one who builds it anew.
-    fn each(&self, mut show: impl FnMut(&Entry<'_>, u64)) -> bool {
+    fn each(&self, mut show: impl FnMut(&Entry<'_>, u64)) -> Result<bool, Failure> {
         let volume = self.shared.volume;
         let size = volume.block_size();
+        let blocks = self.runs.iter().map(|run| u64::from(run.len));
+        let blocks: u64 = blocks.sum();
+        volume.watch.expect(blocks.saturating_mul(size as u64));
         let mut bytes = vec![0; size];
-        for (physical, logical) in self.blocks.iter().copied() {
+        let mut read = 0;
+        let mut broken = false;
+        for (physical, logical) in self.runs.iter().flat_map(blocks_of) {
+            if read % LOOK == 0 {
+                if volume.watch.cancelled() {
+                    return Err(Failure::Stopped);
+                }
+                volume.guard.hold()?;
+            }
+            read += 1;
+            volume.watch.advance(size as u64);
             let at = physical.saturating_mul(size as u64);
-            if volume.source.read_at(&mut bytes, at).is_err() {
+            broken = volume.source.read_at(&mut bytes, at).is_err()
+                || self.is_broken(&bytes, physical, logical, &mut show);
+            if broken {
+                break;
+            }
+        }
+        volume
+            .watch
+            .advance((blocks - read).saturating_mul(size as u64));
+        Ok(broken)
+    }
+
+    /// The same of one block.
+    fn is_broken(
+        &self,
+        bytes: &[u8],
+        physical: u64,
+        logical: u32,
+        show: &mut impl FnMut(&Entry<'_>, u64),
+    ) -> bool {
+        let size = bytes.len();
+        let block_size = self.shared.volume.geometry.block_size;
+        let mut offset = 0;
+        while offset < size {
+            let dots = logical == 0 && offset <= 12;
+            let tail = self.dir.seed.is_some() && offset == size - TAIL;
+            let with_hash = self.dir.stores_hashes && !dots && !tail;
+            let least = HEAD + if with_hash { HASHES } else { 0 };
+            let Some(entry) = loose(bytes, offset, least, block_size) else {
+                return true;
+            };
+            offset += entry.rec_len;
+            if entry.inode == 0 {
+                continue;
+            }
+            if entry.name.is_empty() {
                 return true;
             }
-            let mut offset = 0;
-            while offset < size {
-                let dots = logical == 0 && offset <= 12;
-                let tail = self.dir.seed.is_some() && offset == size - TAIL;
-                let with_hash = self.dir.stores_hashes && !dots && !tail;
-                let least = HEAD + if with_hash { HASHES } else { 0 };
-                let block_size = volume.geometry.block_size;
-                let Some(entry) = loose(&bytes, offset, least, block_size) else {
-                    return true;
-                };
-                offset += entry.rec_len;
-                if entry.inode == 0 {
-                    continue;
-                }
-                if entry.name.is_empty() {
-                    return true;
-                }
-                if self.with_dots || !matches!(entry.name, b"." | b"..") {
-                    show(&entry, physical);
-                }
+            if self.with_dots || !matches!(entry.name, b"." | b"..") {
+                show(&entry, physical);
             }
         }
         false
     }
+}
+
+/// The blocks of a run: on the device, and in the directory.
+fn blocks_of(run: &Run) -> impl Iterator<Item = (u64, u32)> + use<> {
+    let Run {
+        physical, logical, ..
+    } = *run;
+    (0..run.len).map(move |nth| (physical + u64::from(nth), logical.saturating_add(nth)))
 }
 
 fn twin(entry: &Entry<'_>, block: u64) -> Twin {
