@@ -137,7 +137,7 @@ fn what_is_wrong_is_one_line_and_leaves_nothing() {
         (
             "add x --kernel new --modules old-modules",
             1,
-            "the modules are of 5.15.9-old, the kernel is 6.12.1-new",
+            "the module is of 5.15.9-old, the kernel is 6.12.1-new",
         ),
     ] {
         let output = run(&scratch, line);

@@ -19,7 +19,7 @@ pub(crate) enum KernelCommand {
 /// Where kernels are kept.
 #[derive(Debug, Args)]
 pub(crate) struct CacheArgs {
-    /// The cache of kernels [default: $XDG_CACHE_HOME/fslab, or ~/.cache/fslab]
+    /// The cache of kernels [default: $FSLAB_CACHE, $XDG_CACHE_HOME/fslab, or ~/.cache/fslab]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 }
@@ -33,6 +33,9 @@ pub(crate) struct MirrorArgs {
     /// Look into this suite, as in sid (repeatable) [default: those that have the series]
     #[arg(long = "suite", value_name = "NAME")]
     pub(crate) suites: Vec<String>,
+    /// The keys that sign the archive [default: those the machine's sources name, or Debian's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keyring: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

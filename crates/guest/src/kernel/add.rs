@@ -60,7 +60,7 @@ impl Cache {
         }
         let stage = self.stage(&lock)?;
         let (modules, of_modules) = found.install_modules(&stage.path().join("modules"))?;
-        check_release(&release, of_modules)?;
+        check_release(&release, &of_modules)?;
         let version: Vec<String> = numbers(&release)
             .iter()
             .take(3)
@@ -72,11 +72,7 @@ impl Cache {
             Parts {
                 version: version.join("."),
                 release,
-                form: if image::is_uml(&elf) {
-                    Form::Uml
-                } else {
-                    Form::Vmlinux
-                },
+                form: Form::of(&elf),
                 source: Source::Added { image },
                 elf: &elf,
                 config: found.config.as_deref(),
@@ -94,7 +90,8 @@ fn no_image(added: &Added, why: String) -> Error {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+/// Whether a folder of the cache may have this name.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     if name.is_empty()
         || name.len() > 100
@@ -172,7 +169,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            other.contains("the modules are of 6.7.0, the kernel is 6.6.5-mine"),
+            other.contains("xfs.ko: the module is of 6.7.0, the kernel is 6.6.5-mine"),
             "{other}"
         );
         added.config = Some(added.image.clone());

@@ -3,8 +3,13 @@
 //! apt is asked and not HTTP, because apt has what matters here and is hard to get right: the signatures of
 //! an archive, its proxies and credentials, its mirrors. The machine's own apt is left alone: nothing
 //! of this writes outside one folder, `apt-get update` here does not change what the machine sees, and its
-//! hooks do not run. Of the machine's settings only `Acquire` is taken over (apt-config(8)), less
-//! whatever would let an unsigned archive in.
+//! hooks do not run. Of the machine's settings those are taken over that say how the network is reached
+//! (apt.conf(5): proxies, time-outs, certificates), and whether an archive that stands still is
+//! accepted (a snapshot's). None of them is a program, and none lets in what is not signed.
+//!
+//! Signatures are checked against Debian's archive keys, or those that the machine's own sources name
+//! for the mirror, or `--keyring`. Not against all of /usr/share/keyrings: vendors put their keys there
+//! because each is meant for one source, and none of them may sign a kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +18,7 @@ use std::process::{Command, Output, Stdio};
 use super::error::{Doing as _, Error};
 use super::mirror::Mirrors;
 
-/// Keys of the distributions that are known to the machine.
-const KEYRINGS: &str = "/usr/share/keyrings";
+/// Debian's archive keys, as the package debian-archive-keyring has them.
 const DEBIAN_KEYS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.gpg",
     "/usr/share/keyrings/debian-archive-keyring.pgp",
@@ -24,13 +28,26 @@ const DEBIAN_KEYS: [&str; 2] = [
 pub(crate) struct Apt {
     dir: PathBuf,
     mirrors: Mirrors,
-    /// Whether the archive is the machine's own, and so signed with Debian's keys.
-    own: bool,
+    keyring: PathBuf,
 }
 
 impl Apt {
-    /// Makes the folder where it is missing, and writes the configuration anew.
-    pub(crate) fn open(dir: &Path, mirrors: Mirrors, own: bool) -> Result<Self, Error> {
+    /// Makes the folder where it is missing, and writes the configuration anew. `keyring`: the keys that
+    /// sign the archive, if not those that are known for it.
+    pub(crate) fn open(
+        dir: &Path,
+        mirrors: Mirrors,
+        keyring: Option<&Path>,
+    ) -> Result<Self, Error> {
+        let keyring = keys(&mirrors, keyring)?;
+        for path in [dir, &keyring] {
+            let plain = |c: char| !c.is_control() && !"\"[]".contains(c);
+            if !path.to_str().is_some_and(|path| path.chars().all(plain)) {
+                return Err(Error::BadPath {
+                    path: path.to_owned(),
+                });
+            }
+        }
         for sub in ["state/lists/partial", "cache/archives/partial"] {
             let sub = dir.join(sub);
             fs::create_dir_all(&sub).doing("make", &sub)?;
@@ -38,10 +55,11 @@ impl Apt {
         let apt = Self {
             dir: dir.to_owned(),
             mirrors,
-            own,
+            keyring,
         };
         apt.write("status", "")?;
-        apt.write("apt.conf", &configuration(dir, &of_machine()))?;
+        let more = of_machine() + apt.mirrors.sandbox();
+        apt.write("apt.conf", &configuration(dir, &more))?;
         Ok(apt)
     }
 
@@ -85,16 +103,12 @@ impl Apt {
     }
 
     fn sources(&self, suites: &[String]) -> String {
-        let keys = DEBIAN_KEYS.iter().find(|keys| Path::new(keys).exists());
-        let signed = match keys.filter(|_| self.own) {
-            Some(keys) => format!("Signed-By: {keys}\n"),
-            None => String::new(),
-        };
+        let keyring = self.keyring.display();
         let stanza = |suite: &String| {
             let mirror = self.mirrors.of_suite(suite);
             format!(
                 "Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\n\
-                 Architectures: amd64\n{signed}"
+                 Architectures: amd64\nSigned-By: {keyring}\n"
             )
         };
         suites.iter().map(stanza).collect::<Vec<_>>().join("\n")
@@ -124,6 +138,38 @@ impl Apt {
     }
 }
 
+/// The keys that an archive must be signed with.
+fn keys(mirrors: &Mirrors, named: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(named) = named {
+        let found = fs::metadata(named).and_then(|_| std::path::absolute(named));
+        return found.doing("read", named);
+    }
+    let known = mirrors.signed_by.iter().cloned();
+    known
+        .chain(DEBIAN_KEYS.map(PathBuf::from))
+        .find(|keys| keys.is_file())
+        .ok_or(Error::NoKeyring)
+}
+
+/// The targets of this machine's own sources, a line each; see [`Mirrors::of_targets`].
+pub(crate) fn own_targets() -> Result<String, Error> {
+    let format = "$(REPO_URI)|$(SIGNED_BY)";
+    let args = ["indextargets", "--format", format, "Created-By: Packages"];
+    let output = command("apt-get", &args)
+        .output()
+        .map_err(|source| Error::NoApt {
+            program: "apt-get",
+            source,
+        })?;
+    if !output.status.success() {
+        return Err(Error::Apt {
+            what: "indextargets".into(),
+            said: complaint(&output),
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
@@ -147,16 +193,32 @@ fn of_machine() -> String {
     carried_over(&String::from_utf8_lossy(&output.stdout))
 }
 
+/// Settings that are taken over, each also for one host (`Acquire::http::Proxy::mirror.example`).
+const CARRIED: [&str; 12] = [
+    "acquire::check-date",
+    "acquire::check-valid-until",
+    "acquire::forceipv4",
+    "acquire::forceipv6",
+    "acquire::http::proxy",
+    "acquire::https::proxy",
+    "acquire::ftp::proxy",
+    "acquire::https::cainfo",
+    "acquire::https::capath",
+    "acquire::https::sslcert",
+    "acquire::https::sslkey",
+    "acquire::https::crlfile",
+];
+
 fn carried_over(dump: &str) -> String {
     dump.lines()
-        .filter(|line| line.starts_with("Acquire::") && line.ends_with("\";"))
+        .filter(|line| line.ends_with("\";"))
         .filter(|line| {
-            let refused = [
-                "Acquire::IndexTargets",
-                "Acquire::Allow",
-                "Acquire::Languages",
-            ];
-            !refused.iter().any(|name| line.starts_with(name))
+            let name = line.split(' ').next().unwrap_or_default();
+            let name = name.to_ascii_lowercase();
+            CARRIED.iter().any(|carried| {
+                let rest = name.strip_prefix(carried);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+            })
         })
         .flat_map(|line| [line, "\n"])
         .collect()
@@ -170,7 +232,7 @@ Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::parts "/dev/null";
 Dir::Etc::main "/dev/null";
 Dir::Etc::trusted "/dev/null";
-Dir::Etc::trustedparts "{KEYRINGS}";
+Dir::Etc::trustedparts "/dev/null";
 Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 Dir::State "{dir}/state";
@@ -189,7 +251,6 @@ Acquire::https::Timeout "20";
 APT::Architecture "amd64";
 APT::Get::AllowUnauthenticated "false";
 APT::Get::List-Cleanup "false";
-APT::Sandbox::User "root";
 APT::Update::Error-Mode "any";
 "#
     )
@@ -222,14 +283,55 @@ mod tests {
             "APT::Update::Post-Invoke:: \"rm -f /var/cache/apt/archives/*.deb\";\n\
              Acquire \"\";\n\
              Acquire::http::Proxy \"http://proxy:3128\";\n\
+             Acquire::http::Proxy::m.example \"DIRECT\";\n\
+             Acquire::https::CAInfo \"/etc/company.pem\";\n\
+             Acquire::Check-Valid-Until \"false\";\n\
              Acquire::AllowInsecureRepositories \"1\";\n\
+             Acquire::http::Proxy-Auto-Detect \"/usr/bin/find-proxy\";\n\
+             Acquire::https::Verify-Peer \"false\";\n\
+             Acquire::gpgv::Options:: \"--ignore-time-conflict\";\n\
              Acquire::IndexTargets::deb::Contents-deb \"\";\n\
              Dir::Etc::main \"apt.conf\";\n",
         );
-        assert_eq!(kept, "Acquire::http::Proxy \"http://proxy:3128\";\n");
+        assert_eq!(
+            kept,
+            "Acquire::http::Proxy \"http://proxy:3128\";\n\
+             Acquire::http::Proxy::m.example \"DIRECT\";\n\
+             Acquire::https::CAInfo \"/etc/company.pem\";\n\
+             Acquire::Check-Valid-Until \"false\";\n"
+        );
         let whole = configuration(Path::new("/c/apt"), &kept);
         assert!(whole.starts_with(&kept));
         assert!(whole.contains("Dir::State::status \"/c/apt/status\";"));
+    }
+
+    #[test]
+    fn an_archive_has_its_own_keys_and_a_path_is_no_setting() {
+        let temp = tempfile::tempdir().unwrap();
+        let key = temp.path().join("mine.gpg");
+        fs::write(&key, "").unwrap();
+        let mirrors = || Mirrors::named("http://m.example/debian").unwrap();
+        let apt = Apt::open(temp.path(), mirrors(), Some(&key)).unwrap();
+        let sources = apt.sources(&["sid".into()]);
+        assert!(
+            sources.contains(&format!("Signed-By: {}\n", key.display())),
+            "{sources}"
+        );
+        let of_machine = Mirrors {
+            signed_by: Some(key.clone()),
+            ..mirrors()
+        };
+        assert_eq!(keys(&of_machine, None).unwrap(), key);
+        let gone = temp.path().join("gone.gpg");
+        let said = Apt::open(temp.path(), mirrors(), Some(&gone))
+            .err()
+            .unwrap();
+        assert!(said.to_string().contains("gone.gpg"), "{said}");
+        for bad in ["a\"b", "a\nb"] {
+            let dir = temp.path().join(bad);
+            let said = Apt::open(&dir, mirrors(), Some(&key)).err().unwrap();
+            assert!(said.is_usage() && !dir.exists(), "{said}");
+        }
     }
 
     #[test]

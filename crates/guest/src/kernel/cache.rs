@@ -8,6 +8,8 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::RenameFlags;
+
 use super::error::{Doing as _, Error};
 use super::record::{Kernel, MANIFEST};
 use super::wanted::{Wanted, numbers};
@@ -167,21 +169,33 @@ impl Cache {
             .doing("make a folder in", &dir)
     }
 
-    /// Moves a kernel's folder into place.
+    /// Moves a kernel's folder into place. One that is there goes, in the same moment: whoever made the
+    /// stage has the lock, and has decided that.
     pub(crate) fn publish(&self, stage: tempfile::TempDir, name: &str) -> Result<Kernel, Error> {
         let to = self.dir().join(name);
-        if to.exists() {
-            return Err(Error::Exists {
-                name: name.to_owned(),
-                dir: to,
-            });
-        }
         // tempfile makes folders of mode 0700; a kernel is no secret.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(stage.path(), open).doing("open up", stage.path())?;
-        fs::rename(stage.path(), &to).doing("move a kernel to", &to)?;
-        // Nothing is there any more to be removed.
-        let _ = stage.keep();
+        // A name must not outlive a power cut that its bytes do not.
+        File::open(stage.path())
+            .and_then(|folder| Ok(rustix::fs::syncfs(&folder)?))
+            .doing("write", stage.path())?;
+        if to.exists() {
+            let here = rustix::fs::CWD;
+            rustix::fs::renameat_with(here, stage.path(), here, &to, RenameFlags::EXCHANGE)
+                .map_err(std::io::Error::from)
+                .doing("exchange a kernel at", &to)?;
+            // The stage is the old one now, and goes.
+            drop(stage);
+        } else {
+            fs::rename(stage.path(), &to).doing("move a kernel to", &to)?;
+            // Nothing is there any more to be removed.
+            let _ = stage.keep();
+        }
+        let dir = self.dir();
+        File::open(&dir)
+            .and_then(|dir| dir.sync_all())
+            .doing("write", &dir)?;
         Kernel::load(&to)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::compression::Compression;
@@ -11,7 +12,7 @@ use super::error::{Doing as _, Error};
 use super::modinfo;
 use super::modules::{Entry, Modules, name_of, parse_builtin};
 
-/// Larger than any module.
+/// Larger than any module, or compressed image.
 const MODULE_LIMIT: u64 = 256 << 20;
 
 /// Folders and files of modules that a guest of this laboratory can use; what they depend on comes with them.
@@ -54,6 +55,9 @@ const USELESS: &[&str] = &[
     "kernel/fs/orangefs/",
 ];
 
+/// Releases that modules are of, each with one of them.
+pub(crate) type Releases = BTreeMap<String, PathBuf>;
+
 /// A kernel's files, as they were found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -77,13 +81,17 @@ impl Found {
             let wanted = Kind::of(&entry.path, name);
             let mut whole = Vec::new();
             if wanted.is_some() {
-                entry
-                    .contents
+                let broken = |why: String| Error::Package {
+                    path: package.to_owned(),
+                    why: format!("{} in it {why}", entry.path.display()),
+                };
+                (&mut *entry.contents)
+                    .take(MODULE_LIMIT + 1)
                     .read_to_end(&mut whole)
-                    .map_err(|error| Error::Package {
-                        path: package.to_owned(),
-                        why: format!("{} in it cannot be read: {error}", entry.path.display()),
-                    })?;
+                    .map_err(|error| broken(format!("cannot be read: {error}")))?;
+                if whole.len() as u64 > MODULE_LIMIT {
+                    return Err(broken(format!("has more than {MODULE_LIMIT} bytes")));
+                }
             }
             match wanted {
                 None => {}
@@ -134,9 +142,9 @@ impl Found {
         (!config.is_empty()).then_some(config)
     }
 
-    /// Decompresses the useful modules into `to` and indexes them. Also returns the kernel's release, as
-    /// the modules have it.
-    pub(crate) fn install_modules(&self, to: &Path) -> Result<(Modules, Option<String>), Error> {
+    /// Decompresses the useful modules into `to` and indexes them. Also returns the kernel's releases, as
+    /// the modules have them: more than one where a tree was built twice.
+    pub(crate) fn install_modules(&self, to: &Path) -> Result<(Modules, Releases), Error> {
         let mut index = Modules {
             builtin: self
                 .builtin
@@ -155,7 +163,7 @@ impl Found {
             .filter(|(_, (below, _))| useful(below))
             .map(|(name, _)| name.clone())
             .collect();
-        let mut release = None;
+        let mut releases = Releases::new();
         let mut met: BTreeSet<String> = todo.iter().cloned().collect();
         while let Some(name) = todo.pop_front() {
             let Some((below, file)) = by_name.get(&name) else {
@@ -164,7 +172,10 @@ impl Found {
             let (module, info) = read_module(file)?;
             let below = below.with_file_name(plain_name(below));
             write(&to.join(&below), &module)?;
-            release = release.or_else(|| info.release.clone());
+            if let Some(release) = &info.release {
+                let known = releases.entry(release.clone());
+                known.or_insert_with(|| below.clone());
+            }
             let needed = info.depends.iter().chain(&info.before).chain(&info.after);
             for needed in needed {
                 if met.insert(needed.clone()) {
@@ -177,7 +188,7 @@ impl Found {
             .into_keys()
             .filter(|name| !index.kept.contains_key(name));
         index.left_out = left_out.collect();
-        Ok((index, release))
+        Ok((index, releases))
     }
 }
 
@@ -325,8 +336,9 @@ mod tests {
         assert_eq!(found.image.as_deref(), Some(&b"image"[..]));
         assert!(found.parsed_config().is_some());
         let to = dir.path().join("modules");
-        let (index, release) = found.install_modules(&to).unwrap();
-        assert_eq!(release.as_deref(), Some("6.9.1-test"));
+        let (index, releases) = found.install_modules(&to).unwrap();
+        let releases: Vec<String> = releases.into_keys().collect();
+        assert_eq!(releases, ["6.9.1-test"]);
         assert_eq!(
             paths(&index),
             [

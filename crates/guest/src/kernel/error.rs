@@ -38,7 +38,7 @@ pub enum Error {
         name: String,
     },
     /// The cache has no such kernel.
-    #[error("no kernel {wanted} in {cache}; it has {has}; `fslab kernel fetch {wanted}` brings one", cache = cache.display())]
+    #[error("no kernel {wanted} in {cache}; it has {has}; {next}", cache = cache.display(), next = brings(wanted))]
     NotCached {
         /// What was asked for.
         wanted: String,
@@ -110,6 +110,19 @@ pub enum Error {
         /// As typed.
         text: String,
     },
+    /// No keys to check an archive with.
+    #[error(
+        "no keys of Debian's archive on this machine; apt-get install debian-archive-keyring, or name them with --keyring FILE"
+    )]
+    NoKeyring,
+    /// A path that cannot be written into a configuration.
+    #[error(
+        "{path:?}: apt's configuration cannot hold such a path; name another with --cache DIR or --keyring FILE"
+    )]
+    BadPath {
+        /// The path.
+        path: PathBuf,
+    },
     /// A machine for which no kernel images are known.
     #[error("guest kernels are known for x86-64 only, this machine is {arch}")]
     Architecture {
@@ -142,9 +155,11 @@ pub enum Error {
     },
     /// The modules belong to another kernel.
     #[error(
-        "the modules are of {modules}, the kernel is {kernel}: they will not load; give those that were built with it"
+        "{module}: the module is of {modules}, the kernel is {kernel}: it will not load; give those that were built with it"
     )]
     Mismatch {
+        /// One of them, below the folder of modules.
+        module: PathBuf,
         /// Release in the modules.
         modules: String,
         /// Release in the image.
@@ -212,8 +227,18 @@ impl Error {
                 | Self::Exists { .. }
                 | Self::BadMirror { .. }
                 | Self::BadSuite { .. }
+                | Self::BadPath { .. }
                 | Self::UnknownCapability { .. }
         )
+    }
+}
+
+/// How a kernel of this name comes into the cache: no archive has a person's own names.
+fn brings(wanted: &str) -> String {
+    if wanted.parse::<super::Wanted>().is_ok() {
+        format!("`fslab kernel fetch {wanted}` brings one")
+    } else {
+        format!("`fslab kernel add {wanted} --kernel FILE` adds one")
     }
 }
 

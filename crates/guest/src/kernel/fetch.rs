@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::apt::Apt;
+use super::add::check_name;
+use super::apt::{self, Apt};
 use super::cache::Cache;
-use super::collect::Found;
+use super::collect::{Found, Releases};
 use super::error::{Doing as _, Error};
 use super::image;
 use super::mirror::Mirrors;
@@ -21,6 +22,8 @@ pub struct FetchOptions {
     pub mirror: Option<String>,
     /// Suites to look into instead of those known to have the series.
     pub suites: Vec<String>,
+    /// The keys that sign the archive, if not Debian's or those that the machine's sources name.
+    pub keyring: Option<PathBuf>,
 }
 
 /// A kernel that was asked for.
@@ -52,10 +55,18 @@ impl Cache {
             Wanted::Uml => format!("uml-{}", offer.release),
             Wanted::Image { .. } => offer.release.clone(),
         };
+        // It came out of a list of packages, and becomes a folder's name.
+        check_name(&name)?;
         let there = self.dir().join(&name);
         if there.exists() {
             let kernel = Kernel::load(&there)?;
-            return Ok(Fetched { kernel, new: false });
+            // Debian rebuilds a kernel under the same release.
+            if matches!(&kernel.source, Source::Debian { version, .. } if *version == offer.package_version)
+                || matches!(kernel.source, Source::Added { .. })
+            {
+                return Ok(Fetched { kernel, new: false });
+            }
+            say(&format!("{name} is there as an older package"));
         }
         let stage = self.stage(&lock)?;
         let packages = download(&apt, &offer, stage.path(), say)?;
@@ -95,21 +106,58 @@ impl Cache {
         }
         let mirrors = match &options.mirror {
             Some(url) => Mirrors::named(url)?,
-            None => Mirrors::of_machine(Path::new("/etc/apt"))?,
+            None => Mirrors::of_targets(&apt::own_targets()?)?,
         };
-        Apt::open(&self.root().join("apt"), mirrors, options.mirror.is_none())
+        let keyring = options.keyring.as_deref();
+        Apt::open(&self.root().join("apt"), mirrors, keyring)
     }
 }
 
 fn offers(apt: &Apt, suites: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<Offer>, Error> {
     say(&format!("reading the lists of {}", suites.join(", ")));
-    apt.update(suites)?;
-    let mut all = Vec::new();
-    for (suite, list) in apt.lists()? {
-        all.extend(packages::offers(&list, &suite));
-    }
+    let mut all = match apt.update(suites).and_then(|()| listed(apt)) {
+        // A suite that the mirror does not have any more hides none that it has.
+        Err(Error::Apt { .. }) if suites.len() > 1 => one_by_one(apt, suites, say)?,
+        other => other?,
+    };
     all.sort_by(by_age);
     Ok(all)
+}
+
+fn listed(apt: &Apt) -> Result<Vec<Offer>, Error> {
+    let lists = apt.lists()?;
+    let offers = lists
+        .iter()
+        .flat_map(|(suite, list)| packages::offers(list, suite));
+    Ok(offers.collect())
+}
+
+/// What the suites have that can be read; the first error when there is none.
+fn one_by_one(
+    apt: &Apt,
+    suites: &[String],
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<Offer>, Error> {
+    let (mut all, mut read, mut failed) = (Vec::new(), 0, None);
+    for suite in suites {
+        match apt
+            .update(std::slice::from_ref(suite))
+            .and_then(|()| listed(apt))
+        {
+            Ok(offers) => {
+                read += 1;
+                all.extend(offers);
+            }
+            Err(error) => {
+                say(&format!("{suite}: {error}"));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if read == 0 => Err(error),
+        _ => Ok(all),
+    }
 }
 
 fn find(
@@ -172,16 +220,12 @@ fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error
     let elf = image::elf(image).map_err(|why| Error::Image { path: first, why })?;
     let release = image::release(&elf).unwrap_or_else(|| offer.release.clone());
     let (modules, of_modules) = found.install_modules(&stage.join("modules"))?;
-    check_release(&release, of_modules)?;
+    check_release(&release, &of_modules)?;
     let leftovers = [raw, stage.join("packages")];
     for dir in leftovers.iter().filter(|dir| dir.exists()) {
         fs::remove_dir_all(dir).doing("remove", dir)?;
     }
-    let form = if image::is_uml(&elf) {
-        Form::Uml
-    } else {
-        Form::Vmlinux
-    };
+    let form = Form::of(&elf);
     store(
         stage,
         Parts {
@@ -200,13 +244,14 @@ fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error
 }
 
 /// Modules of another kernel do not load, and say so only in a guest's console.
-pub(crate) fn check_release(kernel: &str, modules: Option<String>) -> Result<(), Error> {
-    match modules {
-        Some(modules) if modules != kernel => Err(Error::Mismatch {
-            modules,
+pub(crate) fn check_release(kernel: &str, modules: &Releases) -> Result<(), Error> {
+    match modules.iter().find(|(release, _)| *release != kernel) {
+        Some((release, module)) => Err(Error::Mismatch {
+            module: module.clone(),
+            modules: release.clone(),
             kernel: kernel.to_owned(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -296,7 +341,7 @@ mod tests {
                     ("boot/vmlinuz-6.9.1-test", &elf[..]),
                     ("lib/modules/6.9.1-test/kernel/fs/a.ko", &other),
                 ],
-                "the modules are of 6.9.2-other, the kernel is 6.9.1-test",
+                "kernel/fs/a.ko: the module is of 6.9.2-other, the kernel is 6.9.1-test",
             ),
         ] {
             let error = unpacked(&files).unwrap_err().to_string();

@@ -7,9 +7,6 @@
 
 use super::compression::Compression;
 
-/// More than any kernel: a debug vmlinux of allyesconfig is below it.
-const LIMIT: u64 = 2 << 30;
-
 /// The ELF image of a kernel, which `bytes` are or hold. Errors say why they are no kernel.
 pub(crate) fn elf(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     if bytes.starts_with(b"\x7fELF") {
@@ -32,9 +29,9 @@ pub(crate) fn elf(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         packed = payload;
     }
     let image = kind
-        .decompress(packed, LIMIT)
-        .map_err(|error| format!("its payload is damaged: {error}"))?;
-    if kind != Compression::Gzip && image.len() as u64 != size {
+        .decompress(packed, size)
+        .map_err(|error| format!("its payload is damaged: {error}; the header says {size}"))?;
+    if image.len() as u64 != size {
         return Err(format!(
             "its payload is damaged: {} bytes came out, the header says {size}",
             image.len()
@@ -98,8 +95,7 @@ pub(crate) fn release(elf: &[u8]) -> Option<String> {
     None
 }
 
-/// Whether an ELF image is User-mode Linux: a program of the host, with an interpreter or a
-/// table of sections for one, and not an image for bare metal.
+/// Whether an ELF image is User-mode Linux, by words that only its own options have.
 pub(crate) fn is_uml(elf: &[u8]) -> bool {
     find(elf, b"User Mode Linux").is_some() && find(elf, b"uml_dir=").is_some()
 }
@@ -114,8 +110,7 @@ pub(crate) fn embedded_config(elf: &[u8]) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// Where `needle` begins. Images are tens of megabytes, so the first byte is looked for with
-/// the library's fast search and only then the rest compared.
+/// Where `needle` begins: a search that is fast on tens of megabytes.
 fn find(hay: &[u8], needle: &[u8]) -> Option<usize> {
     memchr::memmem::find(hay, needle)
 }

@@ -1,10 +1,10 @@
 //! Where packages come from: the mirrors that this machine's apt already uses.
 //!
 //! No host is written down here. A machine that fetches its packages from somewhere (a company's
-//! mirror, a proxy, a folder) is set up to do so, and kernels come from the same place.
+//! mirror, a proxy, a folder) is set up to do so, and kernels come from the same place. apt is asked
+//! for its sources: it reads its own files in all the forms they may have.
 
-use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::error::Error;
 
@@ -13,6 +13,8 @@ use super::error::Error;
 pub(crate) struct Mirrors {
     pub(crate) main: String,
     pub(crate) security: String,
+    /// The keys that the machine's sources name for it.
+    pub(crate) signed_by: Option<PathBuf>,
 }
 
 impl Mirrors {
@@ -31,40 +33,46 @@ impl Mirrors {
             Some(above) => format!("{above}/debian-security"),
             None => main.clone(),
         };
-        Ok(Self { main, security })
+        Ok(Self {
+            main,
+            security,
+            signed_by: None,
+        })
     }
 
-    /// From the sources below `etc_apt`.
-    pub(crate) fn of_machine(etc_apt: &Path) -> Result<Self, Error> {
-        let mut files = vec![etc_apt.join("sources.list")];
-        if let Ok(folder) = fs::read_dir(etc_apt.join("sources.list.d")) {
-            files.extend(folder.flatten().map(|entry| entry.path()));
-        }
-        files.sort();
-        let mut sources = Vec::new();
-        for file in files {
-            let Ok(text) = fs::read_to_string(&file) else {
-                continue;
-            };
-            match file.extension().and_then(|end| end.to_str()) {
-                Some("list") => sources.extend(one_line(&text)),
-                Some("sources") => sources.extend(stanzas(&text)),
-                _ => {}
-            }
-        }
-        let of_debian = |source: &&Source| is_debian(&source.url, "debian");
-        let main = sources.iter().find(of_debian).ok_or(Error::NoMirror)?;
-        let mirrors = Self::named(&main.url)?;
-        let security = sources
-            .iter()
-            .find(|source| is_debian(&source.url, "debian-security"));
-        Ok(match security {
-            Some(security) => Self {
-                security: security.url.trim_end_matches('/').to_owned(),
+    /// From the targets of the machine's sources, `URL|KEYRING` a line, as apt-get(8) indextargets prints
+    /// them.
+    pub(crate) fn of_targets(targets: &str) -> Result<Self, Error> {
+        let sources = || {
+            targets
+                .lines()
+                .map(|line| line.split_once('|').unwrap_or((line, "")))
+        };
+        let first = |name: &str| sources().find(|(url, _)| is_debian(url, name));
+        let (main, keys) = first("debian").ok_or(Error::NoMirror)?;
+        // Where none is named, apt prints the word as it was asked for; a key itself may stand there, too.
+        let signed_by = Some(PathBuf::from(keys)).filter(|keys| keys.is_absolute());
+        let mirrors = Self {
+            signed_by,
+            ..Self::named(main)?
+        };
+        Ok(match first("debian-security") {
+            Some((url, _)) => Self {
+                security: Self::named(url)?.main,
                 ..mirrors
             },
             None => mirrors,
         })
+    }
+
+    /// A line of apt's configuration: it fetches as a user without rights, who cannot read a person's own
+    /// folders. A mirror that is a folder is read as whoever asked for it.
+    pub(crate) fn sandbox(&self) -> &'static str {
+        if self.main.starts_with("file:") {
+            "APT::Sandbox::User \"root\";\n"
+        } else {
+            ""
+        }
     }
 
     /// The mirror that has a suite.
@@ -77,93 +85,53 @@ impl Mirrors {
     }
 }
 
-struct Source {
-    url: String,
-}
-
-/// Mirrors keep the archive's last name, whatever they are called.
+/// Mirrors keep the archive's last name, whatever they are called; so do lists of mirrors, which cloud
+/// images have (`mirror+file:/etc/apt/mirrors/debian.list`).
 fn is_debian(url: &str, name: &str) -> bool {
-    url.trim_end_matches('/').rsplit('/').next() == Some(name)
-}
-
-/// `deb [options] URL SUITE COMPONENT..` (sources.list(5), one-line style).
-fn one_line(text: &str) -> Vec<Source> {
-    text.lines()
-        .filter_map(|line| {
-            let line = line.trim().strip_prefix("deb ")?.trim_start();
-            let line = match line.strip_prefix('[') {
-                Some(options) => options.split_once(']')?.1,
-                None => line,
-            };
-            let url = line.split_whitespace().next()?;
-            Some(Source {
-                url: url.to_owned(),
-            })
-        })
-        .collect()
-}
-
-/// `Types:`, `URIs:` and so on (sources.list(5), deb822 style).
-fn stanzas(text: &str) -> Vec<Source> {
-    let mut sources = Vec::new();
-    for stanza in text.split("\n\n") {
-        let field = |name: &str| {
-            stanza
-                .lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .map(str::trim)
-        };
-        let deb = field("Types").is_some_and(|types| types.split(' ').any(|t| t == "deb"));
-        let enabled = field("Enabled").is_none_or(|value| value != "no");
-        if deb && enabled {
-            let urls = field("URIs").unwrap_or_default().split_whitespace();
-            sources.extend(urls.map(|url| Source {
-                url: url.to_owned(),
-            }));
-        }
-    }
-    sources
+    let last = url.trim_end_matches('/').rsplit('/').next();
+    last.is_some_and(|last| last.strip_suffix(".list").unwrap_or(last) == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn machine(files: &[(&str, &str)]) -> Result<Mirrors, Error> {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("sources.list.d")).unwrap();
-        for (name, text) in files {
-            fs::write(dir.path().join(name), text).unwrap();
-        }
-        Mirrors::of_machine(dir.path())
-    }
-
     #[test]
-    fn both_styles_of_sources_are_read() {
+    fn the_first_mirror_of_each_is_taken() {
+        let targets = "https://vendor.example/apt/|/usr/share/keyrings/vendor.gpg\n\
+                       http://mirror.example/debian/|/k.gpg\n\
+                       http://second.example/debian/|/l.gpg\n\
+                       https://other.example/x/debian-security/|$(SIGNED_BY)\n";
         let want = Mirrors {
             main: "http://mirror.example/debian".into(),
             security: "https://other.example/x/debian-security".into(),
+            signed_by: Some("/k.gpg".into()),
         };
-        let lines = "# deb http://no.example/debian x main\n\
-                     deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/debian/ bookworm main\n\
-                     deb https://other.example/x/debian-security bookworm-security main\n";
-        assert_eq!(machine(&[("sources.list", lines)]).unwrap(), want);
-        let stanza = "Types: deb deb-src\nURIs: http://mirror.example/debian\nSuites: bookworm\n\n\
-                      Types: deb\nURIs: https://other.example/x/debian-security\nSuites: y\n";
-        let vendor = "deb https://vendor.example/apt stable main\n";
-        let files = [
-            ("sources.list.d/debian.sources", stanza),
-            ("sources.list.d/a.list", vendor),
-        ];
-        assert_eq!(machine(&files).unwrap(), want);
+        assert_eq!(Mirrors::of_targets(targets).unwrap(), want);
+        let cloud = "mirror+file:/etc/apt/mirrors/debian.list/|$(SIGNED_BY)\n\
+                     mirror+file:/etc/apt/mirrors/debian-security.list/|$(SIGNED_BY)\n";
+        let found = Mirrors::of_targets(cloud).unwrap();
+        assert_eq!(
+            found.of_suite("sid"),
+            "mirror+file:/etc/apt/mirrors/debian.list"
+        );
+        assert_eq!(
+            found.of_suite("sid-security"),
+            "mirror+file:/etc/apt/mirrors/debian-security.list"
+        );
+        assert_eq!(found.signed_by, None);
     }
 
     #[test]
     fn a_machine_without_debian_says_so() {
-        let error = machine(&[("sources.list", "deb http://x.example/ubuntu noble main\n")]);
-        assert!(error.unwrap_err().to_string().contains("--mirror URL"));
-        let off = "Types: deb\nURIs: http://m.example/debian\nEnabled: no\n";
-        machine(&[("sources.list.d/d.sources", off)]).unwrap_err();
+        for targets in [
+            "",
+            "http://x.example/ubuntu/|\n",
+            "http://x.example/debian-security/|\n",
+        ] {
+            let error = Mirrors::of_targets(targets).unwrap_err();
+            assert!(error.to_string().contains("--mirror URL"), "{error}");
+        }
     }
 
     #[test]

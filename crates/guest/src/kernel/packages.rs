@@ -110,7 +110,13 @@ fn image(package: &Package, all: &BTreeMap<String, Package>, suite: &str) -> Opt
     let base = base(release);
     // Leaves out -unsigned and -dbg, real-time and other flavours, and metapackages, whose release
     // (6.12-amd64) has two numbers only.
-    if !release.ends_with("amd64") || base.contains("-rt") || numbers(base).len() < 3 {
+    // What is no plain name becomes no folder's.
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".+-~".contains(c);
+    if !release.ends_with("amd64")
+        || !release.chars().all(plain)
+        || base.contains("-rt")
+        || numbers(base).len() < 3
+    {
         return None;
     }
     // From 6.19 on the image is a package of packages; one whose parts have left the archive is no offer.
@@ -300,6 +306,12 @@ Built-Using: linux (= 6.1.176-1)
         );
         assert_eq!(seven.bytes, 121_001_000);
         assert_eq!(seven.version, "7.3.4");
+    }
+
+    #[test]
+    fn a_path_is_no_release() {
+        let list = "Package: linux-image-6.1.0/../../x-amd64\nVersion: 6.1.192-2\nSize: 1\n";
+        assert_eq!(offers(list, "x"), []);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::capabilities::{Capabilities, Has};
 use super::config::Config;
 use super::error::{Doing as _, Error};
+use super::image;
 use super::modules::{Missing, ModuleFile, Modules};
 use super::wanted::{Wanted, numbers};
 
@@ -26,6 +27,17 @@ pub enum Form {
     Vmlinux,
     /// User-mode Linux: a program of the host.
     Uml,
+}
+
+impl Form {
+    /// The form of an ELF image.
+    pub(crate) fn of(elf: &[u8]) -> Form {
+        if image::is_uml(elf) {
+            Form::Uml
+        } else {
+            Form::Vmlinux
+        }
+    }
 }
 
 /// Where a kernel came from.
@@ -55,6 +67,9 @@ pub(crate) struct Manifest {
     pub(crate) form: Form,
     pub(crate) source: Source,
     pub(crate) image: String,
+    /// Bytes of the image; none in what an older fslab wrote.
+    #[serde(default)]
+    pub(crate) image_bytes: Option<u64>,
     pub(crate) bytes: u64,
 }
 
@@ -105,8 +120,16 @@ impl Kernel {
         let modules: Modules = serde_json::from_str(&read(INDEX)?)
             .map_err(|error| broken(format!("{INDEX}: {error}")))?;
         let image = dir.join(&manifest.image);
-        if !image.is_file() {
+        let found = fs::metadata(&image).ok().filter(fs::Metadata::is_file);
+        let Some(found) = found else {
             return Err(broken(format!("{} is missing", manifest.image)));
+        };
+        if let Some(bytes) = manifest.image_bytes.filter(|bytes| *bytes != found.len()) {
+            let has = found.len();
+            return Err(broken(format!(
+                "{} has {has} of {bytes} bytes",
+                manifest.image
+            )));
         }
         let path = dir.join(CONFIG);
         let config = path.exists().then_some(path);
@@ -256,6 +279,7 @@ pub(crate) fn store(dir: &Path, parts: Parts<'_>) -> Result<(), Error> {
         form: parts.form,
         source: parts.source,
         image: image.to_owned(),
+        image_bytes: Some(parts.elf.len() as u64),
         bytes: size(dir)?,
     };
     save(&dir.join(MANIFEST), &manifest)

@@ -44,12 +44,30 @@ pub(crate) fn suites(wanted: &Wanted, named: &[String]) -> Result<Vec<Vec<String
     if *wanted == Wanted::Uml {
         return Ok(vec![own(&[UML])]);
     }
-    let series = wanted.series();
-    let first = SUITES
+    Ok(vec![own(&first(&wanted.series())), own(ALL)])
+}
+
+/// The suites that have a series; where only its first number is said, those of all series that begin
+/// with it.
+fn first(series: &[u32]) -> Vec<&'static str> {
+    let newest = SUITES.last().map_or([0, 0], |(last, _)| *last);
+    if let [major] = series {
+        let of_major = SUITES.iter().filter(|(last, _)| last[0] == *major);
+        let newer = NEWER.iter().filter(|_| *major >= newest[0]);
+        let mut all: Vec<&str> = of_major
+            .flat_map(|(_, suites)| suites.iter())
+            .chain(newer)
+            .copied()
+            .collect();
+        let mut met = std::collections::BTreeSet::new();
+        all.retain(|suite| met.insert(*suite));
+        return if all.is_empty() { ALL.to_vec() } else { all };
+    }
+    SUITES
         .iter()
-        .find(|(last, _)| series.as_slice() <= last.as_slice())
-        .map_or(NEWER, |(_, suites)| suites);
-    Ok(vec![own(first), own(ALL)])
+        .find(|(last, _)| series <= last.as_slice())
+        .map_or(NEWER, |(_, suites)| suites)
+        .to_vec()
 }
 
 /// Suites that were named on the command line, if apt could read their names.
@@ -77,6 +95,12 @@ mod tests {
         assert_eq!(first("7.x"), "trixie-backports");
         assert_eq!(first("6.19"), "trixie-backports");
         assert_eq!(first("uml"), "bookworm");
+        assert_eq!(first("5"), "bullseye-security");
+        assert_eq!(
+            first("6"),
+            "bookworm-security trixie-security trixie-backports"
+        );
+        assert_eq!(first("7"), "trixie-backports");
         let named = suites(&Wanted::Uml, &["sid".into()]).unwrap();
         assert_eq!(named, [["sid"]]);
         suites(&Wanted::Uml, &["a b".into()]).unwrap_err();

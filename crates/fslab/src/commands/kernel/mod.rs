@@ -71,5 +71,6 @@ fn options(args: &MirrorArgs) -> FetchOptions {
     FetchOptions {
         mirror: args.mirror.clone(),
         suites: args.suites.clone(),
+        keyring: args.keyring.clone(),
     }
 }
