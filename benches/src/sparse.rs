@@ -6,16 +6,22 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use crate::needs::Missing;
 use crate::run::output;
 
+/// How long a mount is asked to go. What another thread starts holds a copy of every open file between its fork and its exec.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// An XFS on a sparse image, mounted; unmounted and removed when dropped.
 #[derive(Debug)]
 pub struct Sparse {
-    folder: tempfile::TempDir,
+    /// None once it is left where it lies.
+    folder: Option<tempfile::TempDir>,
+    point: PathBuf,
     device: Option<String>,
     mounted: bool,
 }
@@ -41,12 +47,13 @@ impl Sparse {
         let folder = tempfile::Builder::new()
             .prefix("fslab-bench-")
             .tempdir_in(parent)?;
+        let image = folder.path().join("xfs");
         let mut this = Sparse {
-            folder,
+            point: folder.path().join("mnt"),
+            folder: Some(folder),
             device: None,
             mounted: false,
         };
-        let image = this.folder.path().join("xfs");
         File::create_new(&image)?.set_len(bytes)?;
         let image = image.display().to_string();
         let words = ["--direct-io=on", "--find", "--show", &image];
@@ -62,7 +69,7 @@ impl Sparse {
 
     /// Where it is mounted.
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("mnt")
+        self.point.clone()
     }
 
     /// Writes back what is in memory alone.
@@ -78,16 +85,36 @@ impl Sparse {
 
 impl Drop for Sparse {
     fn drop(&mut self) {
-        let point = self.path().display().to_string();
         if self.mounted
-            && let Err(error) = output("umount", &[&point])
+            && let Err(error) = unmount(&self.point)
         {
-            eprintln!("{error}");
+            // Removing the folder would go through the mount.
+            let folder = self.folder.take().map(tempfile::TempDir::keep);
+            eprintln!(
+                "{error}; {} and {} are left: unmount, detach and remove them",
+                folder.unwrap_or_default().display(),
+                self.device.as_deref().unwrap_or_default()
+            );
+            return;
         }
         if let Some(device) = &self.device
             && let Err(error) = output("losetup", &["--detach", device])
         {
             eprintln!("{error}");
+        }
+    }
+}
+
+/// Unmounts; a mount that is busy is asked again for a while.
+fn unmount(point: &Path) -> Result<()> {
+    let point = point.display().to_string();
+    let began = Instant::now();
+    loop {
+        match output("umount", &[&point]) {
+            Err(error) if error.to_string().contains("busy") && began.elapsed() < PATIENCE => {
+                std::thread::sleep(PATIENCE / 200);
+            }
+            ended => return ended.map(drop),
         }
     }
 }
@@ -126,7 +153,14 @@ mod tests {
         file.set_len(72 << 40).unwrap();
         drop(file);
         sparse.sync().unwrap();
+        // Somebody else may hold a file for a moment.
+        let held = File::open(sparse.path()).unwrap();
+        let holder = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(held);
+        });
         drop(sparse);
+        holder.join().unwrap();
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Running a program to its end, timed, with an eye on its memory.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -47,7 +47,18 @@ pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Res
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| cannot_start(program, error))?;
-    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+    let watched = watch(&mut child, program, begin, stop);
+    if watched.is_err() {
+        // Whatever it was, the program is not left running, nor its end unheard. One that has ended cannot be killed.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    watched
+}
+
+/// Watches it until it ends.
+fn watch(child: &mut Child, program: &str, begin: Instant, stop: &Stop) -> Result<Took> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let pid = child.id().to_string();
     let mut peak = 0.0_f64;
     loop {
@@ -62,11 +73,7 @@ pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Res
                 code,
             });
         }
-        if stop.is_set() {
-            child.kill()?;
-            child.wait()?;
-            stop.check()?;
-        }
+        stop.check()?;
         peak = memory::peak(&pid).map_or(peak, |now| peak.max(now));
         wait_for(&ended);
     }

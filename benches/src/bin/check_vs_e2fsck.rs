@@ -549,7 +549,7 @@ fn memory(files: u64, peaks: [f64; 2], (inodes, blocks): (f64, f64)) -> Table {
 /// Drops caches, and ends the bench where something stays.
 fn cold(image: &Path, device: Option<&Path>) -> Result<()> {
     let proof = if let Some(node) = device {
-        rig::cache::drop_device(node, Some(image))?
+        rig::cache::drop_device(node, &[image])?
     } else {
         drop_caches()?;
         let folder = image.parent().context("the image lies in no folder")?;

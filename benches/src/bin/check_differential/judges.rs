@@ -11,6 +11,12 @@ use check::Watch;
 use check::ext4::{Options, Reference};
 use serde::{Deserialize, Serialize};
 
+// The tests of the checker ask the same.
+#[path = "../../../../crates/check/tests/common/signs.rs"]
+mod signs;
+
+use signs::NO_VERDICT;
+
 /// What one judge said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Judgement {
@@ -54,14 +60,10 @@ pub(crate) fn e2fsck(image: &Path, patience: Duration) -> Result<Judgement> {
         std::thread::sleep(Duration::from_millis(1));
     };
     let text = fs::read(&said).unwrap_or_default();
-    // It catches its own signals, says so, and ends as if it had merely stopped.
-    let crashed = String::from_utf8_lossy(&text).contains("Signal (");
-    if failure.is_none() && (crashed || code.is_none()) {
-        failure = Some("crashed".into());
-    }
-    // Under -n it has opened the image for reading only, forgets that in a few places, and ends at the error.
-    if failure.is_none() && String::from_utf8_lossy(&text).contains("Error writing block") {
-        failure = Some("tried to write".into());
+    let said = String::from_utf8_lossy(&text);
+    let sign = NO_VERDICT.iter().find(|(sign, _)| said.contains(sign));
+    if failure.is_none() && (sign.is_some() || code.is_none()) {
+        failure = Some(sign.map_or("crashed", |(_, what)| what).into());
     }
     let xml = fs::read_to_string(&log).unwrap_or_default();
     Ok(Judgement {
@@ -108,15 +110,15 @@ impl Watch for Deadline {
     }
 }
 
-/// Asks ours, in this process.
-pub(crate) fn ours(image: &Path, patience: Duration) -> Judgement {
+/// Asks ours, in this process, with so many threads.
+pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgement {
     let failed = |failure: String| Judgement {
         code: None,
         failure: Some(failure),
         problems: Vec::new(),
     };
     let options = Options {
-        threads: 1,
+        threads,
         keep: 64,
         reference: Reference::E2fsck1470,
         paths: false,

@@ -5,6 +5,11 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+#[path = "signs.rs"]
+mod signs;
+
+use signs::NO_VERDICT;
+
 /// Seconds in which it judges the largest of these images many times over. Some make it start again for ever.
 const PATIENCE: &str = "20";
 
@@ -18,11 +23,9 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Its verdict; none where it came to no end, crashed (it catches its own signals, and ends as if it had merely stopped), or
-    /// tried to write although it may not.
+    /// Its verdict; none where it came to no end, or shows one of the [`signs`].
     pub(crate) fn verdict(&self) -> Option<i32> {
-        let signs = ["Signal (", "Internal error", "Error writing block"];
-        let failed = signs.iter().any(|sign| self.text.contains(sign));
+        let failed = NO_VERDICT.iter().any(|(sign, _)| self.text.contains(sign));
         self.code.filter(|_| !failed)
     }
 }
