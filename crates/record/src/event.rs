@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use study::{Clock, Plan, Slot};
 
+use crate::crash::Crash;
+
 /// Layout version of the log that this crate writes, and the highest it reads.
 pub const FORMAT: u32 = 1;
 
@@ -375,6 +377,13 @@ pub enum Event {
         trial: u32,
         /// See [`Trace`].
         trace: Trace,
+    },
+    /// What a power cut at chosen moments of the trial would have left.
+    CrashChecked {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Crash`].
+        crash: Crash,
     },
     /// What the disk itself can do, measured before the first trial.
     Reference {

@@ -19,6 +19,7 @@
 //! This crate belongs to the experiment wing: it knows plans and numbers, not devices, and all of
 //! it works without root.
 
+pub mod crash;
 pub mod error;
 pub mod event;
 #[doc(hidden)]
@@ -33,6 +34,7 @@ pub mod show;
 pub mod telemetry;
 mod text;
 
+pub use crash::{Crash, CrashAgreement, CrashDamage};
 pub use error::Error;
 pub use event::*;
 pub use folder::RunFolder;

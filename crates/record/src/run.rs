@@ -5,6 +5,7 @@ use std::path::Path;
 
 use study::{Cell, Plan, Slot};
 
+use crate::crash::Crash;
 use crate::error::Error;
 use crate::event::{
     Entry, Event, Evidence, FailureKind, Layout, Ledger, MemoryPressure, Middle, Mounted,
@@ -61,6 +62,8 @@ pub struct TrialRecord {
     pub layouts: Vec<Layout>,
     /// Its block traces, one for each device.
     pub traces: Vec<Trace>,
+    /// What power cuts would have left.
+    pub crash: Option<Crash>,
     /// Its samples; empty unless finished.
     pub samples: Vec<Sample>,
     /// Its evidence.
@@ -257,6 +260,9 @@ impl Run {
             }
             Event::Traced { trial, trace } => {
                 self.with(*trial, |t| t.traces.push(trace.clone()));
+            }
+            Event::CrashChecked { trial, crash } => {
+                self.with(*trial, |t| t.crash = Some(crash.clone()));
             }
             Event::TrialFinished {
                 trial,

@@ -30,6 +30,7 @@ impl Plan {
             cell.device.readahead = None;
             cell.device.limit = None;
             cell.check = None;
+            cell.crash = None;
             cell.id = cells.len() as u32;
             if !cells.iter().any(|known| known.levels == cell.levels) {
                 cells.push(cell);
@@ -106,6 +107,7 @@ fn left_out(plan: &Plan) -> Option<String> {
             some(&|c| c.levels.contains_key("device_size")),
         ),
         ("the check", some(&|c| c.check.is_some())),
+        ("the crash check", some(&|c| c.crash.is_some())),
     ];
     let names: Vec<&str> = asked
         .iter()

@@ -15,7 +15,7 @@ use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, wor
 use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints, LayoutSpec,
+    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints, LayoutSpec,
     NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
@@ -77,6 +77,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         memory: table.get("memory").and_then(memory),
         check: check(table.get("check")).map_err(one)?,
         layout: decode(table.get("layout")).map_err(one)?,
+        crash: decode(table.get("crash")).map_err(one)?,
         trace: decode(table.get("trace")).map_err(one)?,
         kernel: table.get("kernel").map(factor::plain),
         rig: &rig,
@@ -202,6 +203,7 @@ struct Expander<'a> {
     memory: Option<Bytes>,
     check: Option<CheckSpec>,
     layout: LayoutSpec,
+    crash: CrashSpec,
     trace: bool,
     kernel: Option<String>,
     rig: &'a [Factor],
@@ -265,6 +267,7 @@ impl Expander<'_> {
                 memory: rigged.memory,
                 check: self.check.clone(),
                 layout: Some(self.layout).filter(|layout| layout.enabled),
+                crash: Some(self.crash).filter(|crash| crash.enabled),
                 trace: rigged.trace,
                 kernel: rigged.kernel,
             },

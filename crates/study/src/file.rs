@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
-    AgeSpec, CheckSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
+    AgeSpec, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
     NeedsSpec, Order, ScanSpec, StackFile, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
 };
 use crate::units::Bytes;
@@ -53,6 +53,8 @@ pub struct StudyFile {
     pub check: CheckFile,
     /// The look at where files lie, after each phase that writes.
     pub layout: LayoutSpec,
+    /// The judgement of what power cuts would have left, after each trial.
+    pub crash: CrashSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,
@@ -267,6 +269,8 @@ pub struct Profile {
     pub check: CheckFile,
     /// The look at where files lie, after each phase that writes.
     pub layout: LayoutSpec,
+    /// The judgement of what power cuts would have left, after each trial.
+    pub crash: CrashSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,

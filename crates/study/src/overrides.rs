@@ -114,7 +114,7 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         ["workload", name, ..] if kinds.get(name).is_none() => {
             Err(unknown(&at, name, kinds.names()))
         }
-        [section @ ("check" | "layout")] if matches!(node.value, Value::Flag(_)) => {
+        [section @ ("check" | "layout" | "crash")] if matches!(node.value, Value::Flag(_)) => {
             put(root, &[section, "enabled"], node)
         }
         ["device"] if node.as_table().is_some() => put(root, &segments, node),
@@ -192,7 +192,7 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 17] = [
+const SETTABLE: [&str; 18] = [
     "run",
     "device",
     "stack",
@@ -200,6 +200,7 @@ const SETTABLE: [&str; 17] = [
     "memory",
     "check",
     "layout",
+    "crash",
     "trace",
     "readahead",
     "limit",
@@ -224,6 +225,7 @@ fn full_path(key: &str) -> Option<String> {
         ("device", "DeviceSpec"),
         ("check", "CheckFile"),
         ("layout", "LayoutSpec"),
+        ("crash", "CrashSpec"),
     ];
     sections.iter().find_map(|(section, definition)| {
         let found = nearest(key, Schema::definition(definition).keys())?;

@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 22] = [
+const RESERVED: [&str; 23] = [
     "include",
     "name",
     "title",
@@ -22,6 +22,7 @@ const RESERVED: [&str; 22] = [
     "memory",
     "check",
     "layout",
+    "crash",
     "trace",
     "kernel",
     "needs",

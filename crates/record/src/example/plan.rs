@@ -101,6 +101,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, variant: &FilesystemVariant) 
         memory: None,
         check: None,
         layout: None,
+        crash: None,
         trace: false,
         kernel: None,
     }

@@ -35,6 +35,7 @@ pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> 
         levels,
         workload,
         layout: None,
+        crash: None,
         trace: false,
         kernel: None,
     }

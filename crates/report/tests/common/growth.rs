@@ -125,6 +125,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, files: u32, memory: &str) -> 
         memory: (memory != "none").then_some(Bytes(LIMIT)),
         check: Some(CheckSpec::default()),
         layout: None,
+        crash: None,
         trace: false,
         kernel: None,
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::check::CheckSpec;
+use super::crash::CrashSpec;
 use super::device::DeviceSpec;
 use super::filesystem::FilesystemVariant;
 use super::layout::LayoutSpec;
@@ -35,6 +36,9 @@ pub struct Cell {
     /// The look at the layout after each writing phase; none: no look.
     #[serde(default)]
     pub layout: Option<LayoutSpec>,
+    /// The judgement of what power cuts would have left; none: no judgement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<CrashSpec>,
     /// Whether a block trace is recorded while the trial runs.
     #[serde(default)]
     pub trace: bool,

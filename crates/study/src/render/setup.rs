@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, FilesystemKind, Hints, Plan};
+use crate::model::{Cell, CrashBoundary, FilesystemKind, Hints, Plan};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -47,6 +47,7 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
         ("Memory", memory),
         ("Check", checks(plan)),
         ("Layout", layout(plan)),
+        ("Crash", crash(plan)),
         ("Trace", trace(plan)),
         ("Reference", reference),
     ];
@@ -141,6 +142,23 @@ fn layout(plan: &Plan) -> Option<String> {
         "after each phase that writes, outside its clocks: extents, gaps and free space; the {} \
          largest files one by one",
         spec.files
+    ))
+}
+
+/// The judgement of what power cuts would have left.
+fn crash(plan: &Plan) -> Option<String> {
+    let spec = plan.cells.iter().find_map(|cell| cell.crash)?;
+    let after = match spec.boundaries {
+        CrashBoundary::Flush => "flush",
+        CrashBoundary::Fua => "flush and forced write",
+        CrashBoundary::Write => "write",
+    };
+    let most = match spec.most {
+        0 => String::new(),
+        most => format!(", at most {most} evenly spread"),
+    };
+    Some(format!(
+        "writes are logged; the image as of each {after}{most} is recovered and checked"
     ))
 }
 
