@@ -3,13 +3,18 @@
 //! The maps have an entry for each inode and a bit for each cluster, but pages that nobody touches take no memory: what counts is
 //! what the descriptors call used. A descriptor that lies makes the check larger, never without bound: by what the maps
 //! have at most. Lists grow with what the inodes and blocks say, which no descriptor tells: where the caller gives a bound, a check
-//! looks at its own size after each piece that it has read ([`Guard`]), and ends before it is larger than that.
+//! looks at its own size while it reads ([`Guard`]), and ends before it is larger than that.
+//!
+//! Buffers follow what is to be read. Ten requests of 1 MiB are nothing beside the maps of a hundred million inodes, and more than
+//! all else together for one million.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use blockio::Sweep;
 use ondisk::ext4::GroupDescriptor;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 use serde::Serialize;
@@ -17,8 +22,8 @@ use serde::Serialize;
 use super::pass1::plan;
 use super::{Directory, Failure, Options, Run, Volume};
 
-/// Bytes of the maps for each inode in use: a byte each for kind, links and names, three bits, and what
-/// attributes and quotas need for some.
+/// Bytes of the maps for each inode in use: six bits for kind and links, five for names and whether it is used; a byte each where
+/// links and names are more than three; and what attributes and quotas need for some. With few links it is no more than two.
 const PER_INODE: u64 = 4;
 /// Bits for each cluster in use: owned, and those behind it that passes keep for a while.
 const BITS_PER_CLUSTER: u64 = 2;
@@ -74,10 +79,13 @@ impl Estimate {
         // The descriptor, its flags, ranges of metadata, and what passes 1 and 5 plan to read.
         let descriptor = size_of::<GroupDescriptor>() + 2 + 2 * size_of::<Range<u64>>();
         let group = descriptor + 3 * size_of::<blockio::Span>();
-        let (first, below) = shelves(&volume.options);
-        // Inodes that wait for their nodes take no more than the first shelf.
-        let nodes = volume.options.threads.max(1) * (2 * first + SHELVES_BELOW * below);
-        let sweep = volume.sweep().memory(volume.source.geometry());
+        let (first, below) = shelves(&volume.options, volume.block_size());
+        // Inodes that wait for their nodes take no more than the first shelf. Walks before and behind the sweep of pass 1 have
+        // shelves as well, when those of the sweep are gone.
+        let source = volume.source.geometry();
+        let reading = nodes_sweep(volume).memory(source);
+        let nodes = volume.options.threads.max(1) * (2 * first + SHELVES_BELOW * below + reading);
+        let sweep = volume.sweep().memory(source);
         Estimate {
             inodes: inodes * PER_INODE,
             blocks: clusters * BITS_PER_CLUSTER / 8,
@@ -89,35 +97,65 @@ impl Estimate {
     }
 }
 
-/// Bytes of nodes of mappings that a thread reads beforehand, for the inodes that wait, and for each level below: less where memory is bounded,
-/// and the requests were made smaller for it.
-pub(crate) fn shelves(options: &Options) -> (usize, usize) {
+/// Bytes of nodes of mappings that a thread reads beforehand, for the inodes that wait, and for each level below: less where requests
+/// are small, because there is little to be read or memory is bounded, and never less than eight blocks.
+pub(crate) fn shelves(options: &Options, block: usize) -> (usize, usize) {
     const MOST: usize = 4 << 20;
-    let first = match options.memory {
-        Some(_) => options.sweep.request.saturating_mul(4).min(MOST),
-        None => MOST,
-    };
-    (first, first / 4)
+    let least = 8 * block;
+    let first = options.sweep.request.saturating_mul(2).min(MOST).max(least);
+    (first, (first / 4).max(least))
+}
+
+/// How they are read.
+pub(crate) fn nodes_sweep(volume: &Volume<'_>) -> Sweep {
+    let sweep = volume.sweep();
+    Sweep {
+        request: sweep.request.min(256 << 10),
+        depth: (sweep.depth / sweep.threads.max(1)).clamp(2, 8),
+        threads: 1,
+        ..sweep
+    }
 }
 
 /// Levels below that have a shelf of their own. No sound tree has more; the nodes of a deeper one take the places of those far
 /// above.
 pub(crate) const SHELVES_BELOW: usize = 5;
 
-/// What is kept of a bound for what comes between two looks.
+/// What is kept of a bound for what comes between two looks: the lists of some pieces. A list that doubles is larger than this once
+/// it has some hundred thousand entries; whoever makes one looks behind it ([`Guard::hold`]).
 const MARGIN: u64 = 8 << 20;
+/// How often the kernel is asked, which takes as long as a small piece.
+const EVERY: Duration = Duration::from_micros(200);
+
+// What a program takes of its own and the margin are in every forecast: a check that keeps to its own is never ended.
+const _: () = assert!(BASE >= 2 * MARGIN);
 
 /// Holds a running check to its bound.
 ///
 /// The kernel counts the pages of a process that are its own, whatever they are for: maps of which a part was touched, lists that have
 /// room to grow, buffers. A ledger of each list was rejected: it would know all but the one that was forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Guard {
     /// The bound, and what the process had before the check.
     bound: Option<(u64, u64)>,
     /// `/proc/self/statm`.
     statm: Option<File>,
     full: AtomicBool,
+    began: Instant,
+    /// When the kernel is asked again, microseconds after the beginning.
+    next: AtomicU64,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Guard {
+            bound: None,
+            statm: None,
+            full: AtomicBool::new(false),
+            began: Instant::now(),
+            next: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Guard {
@@ -152,25 +190,39 @@ impl Guard {
         (taken > limit - MARGIN.min(limit / 4)).then_some((taken, limit))
     }
 
-    /// Whether the bound is reached; once it was, it stays so.
+    /// Whether the bound is reached, as far as the last look shows; once it was, it stays so.
     pub(crate) fn is_full(&self) -> bool {
-        self.bound.is_some()
-            && (self.full.load(Relaxed) || {
-                let full = self.excess().is_some();
-                self.full.fetch_or(full, Relaxed);
-                full
-            })
+        self.bound.is_some() && (self.full.load(Relaxed) || self.is_due() && self.look())
     }
 
-    /// Ends a check that has reached its bound.
+    /// Whether it is time to look again; yes for one thread only.
+    fn is_due(&self) -> bool {
+        let now = self.began.elapsed().as_micros() as u64;
+        let next = self.next.load(Relaxed);
+        let behind = now + EVERY.as_micros() as u64;
+        now >= next
+            && self
+                .next
+                .compare_exchange(next, behind, Relaxed, Relaxed)
+                .is_ok()
+    }
+
+    fn look(&self) -> bool {
+        let full = self.excess().is_some();
+        self.full.fetch_or(full, Relaxed) || full
+    }
+
+    /// Ends a check that has reached its bound; this looks, whenever the last look was.
     ///
     /// # Errors
     /// It has.
     pub(crate) fn hold(&self) -> Result<(), Failure> {
-        if !self.is_full() {
+        let Some((limit, _)) = self.bound else {
+            return Ok(());
+        };
+        if !self.full.load(Relaxed) && !self.look() {
             return Ok(());
         }
-        let limit = self.bound.map_or(0, |(limit, _)| limit);
         let taken = self.excess().map_or(limit, |(taken, _)| taken);
         Err(Failure::Grown { taken, limit })
     }
@@ -201,11 +253,23 @@ pub(crate) fn bytes_behind(volume: &Volume<'_>, directory_blocks: u64) -> u64 {
     blocks.saturating_mul(volume.geometry.block_size.into())
 }
 
-/// Makes the buffers as small as the caller's bound asks for.
+/// Of what is to be read, this part may lie in buffers at once.
+const IN_BUFFERS: u64 = 128;
+/// Bytes of a request that is not made smaller because there is little to be read: where requests are what a device counts, more of
+/// them would cost more than memory saves.
+const LEAST_REQUEST: usize = 512 << 10;
+
+/// Makes the buffers as small as the caller's bound asks for, and as what is to be read.
 ///
 /// # Errors
-/// The maps alone are larger than it.
+/// The maps alone are larger than the bound.
 pub(crate) fn fit(volume: &mut Volume<'_>) -> Result<Estimate, Failure> {
+    if volume.options.scale {
+        let most = bytes_to_read(volume) / IN_BUFFERS;
+        while volume.sweep().memory(volume.source.geometry()) as u64 > most
+            && shrink(volume, LEAST_REQUEST)
+        {}
+    }
     loop {
         let estimate = Estimate::of(volume);
         let Some(limit) = volume
@@ -215,19 +279,30 @@ pub(crate) fn fit(volume: &mut Volume<'_>) -> Result<Estimate, Failure> {
         else {
             return Ok(estimate);
         };
-        let sweep = &mut volume.options.sweep;
-        let block = volume.geometry.block_size as usize;
-        if sweep.depth > volume.options.threads.max(1) {
-            sweep.depth = (sweep.depth / 2).max(volume.options.threads.max(1));
-        } else if sweep.request > block.max(64 << 10) {
-            sweep.request = (sweep.request / 2).max(block);
-        } else if volume.options.threads > 1 {
-            volume.options.threads /= 2;
-        } else {
+        if shrink(volume, 64 << 10) {
+            continue;
+        }
+        if volume.options.threads <= 1 {
             return Err(Failure::Memory {
                 needs: estimate.total(),
                 limit,
             });
         }
+        volume.options.threads /= 2;
     }
+}
+
+/// Halves what is in flight: the number of requests, then their size, which is not made smaller than `least`. No where neither can be.
+fn shrink(volume: &mut Volume<'_>, least: usize) -> bool {
+    let threads = volume.options.threads.max(1);
+    let block = volume.block_size();
+    let sweep = &mut volume.options.sweep;
+    if sweep.depth > threads {
+        sweep.depth = (sweep.depth / 2).max(threads);
+    } else if sweep.request > block.max(least) {
+        sweep.request = (sweep.request / 2).max(block);
+    } else {
+        return false;
+    }
+    true
 }

@@ -17,6 +17,8 @@
 
 mod after;
 mod file;
+mod kinds;
+mod links;
 mod memory;
 mod named;
 #[cfg(test)]

@@ -7,14 +7,13 @@
 //! All maps are filled by several threads at once, by atomic operations without order: nothing is read before the
 //! threads are joined.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ondisk::ext4::FileType;
 use zerocopy::FromZeros;
 
+pub use super::kinds::Kinds;
+pub use super::links::Links;
 use super::named::Named;
 use super::pass1::attributes::Attributes;
 use super::pass1::{Metadata, Owners, Statistics};
@@ -36,7 +35,7 @@ pub struct OutOfMemory {
 }
 
 /// Zeros, asked for as such: the kernel gives pages as they are touched.
-fn zeroed<T: FromZeros>(entries: u64) -> Result<Vec<T>, OutOfMemory> {
+pub(super) fn zeroed<T: FromZeros>(entries: u64) -> Result<Vec<T>, OutOfMemory> {
     let len = usize::try_from(entries).map_err(|_| OutOfMemory { entries })?;
     T::new_vec_zeroed(len).map_err(|_| OutOfMemory { entries })
 }
@@ -162,131 +161,6 @@ impl Bits {
                 Some(bit)
             })
         })
-    }
-}
-
-/// What kind of file each inode is, one byte each, by inode number (0 is nobody).
-pub struct Kinds(Vec<AtomicU8>);
-
-impl Kinds {
-    /// For inodes 1 to `inodes`, all unknown.
-    ///
-    /// # Errors
-    /// There is no memory for them.
-    pub fn new(inodes: u32) -> Result<Kinds, OutOfMemory> {
-        zeroed(u64::from(inodes) + 1).map(Kinds)
-    }
-
-    /// Remembers it.
-    pub fn set(&self, inode: u32, kind: FileType) {
-        if let Some(place) = self.0.get(inode as usize) {
-            place.store(kind.entry(), Relaxed);
-        }
-    }
-
-    /// The kind as an entry of a directory has it; 0 if the inode is not in use or has none.
-    pub fn entry(&self, inode: u32) -> u8 {
-        self.0
-            .get(inode as usize)
-            .map_or(0, |kind| kind.load(Relaxed))
-    }
-
-    /// The kind, if the inode is in use and has one.
-    pub fn get(&self, inode: u32) -> Option<FileType> {
-        FileType::of_entry(self.entry(inode))
-    }
-}
-
-/// A count for each inode. Nearly all are 1, so there is a byte for each, and a list of those that a byte does not hold.
-pub struct Links {
-    small: Vec<AtomicU8>,
-    large: Mutex<BTreeMap<u32, u32>>,
-    /// Whether [`Links::add`] was ever called: a map of millions of zeros need not be read to know that it is one.
-    added: AtomicBool,
-}
-
-/// Behind this the rest is in the list.
-const FULL: u8 = u8::MAX;
-
-impl Links {
-    /// For inodes 1 to `inodes`, all 0.
-    ///
-    /// # Errors
-    /// There is no memory for them.
-    pub fn new(inodes: u32) -> Result<Links, OutOfMemory> {
-        let small = zeroed(u64::from(inodes) + 1)?;
-        Ok(Links {
-            small,
-            large: Mutex::default(),
-            added: AtomicBool::new(false),
-        })
-    }
-
-    /// Whether nobody has added anything; counts that were set do not matter.
-    pub fn is_untouched(&self) -> bool {
-        !self.added.load(Relaxed)
-    }
-
-    /// Whether of the inodes `64 * index + 1` and the 63 behind it those whose bit is set have the count 1, and the others 0.
-    pub fn are(&self, index: u64, bits: u64) -> bool {
-        let first = (index as usize).saturating_mul(64).saturating_add(1);
-        let Some(counts) = self.small.get(first..first.saturating_add(64)) else {
-            return false;
-        };
-        let odd = counts.iter().enumerate().fold(0, |odd, (bit, count)| {
-            odd | (count.load(Relaxed) ^ (bits >> bit & 1) as u8)
-        });
-        odd == 0
-    }
-
-    /// Sets a count that nobody has added to yet; inodes that do not exist are left alone.
-    pub fn set(&self, inode: u32, count: u32) {
-        let Some(place) = self.small.get(inode as usize) else {
-            return;
-        };
-        place.store(count.min(FULL.into()) as u8, Relaxed);
-        if let Some(rest) = count.checked_sub(FULL.into()).filter(|rest| *rest > 0) {
-            let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
-            large.insert(inode, rest);
-        }
-    }
-
-    /// Adds; inodes that do not exist are left alone. Sums stay below 2^32.
-    pub fn add(&self, inode: u32, count: u32) {
-        let Some(place) = self.small.get(inode as usize) else {
-            return;
-        };
-        if count > 0 && self.is_untouched() {
-            self.added.store(true, Relaxed);
-        }
-        let mut rest = 0;
-        // The closure may run again: `rest` is that of the run that took.
-        let _ = place.fetch_update(Relaxed, Relaxed, |old| {
-            let sum = u32::from(old).saturating_add(count);
-            rest = sum.saturating_sub(u32::from(FULL));
-            Some(sum.min(u32::from(FULL)) as u8)
-        });
-        if rest > 0 {
-            let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
-            let more = large.entry(inode).or_default();
-            *more = more.saturating_add(rest);
-        }
-    }
-
-    /// The count.
-    pub fn get(&self, inode: u32) -> u32 {
-        match self
-            .small
-            .get(inode as usize)
-            .map(|place| place.load(Relaxed))
-        {
-            None => 0,
-            Some(FULL) => {
-                let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
-                u32::from(FULL) + large.get(&inode).copied().unwrap_or_default()
-            }
-            Some(count) => count.into(),
-        }
     }
 }
 
@@ -454,38 +328,5 @@ mod tests {
         assert!(few.contains(3) && few.contains(9) && !few.contains(4));
         assert_eq!(few.iter().collect::<Vec<_>>(), [3, 9]);
         assert!(!Inodes::default().contains(0));
-    }
-
-    #[test]
-    fn counts_of_a_word_of_inodes() {
-        let links = Links::new(130).unwrap();
-        links.set(65, 1);
-        links.set(128, 1);
-        assert!(links.are(0, 0) && links.are(1, 1 << 63 | 1));
-        assert!(!links.are(1, 1) && !links.are(1, 1 << 63 | 3));
-        links.set(65, 2);
-        assert!(!links.are(1, 1 << 63 | 1));
-        // Not all of these exist.
-        assert!(!links.are(2, 0) && !links.are(u64::MAX, 0));
-        assert!(links.is_untouched());
-        links.add(65, 1);
-        assert!(!links.is_untouched());
-    }
-
-    #[test]
-    fn counts_of_any_size_add_up() {
-        let links = Links::new(10).unwrap();
-        for _ in 0..300 {
-            links.add(7, 1);
-        }
-        links.add(3, 70_000);
-        links.set(5, 65_000);
-        links.set(6, 255);
-        assert_eq!((links.get(5), links.get(6)), (65_000, 255));
-        links.add(11, 1);
-        assert_eq!(
-            (links.get(7), links.get(3), links.get(1), links.get(11)),
-            (300, 70_000, 0, 0)
-        );
     }
 }

@@ -71,7 +71,10 @@ pub struct Options {
     pub threads: usize,
     /// How to read. `block` and `threads` are set from the filesystem and from above.
     pub sweep: Sweep,
-    /// Most bytes of memory for maps, lists and buffers; none: what it needs.
+    /// Whether `sweep` is made smaller where there is little to be read.
+    pub scale: bool,
+    /// Most bytes of memory for maps, lists and buffers; none: what it needs. What counts is what the process takes from the
+    /// beginning of the check on: two checks in one process, or a caller that allocates meanwhile, end each other.
     pub memory: Option<u64>,
     /// Findings kept of each problem.
     pub keep: usize,
@@ -100,6 +103,7 @@ impl Default for Options {
                 depth: 4 * threads.max(2),
                 ..Sweep::default()
             },
+            scale: true,
             memory: None,
             keep: DEFAULT_KEPT,
             reference: Reference::default(),

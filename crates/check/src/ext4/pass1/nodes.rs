@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use blockio::{Content, ReadError, Span, Sweep};
 
-use super::super::memory::{SHELVES_BELOW, shelves};
+use super::super::memory::{SHELVES_BELOW, nodes_sweep, shelves};
 use super::super::volume::Volume;
 
 /// So few blocks are not worth a sweep.
@@ -35,15 +35,9 @@ pub(super) struct Nodes<'a> {
 
 impl<'a> Nodes<'a> {
     pub(super) fn new(volume: &'a Volume<'a>) -> Nodes<'a> {
-        let sweep = volume.sweep();
         Nodes {
             volume,
-            sweep: Sweep {
-                request: sweep.request.min(256 << 10),
-                depth: (sweep.depth / sweep.threads.max(1)).clamp(2, 8),
-                threads: 1,
-                ..sweep
-            },
+            sweep: nodes_sweep(volume),
             shelves: Vec::new(),
             buffers: Vec::new(),
         }
@@ -56,9 +50,10 @@ impl<'a> Nodes<'a> {
 
     /// Blocks of a level that are.
     fn room(&self, level: usize) -> usize {
-        let (first, below) = shelves(&self.volume.options);
+        let block = self.volume.block_size();
+        let (first, below) = shelves(&self.volume.options, block);
         let bytes = if level == 0 { first } else { below };
-        (bytes / self.volume.block_size()).max(8)
+        bytes / block
     }
 
     /// Reads these beforehand; what the level held is forgotten. Blocks that there is no room for are left out.

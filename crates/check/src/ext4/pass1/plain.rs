@@ -166,7 +166,8 @@ impl Worker<'_> {
         for (nth, word) in plain.words() {
             let base = first + nth as u32;
             self.maps.used.set_from(u64::from(base) - 1, word);
-            let mut rest = word;
+            self.maps.kinds.set_files(base, word);
+            let (mut rest, mut ones) = (word, 0);
             while rest != 0 {
                 let bit = rest.trailing_zeros();
                 rest &= rest - 1;
@@ -175,9 +176,10 @@ impl Worker<'_> {
                 let Some((raw, _)) = raw else {
                     continue;
                 };
-                let links = raw.i_links_count.get();
-                self.maps.links.set(base + bit, links.into());
-                self.maps.kinds.set(base + bit, FileType::Regular);
+                match raw.i_links_count.get() {
+                    1 => ones |= 1 << bit,
+                    links => self.maps.links.set(base + bit, links.into()),
+                }
                 let Piece { start, len } = Piece::of(raw);
                 if claimed.end != start {
                     self.maps.claim_run(claimed.start, claimed.end);
@@ -185,6 +187,7 @@ impl Worker<'_> {
                 }
                 claimed.end += u64::from(len);
             }
+            self.maps.links.set_ones(base, ones);
         }
         self.maps.claim_run(claimed.start, claimed.end);
         let count = plain.count() as u64;
