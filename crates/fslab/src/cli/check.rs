@@ -43,7 +43,7 @@ pub(crate) struct CheckArgs {
     /// How to read
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) io: IoArg,
-    /// Bytes of a request [default: 1m, and 256k where the image lies in the page cache]
+    /// Bytes of a request [default: 1m, 512k where little is to be read, 256k where cached]
     #[arg(long, value_name = "BYTES")]
     pub(crate) request: Option<Bytes>,
     /// Do not look for the paths of what is found, which reads the directories once more

@@ -98,7 +98,10 @@ fn options(args: &CheckArgs, cached: bool) -> Options {
     };
     let asked = args.request.map(|bytes| usize::try_from(bytes.get()));
     match asked {
-        Some(bytes) => options.sweep.request = bytes.unwrap_or(usize::MAX),
+        Some(bytes) => {
+            options.sweep.request = bytes.unwrap_or(usize::MAX);
+            options.scale = false;
+        }
         None if cached => options.sweep.request = ::check::CACHED_REQUEST,
         None => {}
     }

@@ -57,9 +57,10 @@ impl Terminal {
         let (quit, quitted) = channel();
         let seen = Arc::clone(&state);
         let draw = move || {
-            let voice = Voice::new();
+            // Most checks of small filesystems are over before there is anything to be said.
+            let mut voice = None;
             while quitted.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                voice.set(seen.line());
+                voice.get_or_insert_with(Voice::new).set(seen.line());
             }
         };
         Terminal {
