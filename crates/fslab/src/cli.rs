@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod alone;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod doctor;

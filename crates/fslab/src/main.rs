@@ -11,7 +11,8 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
 
@@ -20,21 +21,30 @@ fn main() -> ExitCode {
     if let Some(never) = lab::guest::be_guest() {
         match never {}
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(tracing_subscriber::EnvFilter::from_env("FSLAB_LOG"))
-        .without_time()
-        .init();
+    log_to_stderr();
     match dispatch(cli.command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             out::say(&format!("fslab: {}", one_line(&error)));
             ExitCode::from(commands::exit_code(&error))
         }
+    }
+}
+
+/// What `FSLAB_LOG` asks for, and errors without it.
+fn log_to_stderr() {
+    let log = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .without_time();
+    // The filter brings regular expressions along: not for nothing.
+    if std::env::var_os("FSLAB_LOG").is_some() {
+        log.with_env_filter(EnvFilter::from_env("FSLAB_LOG")).init();
+    } else {
+        log.with_max_level(LevelFilter::ERROR).init();
     }
 }
 
