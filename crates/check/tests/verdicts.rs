@@ -14,6 +14,7 @@ const ENCODING: usize = 1024 + 0x27c;
 const MODE: usize = 0;
 const LINKS: usize = 26;
 const FLAGS: usize = 32;
+const BLOCK: usize = 40;
 /// The exit code's bit that says that e2fsck ended before it was through.
 const ENDED: i32 = 8;
 /// Without any checksum, so that what is changed is believed.
@@ -40,6 +41,13 @@ fn same(what: &str, image: &Image) -> (i32, Vec<&'static str>) {
         "{what}: {found:?}, e2fsck {raised:?}"
     );
     (code, found)
+}
+
+/// The same, where e2fsck's exit code is to be this one.
+fn ends_with(expected: i32, what: &str, image: &Image) -> Vec<&'static str> {
+    let (code, found) = same(what, image);
+    assert_eq!(code, expected, "{what}: {found:?}");
+    found
 }
 
 /// Where an inode's bytes begin.
@@ -158,5 +166,146 @@ fn an_inode_of_a_wrong_checksum_is_read_for_the_resize_inode() {
             let (code, _) = same(&format!("inodes {ino} and 6"), &image);
             assert_eq!(code, 4, "inodes {ino} and 6");
         }
+    }
+}
+
+/// Inode 5 with the resize inode's name in e2fsck's cache: a wrong checksum, these flags, this map.
+fn misread(sound: &Image, flags: u32, words: &[(usize, u32)]) -> Image {
+    let mut image = sound.clone();
+    loosely(&mut image, 5, FLAGS, &flags.to_le_bytes());
+    for (nth, word) in words {
+        loosely(&mut image, 5, BLOCK + 4 * nth, &word.to_le_bytes());
+    }
+    image
+}
+
+/// The first words of an extent node: magic and entries, room and depth.
+fn head(magic: u32, entries: u32, max: u32, depth: u32) -> [(usize, u32); 3] {
+    [(0, magic | entries << 16), (1, max | depth << 16), (2, 0)]
+}
+
+#[test]
+fn an_extent_tree_that_is_read_for_the_resize_inode() {
+    const MAGIC: u32 = 0xf30a;
+    let mut sound = made("metadata_csum,resize_inode", "1024", "");
+    // A block that nobody has, for a node: empty, or with one extent of one block.
+    let last = sound.geometry.blocks_count as u32 - 1;
+    let node = |image: &mut Image, words: &[(usize, u32)]| {
+        for (nth, word) in words {
+            image.block(last.into())[4 * nth..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+    };
+    let extent = [(3, 0), (4, 1), (5, 100)];
+    let index = |block| [(3, 0), (4, block), (5, 0)];
+    let tree = |sound: &Image, head: [(usize, u32); 3], entry: [(usize, u32); 3]| {
+        misread(sound, flag::EXTENTS, &[head, entry].concat())
+    };
+    for (what, head) in [
+        ("no magic", head(0, 0, 4, 0)),
+        ("too many entries", head(MAGIC, 9, 4, 0)),
+        ("no entries", head(MAGIC, 0, 4, 0)),
+        ("no entries of indexes", head(MAGIC, 0, 4, 1)),
+        ("a legal leaf", head(MAGIC, 1, 4, 0)),
+    ] {
+        ends_with(4, what, &tree(&sound, head, extent));
+    }
+    let above = head(MAGIC, 1, 4, 1);
+    for (what, block) in [("zeros", last), ("outside", last + 1), ("nothing", 0)] {
+        let found = ends_with(12, what, &tree(&sound, above, index(block)));
+        assert!(found.contains(&"1_BLOCK_ITERATE"), "{what}: {found:?}");
+    }
+    node(&mut sound, &[head(MAGIC, 1, 84, 0), extent].concat());
+    ends_with(4, "a sound node", &tree(&sound, above, index(last)));
+    // Deep by the root, whatever the node says of itself.
+    node(&mut sound, &index(last - 1));
+    let deep = tree(&sound, head(MAGIC, 1, 4, 2), index(last));
+    ends_with(12, "zeros below", &deep);
+    node(&mut sound, &index(last));
+    for (depth, code) in [(1, 4), (2, 12), (3, 12)] {
+        let round = tree(&sound, head(MAGIC, 1, 4, depth), index(last));
+        ends_with(code, "its own child", &round);
+    }
+    node(&mut sound, &head(MAGIC, 0, 84, 0));
+    ends_with(12, "an empty node", &tree(&sound, above, index(last)));
+}
+
+#[test]
+fn an_extent_node_below_itself() {
+    let sound = made("^metadata_csum", "1024", "");
+    let last = sound.geometry.blocks_count as u32 - 1;
+    let index = [(3, 0), (4, last), (5, 0)];
+    for depth in [2, 3, 5] {
+        let mut image = sound.clone();
+        let root = [head(0xf30a, 1, 4, depth), index].concat();
+        let node = [head(0xf30a, 1, 84, depth - 1), index].concat();
+        for (nth, word) in root {
+            loosely(&mut image, 12, BLOCK + 4 * nth, &word.to_le_bytes());
+        }
+        for (nth, word) in node {
+            image.block(last.into())[4 * nth..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        let found = ends_with(12, &format!("depth {depth}"), &image);
+        let ends = ["1_EXTENT_ITERATE_FAILURE", "1_BLOCK_ITERATE"];
+        assert!(ends.iter().all(|name| found.contains(name)), "{found:?}");
+    }
+}
+
+#[test]
+fn without_lost_and_found_the_resize_inode_is_itself() {
+    let sound = made("metadata_csum,resize_inode", "1024", "");
+    let wrong = misread(&sound, flag::INLINE_DATA, &[]);
+    ends_with(12, "with lost+found", &wrong);
+    let mut gone = sound.clone();
+    let root = gone.field(2, |inode| inode.block_words());
+    let block = u64::from(root[5]);
+    let bytes = gone.block(block);
+    let at = bytes.windows(10).position(|name| name == b"lost+found");
+    bytes[at.unwrap()] = b'L';
+    let seed = gone.seed().unwrap();
+    let of_root = gone.field(2, |inode| inode.seed(seed, 2));
+    let bytes = gone.block(block);
+    let end = bytes.len();
+    let sum = of_root.over(&bytes[..end - 12]).to_le_bytes();
+    bytes[end - 4..].copy_from_slice(&sum);
+    ends_with(0, "another name", &gone);
+    ends_with(4, "without", &misread(&gone, flag::INLINE_DATA, &[]));
+}
+
+#[test]
+fn blocks_in_use_in_a_map_that_is_read_for_the_resize_inode() {
+    let mut sound = made("metadata_csum,resize_inode", "1024", "");
+    let free = sound.geometry.blocks_count as u32 - 1;
+    let reserved = 10;
+    for (what, words, code) in [
+        ("double indirect", [(13, reserved)], 12),
+        ("indirect", [(12, reserved)], 4),
+        ("a block", [(0, reserved)], 4),
+        ("double indirect and free", [(13, free)], 4),
+        ("triple indirect and free", [(14, free)], 4),
+    ] {
+        let found = ends_with(code, what, &misread(&sound, 0, &words));
+        let ends = found.contains(&"1B_ISCAN_ERROR");
+        assert_eq!(ends, code == 12, "{what}: {found:?}");
+    }
+    ends_with(
+        4,
+        "extents",
+        &misread(&sound, flag::EXTENTS, &[(13, reserved)]),
+    );
+    sound.block(free.into())[4..8].copy_from_slice(&reserved.to_le_bytes());
+    ends_with(12, "below", &misread(&sound, 0, &[(14, free)]));
+}
+
+#[test]
+fn a_journal_where_the_superblock_counts_no_inodes() {
+    for count in [0, 5, 7, 8, 11, 12, 1000] {
+        let mut image = made("metadata_csum", "1024", "");
+        image.sb.s_inodes_count.set(count);
+        image.sb.seal();
+        let sb = zerocopy::IntoBytes::as_bytes(&image.sb).to_vec();
+        image.bytes[1024..2048].copy_from_slice(&sb);
+        let found = ends_with(12, &format!("{count} inodes"), &image);
+        let bad = found.contains(&"0_JOURNAL_BAD_INODE");
+        assert_eq!(bad, count < 8, "{count}: {found:?}");
     }
 }

@@ -3,6 +3,8 @@
 //! It is looked at before all others, because what it lists is taken from everybody: a listed block that is still free is marked, one that
 //! belongs to the filesystem itself is a finding, and inodes on a listed block of their table are not looked at.
 
+use std::ops::Range;
+
 use ondisk::ext4::Inode;
 use ondisk::ext4::inode::{flag, number};
 
@@ -13,6 +15,7 @@ use super::maps::Maps;
 use super::nodes::Nodes;
 use super::walk::Item;
 use crate::finding::Finding;
+use crate::log::Log;
 use crate::problem::{
     P1_BAD_GROUP_DESCRIPTORS, P1_BAD_PRIMARY_BLOCK, P1_BAD_PRIMARY_BLOCK_PROMPT,
     P1_BAD_PRIMARY_GROUP_DESCRIPTOR, P1_BAD_PRIMARY_SUPERBLOCK, P1_BAD_SUPERBLOCK,
@@ -21,9 +24,9 @@ use crate::problem::{
     P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK, Problem,
 };
 
-/// Listed blocks that are looked at.
+/// Listed blocks that are looked at, each as often as it is listed.
 const MOST: u64 = 1 << 22;
-/// Of them, those that are kept to be held against the inode tables. A disk with as many is no disk any more.
+/// Different ones, about, that are kept to be held against the inode tables. A disk with as many is no disk any more.
 const KEPT: usize = 1 << 18;
 /// Groups that are searched for the owners of listed blocks, over all blocks.
 const SEARCHED: u64 = 1 << 30;
@@ -38,13 +41,68 @@ pub(super) fn first_block(maps: &Maps<'_>) -> Option<(u64, Vec<u8>)> {
     Some((table.first_block, bytes))
 }
 
-/// The blocks that inode 1 lists, ascending; illegal ones are left out.
-pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
+/// The blocks that inode 1 lists.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// Ascending, each once; illegal ones are left out.
+    pub(super) blocks: Vec<u64>,
+    /// How many were looked at.
+    looked: u64,
+    /// There is no room for more.
+    full: bool,
+    /// Some were left out for that reason.
+    cut: bool,
+}
+
+impl Listed {
+    fn take(&mut self, blocks: Range<u64>) {
+        let wanted = blocks.end.saturating_sub(blocks.start);
+        let before = self.looked;
+        for block in blocks {
+            if self.full || self.looked == MOST {
+                break;
+            }
+            self.looked += 1;
+            self.blocks.push(block);
+            // As many again have come since the last time, so that repeats cost no more than others.
+            if self.blocks.len() >= 2 * KEPT {
+                self.settle();
+                self.full = self.blocks.len() >= KEPT;
+            }
+        }
+        self.cut |= self.looked - before < wanted;
+    }
+
+    fn settle(&mut self) {
+        self.blocks.sort_unstable();
+        self.blocks.dedup();
+    }
+
+    /// What is to be said where not all were looked at.
+    pub(super) fn judge(&self, log: &mut Log) {
+        if self.cut {
+            let note = format!(
+                "more blocks are listed than are looked at: {} of {} different ones are held against the inode tables",
+                self.looked,
+                self.blocks.len()
+            );
+            let finding = Finding::new(&P1_BLOCK_ITERATE).inode(number::BAD);
+            log.add(finding.note(note).beyond_reference());
+        }
+    }
+}
+
+/// What inode 1 lists.
+pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
     let volume = maps.volume;
+    let mut listed = Listed::default();
     let Ok(inode) = Inode::read(bytes, volume.geometry.inode_size) else {
-        return Vec::new();
+        return listed;
     };
-    let mut blocks = Vec::new();
+    let (first, behind) = (
+        u64::from(volume.geometry.first_data_block),
+        volume.geometry.blocks_count,
+    );
     let wrong = !super::inode::is_zero(inode.bytes())
         && volume
             .seed
@@ -56,22 +114,15 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Vec<u64> {
             number::BAD,
             &inode,
             &mut |role, block, len| {
-                let end = block.saturating_add(len).min(volume.geometry.blocks_count);
-                let legal = (block..end).filter(|block| maps.is_legal(*block));
-                if matches!(role, Role::Data(_)) && blocks.len() < KEPT {
-                    blocks.extend(legal);
-                    if blocks.len() >= KEPT {
-                        // The same ones again and again, or nearly all there are.
-                        blocks.sort_unstable();
-                        blocks.dedup();
-                    }
+                let end = block.saturating_add(len).min(behind);
+                if matches!(role, Role::Data(_)) {
+                    listed.take(block.max(first)..end);
                 }
             },
         );
     }
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
+    listed.settle();
+    listed
 }
 
 /// What is asked of the list while its blocks are looked at.
@@ -261,5 +312,50 @@ impl Worker<'_> {
         }
         let finding = Finding::new(&P1_PROGERR_CLAIMED_BLOCK).block(block);
         self.add(&listing.item, finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sort for each repeat took a day where a map names its indirect blocks again and again.
+    #[test]
+    fn repeats_are_cheap() {
+        let begun = std::time::Instant::now();
+        let mut listed = Listed::default();
+        let different = KEPT as u64 - 1;
+        listed.take(100..100 + different);
+        for nth in 0..3_000_000 {
+            listed.take(200 + nth % 7..201 + nth % 7);
+        }
+        assert!(!listed.cut, "they were all looked at");
+        listed.settle();
+        assert!(listed.blocks.iter().copied().eq(100..100 + different));
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        let mut log = Log::new(1);
+        listed.judge(&mut log);
+        assert_eq!(log.count(&P1_BLOCK_ITERATE), 0);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        for (name, ranges) in [
+            ("different ones", vec![(0, 1 << 40)]),
+            ("repeats", vec![(7, 8); MOST as usize + 1]),
+            ("many and one", vec![(0, 3 * KEPT as u64), (5, 6)]),
+        ] {
+            let mut listed = Listed::default();
+            for (start, end) in ranges {
+                listed.take(start..end);
+            }
+            listed.settle();
+            assert!(listed.blocks.len() <= MOST as usize);
+            let mut log = Log::new(1);
+            listed.judge(&mut log);
+            let findings = log.finish();
+            assert_eq!(findings.list.len(), 1, "{name}");
+            assert!(findings.list[0].beyond_reference, "{name}");
+        }
     }
 }

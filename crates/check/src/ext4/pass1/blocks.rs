@@ -8,7 +8,7 @@ use super::walk::{Item, Stuck, Walk, has_blocks};
 use crate::finding::Finding;
 use crate::problem::{
     P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
-    P1_TOO_MANY_BAD_BLOCKS, P1_ZERO_LENGTH_DIR,
+    P1_ZERO_LENGTH_DIR,
 };
 
 /// From here on the superblock must say that there are large files.
@@ -79,11 +79,10 @@ impl Worker<'_> {
         self.walk_blocks(item, &mut walk);
         match walk.stuck.take() {
             None => {}
-            // The reference would go on for a very long time. Blocks that are walked twice are claimed twice, so the file
-            // is told of in pass 1D.
-            Some(Stuck::Endless) => {
-                let finding = Finding::new(&P1_TOO_MANY_BAD_BLOCKS);
-                self.add(item, finding.note(Stuck::Endless.to_string()));
+            // Blocks that are walked twice are claimed twice, so the file is told of in pass 1D as well.
+            Some(stuck) if stuck.is_ours() => {
+                let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());
+                self.add(item, finding.beyond_reference());
             }
             Some(stuck) => {
                 let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());

@@ -52,6 +52,8 @@ struct Node<'n> {
     end: u64,
     /// Its block, 0 for the root.
     block: u64,
+    /// The node that names it.
+    above: Option<&'n Node<'n>>,
     /// It is not on top of metadata, where nothing would be repaired.
     repairs: bool,
     bad_checksum: bool,
@@ -85,6 +87,12 @@ impl Node<'_> {
             unwritten: false,
             leaf: false,
         })
+    }
+
+    /// Whether that block is this node, or one above it.
+    fn is_below(&self, block: u64) -> bool {
+        let nodes = std::iter::successors(Some(self), |node| node.above);
+        nodes.map(|node| node.block).any(|above| above == block)
     }
 
     /// Where the subtree of an entry ends: where the next one begins.
@@ -124,11 +132,12 @@ impl Worker<'_> {
             last: 0,
             end,
             block: 0,
+            above: None,
             repairs: true,
             bad_checksum: false,
         };
         if let Err(stuck) = self.walk_node(item, walk, &tree, &node) {
-            if stuck != Stuck::Endless {
+            if !stuck.is_ours() {
                 let finding = Finding::new(&P1_EXTENT_ITERATE_FAILURE);
                 self.add(item, finding.note(stuck.to_string()));
             }
@@ -174,7 +183,7 @@ impl Worker<'_> {
                 }
                 self.take_extent(item, walk, node, &entry);
                 if walk.unlisted {
-                    return Err(Stuck::Endless);
+                    return Err(Stuck::Unlisted);
                 }
                 start = entry.last();
             } else {
@@ -275,6 +284,9 @@ impl Worker<'_> {
             let finding = Finding::new(&P1_CRITICAL_METADATA_COLLISION);
             self.add(item, finding.block(entry.block));
         }
+        if node.is_below(entry.block) {
+            return Err(Stuck::Round(entry.block));
+        }
         let siblings = (nth..usize::from(node.head.entries))
             .filter_map(|next| super::walk::entry(node.bytes, next))
             .map(|bytes| Index::of_entry(bytes).leaf);
@@ -331,11 +343,12 @@ impl Worker<'_> {
             last: entry.last(),
             end: node.end_of(nth),
             block: entry.block,
+            above: Some(node),
             repairs,
             bad_checksum,
         };
         let done = self.walk_node(item, walk, tree, &below);
-        if done.is_ok() || done == Err(Stuck::Endless) {
+        if done.as_ref().err().is_none_or(Stuck::is_ours) {
             self.maps.claim(entry.block);
             walk.blocks += 1;
         }

@@ -28,6 +28,7 @@ pub(super) fn iterate(
         seed: maps.volume.seed.map(|seed| inode.seed(seed, ino)),
         each,
         stuck: None,
+        above: Vec::new(),
     };
     let root = &inode.raw().i_block;
     if inode.has_flags(flag::EXTENTS) {
@@ -54,6 +55,8 @@ struct Walker<'w, 'a, 'n> {
     seed: Option<Seed>,
     each: &'w mut dyn FnMut(Role, u64, u64),
     stuck: Option<Stuck>,
+    /// Extent nodes above the one that is walked.
+    above: Vec<u64>,
 }
 
 impl Walker<'_, '_, '_> {
@@ -128,6 +131,9 @@ impl Walker<'_, '_, '_> {
             }
             let block = Index::of_entry(raw).leaf;
             (self.each)(Role::Node(0), block, 1);
+            if self.above.contains(&block) {
+                return Err(Stuck::Round(block));
+            }
             if !self.maps.spend() || depth > 64 {
                 return Err(Stuck::Endless);
             }
@@ -137,6 +143,7 @@ impl Walker<'_, '_, '_> {
             let level = usize::from(64 - depth.min(64)) % 8;
             let below = self.nodes.read(level, block, siblings);
             let below = below.map_err(Stuck::Unread)?;
+            self.above.push(block);
             let done = match Head::of(&below) {
                 Some(head) if !node_checksum_matches(self.seed, &below, head) => {
                     Err(Stuck::BadChecksum(block))
@@ -144,6 +151,7 @@ impl Walker<'_, '_, '_> {
                 Some(head) => self.node(&below, head, depth - 1),
                 None => Err(Stuck::NoNode(block)),
             };
+            self.above.pop();
             self.nodes.give_back(below);
             done?;
         }

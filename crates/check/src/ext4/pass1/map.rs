@@ -54,6 +54,9 @@ impl Worker<'_> {
                 let _ = self.walk_tree(item, walk, *word, levels, &mut logical, 0, &[]);
             }
         }
+        if walk.unlisted && walk.stuck.is_none() {
+            walk.stuck = Some(Stuck::Unlisted);
+        }
         walk.last_written = walk.last as i64;
     }
 
@@ -123,7 +126,7 @@ impl Worker<'_> {
                 *logical += 1;
             }
             if walk.unlisted || self.maps.volume.guard.is_full() {
-                walk.stuck = Some(Stuck::Endless);
+                walk.stuck = Some(Stuck::Unlisted);
                 return Err(());
             }
             return Ok(());
@@ -284,6 +287,9 @@ impl Worker<'_> {
             let mut logical = 0;
             let done = self.walk_foreign(item, walk, &root, head, head.depth, &mut logical);
             walk.stuck = done.err();
+        }
+        if walk.unlisted && walk.stuck.is_none() {
+            walk.stuck = Some(Stuck::Unlisted);
         }
         walk.last_written = walk.last as i64;
     }

@@ -67,13 +67,17 @@ pub(super) struct Maps<'a> {
     first: u64,
     end: u64,
     /// Files may share blocks by a feature of the filesystem.
-    sharing: bool,
+    pub(super) sharing: bool,
     /// Nodes that may still be walked.
     budget: AtomicU64,
     /// Blocks of directories that may still be listed.
     listing: AtomicU64,
     /// Blocks that may still be looked at one by one for who else claims them.
     looking: AtomicU64,
+    /// Some of these were all taken: who came too late depends on the threads.
+    overdrawn: AtomicBool,
+    /// Blocks that several claim, and whose owners were not looked for.
+    untraced: AtomicU64,
 }
 
 /// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be told in full.
@@ -105,7 +109,9 @@ impl<'a> Maps<'a> {
             end: geometry.blocks_count,
             sharing: volume.sb.has_ro_compat(RoCompat::SHARED_BLOCKS),
             budget: AtomicU64::new(0),
-            looking: AtomicU64::new(blocks.saturating_mul(8).saturating_add(1 << 20)),
+            looking: AtomicU64::new(0),
+            overdrawn: AtomicBool::new(false),
+            untraced: AtomicU64::new(0),
             listing: AtomicU64::new(
                 blocks.saturating_add(LISTED_TWICE / u64::from(geometry.block_size.max(1))),
             ),
@@ -177,32 +183,54 @@ impl<'a> Maps<'a> {
     /// directories are the same, and each is read by pass 2: of one node that names a thousand times the whole filesystem,
     /// that would be a thousand readings of it.
     pub(super) fn may_list(&self, blocks: u64) -> bool {
-        take(&self.listing, blocks)
+        self.take(&self.listing, blocks)
     }
 
     /// The same of blocks that are looked at one by one.
     pub(super) fn may_look(&self, blocks: u64) -> bool {
-        take(&self.looking, blocks)
+        let may = self.take(&self.looking, blocks);
+        if !may {
+            self.untraced.fetch_add(blocks, Relaxed);
+        }
+        may
     }
 
-    /// Lets as many nodes be walked again.
+    /// Blocks that [`Maps::may_look`] was asked for in vain.
+    pub(super) fn untraced(&self) -> u64 {
+        self.untraced.load(Relaxed)
+    }
+
+    /// Whether some budget was not enough: then what is left out depends on who came first.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.overdrawn.load(Relaxed)
+    }
+
+    /// Lets as many nodes be walked again, and as many blocks be looked at.
     pub(super) fn refill(&self) {
         let blocks = self.end.saturating_sub(self.first);
         let nodes = blocks.saturating_mul(2).saturating_add(1 << 10);
         self.budget.store(nodes, Relaxed);
+        let looks = blocks.saturating_mul(8).saturating_add(1 << 20);
+        self.looking.store(looks, Relaxed);
+        self.overdrawn.store(false, Relaxed);
+        self.untraced.store(0, Relaxed);
     }
 
     /// Takes one node from what may still be walked. A sound filesystem has fewer nodes than blocks; mappings that lead into
     /// each other have no end.
     pub(super) fn spend(&self) -> bool {
-        take(&self.budget, 1)
+        self.take(&self.budget, 1)
     }
-}
 
-/// Takes so many from what is left; whether there was as much.
-fn take(left: &AtomicU64, wanted: u64) -> bool {
-    let less = |left: u64| left.checked_sub(wanted);
-    left.fetch_update(Relaxed, Relaxed, less).is_ok()
+    /// Takes so many from what is left; whether there was as much.
+    fn take(&self, left: &AtomicU64, wanted: u64) -> bool {
+        let less = |left: u64| left.checked_sub(wanted);
+        let taken = left.fetch_update(Relaxed, Relaxed, less).is_ok();
+        if !taken {
+            self.overdrawn.store(true, Relaxed);
+        }
+        taken
+    }
 }
 
 /// Whether no time in the superblock is as low as an inode's number could be.

@@ -30,7 +30,9 @@ pub(crate) mod special;
 mod tally;
 mod walk;
 
-use blockio::{Content, Piece};
+use std::ops::ControlFlow;
+
+use blockio::{Content, Piece, Span, Sweep};
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
 
@@ -219,33 +221,40 @@ impl Joined {
     }
 }
 
+/// Who walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crew {
+    /// As many threads as the caller allows.
+    All,
+    /// One, from the first inode to the last.
+    Alone,
+}
+
+/// What the walk over all inodes leaves.
+struct Walked<'a> {
+    maps: Maps<'a>,
+    attributes: attributes::Shared,
+    joined: Joined,
+}
+
 /// Checks all inodes.
 ///
 /// # Errors
 /// There is no memory, or no queue, or the check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> {
-    let mut maps = Maps::new(volume)?;
-    maps.metadata = Metadata::mark(volume, &maps.blocks, log)?;
-    let attributes = attributes::Shared::new(volume)?;
-    let mut joined = Joined::default();
-    let first = bad_blocks::first_block(&maps);
-    let listed = match &first {
-        Some((_, bytes)) => bad_blocks::listed(&maps, bytes),
-        None => Vec::new(),
-    };
-    if let Some((block, bytes)) = &first {
-        let mut worker = Worker::new(&maps, &attributes, &listed, log.fork());
-        worker.check_bad_blocks(*block, bytes);
-        joined.take(worker, log);
-    }
-    sweep(&maps, &attributes, &listed, &mut joined, log)?;
+    let Walked {
+        maps,
+        attributes,
+        mut joined,
+    } = walk(volume, log)?;
     judge_resize_inode(volume, &joined.unsealed, log);
-    misread::judge(volume, &joined.unsealed, log);
+    misread::judge(&maps, &joined, log);
     if let Some(ino) = joined.refugee {
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }
     let mut claim = |block, _| maps.claim(block);
     joined.runs.sort_unstable();
+    volume.guard.hold()?;
     let mut attributes = attributes.finish(volume, &joined.runs, &mut claim, log)?;
     joined.bad.append(&mut attributes.bad);
     let on_bad_blocks = Inodes::new(std::mem::take(&mut joined.on_bad_blocks));
@@ -254,6 +263,46 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         shared::run(&maps, &on_bad_blocks, &joined.unsealed, log)?;
     }
     assemble(maps, joined, on_bad_blocks, attributes)
+}
+
+/// Walks over all inodes. Where something is cut off because it has no end, who comes too late would depend on the threads: then one
+/// does it all over again.
+fn walk<'a>(volume: &'a Volume<'a>, log: &mut Log) -> Result<Walked<'a>, Failure> {
+    let mut own = log.fork();
+    let mut walked = walk_by(volume, Crew::All, &mut own)?;
+    if walked.maps.is_overdrawn() && volume.options.threads > 1 {
+        // Their maps are not to be held beside the new ones.
+        drop(walked);
+        own = log.fork();
+        walked = walk_by(volume, Crew::Alone, &mut own)?;
+    }
+    log.merge(own);
+    Ok(walked)
+}
+
+fn walk_by<'a>(volume: &'a Volume<'a>, crew: Crew, log: &mut Log) -> Result<Walked<'a>, Failure> {
+    let mut maps = Maps::new(volume)?;
+    maps.metadata = Metadata::mark(volume, &maps.blocks, log)?;
+    let attributes = attributes::Shared::new(volume)?;
+    let mut joined = Joined::default();
+    let first = bad_blocks::first_block(&maps);
+    let listed = match &first {
+        Some((_, bytes)) => bad_blocks::listed(&maps, bytes),
+        None => bad_blocks::Listed::default(),
+    };
+    listed.judge(log);
+    let listed = listed.blocks;
+    if let Some((block, bytes)) = &first {
+        let mut worker = Worker::new(&maps, &attributes, &listed, log.fork());
+        worker.check_bad_blocks(*block, bytes);
+        joined.take(worker, log);
+    }
+    sweep(&maps, &attributes, &listed, crew, &mut joined, log)?;
+    Ok(Walked {
+        maps,
+        attributes,
+        joined,
+    })
 }
 
 /// Before pass 1 the reference reads the resize inode, and says nothing where its checksum is wrong; behind pass 1 it would make
@@ -270,13 +319,14 @@ fn sweep<'a>(
     maps: &'a Maps<'a>,
     attributes: &'a attributes::Shared,
     listed: &'a [u64],
+    crew: Crew,
     joined: &mut Joined,
     log: &mut Log,
 ) -> Result<(), Failure> {
     let volume = maps.volume;
     let spans = plan::spans(volume, log);
     let make = || Worker::new(maps, attributes, listed, log.fork());
-    let mut workers = volume.sweep_watched(spans, make, Worker::take)?;
+    let mut workers = sweep_by(volume, crew, spans, make, Worker::take)?;
     std::thread::scope(|scope| {
         for worker in &mut workers {
             scope.spawn(|| worker.walk_deep());
@@ -286,6 +336,40 @@ fn sweep<'a>(
         joined.take(worker, log);
     }
     Ok(())
+}
+
+/// [`Volume::sweep_watched`] by a crew.
+fn sweep_by<T: Send>(
+    volume: &Volume<'_>,
+    crew: Crew,
+    spans: Vec<Span>,
+    make: impl Fn() -> T,
+    each: impl Fn(&mut T, &Piece<'_>) + Sync,
+) -> Result<Vec<T>, Failure> {
+    if crew == Crew::All {
+        return volume.sweep_watched(spans, make, each);
+    }
+    let mut state = make();
+    let mut stopped = false;
+    // One request at a time: pieces come in the order of the device.
+    let sweep = Sweep {
+        threads: 1,
+        depth: 1,
+        ..volume.sweep()
+    };
+    sweep.each(volume.source, spans, |piece| {
+        each(&mut state, &piece);
+        stopped = volume.watch.cancelled();
+        if stopped || volume.guard.is_full() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    volume.guard.hold()?;
+    if stopped {
+        return Err(Failure::Stopped);
+    }
+    Ok(vec![state])
 }
 
 fn assemble(

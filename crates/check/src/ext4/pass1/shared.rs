@@ -22,6 +22,7 @@ use super::metadata::Metadata;
 use super::nodes::Nodes;
 use super::plan;
 use super::walk::has_blocks;
+use super::{Crew, sweep_by};
 use crate::ext4::Failure;
 use crate::ext4::state::Inodes;
 use crate::finding::Finding;
@@ -71,29 +72,46 @@ pub(super) fn run(
     log: &mut Log,
 ) -> Result<(), Failure> {
     let volume = maps.volume;
-    maps.refill();
     if let Some(first) = unsealed.iter().min() {
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
         let note = "the checksum of the inode is wrong, and the reference does not read on";
         log.add(finding.note(note).stops_reference());
     }
-    let spans = plan::spans(volume, &mut log.fork());
-    let make = || Tracer {
-        maps,
-        on_bad_blocks,
-        nodes: Nodes::new(volume),
-        claims: Vec::new(),
-        log: log.fork(),
-    };
+    let mut tracers = trace(maps, on_bad_blocks, Crew::All, log)?;
+    // What is left out is not to depend on the threads.
+    if maps.is_overdrawn() && volume.options.threads > 1 {
+        drop(tracers);
+        tracers = trace(maps, on_bad_blocks, Crew::Alone, log)?;
+    }
     let mut claims = Vec::new();
-    for mut tracer in volume.sweep_watched(spans, make, Tracer::take)? {
+    for mut tracer in tracers {
         claims.append(&mut tracer.claims);
         log.merge(tracer.log);
     }
+    volume.guard.hold()?;
     let contest = Contest::of(&maps.metadata, claims, || volume.guard.is_full());
     volume.guard.hold()?;
     report(&contest, maps, log);
     Ok(())
+}
+
+/// Asks all inodes.
+fn trace<'a>(
+    maps: &'a Maps<'a>,
+    on_bad_blocks: &'a Inodes,
+    crew: Crew,
+    log: &Log,
+) -> Result<Vec<Tracer<'a>>, Failure> {
+    maps.refill();
+    let spans = plan::spans(maps.volume, &mut log.fork());
+    let make = || Tracer {
+        maps,
+        on_bad_blocks,
+        nodes: Nodes::new(maps.volume),
+        claims: Vec::new(),
+        log: log.fork(),
+    };
+    sweep_by(maps.volume, crew, spans, make, Tracer::take)
 }
 
 impl Tracer<'_> {
@@ -312,6 +330,14 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
     let named = |ino: &&u32| **ino >= first || **ino == number::ROOT;
     let count = contest.0.keys().filter(named).count() as u64;
     log.add(Finding::new(&P1D_NUM_DUP_INODES).order(0).found(count));
+    let untraced = maps.untraced();
+    if untraced > 0 {
+        let note = format!(
+            "mappings claim what others claim again and again: of {untraced} more claims the owners were not looked for"
+        );
+        let finding = Finding::new(&P1D_DUP_FILE).order(0).note(note);
+        log.add(finding.beyond_reference());
+    }
     let mut metadata_seen = false;
     for (ino, party) in &contest.0 {
         if [number::BAD, number::RESIZE].contains(ino) {

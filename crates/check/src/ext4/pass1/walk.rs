@@ -42,12 +42,16 @@ pub(super) enum Stuck {
     NoNode(u64),
     /// A node whose checksum is wrong, where that ends a walk.
     BadChecksum(u64),
+    /// A node lies below itself.
+    Round(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
     /// The content is said to be inline, where the filesystem has nothing inline.
     Inline,
     /// More nodes than there are blocks: mappings that lead into each other.
     Endless,
+    /// More blocks of directories than there are blocks.
+    Unlisted,
 }
 
 impl std::fmt::Display for Stuck {
@@ -56,12 +60,23 @@ impl std::fmt::Display for Stuck {
             Stuck::Unread(error) => error.fmt(f),
             Stuck::NoNode(block) => write!(f, "block {block} is no extent node"),
             Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
+            Stuck::Round(block) => write!(f, "extent node {block} lies below itself"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
             Stuck::Inline => f.write_str("its content is said to be inline"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
             }
+            Stuck::Unlisted => f.write_str(
+                "directories have more blocks than the filesystem, and the rest of this one's is not read for names",
+            ),
         }
+    }
+}
+
+impl Stuck {
+    /// Whether the walk was ended here alone: the reference would go on for a very long time.
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self, Stuck::Endless | Stuck::Unlisted)
     }
 }
 
