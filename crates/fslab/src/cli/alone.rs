@@ -1,8 +1,7 @@
 //! The command that must start fast, looked for alone.
 //!
-//! To clap all commands are one tree, and making it touches half a mebibyte of the program more than `check` needs: as much time as a small
-//! filesystem takes, and from a cold disk more. So where the first word is `check`, only that is parsed. What does not parse so (help, a
-//! mistake) is said by the whole, in the same words as ever.
+//! To clap all commands are one tree, and making it touches parts of the program that `check` does not need. So where the first word is
+//! `check`, only that is parsed. What does not parse so (help, a mistake) is said by the whole, in the same words as ever.
 
 use clap::{Parser, Subcommand};
 
