@@ -54,11 +54,7 @@ pub struct Estimate {
 
 /// Estimates a plan. One trial has its filesystem on disk at a time.
 pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
-    let footprints: Vec<Footprint> = plan
-        .cells
-        .iter()
-        .map(|c| footprint::of(&c.workload))
-        .collect();
+    let footprints: Vec<Footprint> = plan.cells.iter().map(footprint::of_cell).collect();
     let mut runs: BTreeMap<usize, f64> = BTreeMap::new();
     for slot in &plan.slots {
         *runs.entry(slot.cell as usize).or_default() += 1.0;
@@ -92,6 +88,7 @@ fn seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
         + footprint.written_randomly / rates.random_write
         + footprint.read_randomly / rates.random_read
         + footprint.files / rates.files
+        + footprint.requests * rates.request
         + footprint.syncs * rates.sync
         + footprint.rest
         + rates.trial
@@ -104,11 +101,15 @@ struct Held {
     random_read: f64,
     random_write: f64,
     files: f64,
+    /// Seconds of one small read.
+    request: f64,
     sync: f64,
     trial: f64,
 }
 
 fn held(rates: Rates, limit: Limit) -> Held {
+    // A small read of an NVMe disk.
+    const REQUEST_SECONDS: f64 = 1e-4;
     // Requests of some 256 KiB in sequence and at random; a small file costs about one write.
     const REQUEST: f64 = 262_144.0;
     let rate = |bytes: Option<Bytes>, operations: Option<u64>| {
@@ -119,13 +120,15 @@ fn held(rates: Rates, limit: Limit) -> Held {
         rate(limit.read, limit.read_iops),
         rate(limit.write, limit.write_iops),
     );
-    let writes = limit.write_iops.map_or(f64::INFINITY, |n| n as f64);
+    let each = |iops: Option<u64>| iops.map_or(f64::INFINITY, |n| n as f64);
+    let (reads, writes) = (each(limit.read_iops), each(limit.write_iops));
     Held {
         read: rates.bytes_per_s.min(read),
         write: rates.bytes_per_s.min(write),
         random_read: rates.random_bytes_per_s.min(read),
         random_write: rates.random_bytes_per_s.min(write),
         files: rates.files_per_s,
+        request: REQUEST_SECONDS.max(1.0 / reads),
         sync: rates.sync_seconds.max(1.0 / writes),
         trial: rates.trial_seconds,
     }

@@ -6,7 +6,7 @@
 //! root of the number of steps; that gives the peak.
 
 use crate::model::{
-    AgeSpec, FillSpec, Plan, ScanSpec, StreamSpec, StreamTest, ThroughputSpec, TreeSpec,
+    AgeSpec, Cell, FillSpec, Plan, ScanSpec, StreamSpec, StreamTest, ThroughputSpec, TreeSpec,
     WorkloadSpec,
 };
 use crate::units::Bytes;
@@ -28,6 +28,8 @@ pub struct Footprint {
     pub files: f64,
     /// Files there at the end: what a check has to visit.
     pub kept: f64,
+    /// Small reads that are each waited for, beside the bytes in `read`.
+    pub requests: f64,
     /// Waits for all data to reach the disk.
     pub syncs: f64,
     /// Seconds of rest.
@@ -72,7 +74,7 @@ pub fn working_set(plan: &Plan) -> u64 {
         .unwrap_or(0)
 }
 
-/// What one trial of a workload needs and does.
+/// What one trial of a workload needs and does on any filesystem: of a scan, its population.
 pub fn of(workload: &WorkloadSpec) -> Footprint {
     match workload {
         WorkloadSpec::Throughput(spec) => throughput(spec),
@@ -80,7 +82,7 @@ pub fn of(workload: &WorkloadSpec) -> Footprint {
         WorkloadSpec::Stream(spec) => stream(spec),
         WorkloadSpec::Fill(spec) => fill(spec),
         WorkloadSpec::Age(spec) => age(spec),
-        WorkloadSpec::Scan(spec) => scan(spec),
+        WorkloadSpec::Scan(spec) => fill(&spec.population()),
     }
 }
 
@@ -141,18 +143,72 @@ fn age(spec: &AgeSpec) -> Footprint {
     }
 }
 
-/// The population, and its metadata read three times at most: once for its size, once by precache and
-/// once by the passes. An inode has 256 bytes, an entry some 64, and groups their bitmaps; bitmaps and
-/// directory blocks are read where they lie.
-fn scan(spec: &ScanSpec) -> Footprint {
-    const INODE: f64 = 256.0;
-    const ENTRY: f64 = 64.0;
-    let files = spec.files as f64;
-    let times = if spec.precache { 3.0 } else { 2.0 };
+/// What one trial of a cell needs and does: [`of`] its workload, and what depends on the filesystem as well.
+pub fn of_cell(cell: &Cell) -> Footprint {
+    match &cell.workload {
+        WorkloadSpec::Scan(spec) => scan(spec, &Volume::of(cell)),
+        workload => of(workload),
+    }
+}
+
+/// How an ext filesystem is made, as far as its words for mkfs and the size of the device say it.
+struct Volume {
+    /// Bytes of an inode.
+    inode: f64,
+    /// Groups of 128 MiB, as blocks of 4 KiB make them.
+    groups: f64,
+    /// Bytes of inode tables that mkfs writes.
+    tables: f64,
+}
+
+impl Volume {
+    /// mke2fs's own: inodes of 256 bytes, one for each 16 KiB.
+    fn of(cell: &Cell) -> Volume {
+        let words = &cell.filesystem.mkfs;
+        let number = |option: &str, default: f64| {
+            let at = words.iter().position(|word| word == option);
+            let value = at.and_then(|at| words.get(at + 1)?.parse().ok());
+            value.unwrap_or(default)
+        };
+        let size = cell.device.size.get() as f64;
+        let inode = number("-I", 256.0);
+        let at_once = words.iter().any(|w| w.contains("lazy_itable_init=0"));
+        Volume {
+            inode,
+            groups: (size / (128.0 * MIB)).ceil(),
+            tables: if at_once {
+                size / number("-i", 16_384.0) * inode
+            } else {
+                0.0
+            },
+        }
+    }
+}
+
+/// The population, and its metadata read twice: once for its size, in the way that costs least, and once by the passes. Tables are
+/// read again with precache and a cache that does not hold them. Directories are a block each; a request of a buffer, of a table or of a
+/// bitmap is waited for, whatever its size.
+fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
+    const BLOCK: f64 = 4096.0;
+    const MOST: f64 = 4.0 * MIB;
+    let directories = spec.directories() as f64;
+    let tables = (spec.files as f64 + directories) * volume.inode;
+    let bitmaps = 2.0 * volume.groups;
+    let again = f64::from(u8::from(spec.precache && spec.cache < 1.0));
+    let in_groups = |buffer: f64| (tables / buffer).max(volume.groups);
+    let pass_0b = f64::from(u8::from(spec.precache)) * in_groups(MOST);
+    let buffer = spec.scan_buffer.get() as f64;
+    let measured = bitmaps + in_groups(MOST) + directories / 1024.0;
+    let filled = fill(&spec.population());
     Footprint {
-        read: times * files * INODE,
-        read_randomly: 2.0 * files * ENTRY,
-        ..fill(&spec.population())
+        written: filled.written + volume.tables,
+        read: (2.0 + again) * tables + 2.0 * (bitmaps + directories) * BLOCK,
+        requests: measured
+            + bitmaps
+            + pass_0b
+            + in_groups(buffer)
+            + (directories / f64::from(spec.batch)).ceil(),
+        ..filled
     }
 }
 
@@ -168,6 +224,7 @@ fn throughput(spec: &ThroughputSpec) -> Footprint {
         read_randomly: all,
         files: f64::from(spec.threads),
         kept: f64::from(spec.threads),
+        requests: 0.0,
         syncs: SYNCS,
         rest: SYNCS * spec.settle_seconds,
     }
@@ -266,15 +323,47 @@ mod tests {
 
     #[test]
     fn a_scan_fills_and_reads_its_metadata() {
-        let scan = |precache| {
-            of(&WorkloadSpec::Scan(ScanSpec {
-                files: 1000,
-                precache,
-                ..ScanSpec::default()
-            }))
+        let volume = Volume {
+            inode: 4096.0,
+            groups: 128.0,
+            tables: 512.0 * MIB,
         };
-        assert_eq!((scan(true).files, scan(true).written), (1000.0, 0.0));
-        assert_eq!((scan(true).read, scan(false).read), (768e3, 512e3));
+        let scan = |precache, cache| {
+            let spec = ScanSpec {
+                files: 8000,
+                per_directory: 16,
+                precache,
+                cache,
+                ..ScanSpec::default()
+            };
+            scan(&spec, &volume)
+        };
+        let tables = 8500.0 * 4096.0;
+        let rest = 2.0 * (256.0 + 500.0) * 4096.0;
+        let without = scan(false, 0.25);
+        assert_eq!((without.files, without.written), (8000.0, 512.0 * MIB));
+        assert_eq!(without.read, 2.0 * tables + rest);
+        assert_eq!(scan(true, 0.25).read, 3.0 * tables + rest);
+        assert_eq!(scan(true, 4.0).read, 2.0 * tables + rest);
+        // Measuring: bitmaps, a table a group, half a batch. Reading: bitmaps, buffers of 32 KiB, directories.
+        let measured = 256.0 + 128.0 + 500.0 / 1024.0;
+        assert_eq!(
+            without.requests,
+            measured + 256.0 + tables / 32_768.0 + 500.0
+        );
+        assert_eq!(scan(true, 0.25).requests, without.requests + 128.0);
+    }
+
+    #[test]
+    fn a_volume_is_as_its_words_make_it() {
+        let plan = crate::plan(
+            &crate::Study::load("fsck-io").unwrap(),
+            &crate::Overrides::default(),
+        )
+        .unwrap();
+        let volume = Volume::of(&plan.cells[0]);
+        assert_eq!((volume.inode, volume.groups), (4096.0, 1024.0));
+        assert_eq!(volume.tables, 4096.0 * MIB);
     }
 
     #[test]

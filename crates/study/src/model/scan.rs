@@ -9,7 +9,8 @@ use crate::units::Bytes;
 /// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on an ext
 /// filesystem. It is filled through the kernel as `fill` does it, unmounted, and all its metadata read
 /// once past the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
-/// (0b), inode tables (1), directory blocks (2). His switches are in brackets.
+/// (0b), inode tables (1), directory blocks (2). The reader is a model: `fslab check` has one way to read.
+/// His switches are in brackets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScanSpec {
@@ -35,7 +36,8 @@ pub struct ScanSpec {
     /// The reader's cache as a share of all the metadata: below 1 it cannot hold it.
     #[schemars(title = "share of the metadata", range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub cache: f64,
-    /// Chains of descriptors that groups are dealt to; 243 in the original.
+    /// Chains of descriptors that groups are dealt to; 243 of 67 links in the original. With as many chains as groups
+    /// prefill has nothing to bring forward.
     #[schemars(title = "number of chains", range(min = 1, max = 1_048_576))]
     pub chains: u32,
 }
