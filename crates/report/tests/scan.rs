@@ -5,9 +5,12 @@
 mod common;
 
 use common::scan::fsck_io;
-use record::Run;
+use record::{Evidence, Run, Sample};
+use report::model::Mark;
+use report::scan::{Case, Law, Scan};
 use report::{FormatName, Options, Report, render};
 use serde_json::Value;
+use study::{ScanSpec, WorkloadSpec};
 
 fn text(run: &Run) -> String {
     render(run, None, &Options::default()).unwrap()
@@ -35,73 +38,240 @@ fn the_sets_the_laws_and_the_lines_in_a_mail() {
     insta::assert_snapshot!(section(&out));
 }
 
+fn scan(run: &Run) -> Scan {
+    let options = Options::default();
+    let report = Report::new(run, None, &options).unwrap();
+    report.scan.unwrap()
+}
+
+fn law<'a>(scan: &'a Scan, id: &str) -> &'a Law {
+    scan.laws.iter().find(|law| law.id == id).unwrap()
+}
+
+/// Lets a change meet every sample of every trial, with the cell's parameters.
+fn changed(mut run: Run, change: impl Fn(&ScanSpec, &mut Sample)) -> Run {
+    for slot in run.plan.slots.clone() {
+        let cell = &run.plan.cells[slot.cell as usize];
+        let WorkloadSpec::Scan(spec) = &cell.workload else {
+            panic!("{}", cell.label());
+        };
+        let trial = &mut run.trials[slot.trial as usize];
+        trial.samples.iter_mut().for_each(|s| change(spec, s));
+    }
+    run
+}
+
 #[test]
 fn every_law_has_its_pairs_and_none_twice() {
-    let run = fsck_io(3);
-    let options = Options::default();
-    let report = Report::new(&run, None, &options).unwrap();
-    let scan = report.scan.unwrap();
+    let scan = scan(&fsck_io(3));
     let cases: Vec<(&str, usize)> = scan.laws.iter().map(|l| (l.id, l.cases.len())).collect();
-    // Buffers: three steps of the sweep, and sets 2 and 3 on each disk.
+    // Precache with and without prefill, prefill with and without precache, on the disk as it is and on the limited one; the
+    // large cache on the disk as it is. Buffers: three steps of the sweep, and sets 2 and 3 on each of three disks.
     assert_eq!(
         cases,
         [
-            ("precache", 2),
+            ("precache", 4),
             ("precache-large-cache", 2),
-            ("prefill", 4),
-            ("scan-buffer", 5)
+            ("prefill", 6),
+            ("scan-buffer", 6)
         ]
     );
     for law in &scan.laws {
-        assert!(law.cases.iter().all(|case| case.holds), "{law:?}");
+        let holds = |case: &Case| case.holds == Some(true);
+        assert!(law.cases.iter().all(holds), "{law:?}");
         let mut cells: Vec<[u32; 2]> = law.cases.iter().map(|case| case.cells).collect();
         cells.sort_unstable();
         cells.dedup();
         assert_eq!(cells.len(), law.cases.len());
     }
-    assert_eq!(scan.groups.len(), 2);
+    assert_eq!(scan.law_family, 2);
+    assert_eq!(scan.groups.len(), 3);
     assert!(scan.groups.iter().all(|group| group.sets.len() == 4));
+    let notes: Vec<bool> = scan
+        .groups
+        .iter()
+        .map(|group| group.note.is_some())
+        .collect();
+    assert_eq!(notes, [false, true, true]);
 }
 
-/// A reader that reads more with prefill, asks as often with a larger buffer, and loses nothing from its small cache breaks all.
+/// What breaks a law: its id, a phase, a metric, and the factor that it is changed by in a cell.
+type Break = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&ScanSpec) -> f64,
+);
+
+/// Each half of each law is broken alone, and found broken in every pair; all other laws hold.
 #[test]
 fn a_law_that_is_broken_is_said_to_be() {
-    let mut run = fsck_io(3);
-    for slot in run.plan.slots.clone() {
-        let cell = &run.plan.cells[slot.cell as usize];
-        let study::WorkloadSpec::Scan(spec) = &cell.workload else {
-            panic!("{}", cell.label());
-        };
-        for sample in &mut run.trials[slot.trial as usize].samples {
-            match (sample.phase.as_str(), sample.metric.as_str()) {
-                ("scan_pass_0a", "disk_bytes") if spec.prefill => sample.value *= 1.5,
-                ("scan_pass_1", "requests") => sample.value = 100.0,
-                ("scan_pass_1", "disk_bytes") if spec.precache => sample.value = 0.0,
-                ("scan_pass_0b", "seconds") if spec.precache => sample.value += 9.0,
-                _ => {}
+    fn small(spec: &ScanSpec) -> bool {
+        spec.precache && spec.cache < 1.0
+    }
+    fn large(spec: &ScanSpec) -> bool {
+        spec.precache && spec.cache > 1.0
+    }
+    let breaks: [Break; 8] = [
+        // 80 % and 120 % of the tables were read again: neither is twice.
+        ("precache", "scan_pass_1", "disk_bytes", |spec| {
+            if small(spec) { 0.8 } else { 1.0 }
+        }),
+        ("precache", "scan_pass_1", "disk_bytes", |spec| {
+            if small(spec) { 1.2 } else { 1.0 }
+        }),
+        // Of the large cache the bytes, then the time.
+        (
+            "precache-large-cache",
+            "scan_pass_0b",
+            "disk_bytes",
+            |spec| if large(spec) { 1.1 } else { 1.0 },
+        ),
+        ("precache-large-cache", "scan_pass_0b", "seconds", |spec| {
+            if large(spec) { 9.0 } else { 1.0 }
+        }),
+        ("prefill", "scan_pass_0a", "disk_bytes", |spec| {
+            if spec.prefill { 1.5 } else { 1.0 }
+        }),
+        ("prefill", "scan_pass_0a", "seek_bytes", |spec| {
+            if spec.prefill { 99.0 } else { 1.0 }
+        }),
+        // Fewer bytes with each larger buffer; then no fewer requests.
+        ("scan-buffer", "scan_pass_1", "disk_bytes", |spec| {
+            32_768.0 / spec.scan_buffer.get() as f64
+        }),
+        ("scan-buffer", "scan_pass_1", "requests", |spec| {
+            spec.scan_buffer.get() as f64
+        }),
+    ];
+    for (id, phase, metric, factor) in breaks {
+        let run = changed(fsck_io(3), |spec, sample| {
+            if sample.phase == phase && sample.metric == metric {
+                sample.value *= factor(spec);
             }
-        }
-    }
-    let options = Options::default();
-    let report = Report::new(&run, None, &options).unwrap();
-    for law in &report.scan.as_ref().unwrap().laws {
-        assert!(law.cases.iter().all(|case| !case.holds), "{law:?}");
+        });
+        let found = scan(&run);
+        let broken = law(&found, id);
+        let fails = |case: &Case| case.holds == Some(false);
         assert!(
-            law.verdict().starts_with("does not hold in any"),
-            "{}",
-            law.verdict()
+            broken.cases.iter().all(fails),
+            "{phase} {metric}: {broken:?}"
         );
+        assert!(broken.verdict().starts_with("does not hold in any"), "{id}");
+        for other in found.laws.iter().filter(|other| other.id != id) {
+            let holds = |case: &Case| case.holds == Some(true);
+            assert!(other.cases.iter().all(holds), "{phase} {metric}: {other:?}");
+        }
+        let out = text(&run);
+        assert_eq!(out.matches("  FAILS  ").count(), broken.cases.len(), "{id}");
     }
-    let out = text(&run);
-    assert_eq!(out.matches("  FAILS  ").count(), 13, "{out}");
 }
 
-/// One block gives ratios and no verdicts; nothing finished gives no section.
+/// Times that the runs do not tell apart are no tie, and chains of one link test no prefill.
+#[test]
+fn what_the_run_cannot_tell_is_open() {
+    let noisy = changed(fsck_io(3), |spec, sample| {
+        if spec.cache > 1.0 && sample.metric == "seconds" {
+            // Digits that differ from trial to trial, by far more than the switch.
+            sample.value = 1.0 + (sample.value * 1e9).rem_euclid(7.0);
+        }
+    });
+    let found = scan(&noisy);
+    let large = law(&found, "precache-large-cache");
+    assert_eq!(large.verdict(), "open in all 2 pairs", "{large:?}");
+    assert!(text(&noisy).contains("  open   "));
+
+    let one_link = changed(fsck_io(3), |_, sample| {
+        if sample.metric == "chain_links" {
+            sample.value = 1.0;
+        }
+    });
+    let found = scan(&one_link);
+    assert_eq!(law(&found, "prefill").verdict(), "open in all 6 pairs");
+    let out = text(&one_link);
+    assert!(out.contains("nothing to bring forward"), "{out}");
+}
+
+/// A doubt about the bytes of a pass stands beside them, and beside every law that was judged by them.
+#[test]
+fn a_law_does_not_look_clean_when_its_evidence_fails() {
+    let mut run = fsck_io(3);
+    for slot in run.plan.slots.clone() {
+        run.trials[slot.trial as usize].evidence.push(Evidence {
+            phase: Some("scan_pass_0a".to_owned()),
+            name: "bytes_on_device".to_owned(),
+            holds: Some(false),
+            detail: "moved 524288 bytes; the device read 0 and wrote 0".to_owned(),
+        });
+    }
+    let found = scan(&run);
+    for law in &found.laws {
+        let doubted = law.id == "prefill";
+        for case in &law.cases {
+            assert_eq!(case.marks.contains(&Mark::Fails), doubted, "{law:?}");
+            assert_eq!(case.word() == "holds!", doubted);
+        }
+    }
+    let out = text(&run);
+    let row = out.lines().find(|line| line.starts_with("0a    set-1"));
+    assert!(row.unwrap().contains("0.5000! "), "{out}");
+    assert!(out.contains("  holds!  switches"), "{out}");
+    let md = format(&run, FormatName::Md);
+    assert!(md.contains("| 0a | set-1 | 0.5000! | 0 | 128! |"), "{md}");
+    assert!(md.contains("  - holds!: switches"), "{md}");
+    let json: Value = serde_json::from_str(&format(&run, FormatName::Json)).unwrap();
+    assert_eq!(json["scan"]["laws"][2]["cases"][0]["marks"][0], "fails");
+}
+
+/// What does not fit the cache is not done, and said; what was not measured is no zero.
+#[test]
+fn what_was_not_done_or_not_measured_is_said() {
+    let small = changed(fsck_io(1), |spec, sample| {
+        if spec.batch > 1 && sample.phase == "scan_pass_2" && sample.metric == "batched" {
+            sample.value = 1.0;
+        }
+    });
+    let out = text(&small);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "one block (1024 do not fit the cache)";
+    assert!(words.contains(said), "{out}");
+
+    let mut run = fsck_io(1);
+    for trial in &mut run.trials {
+        let gone = |s: &Sample| s.phase == "scan_pass_2" && s.metric == "rate_without_user";
+        trial.samples.retain(|sample| !gone(sample));
+    }
+    let json: Value = serde_json::from_str(&format(&run, FormatName::Json)).unwrap();
+    let passes = &json["scan"]["groups"][0]["sets"][0]["passes"];
+    assert!(passes[3]["median"]["rate_without_user"].is_null());
+    assert!(passes[2]["median"]["rate_without_user"].is_number());
+}
+
+/// Everything of 2011 is in the study's document: without it nothing is said of it.
+#[test]
+fn a_study_that_repeats_nothing_has_nothing_beside() {
+    let mut run = fsck_io(1);
+    run.plan.repeats = None;
+    let found = scan(&run);
+    assert_eq!(found.beside, None);
+    assert!(found.laws.iter().all(|law| law.published.is_none()));
+    assert!(!section(&text(&run)).contains("Mushran"));
+}
+
+/// One block gives ratios and no verdicts on time; nothing finished gives no section.
 #[test]
 fn few_trials_say_less() {
-    let out = text(&fsck_io(1));
-    assert!(section(&out).contains("holds in 4 of 4 pairs"), "{out}");
+    let run = fsck_io(1);
+    let out = text(&run);
+    assert!(section(&out).contains("holds in 6 of 6 pairs"), "{out}");
     assert!(!section(&out).contains("comparisons"), "{out}");
+    let found = scan(&run);
+    let large = law(&found, "precache-large-cache");
+    assert_eq!(large.verdict(), "open in all 2 pairs");
+    assert!(
+        large.cases[0].figures.contains("too few trials"),
+        "{large:?}"
+    );
     let mut none = fsck_io(1);
     for trial in &mut none.trials {
         trial.status = record::Status::Pending;
@@ -123,19 +293,33 @@ fn json_markdown_and_the_page_hold_the_same() {
         set["passes"][2]["published"]["2011-09-21"]["real_s"],
         3842.447
     );
-    assert_eq!(scan["laws"][2]["verdict"], "holds in 4 of 4 pairs");
+    assert_eq!(scan["laws"][2]["verdict"], "holds in 6 of 6 pairs");
+    assert_eq!(
+        scan["laws"][0]["published"],
+        "set 1, with it, 6471 + 6532 MB; set 2, without it and with prefill, 7 + 6531 MB: 1.989 times"
+    );
 
     let md = format(&run, FormatName::Md);
     assert!(md.contains("## How a checker reads"), "{md}");
-    assert!(md.contains("**holds in 2 of 2 pairs**"), "{md}");
+    assert!(md.contains("**holds in 4 of 4 pairs**"), "{md}");
+
+    // Whose lines they are.
+    let listing = md.split("<summary>").nth(1).unwrap();
+    for set in ["set-1", "set-2", "set-3", "set-4"] {
+        assert_eq!(listing.matches(&format!("({set})")).count(), 5, "{listing}");
+    }
+    assert!(listing.contains("  Cache size: "), "{listing}");
 
     let page = format(&run, FormatName::Html);
     for part in [
         "id=\"scan\"",
         "id=\"laws\"",
+        "0b: inode bitmaps, with precache inode tables too",
         "Pass 0a: Checking cluster allocation chains",
         "Mushran 2011, 16 Sep, 1.5 M files",
-        "holds in 5 of 5 pairs",
+        "holds in 6 of 6 pairs",
+        "not distance",
+        "fslab&#x27;s model of a checker",
     ] {
         assert!(page.contains(part), "{part}");
     }

@@ -5,25 +5,30 @@ use serde_json::{Value, json};
 use crate::Report;
 use crate::model::Difference;
 use crate::numbers::{range, ratio, short};
-use crate::scan::{Group, Law, Pass, Scan, Set, lines};
-use crate::text::scan::{about, heading, their_words, times};
+use crate::scan::{
+    Group, Law, MIB, Pass, Scan, Set, count, gb, listing, listing_title, mb, their_words, times,
+    told,
+};
+use crate::text::scan::{about, heading};
 
-const MIB: f64 = 1_048_576.0;
+/// Columns of a listing.
+const WIDTH: usize = 78;
 
 /// Null without.
 pub(super) fn value(report: &Report<'_>) -> Value {
-    report.scan.as_ref().map_or(Value::Null, told)
+    report.scan.as_ref().map_or(Value::Null, section)
 }
 
-fn told(scan: &Scan) -> Value {
-    let first = scan.groups.first();
-    let sets = first.into_iter().flat_map(|group| &group.sets);
-    let sets = sets.map(|set| json!({"name": set.name, "how": set.how}));
+fn section(scan: &Scan) -> Value {
+    let ways = scan.ways().into_iter();
+    let sets = ways.map(|(name, how)| json!({"name": name, "how": how}));
     json!({
         "sets": sets.collect::<Vec<_>>(),
         "groups": scan.groups.iter().map(group).collect::<Vec<_>>(),
         "laws": scan.laws.iter().map(law).collect::<Vec<_>>(),
+        "laws_title": scan.laws_title(),
         "about": about(scan),
+        "legend": scan.legend,
         "beside": scan.beside,
     })
 }
@@ -35,24 +40,27 @@ fn group(group: &Group) -> Value {
         "of": group.of,
         "heading": heading(group),
         "passes": passes,
-        "lines": listing(group),
+        "note": group.note,
+        "lines_title": listing_title(group),
+        "lines": listing(group, WIDTH),
     })
 }
 
 /// The rows of a pass, with a bar for each set's seconds.
 fn block(group: &Group, at: usize) -> Value {
-    let of = |set: &Set| set.passes[at].median.real;
+    let of = |set: &Set| set.passes[at].median.real.unwrap_or(0.0);
     let longest = group.sets.iter().map(of).fold(0.0, f64::max);
     let rows = group.sets.iter().map(|set| {
         let pass = &set.passes[at];
         let width = if longest > 0.0 {
-            100.0 * pass.median.real / longest
+            100.0 * of(set) / longest
         } else {
             0.0
         };
         row(group, set, pass, width)
     });
-    let title = group.sets.first().map_or("", |set| set.passes[at].title);
+    let first = group.sets.first().map(|set| &set.passes[at]);
+    let title = first.map(|pass| format!("{}: {}", pass.name, pass.what));
     json!({"title": title, "rows": rows.collect::<Vec<_>>()})
 }
 
@@ -64,25 +72,28 @@ fn row(group: &Group, set: &Set, pass: &Pass, width: f64) -> Value {
         _ => "none",
     };
     let interval = pass.versus.as_ref().and_then(|v| v.interval);
+    let rate = |rate: f64| short(rate / MIB);
     json!({
         "set": set.name,
-        "disk": short(cost.disk / MIB),
-        "cache": short(cost.cache / MIB),
-        "requests": format!("{:.0}", cost.requests),
-        "mean": short(cost.mean / 1024.0),
-        "seeks": format!("{:.0}", cost.seeks),
-        "real": short(cost.real),
-        "user": short(cost.user),
-        "sys": short(cost.system),
-        "rate": short(cost.rate / MIB),
-        "with_cache": short(cost.with_cache / MIB),
-        "without_user": short(cost.without_user / MIB),
-        "peak": format!("{:.0}", cost.peak / MIB),
+        "disk": mb(cost.disk),
+        "cache": mb(cost.cache),
+        "requests": count(cost.requests),
+        "mean": told(cost.mean, |mean| short(mean / 1024.0)),
+        "seeks": count(cost.seeks),
+        "over": gb(cost.seek_bytes),
+        "moved": pass.moved_signs(),
+        "real": told(cost.real, short),
+        "user": told(cost.user, short),
+        "sys": told(cost.system, short),
+        "rate": told(cost.rate, rate),
+        "with_cache": told(cost.with_cache, rate),
+        "without_user": told(cost.without_user, rate),
+        "peak": told(cost.peak, |peak| format!("{:.0}", peak / MIB)),
         "times": times(group, pass),
         "interval": interval.map(|(low, high)| range(low, high, ratio)),
         "class": class,
         "width": format!("{width:.1}"),
-        "signs": pass.seconds.signs(),
+        "signs": pass.time_signs(),
         "theirs": [their_words(group, pass, 0), their_words(group, pass, 1)],
     })
 }
@@ -92,8 +103,8 @@ fn law(law: &Law) -> Value {
         json!({
             "of": case.of,
             "figures": case.figures,
-            "word": if case.holds { "holds" } else { "fails" },
-            "class": if case.holds { "" } else { "bad" },
+            "word": case.word(),
+            "class": if case.holds == Some(false) { "bad" } else { "" },
         })
     });
     json!({
@@ -102,22 +113,4 @@ fn law(law: &Law) -> Value {
         "published": law.published,
         "cases": cases.collect::<Vec<_>>(),
     })
-}
-
-/// fsck.ocfs2's lines, as one text.
-fn listing(group: &Group) -> String {
-    let mut out = String::new();
-    let passes = group.sets.first().map_or(&[][..], |set| &set.passes);
-    for (at, pass) in passes.iter().enumerate() {
-        out.push_str(&format!("{}\n", pass.title));
-        for set in &group.sets {
-            if pass.name == "all" {
-                out.push_str(&format!("{}\n", set.cache_line()));
-            }
-            let [io, times] = lines(&set.passes[at].middle);
-            out.push_str(&format!("{io}  ({})\n{times}\n", set.name));
-        }
-        out.push('\n');
-    }
-    out
 }

@@ -11,6 +11,8 @@ pub(super) fn value(scan: &Scan) -> Value {
         "groups": scan.groups.iter().map(group).collect::<Vec<_>>(),
         "laws": scan.laws.iter().map(law).collect::<Vec<_>>(),
         "comparisons": scan.family,
+        "comparisons_of_laws": scan.law_family,
+        "legend": scan.legend,
         "beside": scan.beside,
     })
 }
@@ -18,6 +20,7 @@ pub(super) fn value(scan: &Scan) -> Value {
 fn group(group: &Group) -> Value {
     json!({
         "of": group.of,
+        "note": group.note,
         "sets": group.sets.iter().map(set).collect::<Vec<_>>(),
     })
 }
@@ -26,7 +29,11 @@ fn set(set: &Set) -> Value {
     json!({
         "cell": set.cell,
         "name": set.name,
+        "program": set.program,
         "how": set.how,
+        "files": set.files,
+        "chains": set.chains.0,
+        "chain_links": set.chains.1,
         "n": set.n,
         "middle_trial": set.middle,
         "cache_bytes": set.cache_size,
@@ -43,6 +50,7 @@ fn pass(pass: &Pass) -> Value {
     });
     json!({
         "pass": pass.name,
+        "what": pass.what,
         "title": pass.title,
         "median": cost(&pass.median),
         "middle": cost(&pass.middle),
@@ -50,6 +58,7 @@ fn pass(pass: &Pass) -> Value {
         "against_the_first": pass.versus.as_ref().map(versus),
         "published": {"2011-09-16": theirs[0], "2011-09-21": theirs[1]},
         "marks": pass.seconds.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+        "marks_of_bytes": pass.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
     })
 }
 
@@ -59,6 +68,10 @@ fn cost(cost: &Cost) -> Value {
         "cache_bytes": cost.cache,
         "requests": cost.requests,
         "seeks": cost.seeks,
+        "seek_bytes": cost.seek_bytes,
+        "batched": cost.batched,
+        "objects": cost.objects,
+        "verified": cost.verified,
         "request_mean_bytes": cost.mean,
         "real_s": cost.real,
         "user_s": cost.user,
@@ -86,6 +99,7 @@ fn law(law: &Law) -> Value {
             "of": case.of,
             "figures": case.figures,
             "holds": case.holds,
+            "marks": case.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
         })
     };
     json!({

@@ -2,51 +2,48 @@
 
 use super::{escape, header_row};
 use crate::numbers::short;
-use crate::scan::{Group, Scan, lines};
-use crate::text::scan::{about, heading, their_words, times};
+use crate::scan::{
+    Group, MIB, Pass, Scan, count, gb, listing, listing_title, mb, their_words, times, told,
+};
+use crate::text::scan::{about, heading};
 
-const MIB: f64 = 1_048_576.0;
+/// Columns of a listing.
+const WIDTH: usize = 78;
 
 /// The section.
 pub(super) fn print(scan: &Scan) -> String {
     let mut out = "## How a checker reads\n\n".to_owned();
-    let first = scan.groups.first();
-    for set in first.into_iter().flat_map(|group| &group.sets) {
-        out.push_str(&format!(
-            "- **{}**: {}\n",
-            escape(&set.name),
-            escape(&set.how)
-        ));
+    for (name, how) in scan.ways() {
+        out.push_str(&format!("- **{}**: {}\n", escape(name), escape(how)));
     }
     out.push('\n');
     for group in &scan.groups {
         out.push_str(&format!("### {}\n\n", escape(&heading(group))));
         out.push_str(&table(group, scan.beside.is_some()));
+        if let Some(note) = group.note {
+            out.push_str(&format!("{}\n\n", escape(note)));
+        }
     }
     if !scan.groups.is_empty() {
         out.push_str(&format!("{}\n\n", escape(&about(scan))));
     }
-    out.push_str("### The laws of 2011 on these numbers\n\n");
-    for law in &scan.laws {
-        let (says, verdict) = (escape(law.says), escape(&law.verdict()));
-        out.push_str(&format!("- {says}: **{verdict}**\n"));
-        out.push_str(&format!("  - 2011: {}\n", escape(law.published)));
-        for case in &law.cases {
-            let word = if case.holds { "holds" } else { "fails" };
-            let of = escape(&format!("{}: {}", case.of, case.figures));
-            out.push_str(&format!("  - {word}: {of}\n"));
-        }
+    for paragraph in &scan.legend {
+        out.push_str(&format!("{}\n\n", escape(paragraph)));
     }
-    out.push('\n');
+    out.push_str(&laws(scan));
     for group in &scan.groups {
-        out.push_str(&listing(group));
+        out.push_str(&format!(
+            "<details><summary>{}</summary>\n\n```\n{}```\n\n</details>\n\n",
+            escape(&listing_title(group)),
+            listing(group, WIDTH)
+        ));
     }
     out
 }
 
 fn table(group: &Group, beside: bool) -> String {
     let mut heads: Vec<String> = [
-        "set", "disk MB", "cache MB", "requests", "seeks", "real s", "x", "MB/s",
+        "set", "disk MB", "cache MB", "requests", "seeks", "over GB", "real s", "x", "MB/s",
     ]
     .map(str::to_owned)
     .into();
@@ -59,44 +56,56 @@ fn table(group: &Group, beside: bool) -> String {
     let passes = group.sets.first().map_or(0, |set| set.passes.len());
     for at in 0..passes {
         for set in &group.sets {
-            let pass = &set.passes[at];
-            let cost = &pass.median;
-            let mut cells = vec![
-                pass.name.to_owned(),
-                escape(&set.name),
-                short(cost.disk / MIB),
-                short(cost.cache / MIB),
-                format!("{:.0}", cost.requests),
-                format!("{:.0}", cost.seeks),
-                short(cost.real),
-                escape(&times(group, pass)),
-                short(cost.rate / MIB),
-            ];
-            if beside {
-                for at in [0, 1] {
-                    cells.extend(their_words(group, pass, at));
-                }
-            }
-            out.push_str(&format!("| {} |\n", cells.join(" | ")));
+            let mut cells = vec![escape(&set.name)];
+            cells.extend(figures(group, &set.passes[at], beside));
+            out.push_str(&format!(
+                "| {} | {} |\n",
+                set.passes[at].name,
+                cells.join(" | ")
+            ));
         }
     }
     out.push('\n');
     out
 }
 
-fn listing(group: &Group) -> String {
-    let mut out = format!(
-        "<details><summary>fsck.ocfs2's lines, {}</summary>\n\n```\n",
-        escape(&group.of)
-    );
-    let passes = group.sets.first().map_or(&[][..], |set| &set.passes);
-    for (at, pass) in passes.iter().enumerate() {
-        out.push_str(&format!("{}\n", pass.title));
-        for set in &group.sets {
-            for line in lines(&set.passes[at].middle) {
-                out.push_str(&format!("{line}\n"));
-            }
+fn figures(group: &Group, pass: &Pass, beside: bool) -> Vec<String> {
+    let cost = &pass.median;
+    let moved = pass.moved_signs();
+    let mut cells = vec![
+        escape(&format!("{}{moved}", mb(cost.disk))),
+        mb(cost.cache),
+        escape(&format!("{}{moved}", count(cost.requests))),
+        count(cost.seeks),
+        gb(cost.seek_bytes),
+        escape(&format!("{}{}", told(cost.real, short), pass.time_signs())),
+        escape(&times(group, pass)),
+        told(cost.rate, |rate| short(rate / MIB)),
+    ];
+    if beside {
+        cells.extend(
+            [0, 1]
+                .into_iter()
+                .flat_map(|at| their_words(group, pass, at)),
+        );
+    }
+    cells
+}
+
+fn laws(scan: &Scan) -> String {
+    let mut out = "### The laws of 2011 on these numbers\n\n".to_owned();
+    out.push_str(&format!("On {}.\n\n", escape(&scan.laws_title())));
+    for law in &scan.laws {
+        let (says, verdict) = (escape(law.says), escape(&law.verdict()));
+        out.push_str(&format!("- {says}: **{verdict}**\n"));
+        if let Some(published) = &law.published {
+            out.push_str(&format!("  - 2011: {}\n", escape(published)));
+        }
+        for case in &law.cases {
+            let text = format!("{}: {}: {}", case.word(), case.of, case.figures);
+            out.push_str(&format!("  - {}\n", escape(&text)));
         }
     }
-    out + "```\n\n</details>\n\n"
+    out.push('\n');
+    out
 }

@@ -3,67 +3,138 @@
 //! A pair of cells tests a law when one switch is all that tells them apart: the same filesystem, device,
 //! population and other switches. Bytes and requests are medians; a hundredth is allowed where two cells should read the
 //! same bytes, because each trial has a filesystem of its own.
+//!
+//! Of the four, one speaks of time: precache with a large cache wins or ties. Its comparisons are a family and corrected together. Where
+//! the runs do not tell two times apart, that is no tie: the law is open there.
+
+use std::collections::BTreeSet;
 
 use stats::Comparison;
-use study::{Cell, Clock, ScanSpec};
+use study::{Cell, ScanSpec};
 
-use super::sets::{is_set, middle_of, value};
+use super::published::{self, Theirs};
+use super::sets::{figure, finished, is_set, median, moved_marks};
 use super::{Case, Law, spec};
 use crate::compare;
 use crate::fill::Sources;
 use crate::labels::Labels;
-use crate::layout::Series;
-use crate::model::{Difference, Figure, Point};
-use crate::numbers::{ratio, size};
+use crate::mark;
+use crate::model::{Difference, Figure, Mark, Point};
+use crate::numbers::{ratio, short, size};
 use crate::options::Options;
 
 /// What two readings of the same bytes may differ by.
 const SAME: f64 = 0.01;
 /// Share of pass 1's bytes that precache must have read besides: a group or two may still be in the cache.
 const AGAIN: std::ops::RangeInclusive<f64> = 0.9..=1.05;
+/// Phases of the passes that laws are about.
+const PASS_0A: &str = "scan_pass_0a";
+const PASS_0B: &str = "scan_pass_0b";
+const PASS_1: &str = "scan_pass_1";
 
-/// The laws on every pair of the cells of a report; none where nothing was read.
-pub(crate) fn of(sources: &Sources<'_>, options: &Options, cells: &[&Cell]) -> Vec<Law> {
-    let cells: Vec<&Cell> = cells
-        .iter()
-        .copied()
-        .filter(|cell| spec(cell).is_some() && bytes(sources, cell, "scan_pass_1").is_some())
-        .collect();
+/// The laws on every pair of the cells of a report, and how many comparisons of times were corrected together; none where nothing
+/// was read.
+pub(crate) fn of(
+    sources: &Sources<'_>,
+    options: &Options,
+    cells: &[&Cell],
+    notes: &mut Vec<String>,
+) -> Option<(Vec<Law>, usize)> {
+    let read = |cell: &&Cell| {
+        spec(cell).is_some() && median(&finished(sources, cell), PASS_1, "disk_bytes").is_some()
+    };
+    let cells: Vec<&Cell> = cells.iter().copied().filter(read).collect();
     if cells.is_empty() {
-        return Vec::new();
+        return None;
     }
     let judge = Judge {
         sources,
         options,
         cells,
     };
-    vec![
+    let (large, family) = judge.large_cache(notes);
+    let laws = vec![
         Law {
             id: "precache",
             says: "With a cache smaller than the inode tables, precache doubles the bytes from disk of \
                    passes 0b and 1",
-            published: "6471 + 6532 MB with, 7 + 6531 MB without: 1.99 times",
-            cases: judge.precache(false),
+            published: judge.published(precache_published),
+            cases: judge.small_cache(),
         },
         Law {
             id: "precache-large-cache",
             says: "With a cache larger than the metadata, precache reads nothing twice, and wins or ties",
-            published: "not run: \"precache only works when the cache is large enough\"",
-            cases: judge.precache(true),
+            published: judge.published(|_| Some(NOT_RUN.to_owned())),
+            cases: large,
         },
         Law {
             id: "prefill",
-            says: "Prefill does not change the bytes from disk of pass 0a",
-            published: "66 MB without, 66 MB with; 97.1 s and 12.8 s",
+            says: "Prefill does not change the bytes from disk of pass 0a, and shortens its seeks",
+            published: judge.published(prefill_published),
             cases: judge.prefill(),
         },
         Law {
             id: "scan-buffer",
             says: "A larger buffer changes the requests of pass 1, not its bytes",
-            published: "6531 MB with 32 KiB to 1 MiB, 6531 MB with 4 MiB; 481.6 s and 271.1 s",
+            published: judge.published(buffer_published),
             cases: judge.buffer(),
         },
-    ]
+    ];
+    Some((laws, family))
+}
+
+/// What the message of 16 September says of the large cache.
+const NOT_RUN: &str =
+    "not run: \"precache only works when the cache is large enough. In this run, it is not.\"";
+
+type Document = crate::published::Published;
+
+/// Two passes of one of his three sets.
+fn his(document: &Document, set: &str, row: &str) -> Option<Theirs> {
+    published::row(document, 0, set, row)
+}
+
+/// His sets 1 and 2 differ in prefill as well.
+fn precache_published(document: &Document) -> Option<String> {
+    let both = |set| {
+        Some((
+            his(document, set, "Pass 0b: Checking inode allocation chains")?.disk,
+            his(document, set, "Pass 1: Checking inodes and blocks")?.disk,
+        ))
+    };
+    let (with, without) = (both("set 1")?, both("set 2")?);
+    Some(format!(
+        "set 1, with it, {:.0} + {:.0} MB; set 2, without it and with prefill, {:.0} + {:.0} MB: {} times",
+        with.0,
+        with.1,
+        without.0,
+        without.1,
+        ratio((with.0 + with.1) / (without.0 + without.1))
+    ))
+}
+
+fn prefill_published(document: &Document) -> Option<String> {
+    let of = |set| his(document, set, "Pass 0a: Checking cluster allocation chains");
+    let (without, with) = (of("set 1")?, of("set 2")?);
+    Some(format!(
+        "set 1, without it, {:.0} MB in {} s; set 2, with it and without precache, {:.0} MB in {} s",
+        without.disk,
+        short(without.real),
+        with.disk,
+        short(with.real)
+    ))
+}
+
+fn buffer_published(document: &Document) -> Option<String> {
+    let of = |set| his(document, set, "Pass 1: Checking inodes and blocks");
+    let (small, large) = (of("set 2")?, of("set 3")?);
+    Some(format!(
+        "set 2, 32 KiB to 1 MiB at once, {:.0} MB in {} s; set 3, 4 MiB, {:.0} MB in {} s",
+        small.disk,
+        short(small.real),
+        large.disk,
+        short(large.real)
+    ))
 }
 
 /// Looks for pairs, and at them.
@@ -113,101 +184,151 @@ impl<'a> Judge<'a> {
         found
     }
 
-    /// Precache against none, where the cache is small or where it is large.
-    fn precache(&self, large: bool) -> Vec<Case> {
-        let pairs = self.pairs(
+    fn published(&self, of: impl Fn(&Document) -> Option<String>) -> Option<String> {
+        of(self.sources.published?)
+    }
+
+    /// Precache against none, where the cache is large or where it is small.
+    fn precache(&self, large: bool) -> Vec<(String, &'a Cell, &'a Cell)> {
+        let mut pairs = self.pairs(
             "precache",
             |a, b| a.precache && !b.precache,
             |spec| spec.precache = true,
         );
-        let regime = |cell: &Cell| {
-            let cache = self.median(cell, "scan", "cache_size");
-            let tables = self.median(cell, "scan_pass_1", "disk_bytes");
+        pairs.retain(|(_, _, without)| {
+            let cache = self.median(without, "scan", "cache_size");
+            let tables = self.median(without, PASS_1, "disk_bytes");
             if large {
-                cache >= self.median(cell, "scan", "metadata_bytes")
+                cache >= self.median(without, "scan", "metadata_bytes")
             } else {
                 cache < tables
             }
-        };
-        let pairs = pairs.into_iter().filter(|(_, _, without)| regime(without));
+        });
+        pairs
+    }
+
+    /// Bytes from disk of passes 0b and 1, with precache and without.
+    fn tables(&self, with: &Cell, without: &Cell) -> [f64; 2] {
+        [with, without].map(|cell| {
+            let of = |phase| self.median(cell, phase, "disk_bytes");
+            of(PASS_0B) + of(PASS_1)
+        })
+    }
+
+    fn small_cache(&self) -> Vec<Case> {
         let case = |(of, with, without): (String, &Cell, &Cell)| {
-            let tables = self.median(without, "scan_pass_1", "disk_bytes");
-            let sum = |cell| {
-                let of = |phase| self.median(cell, phase, "disk_bytes");
-                of("scan_pass_0b") + of("scan_pass_1")
-            };
-            let (a, b) = (sum(with), sum(without));
+            let tables = self.median(without, PASS_1, "disk_bytes");
+            let [a, b] = self.tables(with, without);
             let share = (a - b) / tables;
-            let mut figures = format!(
-                "{} with, {} without: {} times; ",
-                size(a),
-                size(b),
-                ratio(a / b)
-            );
-            let holds = if large {
-                let (word, wins) = self.times(with, without);
-                figures.push_str(&word);
-                (a / b - 1.0).abs() <= SAME && wins
-            } else {
-                figures.push_str(&format!(
-                    "{:.0} % of pass 1's {} was read again",
-                    100.0 * share,
-                    size(tables)
-                ));
-                AGAIN.contains(&share)
-            };
             Case {
                 cells: [with.id, without.id],
                 of,
-                figures,
-                holds,
+                figures: format!(
+                    "{} with, {} without: {} times; {:.0} % of pass 1's {} was read again",
+                    size(a),
+                    size(b),
+                    ratio(a / b),
+                    100.0 * share,
+                    size(tables)
+                ),
+                holds: Some(AGAIN.contains(&share)),
+                marks: self.marks([with, without], &[PASS_0B, PASS_1]),
             }
         };
-        pairs.map(case).collect()
+        self.precache(false).into_iter().map(case).collect()
     }
 
-    /// Time of passes 0b and 1 with a switch over without it, in words; whether it is not worse.
-    fn times(&self, with: &Cell, without: &Cell) -> (String, bool) {
-        let figures = [without, with].map(|cell| self.both_passes(cell));
-        let plan = &self.sources.run.plan;
-        let one = compare::one(plan, self.options, "secs", &figures[0], &figures[1]);
-        let Ok(comparison) = one else {
-            let of = |figure: &Figure| middle_of(&figure.values());
-            let times = of(&figures[1]) / of(&figures[0]);
-            // Too few values for more: one in a hundred beyond the band is nothing to judge by.
-            let wins = times <= 1.0 + plan.band;
-            return (format!("time {} times", ratio(times)), wins);
+    /// And how many comparisons of times the cases rest on.
+    fn large_cache(&self, notes: &mut Vec<String>) -> (Vec<Case>, usize) {
+        let pairs = self.precache(true);
+        let mut comparisons = Vec::new();
+        let mut places = Vec::new();
+        for (_, with, without) in &pairs {
+            let figures = [without, with].map(|cell| self.both_passes(cell));
+            let plan = &self.sources.run.plan;
+            let one = compare::one(plan, self.options, "secs", &figures[0], &figures[1]);
+            places.push(match one {
+                Ok(comparison) => {
+                    comparisons.push(comparison);
+                    Some(comparisons.len() - 1)
+                }
+                Err(stats::Error::Empty | stats::Error::TooFew { .. }) => None,
+                Err(error) => {
+                    notes.push(format!(
+                        "precache with a large cache: not compared: {error}"
+                    ));
+                    None
+                }
+            });
+        }
+        if let Err(error) = stats::family(&mut comparisons, self.sources.run.plan.band) {
+            notes.push(format!(
+                "precache with a large cache: not corrected: {error}"
+            ));
+        }
+        let cases = pairs
+            .into_iter()
+            .zip(places)
+            .map(|((of, with, without), place)| {
+                let comparison = place.and_then(|at| comparisons.get(at));
+                self.large_case(of, [with, without], comparison)
+            });
+        (cases.collect(), comparisons.len())
+    }
+
+    fn large_case(&self, of: String, cells: [&Cell; 2], time: Option<&Comparison>) -> Case {
+        let [with, without] = cells;
+        let [a, b] = self.tables(with, without);
+        let (word, wins) = self.time(cells, time);
+        let bytes = (a / b - 1.0).abs() <= SAME;
+        let mut marks = self.marks(cells, &[PASS_0B, PASS_1]);
+        for cell in cells {
+            for phase in [PASS_0B, PASS_1] {
+                marks.extend(self.sources.trust.marks(cell.id, Some(phase), "seconds"));
+            }
+        }
+        Case {
+            cells: [with.id, without.id],
+            of,
+            figures: format!(
+                "{} with, {} without: {} times; {word}",
+                size(a),
+                size(b),
+                ratio(a / b)
+            ),
+            holds: if bytes { wins } else { Some(false) },
+            marks,
+        }
+    }
+
+    /// Time of passes 0b and 1 with precache over without it, in words; whether it is not worse, where the runs tell.
+    fn time(&self, cells: [&Cell; 2], comparison: Option<&Comparison>) -> (String, Option<bool>) {
+        if comparison.is_some() && mark::of(self.sources.run).is_some() {
+            return ("not judged: times are emulated".to_owned(), None);
+        }
+        let Some(comparison) = comparison else {
+            let [with, without] = cells.map(|cell| {
+                self.median(cell, PASS_0B, "seconds") + self.median(cell, PASS_1, "seconds")
+            });
+            let times = ratio(with / without);
+            return (format!("time {times} times, too few trials to judge"), None);
         };
-        let mut family: Vec<Comparison> = vec![comparison];
-        let _ = stats::family(&mut family, plan.band);
-        let versus = compare::versus(&family[0], true);
-        let word = match versus.difference {
-            Difference::Better => "it wins",
-            Difference::Worse => "it loses",
-            _ => "a tie",
+        let versus = compare::versus(comparison, true);
+        let (word, holds) = match versus.difference {
+            Difference::Better => ("it wins", Some(true)),
+            Difference::Worse => ("it loses", Some(false)),
+            Difference::Same => ("a tie", Some(true)),
+            _ => ("the runs do not tell them apart", None),
         };
-        let times = ratio(versus.ratio);
-        (
-            format!("time {times} times: {word}"),
-            versus.difference != Difference::Worse,
-        )
+        (format!("time {} times: {word}", ratio(versus.ratio)), holds)
     }
 
     /// Seconds of passes 0b and 1 together, trial by trial.
     fn both_passes(&self, cell: &Cell) -> Figure {
-        let of = |phase: &str| {
-            let series = Series {
-                phase: phase.to_owned(),
-                metric: "seconds".to_owned(),
-                clock: Clock::Original,
-                unit: None,
-                published: None,
-            };
-            self.sources.points(cell, &series, "secs")
-        };
-        let second = of("scan_pass_1");
+        let [first, second] = [PASS_0B, PASS_1].map(|phase| figure(self.sources, cell, phase));
         let sum = |point: &Point| {
-            let other = second.iter().find(|other| other.trial == point.trial)?;
+            let mut others = second.points.iter();
+            let other = others.find(|other| other.trial == point.trial)?;
             Some(Point {
                 value: point.value + other.value,
                 ..*point
@@ -215,7 +336,7 @@ impl<'a> Judge<'a> {
         };
         Figure {
             cell: Some(cell.id),
-            points: of("scan_pass_0b").iter().filter_map(sum).collect(),
+            points: first.points.iter().filter_map(sum).collect(),
             ..Figure::default()
         }
     }
@@ -227,21 +348,33 @@ impl<'a> Judge<'a> {
             |spec| spec.prefill = true,
         );
         let case = |(of, without, with): (String, &Cell, &Cell)| {
-            let bytes = [without, with].map(|c| self.median(c, "scan_pass_0a", "disk_bytes"));
-            let seeks = [without, with].map(|c| self.median(c, "scan_pass_0a", "seeks"));
-            let seconds = [without, with].map(|c| self.median(c, "scan_pass_0a", "seconds"));
+            let of_0a = |metric| [without, with].map(|cell| self.known(cell, PASS_0A, metric));
+            let told = |metric| of_0a(metric).map(Option::unwrap_or_default);
+            let (bytes, seeks, seconds) = (told("disk_bytes"), told("seeks"), told("seconds"));
+            let (way, shorter) = match of_0a("seek_bytes") {
+                [Some(a), Some(b)] => (format!(" over {} and {}", size(a), size(b)), b < a),
+                // A run of before these were measured.
+                _ => (String::new(), true),
+            };
+            let one_link = self.known(with, "scan", "chain_links") == Some(1.0);
+            let (doubt, holds) = if one_link {
+                ("; chains of one link: nothing to bring forward", None)
+            } else {
+                ("", Some(shorter))
+            };
             Case {
                 cells: [without.id, with.id],
                 of,
                 figures: format!(
-                    "{} without, {} with; {:.0} and {:.0} seeks; time {} times",
+                    "{} without, {} with; {:.0} and {:.0} seeks{way}; time {} times{doubt}",
                     size(bytes[0]),
                     size(bytes[1]),
                     seeks[0],
                     seeks[1],
                     ratio(seconds[1] / seconds[0])
                 ),
-                holds: same(bytes),
+                holds: if same(bytes) { holds } else { Some(false) },
+                marks: self.marks([without, with], &[PASS_0A]),
             }
         };
         pairs.into_iter().map(case).collect()
@@ -261,8 +394,8 @@ impl<'a> Judge<'a> {
                 .any(|(_, from, to)| from.id == small.id && buffer(to) < buffer(large))
         };
         let case = |(of, small, large): &(String, &Cell, &Cell)| {
-            let bytes = [*small, *large].map(|c| self.median(c, "scan_pass_1", "disk_bytes"));
-            let requests = [*small, *large].map(|c| self.median(c, "scan_pass_1", "requests"));
+            let bytes = [*small, *large].map(|c| self.median(c, PASS_1, "disk_bytes"));
+            let requests = [*small, *large].map(|c| self.median(c, PASS_1, "requests"));
             let name = |cell| buffer(cell).map_or_else(String::new, |b| b.to_string());
             Case {
                 cells: [small.id, large.id],
@@ -277,28 +410,32 @@ impl<'a> Judge<'a> {
                     requests[1],
                     ratio(requests[1] / requests[0])
                 ),
-                holds: same(bytes) && requests[1] < requests[0],
+                holds: Some(same(bytes) && requests[1] < requests[0]),
+                marks: self.marks([small, large], &[PASS_1]),
             }
         };
         pairs.iter().filter(next).map(case).collect()
     }
 
-    fn median(&self, cell: &Cell, phase: &str, metric: &str) -> f64 {
-        let run = self.sources.run;
-        let slots = run.plan.slots.iter().filter(|slot| slot.cell == cell.id);
-        let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
-        let finished = trials.filter(|trial| trial.status == record::Status::Finished);
-        let values = finished.filter_map(|trial| value(trial, phase, metric));
-        middle_of(&values.collect::<Vec<_>>())
+    /// What speaks against the bytes and requests of these phases.
+    fn marks(&self, cells: [&Cell; 2], phases: &[&str]) -> BTreeSet<Mark> {
+        let of = |cell: &Cell| {
+            let phases = phases.iter();
+            phases
+                .flat_map(|phase| moved_marks(self.sources, cell, phase))
+                .collect::<Vec<_>>()
+        };
+        cells.into_iter().flat_map(of).collect()
     }
-}
 
-/// Bytes of a phase in any finished trial of a cell.
-fn bytes(sources: &Sources<'_>, cell: &Cell, phase: &str) -> Option<f64> {
-    let run = sources.run;
-    let slots = run.plan.slots.iter().filter(|slot| slot.cell == cell.id);
-    let mut trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
-    trials.find_map(|trial| value(trial, phase, "disk_bytes"))
+    fn known(&self, cell: &Cell, phase: &str, metric: &str) -> Option<f64> {
+        median(&finished(self.sources, cell), phase, metric)
+    }
+
+    /// The median; 0 of what was not measured, which no law takes for kept.
+    fn median(&self, cell: &Cell, phase: &str, metric: &str) -> f64 {
+        self.known(cell, phase, metric).unwrap_or(0.0)
+    }
 }
 
 fn same(bytes: [f64; 2]) -> bool {

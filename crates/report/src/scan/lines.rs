@@ -1,77 +1,127 @@
-//! fsck.ocfs2's lines.
+//! The layout of fsck.ocfs2's statistics.
 //!
-//! As the tool prints them with its statistics on: MB are 2^20 bytes rounded up, the rate is (disk + cache +
-//! write) by real time, as all 22 published rows with more than 60 MB have it; times from 100 s on in minutes.
+//! As they were printed in 2011, rate and times alike: MB are 2^20 bytes rounded up, the rate is (disk + cache +
+//! write) by real time of the bytes before that, as all 22 published rows with more than 60 MB have it; times are plain seconds
+//! however many there are. fsck.ocfs2 of today prints minutes and seconds, and another rate.
 
-use super::{Cost, Pass, Set};
+use super::{Cost, Group, MIB, Set};
+use crate::text::wrap;
 
-/// `I/O read disk/cache: ...` and `Times real: ...`.
-pub(crate) fn lines(cost: &Cost) -> [String; 2] {
-    [
+/// `I/O read disk/cache: ...` and `Times real: ...`; none of a pass that was not measured.
+fn lines(cost: &Cost) -> Option<[String; 2]> {
+    let (disk, cache, real) = (cost.disk?, cost.cache?, cost.real?);
+    Some([
         format!(
             "  I/O read disk/cache: {}MB / {}MB, write: 0MB, rate: {:.2}MB/s",
-            mib(cost.disk),
-            mib(cost.cache),
-            cost.with_cache / MIB
+            mib(disk),
+            mib(cache),
+            cost.with_cache.unwrap_or(0.0) / MIB
         ),
         format!(
-            "  Times real: {}, user: {}, sys: {}",
-            clock(cost.real),
-            clock(cost.user),
-            clock(cost.system)
+            "  Times real: {real:.3}s, user: {:.3}s, sys: {:.3}s",
+            cost.user?, cost.system?
         ),
-    ]
+    ])
 }
-
-const MIB: f64 = 1_048_576.0;
 
 /// MiB, rounded up.
 fn mib(bytes: f64) -> String {
     format!("{:.0}", (bytes / MIB).ceil())
 }
 
-fn clock(seconds: f64) -> String {
-    if seconds < 100.0 {
-        return format!("{seconds:.3}s");
-    }
-    let minutes = (seconds / 60.0).floor();
-    format!("{minutes:.0}m{:.3}s", seconds - minutes * 60.0)
+/// What stands above [`listing`].
+pub(crate) fn listing_title(group: &Group) -> String {
+    format!(
+        "In fsck.ocfs2's layout of 2011, {} (its names of the passes; of each set the trial of the middle time; rate: disk + cache by \
+         real time)",
+        group.of
+    )
 }
 
-impl Set {
-    /// `  Cache size: 1017MB`.
-    pub(crate) fn cache_line(&self) -> String {
-        format!("  Cache size: {}MB", mib(self.cache_size))
+/// All passes of all sets, each set's first line with its name at the right; at most `width` wide where there is room.
+pub(crate) fn listing(group: &Group, width: usize) -> String {
+    let mut out = String::new();
+    for set in &group.sets {
+        let Some(lines) = set.pass("all").and_then(|pass| lines(&pass.middle)) else {
+            continue;
+        };
+        if let Some(cache) = set.cache_size {
+            let line = format!("  Cache size: {}MB", mib(cache));
+            out.push_str(&beside_name(&line, set, width));
+        }
+        out.push_str(&format!("{}\n{}\n\n", lines[0], lines[1]));
     }
+    let passes = group.sets.first().map_or(&[][..], |set| &set.passes);
+    for pass in passes.iter().filter(|pass| pass.name != "all") {
+        out.push_str(&format!("{}\n", pass.title));
+        for set in &group.sets {
+            let cost = set.pass(pass.name).map(|pass| pass.middle);
+            if let Some([io, times]) = cost.as_ref().and_then(lines) {
+                out.push_str(&beside_name(&io, set, width));
+                out.push_str(&format!("{times}\n"));
+            }
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
 
-    /// All passes together.
-    pub(crate) fn whole(&self) -> Option<&Pass> {
-        self.passes.iter().find(|pass| pass.name == "all")
+/// A line with the name of its set at the right, where there is room for it.
+fn beside_name(line: &str, set: &Set, width: usize) -> String {
+    let name = format!("({})", set.name);
+    let used = line.chars().count() + name.chars().count();
+    let most = width.min(78);
+    if used + 1 > most {
+        return wrap(&format!("{line} "), 4, &name, width);
     }
+    format!("{line}{}{name}\n", " ".repeat(most - used))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cost(disk: f64, cache: f64, times: [f64; 3]) -> Cost {
+        Cost {
+            disk: Some(disk),
+            cache: Some(cache),
+            real: Some(times[0]),
+            user: Some(times[1]),
+            system: Some(times[2]),
+            with_cache: Some((disk + cache) / times[0]),
+            ..Cost::default()
+        }
+    }
+
     #[test]
     fn the_lines_are_those_of_the_message() {
-        let pass_0a = Cost {
-            disk: 66.0 * MIB,
-            cache: 0.3 * MIB,
-            real: 97.072,
-            user: 0.423,
-            system: 0.28,
-            with_cache: 66.0 * MIB / 97.072,
-            ..Cost::default()
-        };
+        let pass_0a = cost(65.7 * MIB, 0.3 * MIB, [97.072, 0.423, 0.28]);
         assert_eq!(
-            lines(&pass_0a),
+            lines(&pass_0a).unwrap(),
             [
                 "  I/O read disk/cache: 66MB / 1MB, write: 0MB, rate: 0.68MB/s",
                 "  Times real: 97.072s, user: 0.423s, sys: 0.280s"
             ]
         );
-        assert_eq!(clock(1299.972), "21m39.972s");
+        let overall = cost(138_751.0 * MIB, 778.0 * MIB, [8154.586, 581.073, 111.422]);
+        assert_eq!(
+            lines(&overall).unwrap(),
+            [
+                "  I/O read disk/cache: 138751MB / 778MB, write: 0MB, rate: 17.11MB/s",
+                "  Times real: 8154.586s, user: 581.073s, sys: 111.422s"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_lines() {
+        assert_eq!(lines(&Cost::default()), None);
+        let idle = Cost {
+            with_cache: None,
+            ..cost(0.0, 0.0, [0.0, 0.0, 0.0])
+        };
+        assert!(lines(&idle).unwrap()[0].ends_with("rate: 0.00MB/s"));
     }
 }

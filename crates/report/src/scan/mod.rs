@@ -1,27 +1,37 @@
-//! How a checker read: fsck.ocfs2's lines, the sets side by side, and the laws of 2011.
+//! How a checker read: the sets side by side, the laws of 2011, and fsck.ocfs2's lines.
 //!
 //! Mushran printed each pass with two lines for each of his sets and drew his conclusions in prose: precache reads
-//! twice what the cache loses, prefill reads the same faster, the larger buffer as well. Here the lines are his; a table
-//! holds the sets against each other and against his numbers; and each conclusion is a law that the run's own numbers
-//! are held against, over every pair of cells that differ in one switch alone. A law is about bytes and requests, which a
-//! fast disk shows as a slow one does. Seconds stand in the tables.
+//! twice what the cache loses, prefill reads the same faster, the larger buffer as well. Here a table
+//! holds the sets against each other and against his numbers; each conclusion is a law that the run's own numbers
+//! are held against, over every pair of cells that differ in one switch alone; and the lines are in his layout. A law is about
+//! bytes and requests, which a fast disk shows as a slow one does. Seconds stand in the tables.
+//!
+//! A law is open where the run cannot tell: too few trials for a verdict on time, or chains of one link, on which prefill changes
+//! nothing. Open is neither kept nor broken, and is counted apart.
 //!
 //! Rejected: one verdict for a law over all pairs. A law that fails in one place is the interesting case, so each pair
 //! has its line.
 
 mod laws;
+mod legend;
 mod lines;
 mod published;
 mod sets;
 
+use std::collections::BTreeSet;
+
 use study::{Cell, ScanSpec, WorkloadSpec};
 
 use crate::fill::Sources;
-use crate::model::{Figure, Versus};
+use crate::model::{Figure, Mark, Versus};
+use crate::numbers::{brief_ratio, short};
 use crate::options::Options;
 
-pub(crate) use lines::lines;
+pub(crate) use lines::{listing, listing_title};
 pub use published::Theirs;
+
+/// Bytes of what fsck.ocfs2 calls MB.
+pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// What is known of a run's readings.
 #[derive(Debug)]
@@ -34,13 +44,19 @@ pub struct Scan {
     pub beside: Option<String>,
     /// How many comparisons of the sets were corrected together.
     pub family: usize,
+    /// How many comparisons of times the laws rest on, corrected together.
+    pub law_family: usize,
+    /// What was read, and what tells it from what was published: a paragraph each.
+    pub legend: Vec<String>,
 }
 
 /// Sets that ran on the same filesystem, device and limit.
 #[derive(Debug)]
 pub struct Group {
-    /// What it is called among the others: `ext4 on a disk of 50m a second`.
+    /// What it is called among the others: `ext4 on a disk held to 50m a second`.
     pub of: String,
+    /// What this disk cannot show.
+    pub note: Option<&'static str>,
     /// In the plan's order; the first is what the others are compared with.
     pub sets: Vec<Set>,
 }
@@ -50,18 +66,24 @@ pub struct Group {
 pub struct Set {
     /// The cell.
     pub cell: u32,
-    /// Its workload: `set-1`.
+    /// Its workload: `set-1`; `fsck.ocfs2` where that program was the reader.
     pub name: String,
+    /// Whether the filesystem's own checker read, and not the model.
+    pub program: bool,
     /// Its switches in words.
     pub how: String,
+    /// Files of the population.
+    pub files: u64,
     /// Trials.
     pub n: usize,
     /// The trial whose lines are printed: the one of the middle time.
     pub middle: u32,
     /// Bytes of the reader's cache, median.
-    pub cache_size: f64,
+    pub cache_size: Option<f64>,
     /// Bytes of all metadata, median.
-    pub metadata: f64,
+    pub metadata: Option<f64>,
+    /// Chains of descriptors that were asked for, and links of the longest.
+    pub chains: (u32, Option<f64>),
     /// Each pass, and all of them as the last.
     pub passes: Vec<Pass>,
 }
@@ -71,7 +93,9 @@ pub struct Set {
 pub struct Pass {
     /// `0a`, `0b`, `1`, `2`; `all`.
     pub name: &'static str,
-    /// What fsck.ocfs2 prints before it.
+    /// What it reads here.
+    pub what: &'static str,
+    /// What fsck.ocfs2 prints before its own.
     pub title: &'static str,
     /// Medians.
     pub median: Cost,
@@ -79,39 +103,49 @@ pub struct Pass {
     pub middle: Cost,
     /// Seconds.
     pub seconds: Figure,
+    /// Doubts about what was moved, as those about the seconds are in [`Pass::seconds`].
+    pub marks: BTreeSet<Mark>,
     /// Seconds against the first set's.
     pub versus: Option<Versus>,
     /// What was published of such a set, message by message.
     pub theirs: [Option<Theirs>; 2],
 }
 
-/// Figures of a pass.
+/// Figures of a pass; none where nothing was measured, or where there is no such thing (a mean of no requests).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Bytes from the device.
-    pub disk: f64,
+    pub disk: Option<f64>,
     /// Bytes from the reader's cache.
-    pub cache: f64,
+    pub cache: Option<f64>,
     /// Requests to the device.
-    pub requests: f64,
+    pub requests: Option<f64>,
     /// Requests that did not begin where the one before ended.
-    pub seeks: f64,
+    pub seeks: Option<f64>,
+    /// Sum of their distances, bytes.
+    pub seek_bytes: Option<f64>,
+    /// Blocks asked for together, at most.
+    pub batched: Option<f64>,
+    /// Descriptors, inodes or directory blocks.
+    pub objects: Option<f64>,
+    /// Of these, what held something to verify.
+    pub verified: Option<f64>,
     /// Bytes of a mean request.
-    pub mean: f64,
+    pub mean: Option<f64>,
     /// Seconds.
-    pub real: f64,
+    pub real: Option<f64>,
     /// Processor seconds in the program.
-    pub user: f64,
+    pub user: Option<f64>,
     /// Processor seconds in the kernel.
-    pub system: f64,
+    pub system: Option<f64>,
     /// (disk + cache) / real, bytes a second: what was printed in 2011.
-    pub with_cache: f64,
+    pub with_cache: Option<f64>,
     /// disk / (real - user): what fsck.ocfs2 prints today.
-    pub without_user: f64,
+    pub without_user: Option<f64>,
     /// disk / real.
-    pub rate: f64,
+    pub rate: Option<f64>,
     /// Most resident memory of the process, bytes.
-    pub peak: f64,
+    pub peak: Option<f64>,
 }
 
 /// A conclusion of 2011.
@@ -121,8 +155,8 @@ pub struct Law {
     pub id: &'static str,
     /// What it says.
     pub says: &'static str,
-    /// His figures for it, in words.
-    pub published: &'static str,
+    /// His figures for it, in words; none beside a study that repeats nothing.
+    pub published: Option<String>,
     /// Every pair that can tell.
     pub cases: Vec<Case>,
 }
@@ -136,22 +170,137 @@ pub struct Case {
     pub of: String,
     /// Its figures, in words.
     pub figures: String,
-    /// Whether the law holds here.
-    pub holds: bool,
+    /// Whether the law holds here; none: the run cannot tell.
+    pub holds: Option<bool>,
+    /// Doubts about the numbers that it was judged by.
+    pub marks: BTreeSet<Mark>,
+}
+
+impl Case {
+    /// `holds`, `FAILS`, `open`, and doubts behind it: `holds!`.
+    pub fn word(&self) -> String {
+        let word = match self.holds {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "open",
+        };
+        let signs = self.marks.iter().map(|mark| mark.sign());
+        word.chars().chain(signs).collect()
+    }
 }
 
 impl Law {
-    /// `holds in 4 of 4 pairs`, `does not hold in the one pair`.
+    /// `holds in 4 of 4 pairs`, `does not hold in the one pair`, `holds in 2 of 4 pairs, open in 2`.
     pub fn verdict(&self) -> String {
-        let held = self.cases.iter().filter(|case| case.holds).count();
-        match (held, self.cases.len()) {
-            (_, 0) => "not tested, no two cells differ in that alone".to_owned(),
-            (0, 1) => "does not hold in the one pair".to_owned(),
-            (1, 1) => "holds in the one pair".to_owned(),
-            (0, n) => format!("does not hold in any of {n} pairs"),
-            (held, n) => format!("holds in {held} of {n} pairs"),
+        let count = |holds| self.cases.iter().filter(|case| case.holds == holds).count();
+        let (held, open) = (count(Some(true)), count(None));
+        match (held, open, self.cases.len()) {
+            (_, _, 0) => "not tested, no two cells differ in that alone".to_owned(),
+            (1, _, 1) => "holds in the one pair".to_owned(),
+            (_, 1, 1) => "open in the one pair".to_owned(),
+            (_, _, 1) => "does not hold in the one pair".to_owned(),
+            (_, open, n) if open == n => format!("open in all {n} pairs"),
+            (0, 0, n) => format!("does not hold in any of {n} pairs"),
+            (held, 0, n) => format!("holds in {held} of {n} pairs"),
+            (held, open, n) => format!("holds in {held} of {n} pairs, open in {open}"),
         }
     }
+}
+
+impl Set {
+    /// A pass by its name.
+    pub(crate) fn pass(&self, name: &str) -> Option<&Pass> {
+        self.passes.iter().find(|pass| pass.name == name)
+    }
+}
+
+impl Pass {
+    /// Doubts about the seconds as characters.
+    pub(crate) fn time_signs(&self) -> String {
+        self.seconds.signs()
+    }
+
+    /// Doubts about bytes and requests as characters.
+    pub(crate) fn moved_signs(&self) -> String {
+        self.marks.iter().map(|mark| mark.sign()).collect()
+    }
+}
+
+impl Scan {
+    /// Every way of reading that the sets have, once: its name, and its switches in words.
+    pub(crate) fn ways(&self) -> Vec<(&str, &str)> {
+        let mut ways: Vec<(&str, &str)> = Vec::new();
+        for set in self.groups.iter().flat_map(|group| &group.sets) {
+            let way = (set.name.as_str(), set.how.as_str());
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        ways
+    }
+
+    /// The heading of the laws, and what the verdicts on time rest on.
+    pub(crate) fn laws_title(&self) -> String {
+        let mut cases = self.laws.iter().flat_map(|law| &law.cases);
+        let beside = if cases.any(|case| !case.marks.is_empty()) {
+            "; a sign behind a word is a doubt about its numbers, as in the tables"
+        } else {
+            ""
+        };
+        let times = match self.law_family {
+            0 => String::new(),
+            1 => "; 1 comparison of times".to_owned(),
+            n => format!("; {n} comparisons of times, corrected together"),
+        };
+        format!("pairs of cells that differ in one switch alone{times}{beside}")
+    }
+}
+
+/// A figure, `-` where there is none.
+pub(crate) fn told(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), write)
+}
+
+/// MB of bytes, as the tables print them.
+pub(crate) fn mb(bytes: Option<f64>) -> String {
+    told(bytes, |bytes| short(bytes / MIB))
+}
+
+/// GB of bytes, 2^30 as MB are 2^20.
+pub(crate) fn gb(bytes: Option<f64>) -> String {
+    told(bytes, |bytes| short(bytes / MIB / 1024.0))
+}
+
+/// A count.
+pub(crate) fn count(value: Option<f64>) -> String {
+    told(value, |value| format!("{value:.0}"))
+}
+
+/// `0.13+`: time divided by the first set's, and whether that counts. The estimate that the interval is of; where there are too few
+/// trials for one, that of the medians.
+pub(crate) fn times(group: &Group, pass: &Pass) -> String {
+    if let Some(versus) = &pass.versus {
+        return format!("{}{}", brief_ratio(versus.ratio), versus.difference.sign());
+    }
+    let first = of_first(group, pass.name).and_then(|first| first.median.real);
+    match (pass.median.real, first.filter(|real| *real > 0.0)) {
+        (Some(real), Some(first)) => brief_ratio(real / first),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Disk, real and ratio of a message; `-` where nothing was printed.
+pub(crate) fn their_words(group: &Group, pass: &Pass, at: usize) -> [String; 3] {
+    let Some(Theirs { disk, real, .. }) = pass.theirs[at] else {
+        return ["-", "-", "-"].map(str::to_owned);
+    };
+    let first = of_first(group, pass.name).and_then(|first| first.theirs[at]);
+    let times = first.map_or_else(|| "-".to_owned(), |first| brief_ratio(real / first.real));
+    [format!("{disk:.0}"), short(real), times]
+}
+
+fn of_first<'a>(group: &'a Group, pass: &str) -> Option<&'a Pass> {
+    group.sets.first()?.pass(pass)
 }
 
 /// The parameters of a cell that reads.
@@ -169,10 +318,7 @@ pub(crate) fn of(
     cells: &[&Cell],
     notes: &mut Vec<String>,
 ) -> Option<Scan> {
-    let laws = laws::of(sources, options, cells);
-    if laws.is_empty() {
-        return None;
-    }
+    let (laws, law_family) = laws::of(sources, options, cells, notes)?;
     let (groups, family) = sets::of(sources, options, cells, notes);
     let theirs = |group: &Group| {
         let passes = group.sets.iter().flat_map(|set| &set.passes);
@@ -182,9 +328,11 @@ pub(crate) fn of(
     };
     let beside = sources.published.filter(|_| groups.iter().any(theirs));
     Some(Scan {
+        legend: legend::of(sources, &groups, beside),
         beside: beside.map(|found| found.document.short()),
         groups,
         laws,
         family,
+        law_family,
     })
 }

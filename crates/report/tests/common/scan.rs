@@ -7,11 +7,26 @@ use super::{empty, noise};
 
 const BLOCK: f64 = 4096.0;
 const GROUPS: f64 = 128.0;
-const INODES: f64 = 8512.0;
-const DIRECTORIES: f64 = 501.0;
+const INODES: f64 = 4262.0;
+const DIRECTORIES: f64 = 251.0;
+/// Bitmaps of groups in use.
+const USED: f64 = 120.0;
+/// Bytes from group to group.
+const APART: f64 = 134_217_728.0;
 
 /// Bytes from disk, bytes from the cache, requests.
 type Moved = [f64; 3];
+
+/// Bytes that a head travels between the bitmaps of all groups: along chain after chain, or once across.
+fn travelled(spec: &ScanSpec) -> f64 {
+    let across = APART * GROUPS;
+    let chains = f64::from(spec.chains);
+    if spec.prefill {
+        across
+    } else {
+        across * (2.0 * chains - 1.0)
+    }
+}
 
 /// What each pass moves: 128 groups with their bitmaps, inodes and directory blocks of 4 KiB.
 fn passes(spec: &ScanSpec) -> [(&'static str, Moved); 4] {
@@ -43,6 +58,54 @@ fn passes(spec: &ScanSpec) -> [(&'static str, Moved); 4] {
     ]
 }
 
+/// What a pass met, and how it asked.
+fn looked(spec: &ScanSpec, phase: &str) -> [(&'static str, f64); 4] {
+    let chains = if spec.prefill {
+        f64::from(spec.chains)
+    } else {
+        1.0
+    };
+    let (objects, verified, batched) = match phase {
+        "scan_pass_0a" | "scan_pass_0b" => (GROUPS, USED, chains),
+        "scan_pass_1" => (INODES, INODES, 1.0),
+        _ => (
+            DIRECTORIES,
+            DIRECTORIES,
+            f64::from(spec.batch).min(DIRECTORIES),
+        ),
+    };
+    let way = match phase {
+        "scan_pass_0a" | "scan_pass_0b" => travelled(spec),
+        _ => APART * GROUPS,
+    };
+    [
+        ("objects", objects),
+        ("verified", verified),
+        ("batched", batched),
+        ("seek_bytes", way),
+    ]
+}
+
+fn unit_of(metric: &str) -> &'static str {
+    if metric.ends_with("bytes") || metric == "cache_size" {
+        "bytes"
+    } else {
+        "count"
+    }
+}
+
+/// Samples of a phase that are counts and bytes.
+fn counted(phase: &str, counts: &[(&str, f64)]) -> Vec<Sample> {
+    let sample = |(metric, value): &(&str, f64)| Sample {
+        phase: phase.to_owned(),
+        metric: (*metric).to_owned(),
+        clock: Clock::Original,
+        value: *value,
+        unit: unit_of(metric).to_owned(),
+    };
+    counts.iter().map(sample).collect()
+}
+
 fn samples(phase: &str, moved: Moved, real: f64) -> Vec<Sample> {
     let [disk, cache, requests] = moved;
     let all = [
@@ -53,20 +116,31 @@ fn samples(phase: &str, moved: Moved, real: f64) -> Vec<Sample> {
         ("cache_bytes", cache, "bytes"),
         ("requests", requests, "count"),
         ("seeks", (requests / 2.0).floor(), "count"),
-        ("request_mean", disk / requests.max(1.0), "bytes"),
         ("throughput", disk / real, "bytes_per_s"),
         ("rate_with_cache", (disk + cache) / real, "bytes_per_s"),
         ("rate_without_user", disk / (0.9 * real), "bytes_per_s"),
         ("peak_rss", 30e6, "bytes"),
     ];
-    all.map(|(metric, value, unit)| Sample {
-        phase: phase.to_owned(),
-        metric: metric.to_owned(),
-        clock: Clock::Original,
-        value,
-        unit: unit.to_owned(),
-    })
-    .into()
+    let mut found: Vec<Sample> = all
+        .map(|(metric, value, unit)| Sample {
+            phase: phase.to_owned(),
+            metric: metric.to_owned(),
+            clock: Clock::Original,
+            value,
+            unit: unit.to_owned(),
+        })
+        .into();
+    // No request has no mean.
+    if requests > 0.0 {
+        let mean = Sample {
+            metric: "request_mean".to_owned(),
+            value: disk / requests,
+            unit: "bytes".to_owned(),
+            ..found[0].clone()
+        };
+        found.push(mean);
+    }
+    found
 }
 
 /// The study's quick profile with so many blocks.
@@ -92,13 +166,14 @@ pub(crate) fn fsck_io(blocks: u32) -> Run {
         for (at, (phase, moved)) in passes(spec).into_iter().enumerate() {
             let [disk, cache, requests] = moved;
             let device = if limited {
-                (requests / 200.0).max(disk / 52_428_800.0)
+                (requests / 200.0).max(disk / 36_700_160.0)
             } else {
                 requests * 1e-4 + disk / 2e9
             };
             let spread = 1.0 + 0.02 * noise(u64::from(slot.trial) * 8 + at as u64);
             let real = (device + cache / 5e9 + 1e-4) * spread;
             trial.samples.extend(samples(phase, moved, real));
+            trial.samples.extend(counted(phase, &looked(spec, phase)));
             for (sum, value) in whole.iter_mut().zip(moved) {
                 *sum += value;
             }
@@ -106,18 +181,14 @@ pub(crate) fn fsck_io(blocks: u32) -> Run {
         }
         trial.samples.extend(samples("scan", whole, seconds));
         let metadata = (2.0 * GROUPS + INODES + DIRECTORIES) * BLOCK;
-        for (metric, value) in [
+        let links = (GROUPS / f64::from(spec.chains)).ceil();
+        let whole = [
             ("metadata_bytes", metadata),
             ("cache_size", spec.cache * metadata),
-        ] {
-            trial.samples.push(Sample {
-                phase: "scan".to_owned(),
-                metric: metric.to_owned(),
-                clock: Clock::Original,
-                value,
-                unit: "bytes".to_owned(),
-            });
-        }
+            ("chain_links", links),
+            ("seek_bytes", 2.0 * travelled(spec) + 2.0 * APART * GROUPS),
+        ];
+        trial.samples.extend(counted("scan", &whole));
     }
     run
 }
