@@ -318,64 +318,29 @@ impl<'a> LocalExecutor<'a> {
         ledger: &mut Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), Stopped> {
-        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
-            return Err(Stopped {
-                kind: FailureKind::Cell,
-                message: format!("{}: {}", prepared.mount_point().display(), scan::NO_DEVICE),
-                fatal: None,
-            });
-        };
         self.unmount(trial, prepared, ledger)?;
         self.watcher.step(trial, "reading the metadata");
         let begun = Instant::now();
-        let asked = Asked {
-            looker: None,
-            traced: None,
-            kept: true,
+        let job = scan::Job {
+            prepared,
+            spec,
+            trial: trial.slot.trial,
+            interrupt: self.interrupt,
+            watcher: self.watcher,
         };
-        let number = trial.slot.trial;
-        let (scanned, seen) = {
-            let observer = TrialObserver::new(
-                number,
-                asked,
-                prepared,
-                self.interrupt,
-                self.watcher,
-                &mut *emit,
-            );
-            let job = scan::Job {
-                prepared,
-                device: &device,
-                spec,
-                interrupt: self.interrupt,
-            };
-            let scanned = scan::run(&job, number, &observer);
-            (scanned, observer.into_seen())
-        };
+        let scanned = scan::run(&job, emit);
         ledger.workload += begun.elapsed().as_secs_f64();
-        let scanned = scanned.map_err(|stop| self.scan_failure(stop))?;
-        emit(scanned.whole);
-        findings.samples.extend(convert::samples(&scanned.phases));
-        findings.samples.extend(seen.samples);
-        let own = scanned.phases.iter().flat_map(convert::phase_evidence);
-        findings.evidence.extend(own);
-        findings.evidence.extend(seen.evidence);
+        let scanned = scanned.map_err(|stop| match stop {
+            scan::Stop::Rig(error) => self.rig_failure(error),
+            stop => Stopped {
+                kind: stop.kind(self.interrupt),
+                message: stop.to_string(),
+                fatal: None,
+            },
+        })?;
+        findings.samples.extend(scanned.samples);
+        findings.evidence.extend(scanned.evidence);
         Ok(())
-    }
-
-    fn scan_failure(&self, stop: scan::Stop) -> Stopped {
-        let kind = match stop {
-            scan::Stop::Rig(error) => return self.rig_failure(error),
-            _ if self.interrupt.is_raised() => FailureKind::Interrupted,
-            // Another trial's device would refuse O_DIRECT as well.
-            scan::Stop::Open(_) => FailureKind::Cell,
-            scan::Stop::Reading(_) => FailureKind::Trial,
-        };
-        Stopped {
-            kind,
-            message: stop.to_string(),
-            fatal: None,
-        }
     }
 
     /// Unmounts what was filled, if it is mounted still.

@@ -1,8 +1,9 @@
 //! The reading of 2011: all metadata of an unmounted filesystem, once, by a reader with a strategy.
 //!
 //! The workload has filled the filesystem through the kernel; what is measured begins when it is unmounted. The
-//! reader is [`::check::reading`], which has his switches, on O_DIRECT: through the page cache, the second reading of precache
-//! would find there what the reader's own cache had lost, and nothing of the experiment would be left.
+//! reader is [`::check::reading`], a model with his switches (`fslab check` itself has one way to read), on O_DIRECT: through the page
+//! cache, the second reading of precache would find there what the reader's own cache had lost, and nothing of the experiment would
+//! be left.
 //!
 //! How large its cache is, is a share of the metadata, which only a reading knows: directories are found in
 //! inodes. So there is one before, with nobody's clock running, and the caches below (the image under a loop
@@ -14,22 +15,25 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::check::reading::{self, Figures, Moment, Reading, Step, Strategy};
 use blockio::Direct;
-use record::Event;
+use record::{Event, FailureKind, Sample};
 use rig::Prepared;
 use study::ScanSpec;
 use workload::{Clocks, Evidence, Observer, PhaseReport, residency};
 
+use crate::convert;
+use crate::executor::Emit;
 use crate::interrupt::Interrupt;
-use crate::observer;
+use crate::observer::{self, Asked, TrialObserver};
+use crate::watch::Watcher;
 
 /// The phase of all passes together.
 const WHOLE: &str = "scan";
-/// Pages of the device that may be in the page cache after a direct reading: libblkid puts 261 of them there when
-/// somebody mounts a filesystem anywhere.
+/// Pages of the device that somebody else may bring into the page cache during a pass: libblkid was seen to put 261 of them there when
+/// a filesystem was mounted anywhere.
 const LOOKED_AT: u64 = 512;
 
 /// Why there is no reading in a directory.
@@ -40,23 +44,25 @@ pub(crate) const NO_DEVICE: &str = "a workload of kind \"scan\" reads the filesy
 pub(crate) struct Job<'a> {
     /// What is unmounted.
     pub(crate) prepared: &'a Prepared,
-    /// Its device.
-    pub(crate) device: &'a Path,
     pub(crate) spec: &'a ScanSpec,
+    /// The trial's number.
+    pub(crate) trial: u32,
     pub(crate) interrupt: &'a Interrupt,
+    pub(crate) watcher: &'a dyn Watcher,
 }
 
-/// What it gives to its trial, besides what the observer of its passes saw.
+/// What it gives to its trial.
 pub(crate) struct Scanned {
-    /// Each pass, and all of them as the last.
-    pub(crate) phases: Vec<PhaseReport>,
-    /// The event of the last.
-    pub(crate) whole: Event,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) evidence: Vec<record::Evidence>,
 }
 
 /// Why there is none.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Stop {
+    /// Nothing was made that could be read.
+    #[error("{}: {NO_DEVICE}", .0.display())]
+    NoDevice(PathBuf),
     /// Caches could not be dropped.
     #[error(transparent)]
     Rig(#[from] rig::Error),
@@ -68,20 +74,60 @@ pub(crate) enum Stop {
     Reading(#[from] reading::Error),
 }
 
-/// Measures the metadata, makes everything cold, and reads.
-pub(crate) fn run(job: &Job<'_>, trial: u32, observer: &dyn Observer) -> Result<Scanned, Stop> {
-    let source = Direct::open(job.device)?;
+impl Stop {
+    /// What it means for the trials to come.
+    pub(crate) fn kind(&self, interrupt: &Interrupt) -> FailureKind {
+        match self {
+            _ if interrupt.is_raised() => FailureKind::Interrupted,
+            // Another trial's device would refuse as well.
+            Stop::NoDevice(_) | Stop::Open(_) => FailureKind::Cell,
+            Stop::Rig(_) | Stop::Reading(_) => FailureKind::Trial,
+        }
+    }
+}
+
+/// Reads all metadata of what is unmounted; each pass, and all of them as the last phase.
+pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
+    let asked = Asked {
+        looker: None,
+        traced: None,
+        kept: true,
+    };
+    let observer = TrialObserver::new(
+        job.trial,
+        asked,
+        job.prepared,
+        job.interrupt,
+        job.watcher,
+        &mut *emit,
+    );
+    let read = read(job, &observer);
+    let seen = observer.into_seen();
+    let (phases, whole) = read?;
+    emit(whole);
+    let mut samples = convert::samples(&phases);
+    samples.extend(seen.samples);
+    let mut evidence: Vec<_> = phases.iter().flat_map(convert::phase_evidence).collect();
+    evidence.extend(seen.evidence);
+    Ok(Scanned { samples, evidence })
+}
+
+/// Measures the metadata, makes everything cold, and reads: the phases, and the event of the whole.
+fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<(Vec<PhaseReport>, Event), Stop> {
+    let missing = || Stop::NoDevice(job.prepared.mount_point().to_owned());
+    let device = job.prepared.device_node().ok_or_else(missing)?;
+    let source = Direct::open(device)?;
     let metadata = measure(&source, job.interrupt)?;
     let cold = observer::cold(&job.prepared.drop_device_caches()?);
     let strategy = strategy(job.spec, metadata);
     let mut passes = Passes {
-        device: job.device,
+        device,
         cold: &cold,
         observer,
+        resident: resident(device),
         phases: Vec::new(),
-        begin_ns: workload::clock::now_ns(),
     };
-    let begin_ns = passes.begin_ns;
+    let begin_ns = workload::clock::now_ns();
     let reading = reading::read_watched(&source, &strategy, &mut |moment| {
         passes.hear(moment);
         go_on(job.interrupt)
@@ -90,7 +136,7 @@ pub(crate) fn run(job: &Job<'_>, trial: u32, observer: &dyn Observer) -> Result<
     let mut phases = passes.phases;
     let whole = whole(&phases, &reading, cold);
     let event = Event::PhaseFinished {
-        trial,
+        trial: job.trial,
         phase: WHOLE.into(),
         begin_ns,
         end_ns,
@@ -100,10 +146,7 @@ pub(crate) fn run(job: &Job<'_>, trial: u32, observer: &dyn Observer) -> Result<
         middle: None,
     };
     phases.push(whole);
-    Ok(Scanned {
-        phases,
-        whole: event,
-    })
+    Ok((phases, event))
 }
 
 /// Bytes of all metadata: what a reading meets, in the way that costs least.
@@ -139,8 +182,9 @@ struct Passes<'a> {
     device: &'a Path,
     cold: &'a Evidence,
     observer: &'a dyn Observer,
+    /// Pages of the device in the page cache when the pass began.
+    resident: Result<u64, String>,
     phases: Vec<PhaseReport>,
-    begin_ns: u64,
 }
 
 impl Passes<'_> {
@@ -150,8 +194,11 @@ impl Passes<'_> {
                 forget_peak();
                 self.observer.phase_started(&phase_of(step));
             }
+            Moment::Goes(_) => {}
             Moment::Ended(figures) => {
-                let direct = direct(self.device);
+                let now = resident(self.device);
+                let before = std::mem::replace(&mut self.resident, now);
+                let direct = direct(&before, &self.resident, figures.disk_bytes);
                 let report = pass(figures, vec![self.cold.clone(), direct]);
                 self.observer.phase_finished(&report);
                 self.phases.push(report);
@@ -164,19 +211,40 @@ fn phase_of(step: Step) -> String {
     format!("scan_pass_{}", step.name())
 }
 
-/// Whether the page cache was left out: nothing of the device lies in it.
-fn direct(device: &Path) -> Evidence {
-    let found = residency::of_path(device);
+/// Pages of a device in the page cache.
+fn resident(device: &Path) -> Result<u64, String> {
+    match residency::of_path(device) {
+        Ok(found) => Ok(found.resident),
+        Err(error) => Err(format!("the page cache cannot be seen: {error}")),
+    }
+}
+
+/// Whether a pass that read so many bytes left the page cache out: a pass through it would have left its pages there. A few
+/// hundred can be somebody else's; a pass that read no more than those cannot be told from them, and is not judged.
+fn direct(before: &Result<u64, String>, after: &Result<u64, String>, bytes: u64) -> Evidence {
+    let (holds, detail) = match (before, after) {
+        (Ok(before), Ok(after)) => {
+            let read = bytes / rustix::param::page_size() as u64;
+            let grown = after.saturating_sub(*before);
+            let holds = match grown {
+                0 => Some(true),
+                grown if grown * 2 < read => Some(true),
+                grown if grown > LOOKED_AT => Some(false),
+                _ => None,
+            };
+            let detail = format!(
+                "{read} pages were read with O_DIRECT and {grown} came into the page cache"
+            );
+            let why = "; too few to tell them from those of whoever else looks at the device";
+            let doubt = if holds.is_none() { why } else { "" };
+            (holds, format!("{detail}{doubt}"))
+        }
+        (Err(why), _) | (_, Err(why)) => (None, format!("opened with O_DIRECT; {why}")),
+    };
     Evidence {
         name: "direct_io_honoured".into(),
-        holds: found.as_ref().ok().map(|found| found.resident <= LOOKED_AT),
-        detail: match found {
-            Ok(found) => format!(
-                "opened with O_DIRECT; {} pages of the device in the page cache afterwards",
-                found.resident
-            ),
-            Err(error) => format!("opened with O_DIRECT; the page cache cannot be seen: {error}"),
-        },
+        holds,
+        detail,
     }
 }
 
@@ -195,7 +263,10 @@ fn pass(figures: &Figures, evidence: Vec<Evidence>) -> PhaseReport {
         ("cache_bytes", figures.cache_bytes),
         ("requests", figures.requests),
         ("seeks", figures.seeks),
+        ("seek_bytes", figures.seek_bytes),
+        ("batched", figures.batched),
         ("objects", figures.objects),
+        ("verified", figures.verified),
         ("faults", figures.faults),
     ];
     for (name, value) in counts {
@@ -224,7 +295,15 @@ fn whole(phases: &[PhaseReport], reading: &Reading, cold: Evidence) -> PhaseRepo
         evidence: vec![cold, sound(reading)],
         ..PhaseReport::default()
     };
-    for name in ["cache_bytes", "requests", "seeks", "objects", "faults"] {
+    for name in [
+        "cache_bytes",
+        "requests",
+        "seeks",
+        "seek_bytes",
+        "objects",
+        "verified",
+        "faults",
+    ] {
         let sum = figure(name).sum();
         report.figures.insert(name.into(), sum);
     }
@@ -234,6 +313,7 @@ fn whole(phases: &[PhaseReport], reading: &Reading, cold: Evidence) -> PhaseRepo
     let bounds = [
         ("cache_size", reading.strategy.cache),
         ("metadata_bytes", reading.metadata_bytes),
+        ("chain_links", reading.links),
     ];
     for (name, bytes) in bounds {
         report.figures.insert(name.into(), bytes as f64);
@@ -316,7 +396,10 @@ mod tests {
             cache_bytes: 1 << 20,
             requests: 96,
             seeks: 4,
+            seek_bytes: 8 << 20,
+            batched: 1,
             objects: 768,
+            verified: 768,
             faults: 0,
         }
     }
@@ -356,6 +439,7 @@ mod tests {
         let reading = Reading {
             strategy: Strategy::vanilla(1 << 20),
             steps: vec![figures(), figures()],
+            links: 6,
             metadata_bytes: 4 << 20,
         };
         let cold = Evidence {
@@ -370,7 +454,51 @@ mod tests {
             (192.0, 9e9)
         );
         assert_eq!(whole.figures["cache_size"], 1_048_576.0);
+        assert_eq!(whole.figures["chain_links"], 6.0);
+        assert_eq!(whole.figures["seek_bytes"], 16_777_216.0);
+        assert!(!whole.figures.contains_key("batched"));
         assert_eq!(whole.evidence[1].holds, Some(true));
+    }
+
+    #[test]
+    fn a_pass_too_small_to_tell_is_not_judged() {
+        let holds = |before, after, pages: u64| {
+            let bytes = pages * rustix::param::page_size() as u64;
+            direct(&Ok(before), &Ok(after), bytes).holds
+        };
+        // A pass of 128 pages: nothing came, all of it came, libblkid's 261 came.
+        assert_eq!(holds(300, 300, 128), Some(true));
+        assert_eq!(holds(0, 128, 128), None);
+        assert_eq!(holds(0, 261, 128), None);
+        // One of 8192 pages.
+        assert_eq!(holds(0, 261, 8192), Some(true));
+        assert_eq!(holds(0, 8192, 8192), Some(false));
+        assert_eq!(holds(300, 200, 0), Some(true));
+        let unseen = direct(&Ok(0), &Err("no such call".to_owned()), 1 << 20);
+        assert_eq!(unseen.holds, None);
+        assert!(unseen.detail.ends_with("no such call"));
+    }
+
+    /// A reader that goes through the page cache after all is found out.
+    #[test]
+    fn a_buffered_reader_is_seen() {
+        use blockio::{BlockSource, Buffered};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("device");
+        let bytes = vec![7; 8 << 20];
+        fs::write(&path, &bytes).unwrap();
+        let file = fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let before = resident(&path);
+        assert!(before.clone().unwrap() < 64, "{before:?}");
+        let mut read = vec![0; bytes.len()];
+        Buffered::open(&path)
+            .unwrap()
+            .read_at(&mut read, 0)
+            .unwrap();
+        let found = direct(&before, &resident(&path), read.len() as u64);
+        assert_eq!(found.holds, Some(false), "{}", found.detail);
     }
 
     #[test]
