@@ -1,0 +1,267 @@
+//! What a guest says of its trial, and what of it is taken.
+//!
+//! Events go on to the log as they come, but only those that a trial has, of this trial, and each trial
+//! ends once: the log is the truth of a run, and a guest may not write another trial's part of
+//! it. The last event is held back until the guest has ended well and its files are in their places.
+
+use std::path::Path;
+
+use guest::machine::Ended;
+use record::{Event, FailureKind, Ledger};
+
+use super::job::Said;
+
+/// Why an attempt ended early.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    pub(super) kind: FailureKind,
+    pub(super) message: String,
+    pub(super) ledger: Ledger,
+}
+
+impl Stopped {
+    pub(super) fn new(kind: FailureKind, message: String) -> Stopped {
+        Stopped {
+            kind,
+            message,
+            ledger: Ledger::default(),
+        }
+    }
+}
+
+/// What one guest has said so far.
+#[derive(Debug)]
+pub(super) struct Account {
+    /// The trial's number, from 0.
+    trial: u32,
+    finished: Option<Event>,
+    failed: Option<Stopped>,
+    strange: Option<String>,
+}
+
+impl Account {
+    pub(super) fn of(trial: u32) -> Account {
+        Account {
+            trial,
+            finished: None,
+            failed: None,
+            strange: None,
+        }
+    }
+
+    /// Takes what was said. `false`: the guest has to be stopped. `other` gets what is no event.
+    pub(super) fn hear(
+        &mut self,
+        said: Said,
+        emit: &mut dyn FnMut(Event) -> bool,
+        other: &mut dyn FnMut(&Said),
+    ) -> bool {
+        let over = self.finished.is_some() || self.failed.is_some();
+        match said {
+            Said::Event(event) if over || !self.belongs(&event) => {
+                let event = serde_json::to_value(&event).unwrap_or_default();
+                self.refuse(&event["event"].to_string(), over)
+            }
+            Said::Event(event) if matches!(*event, Event::TrialFinished { .. }) => {
+                self.finished = Some(*event);
+                true
+            }
+            Said::Event(event) => emit(*event),
+            Said::Failed { .. } if over => self.refuse("a failure", over),
+            Said::Failed {
+                kind,
+                message,
+                ledger,
+            } => {
+                self.failed = Some(Stopped {
+                    kind,
+                    message,
+                    ledger,
+                });
+                true
+            }
+            Said::Context(_) => self.refuse("a context record", over),
+            said => {
+                other(&said);
+                true
+            }
+        }
+    }
+
+    fn refuse(&mut self, what: &str, over: bool) -> bool {
+        let why = if over {
+            "after the trial's end"
+        } else {
+            "which is not its trial's to say"
+        };
+        self.strange = Some(format!(
+            "the guest said {what}, {why}; the trial does not count"
+        ));
+        false
+    }
+
+    fn belongs(&self, event: &Event) -> bool {
+        match event {
+            Event::Context { when, .. } => *when == format!("trial {}", self.trial + 1),
+            Event::RunStarted { .. }
+            | Event::Resumed { .. }
+            | Event::TrialStarted { .. }
+            | Event::Reference { .. }
+            | Event::TrialFailed { .. }
+            | Event::Note { .. }
+            | Event::RunFinished { .. } => false,
+            of_a_trial => serde_json::to_value(of_a_trial)
+                .is_ok_and(|event| event["trial"].as_u64() == Some(self.trial.into())),
+        }
+    }
+
+    /// What was refused, which explains why the guest was stopped.
+    pub(super) fn strange(&mut self) -> Option<Stopped> {
+        let said = self.strange.take()?;
+        Some(Stopped::new(FailureKind::Trial, said))
+    }
+
+    /// What it came to, of a guest that ended by itself: the trial's last event.
+    pub(super) fn close(self, ended: &Ended, console: &Path) -> Result<Event, Stopped> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let Ended { code, last, .. } = ended;
+        let console = console.display();
+        match self.finished {
+            Some(event) if *code == 0 => Ok(event),
+            Some(_) => Err(Stopped::new(
+                FailureKind::Trial,
+                format!(
+                    "the guest ended with code {code} after its result, which does not count without \
+                     its files{last}; its console is {console}"
+                ),
+            )),
+            None => Err(Stopped::new(
+                FailureKind::Cell,
+                format!(
+                    "the guest ended with code {code} and no result{last}; its console is {console}"
+                ),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(trial: u32) -> Said {
+        Said::Event(Box::new(Event::TrialFinished {
+            trial,
+            samples: Vec::new(),
+            evidence: Vec::new(),
+            warnings: Vec::new(),
+            ledger: Ledger::default(),
+        }))
+    }
+
+    fn context(when: &str) -> Said {
+        Said::Event(Box::new(Event::Context {
+            when: when.into(),
+            context: serde_json::Value::Null,
+        }))
+    }
+
+    fn ended(code: i32) -> Ended {
+        Ended {
+            code,
+            release: "6.1".into(),
+            boot_seconds: 1.0,
+            seconds: 2.0,
+            last: ": fslab: /run/x: 3 of 5 bytes could be read".into(),
+        }
+    }
+
+    /// What is logged of these words of trial 2, and the account.
+    fn told(words: Vec<Said>) -> (Vec<Event>, bool, Account) {
+        let (mut account, mut log) = (Account::of(1), Vec::new());
+        let mut emit = |event| {
+            log.push(event);
+            true
+        };
+        let heard = words
+            .into_iter()
+            .all(|said| account.hear(said, &mut emit, &mut |_| ()));
+        (log, heard, account)
+    }
+
+    #[test]
+    fn a_result_counts_when_the_guest_ended_well() {
+        let whole = || told(vec![context("trial 2"), finished(1)]);
+        let (log, heard, account) = whole();
+        assert!(heard && log.len() == 1, "the last event is held back");
+        let event = account.close(&ended(0), Path::new("/c")).unwrap();
+        assert!(matches!(event, Event::TrialFinished { trial: 1, .. }));
+        let said = whole().2.close(&ended(1), Path::new("/c")).unwrap_err();
+        assert_eq!(said.kind, FailureKind::Trial);
+        assert_eq!(
+            said.message,
+            "the guest ended with code 1 after its result, which does not count without its files: \
+             fslab: /run/x: 3 of 5 bytes could be read; its console is /c"
+        );
+        let said = told(vec![])
+            .2
+            .close(&ended(0), Path::new("/c"))
+            .unwrap_err();
+        assert!(said.message.contains("no result"), "{}", said.message);
+    }
+
+    #[test]
+    fn what_is_not_the_trials_is_refused() {
+        let run_finished = Said::Event(Box::new(Event::RunFinished {
+            finished: 1,
+            failed: 0,
+            skipped: 0,
+            seconds: 1.0,
+            peak_rss: 1,
+        }));
+        let failed = Said::Failed {
+            kind: FailureKind::Trial,
+            message: "no".into(),
+            ledger: Ledger::default(),
+        };
+        for (words, says) in [
+            (
+                vec![run_finished],
+                "\"run_finished\", which is not its trial's",
+            ),
+            (vec![finished(0)], "\"trial_finished\", which is not"),
+            (vec![context("start")], "\"context\", which is not"),
+            (vec![finished(1), finished(1)], "after the trial's end"),
+            (
+                vec![finished(1), context("trial 2")],
+                "after the trial's end",
+            ),
+            (
+                vec![finished(1), failed],
+                "a failure, after the trial's end",
+            ),
+        ] {
+            let (log, heard, mut account) = told(words);
+            assert!(!heard && log.is_empty());
+            let said = account.strange().unwrap().message;
+            assert!(said.contains(says), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_as_it_was_said() {
+        let failed = Said::Failed {
+            kind: FailureKind::Cell,
+            message: "no xfs here".into(),
+            ledger: Ledger::default(),
+        };
+        let said = told(vec![failed]).2.close(&ended(0), Path::new("/c"));
+        let said = said.unwrap_err();
+        assert_eq!(
+            (said.kind, said.message.as_str()),
+            (FailureKind::Cell, "no xfs here")
+        );
+    }
+}
