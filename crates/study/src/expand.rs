@@ -15,15 +15,15 @@ use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, wor
 use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints, LayoutSpec,
-    NeedsSpec, Stack, TableSpec,
+    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints,
+    LayoutSpec, NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
-use crate::rules;
 use crate::settle::settle;
 use crate::stacks;
 use crate::units::Bytes;
 use crate::validate::Kinds;
+use crate::{reader, rules};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
@@ -86,6 +86,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
     let mut cells = expander.cells().map_err(one)?;
     let mut notes = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
     notes.extend(stacks::without_stripes(&mut cells));
+    notes.extend(reader::once(&mut cells));
     let mut problems = settle_all(&mut cells, target);
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {

@@ -45,6 +45,7 @@ mod node;
 pub mod order;
 mod overrides;
 mod planner;
+mod reader;
 pub mod render;
 mod rules;
 pub mod schema;

@@ -87,7 +87,9 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
     };
     let segments: Vec<&str> = key.trim().split('.').collect();
     let node = match segments.as_slice() {
-        ["kernel"] | ["factors", "kernel"] => kernels(value, &at),
+        ["kernel"] | ["factors", "kernel"] => names(value, &at),
+        // Names of variants, between commas: a plan is made of what is in this factor.
+        ["filesystem"] => as_levels(names(value, &at)),
         ["needs", "kernel"] => Node::text(&at, value.trim()),
         _ => parse_argument(value.trim(), &at),
     };
@@ -99,11 +101,7 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
             &at,
             "no key is given (write KEY=VALUE, as in iozone.size=64m)",
         )),
-        ["filesystem"] => Err(Problem::new(
-            &at,
-            "variants are set key by key (filesystem.ext4.mount=noatime); cells are chosen with \
-             --filter filesystem=LEVEL",
-        )),
+        ["filesystem"] => put(root, &["factors", "filesystem"], node),
         ["include" | "profile", ..] => Err(Problem::new(
             &at,
             "this is read with the file and cannot be set (profiles are chosen with --profile)",
@@ -136,9 +134,9 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Versions, one or several between commas, in brackets or not. They are words: as numbers 5.10 and 5.1 are
+/// Names, one or several between commas, in brackets or not. They are words: as numbers kernels 5.10 and 5.1 are
 /// one.
-fn kernels(value: &str, at: &Origin) -> Node {
+fn names(value: &str, at: &Origin) -> Node {
     let plain = |c: char| c.is_whitespace() || "[]\"'".contains(c);
     let list = value.trim().starts_with('[');
     let names: Vec<Node> = value

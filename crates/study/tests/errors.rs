@@ -571,7 +571,7 @@ fn mistakes_in_overrides() {
             "run.blocks.x=3",
             "run.blocks=many",
             "blocks=3",
-            "filesystem=ext4",
+            "filesystem=ext5",
             "filesystem.ext4.mont=noatime",
             "profile.quick.run.blocks=1",
             "factors.filesystem=[]",
