@@ -214,7 +214,13 @@ impl Account {
         let program = self.ledger.checker.program();
         let ours = spent.seconds;
         let tolerance = self.ledger.checker.tolerance(ours);
+        let in_part = *of == Of::Whole && !self.ledger.checker.times_all();
         let (holds, detail) = match (tolerance, self.printed_seconds(of)) {
+            (Some(_), Some(said)) if in_part => {
+                let why = "its own time begins when its cache is made";
+                let detail = format!("{program} says {said} s, the clock {ours:.3} s: {why}");
+                ((said > ours + BUSY).then_some(false), detail)
+            }
             (Some(tolerance), Some(said)) => two_clocks(program, said, spent, tolerance),
             (Some(_), None) => (None, format!("{program} printed no time of it")),
             (None, _) if *of == Of::Whole => (None, format!("{program} prints no times")),

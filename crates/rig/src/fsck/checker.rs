@@ -39,6 +39,11 @@ pub(super) trait Checker: Sync {
     /// none.
     fn tolerance(&self, seconds: f64) -> Option<f64>;
 
+    /// Whether the time that it prints of the whole check is of all of it.
+    fn times_all(&self) -> bool {
+        true
+    }
+
     /// What an exit code means, given what was printed.
     fn judge(&self, code: i32, heard: Heard) -> (Verdict, String);
 }
