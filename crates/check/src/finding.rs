@@ -112,7 +112,10 @@ pub struct Finding {
     /// How far its worker was with what `order` names: parts of one inode are judged at different times.
     #[serde(skip)]
     pub(crate) stage: u8,
-    /// When its worker found it: decides among equals of order.
+    /// Who lists the block, where several directories list it, or one does so several times: decides among equals of order.
+    #[serde(skip)]
+    pub(crate) listing: u64,
+    /// When its worker found it: decides among equals of all that.
     #[serde(skip)]
     pub(crate) sequence: u64,
 }
@@ -131,6 +134,7 @@ impl Finding {
             beyond_reference: false,
             order: 0,
             stage: 0,
+            listing: 0,
             sequence: 0,
         }
     }
@@ -213,6 +217,13 @@ impl Finding {
         self
     }
 
+    /// In a block as this directory lists it at this place.
+    #[must_use]
+    pub(crate) fn listed(mut self, directory: u32, logical: u32) -> Finding {
+        self.listing = u64::from(directory) << 32 | u64::from(logical);
+        self
+    }
+
     /// The reference does not look for this, or not with `-n`.
     #[must_use]
     pub fn beyond_reference(mut self) -> Finding {
@@ -221,8 +232,8 @@ impl Finding {
     }
 
     /// When one walker would meet it.
-    pub(crate) fn place_in_pass(&self) -> (u64, u8, u64) {
-        (self.order, self.stage, self.sequence)
+    pub(crate) fn place_in_pass(&self) -> (u64, u8, u64, u64) {
+        (self.order, self.stage, self.listing, self.sequence)
     }
 
     /// The reference gives up here.

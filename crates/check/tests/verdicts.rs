@@ -309,3 +309,55 @@ fn a_journal_where_the_superblock_counts_no_inodes() {
         assert_eq!(bad, count < 8, "{count}: {found:?}");
     }
 }
+
+/// Directories that all name nearly the whole filesystem, several times: who comes too late is the same for one thread and for many.
+#[test]
+fn what_has_no_end_is_cut_off_the_same_by_any_number_of_threads() {
+    let made_by = [
+        "-t",
+        "ext4",
+        "-b",
+        "1024",
+        "-N",
+        "256",
+        "-O",
+        "^metadata_csum,^dir_index",
+    ];
+    let commands: String = (0..60).map(|nth| format!("mkdir d{nth}\n")).collect();
+    let mut image = Image::make(&made_by, "8M", &commands);
+    let mut root = head(0xf30a, 4, 4, 0).to_vec();
+    for nth in 0..4 {
+        let at = 3 + 3 * nth;
+        root.extend([(at, nth as u32 * 8000), (at + 1, 8000), (at + 2, 100)]);
+    }
+    for (ino, (nth, word)) in (20..60).flat_map(|ino| root.iter().map(move |word| (ino, word))) {
+        loosely(&mut image, ino, BLOCK + 4 * nth, &word.to_le_bytes());
+    }
+    let judge = |threads: usize| {
+        let mut options = check::ext4::Options {
+            threads,
+            ..check::ext4::Options::default()
+        };
+        options.sweep.request = 4096;
+        let ram = blockio::Ram::new(&image.bytes);
+        let report = check::ext4::check(&ram, &options, &check::Unwatched).unwrap();
+        let strict = report.verdicts.strict.exit_code;
+        let list = report.findings.list.iter();
+        let told = list.map(|finding| {
+            let (name, place) = (finding.problem.name, &finding.place);
+            format!("{name} {place:?} {:?}\n", finding.note)
+        });
+        (told.collect::<String>(), strict)
+    };
+    let (alone, strict) = judge(1);
+    assert_eq!(strict, 4);
+    assert!(alone.contains("is not read for names"), "{alone}");
+    for threads in [2, 8, 8, 8] {
+        let (many, _) = judge(threads);
+        let first = alone
+            .lines()
+            .zip(many.lines())
+            .find(|(one, two)| one != two);
+        assert!(alone == many, "{threads} threads: {first:?}");
+    }
+}

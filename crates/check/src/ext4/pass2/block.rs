@@ -250,7 +250,8 @@ impl Worker<'_> {
             .inode(dir.inode())
             .logical(part.logical.into())
             .offset(offset)
-            .order(order.of(dir.inode(), part.physical, part.logical, offset));
+            .order(order.of(dir.inode(), part.physical, part.logical, offset))
+            .listed(dir.inode(), part.logical);
         match part.physical {
             0 => finding,
             block => finding.block(block),

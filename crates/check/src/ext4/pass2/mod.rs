@@ -159,7 +159,8 @@ impl<'a> Worker<'a> {
             .block(physical)
             .logical(logical.into())
             .note("the inode is called a directory, and serves another purpose")
-            .order(self.shared.order.of(run.inode, physical, logical, 0));
+            .order(self.shared.order.of(run.inode, physical, logical, 0))
+            .listed(run.inode, logical);
         self.log.add(finding.stops_reference());
     }
 
@@ -178,6 +179,7 @@ impl<'a> Worker<'a> {
                 .logical(logical.into())
                 .note("this block and those behind it are zeros")
                 .order(self.shared.order.of(dir.inode(), physical, logical, 0))
+                .listed(dir.inode(), logical)
                 .stops_reference();
             self.log.add_times(finding, rest);
         }
@@ -199,6 +201,7 @@ impl<'a> Worker<'a> {
                 .logical(at.into())
                 .note(why)
                 .order(order.of(dir.inode(), block, at, 0))
+                .listed(dir.inode(), at)
                 .stops_reference();
             let left = if nth + 1 == SEPARATE { blocks - nth } else { 1 };
             self.log.add_times(finding, left);
@@ -218,7 +221,8 @@ fn holes(shared: &Shared<'_>, log: &mut Log) {
             let finding = Finding::new(&P2_DIRECTORY_HOLE)
                 .inode(run.inode)
                 .logical(logical.into())
-                .order(shared.order.of(run.inode, 0, logical, 0));
+                .order(shared.order.of(run.inode, 0, logical, 0))
+                .listed(run.inode, logical);
             let last = u64::from(nth) + 1 == SEPARATE;
             let times = if last { run.len - nth } else { 1 };
             log.add_times(finding, times.into());
@@ -238,7 +242,8 @@ fn unreadable(shared: &Shared<'_>, log: &mut Log) {
             let finding = Finding::new(&P2_DBLIST_ITERATE)
                 .inode(inode)
                 .note("e2fsck has to read the inode again, and its checksum is wrong")
-                .order(shared.order.of(inode, 0, 0, 0));
+                .order(shared.order.of(inode, 0, 0, 0))
+                .listed(inode, 0);
             log.add(finding.stops_reference());
         }
     }

@@ -46,7 +46,8 @@ pub(super) fn settle(shared: &Shared<'_>, seconds: Vec<Second>, log: &mut Log) {
                 .found(name.parent)
                 .expected(parent)
                 .note("a directory has one name, and the first is in the other directory")
-                .order(name.key);
+                .order(name.key)
+                .listed(u32::MAX, u32::MAX);
             if !name.name.is_empty() {
                 finding = finding.name(&name.name);
             }

@@ -36,7 +36,8 @@ pub(super) fn judge(shared: &Shared<'_>, log: &mut Log) {
             let finding = Finding::new(&P2_NO_DIRINFO)
                 .inode(ino)
                 .note("the inode is called a directory, and serves another purpose")
-                .order(shared.order.of(ino, 0, 0, 0));
+                .order(shared.order.of(ino, 0, 0, 0))
+                .listed(ino, 0);
             log.add(finding.stops_reference());
         }
     }
