@@ -51,6 +51,7 @@ fn work(job: impl FnOnce(Value, &Voice) -> i32) -> Result<(), String> {
     mounts::mount_all()?;
     nothing_to_read()?;
     modules::load(Path::new(MODULES_ORDER))?;
+    mounts::mount_of_modules();
     let mark = std::env::var_os(MARK);
     let channel = channel::open(mark.as_deref().unwrap_or(OsStr::new("")))?;
     let voice = Voice::new(channel);

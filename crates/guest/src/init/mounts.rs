@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, mount};
 
 /// Type, where, whether a guest cannot do without it. cgroup v2 alone: limits of a guest
 /// have one hierarchy.
-const MOUNTS: [(&str, &str, bool); 9] = [
+const MOUNTS: [(&str, &str, bool); 8] = [
     ("proc", "/proc", true),
     ("sysfs", "/sys", true),
     ("devtmpfs", "/dev", true),
@@ -17,9 +17,11 @@ const MOUNTS: [(&str, &str, bool); 9] = [
     ("tmpfs", "/tmp", true),
     ("tracefs", "/sys/kernel/tracing", false),
     ("debugfs", "/sys/kernel/debug", false),
-    ("configfs", "/sys/kernel/config", false),
     ("cgroup2", "/sys/fs/cgroup", false),
 ];
+
+/// Of filesystems that a module may bring.
+const OF_MODULES: [(&str, &str); 1] = [("configfs", "/sys/kernel/config")];
 
 /// Links that udev makes elsewhere.
 const LINKS: [(&str, &str); 4] = [
@@ -29,7 +31,17 @@ const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 
-/// Mounts everything and makes the links.
+/// Mounts what is there only when modules are loaded, and is missed by few.
+pub(super) fn mount_of_modules() {
+    for (kind, place) in OF_MODULES {
+        if Path::new(place).is_dir() {
+            // Whoever needs it says that it is not there.
+            let _ = mount(kind, place, kind, MountFlags::empty(), None);
+        }
+    }
+}
+
+/// Mounts everything else and makes the links.
 pub(super) fn mount_all() -> Result<(), String> {
     for (kind, place, needed) in MOUNTS {
         // In sysfs folders are the kernel's: what it lacks has no place.
