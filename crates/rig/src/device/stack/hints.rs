@@ -82,11 +82,15 @@ fn of_xfs(hints: Hints, geometry: Geometry) -> String {
 }
 
 fn of_ext(hints: Hints, geometry: Geometry, block: u64) -> String {
-    let stride = match hints {
-        Hints::Given => geometry.chunk / block.max(1),
-        _ => 0,
+    // mke2fs takes 0 for not said, and asks the kernel; a stripe of one block is what ext4's allocator
+    // takes for none.
+    let (stride, width) = match hints {
+        Hints::Given => {
+            let stride = geometry.chunk / block.max(1);
+            (stride, stride * u64::from(geometry.width))
+        }
+        _ => (1, 1),
     };
-    let width = stride * u64::from(geometry.width);
     format!("stride={stride},stripe_width={width}")
 }
 
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn hints_are_withheld_by_option_and_left_alone_by_none() {
         let ext = with("ext3", Hints::Withheld, &[]).unwrap();
-        assert_eq!(ext, ["-E", "stride=0,stripe_width=0"]);
+        assert_eq!(ext, ["-E", "stride=1,stripe_width=1"]);
         assert_eq!(
             with("xfs", Hints::Withheld, &[]).unwrap(),
             ["-d", "noalign"]

@@ -258,7 +258,8 @@ impl Device for Stacked {
             }
         }
         if let Some(base) = self.bases.first() {
-            let cut = self.bases.len() < self.members.len();
+            // Slices are parts below the upper one.
+            let cut = self.parts.len() > 1;
             let what = match (cut, self.bases.len()) {
                 (true, _) => format!(
                     "slices of {} by dm-linear",
