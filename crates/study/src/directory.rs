@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::file::CHECK_PHASES;
-use crate::model::{Cell, GridColumn, Plan};
+use crate::model::{Cell, GridColumn, Hints, Plan};
 use crate::{order, validate::RIG_FACTORS};
 
 /// The one level of the factor `filesystem` in a directory.
@@ -29,6 +29,8 @@ impl Plan {
             "the directory's own filesystem, as found".clone_into(&mut cell.filesystem.about);
             cell.device.readahead = None;
             cell.device.limit = None;
+            cell.device.stack = None;
+            cell.device.hints = Hints::Auto;
             cell.check = None;
             cell.crash = None;
             cell.id = cells.len() as u32;
@@ -102,6 +104,7 @@ fn left_out(plan: &Plan) -> Option<String> {
         ("mkfs arguments", some(&|c| c.levels.contains_key("mkfs"))),
         ("readahead", some(&|c| c.device.readahead.is_some())),
         ("limit", some(&|c| c.device.limit.is_some())),
+        ("the device", some(&|c| c.device.stack.is_some())),
         (
             "device_size",
             some(&|c| c.levels.contains_key("device_size")),

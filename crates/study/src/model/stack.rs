@@ -400,6 +400,10 @@ impl StackFile {
             let message = format!("{members} disks leave one without its copy (an even number)");
             return Err(("members", message));
         }
+        if level == Level::Raid0 && self.metadata == Some(Metadata::V0_90) {
+            let message = "mdadm makes no raid0 with it since 4.2 (\"1.0\" is at the end, too)";
+            return Err(("metadata", message.into()));
+        }
         let chunk = match level {
             Level::Raid1 => None,
             _ => Some(self.chunk()?),
@@ -528,8 +532,11 @@ impl Stack {
                 share(md.members, data_members(md), chunk)
             }
             Layers::Stripe(striped) => share(striped.members, striped.members, striped.chunk.get()),
-            // Extents of 1 MiB, and the first one holds LVM's own.
-            Layers::Lvm(striped) => share(striped.members, striped.members, Bytes::MIB),
+            // Whole extents of 1 MiB, or of a chunk where that is larger; the first MiB is LVM's own.
+            Layers::Lvm(striped) => {
+                let extent = striped.chunk.get().max(Bytes::MIB);
+                share(striped.members, striped.members, extent)
+            }
             Layers::Delay(_) | Layers::Flakey(_) => vec![usable],
             Layers::LogWrites(log) => {
                 let twice = usable.get().saturating_mul(2).saturating_add(LOG_EXTRA);
@@ -701,6 +708,11 @@ mod tests {
                 "kind = 'raid10'\nmembers = 3",
                 "members",
                 "3 disks leave one without its copy (an even number)",
+            ),
+            (
+                "kind = 'raid0'\nmembers = 4\nmetadata = '0.90'",
+                "metadata",
+                "mdadm makes no raid0 with it since 4.2 (\"1.0\" is at the end, too)",
             ),
             (
                 "kind = 'stripe'\nmembers = 4\nchunk = '96k'",
