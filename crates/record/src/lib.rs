@@ -40,4 +40,4 @@ pub use event::*;
 pub use folder::RunFolder;
 pub use list::{Listing, State, list};
 pub use log::Log;
-pub use run::{Closing, Phase, Run, Status, TrialRecord};
+pub use run::{Closing, Phase, Run, Status, Timing, TrialRecord};

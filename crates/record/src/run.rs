@@ -1,6 +1,7 @@
 //! A run as its log tells it: the fold of all events, which reports, resume and the index read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use study::{Cell, Plan, Slot};
@@ -93,6 +94,59 @@ pub struct Closing {
 
 /// A run.
 #[derive(Clone, Debug, PartialEq)]
+/// What times are worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Of the hardware they were taken on.
+    Real,
+    /// Of a guest kernel, by what runs it: good for counts, layouts and verdicts alone.
+    Emulated {
+        /// `uml`, `qemu`.
+        executor: String,
+        /// `tcg`, `kvm`, `none`.
+        accelerator: String,
+    },
+}
+
+impl Timing {
+    /// Whether times of these two may be set side by side.
+    ///
+    /// # Errors
+    /// One line: why not.
+    pub fn beside(&self, other: &Timing) -> Result<(), String> {
+        if self == other {
+            return Ok(());
+        }
+        Err(format!(
+            "the times of one run are {self}, those of the other {other}: they cannot be compared; \
+             counts, layouts and verdicts can"
+        ))
+    }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Timing::Real => f.write_str("of hardware"),
+            Timing::Emulated {
+                executor,
+                accelerator,
+            } if executor == "uml" || accelerator.is_empty() => {
+                write!(f, "emulated ({executor})")
+            }
+            Timing::Emulated {
+                executor,
+                accelerator,
+            } => write!(f, "emulated ({executor}, {accelerator})"),
+        }
+    }
+}
+
+fn said(context: &serde_json::Value, item: &str) -> Option<String> {
+    let value = context.get("items")?.get(item)?.get("value")?;
+    value.as_str().map(str::to_owned)
+}
+
 pub struct Run {
     /// Its name.
     pub name: String,
@@ -299,6 +353,37 @@ impl Run {
             change(record);
         }
     }
+    /// What the context at the start says of one item, as text.
+    pub fn said(&self, item: &str) -> Option<String> {
+        said(self.contexts.get("start")?, item)
+    }
+
+    /// Name of the context of one level of the kernel factor.
+    pub fn of_kernel(level: &str) -> String {
+        format!("kernel {level}")
+    }
+
+    /// The context of the kernel that a cell's trials ran in.
+    pub fn context_of(&self, cell: &Cell) -> Option<&serde_json::Value> {
+        let level = cell.kernel.as_deref();
+        let own = level.and_then(|level| self.contexts.get(&Run::of_kernel(level)));
+        own.or_else(|| self.contexts.get("start"))
+    }
+
+    /// What the times of this run are worth. Whoever sets two runs side by side has to ask, see
+    /// [`Timing::beside`].
+    pub fn timing(&self) -> Timing {
+        match self.said("run.timing").as_deref() {
+            // Virtual time is an emulator's as well: its accelerator tells them apart.
+            Some("emulated" | "virtual") => Timing::Emulated {
+                executor: self.said("run.executor").unwrap_or_default(),
+                accelerator: self.said("run.accelerator").unwrap_or_default(),
+            },
+            // Runs of before guests said nothing, and were of the host.
+            _ => Timing::Real,
+        }
+    }
+
 
     /// The slots that still have to run, in the order of the plan: not begun, torn or interrupted,
     /// and not of a cell that cannot run here.
@@ -371,6 +456,59 @@ mod tests {
         let layout = Layout {
             phase: "write".into(),
             files_total: 3,
+    /// The example with a context that says these things.
+    fn saying(items: &[(&str, &str)]) -> Run {
+        let items: serde_json::Map<String, serde_json::Value> = items
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), serde_json::json!({"value": value})))
+            .collect();
+        with(Event::Context {
+            when: "start".into(),
+            context: serde_json::json!({ "items": items }),
+        })
+    }
+
+    #[test]
+    fn times_of_a_guest_are_not_set_beside_a_hosts() {
+        let old = saying(&[]);
+        let host = saying(&[("run.timing", "real"), ("run.executor", "host")]);
+        let guest = |executor, accelerator| {
+            saying(&[
+                ("run.timing", "emulated"),
+                ("run.executor", executor),
+                ("run.accelerator", accelerator),
+            ])
+        };
+        let (uml, tcg) = (guest("uml", "none"), guest("qemu", "tcg"));
+        assert_eq!(old.timing(), Timing::Real);
+        host.timing().beside(&old.timing()).unwrap();
+        uml.timing().beside(&guest("uml", "none").timing()).unwrap();
+        for (one, other) in [(&host, &uml), (&uml, &host), (&uml, &tcg)] {
+            one.timing().beside(&other.timing()).unwrap_err();
+        }
+        let said = host.timing().beside(&tcg.timing()).unwrap_err();
+        assert_eq!(
+            said,
+            "the times of one run are of hardware, those of the other emulated (qemu, tcg): they \
+             cannot be compared; counts, layouts and verdicts can"
+        );
+        assert_eq!(uml.timing().to_string(), "emulated (uml)");
+    }
+
+    #[test]
+    fn a_cell_has_the_context_of_its_kernel() {
+        let mut run = with(Event::Context {
+            when: Run::of_kernel("6.1"),
+            context: serde_json::json!({"items": {"x": {"value": "of 6.1"}}}),
+        });
+        let mut cell = run.plan.cells[0].clone();
+        assert_eq!(run.context_of(&cell), run.contexts.get("start"));
+        cell.kernel = Some("6.1".into());
+        assert_eq!(run.context_of(&cell), run.contexts.get("kernel 6.1"));
+        run.contexts.clear();
+        assert_eq!(run.context_of(&cell), None);
+    }
+
             ..Layout::default()
         };
         let run = with(Event::Layout {

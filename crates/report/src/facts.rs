@@ -114,7 +114,7 @@ pub fn release(context: &Value) -> Option<String> {
 pub fn emulated(run: &Run) -> Option<String> {
     let items = run.contexts.get("start")?.get("items")?;
     let value = |name: &str| items.get(name)?.get("value")?.as_str();
-    if value("run.timing") != Some("emulated") {
+    if !matches!(value("run.timing"), Some("emulated" | "virtual")) {
         return None;
     }
     Some(match value("run.executor")? {
@@ -123,13 +123,30 @@ pub fn emulated(run: &Run) -> Option<String> {
     })
 }
 
+/// Whether the clock of this run's guests counted instructions.
+pub fn virtual_time(run: &Run) -> bool {
+    let items = run.contexts.get("start").and_then(|context| context.get("items"));
+    items.is_some_and(|items| items["run.timing"]["value"] == "virtual")
+}
+
 /// A guest's times, before anything else is said of the machine.
 fn times(run: &Run, items: &[Item]) -> Option<Fact> {
     let by = emulated(run)?;
+    let what = if virtual_time(run) {
+        "VIRTUAL"
+    } else {
+        "EMULATED"
+    };
     let mut text = format!(
-        "EMULATED ({by}): they are not about hardware, and not to be set beside a host's; counts, \
+        "{what} ({by}): they are not about hardware, and not to be set beside a host's; counts, \
          layouts, traces and checkers' verdicts are real"
     );
+    if virtual_time(run) {
+        text.push_str(
+            "; the clock counts instructions, so another run of the same programs and kernel takes the \
+             same times",
+        );
+    }
     if let Answer::Known(host, _) = answer(items, &["run.host_kernel"]) {
         text.push_str(&format!("; below it the host's Linux {host}"));
     }
@@ -149,6 +166,9 @@ pub fn machine(run: &Run) -> Vec<Fact> {
             answer: answer(&items, keys),
         })
         .collect();
+    if let Some(kernels) = kernels(run) {
+        facts[0].answer = kernels;
+    }
     let at = facts
         .iter()
         .position(|f| f.name == "write cache")
@@ -162,6 +182,19 @@ pub fn machine(run: &Run) -> Vec<Fact> {
         facts.insert(0, times);
     }
     facts
+}
+
+/// The releases, where the kernel is a factor.
+fn kernels(run: &Run) -> Option<Answer> {
+    let (_, levels) = run.plan.factors.iter().find(|(name, _)| name == "kernel")?;
+    let told = levels.iter().map(|level| {
+        let context = run.contexts.get(&Run::of_kernel(level));
+        let release = context.and_then(release);
+        format!("{level}: {}", release.as_deref().unwrap_or("not recorded"))
+    });
+    let told: Vec<String> = told.collect();
+    let source = "the context of each kernel".to_owned();
+    Some(Answer::Known(told.join("; "), Some(source)))
 }
 
 /// What the cells were held to: a slow disk or a small memory that this machine stood in for. Empty

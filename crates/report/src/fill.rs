@@ -3,8 +3,8 @@
 use record::{Run, Status};
 use study::Cell;
 
-use crate::facts;
 use crate::layout::{Layout, Levels, Series, Span, has};
+use crate::mark;
 use crate::model::{Column, Figure, Point, PublishedFigure, Row, Table, clock_name};
 use crate::published::Published;
 use crate::trust::Trust;
@@ -53,7 +53,7 @@ impl Sources<'_> {
 
     /// Emulated times are marked on every table.
     fn subtitle(&self, layout: &Layout) -> String {
-        let marked = facts::emulated(self.run).map(|by| format!("times emulated ({by})"));
+        let marked = mark::of(self.run);
         [Some(layout.subtitle.clone()), marked]
             .into_iter()
             .flatten()

@@ -37,6 +37,7 @@ mod json;
 mod labels;
 pub mod layout;
 mod md;
+mod mark;
 pub mod model;
 mod numbers;
 mod options;
@@ -297,6 +298,23 @@ pub(crate) fn status(status: &Status) -> (&'static str, Option<&str>) {
 
 /// The report of a run in the format that the options name.
 ///
+/// The mark of emulated times, where a format's headings can be told from its text.
+fn marked(report: &Report<'_>, text: String) -> Result<String> {
+    let Some(mark) = mark::of(report.run) else {
+        return Ok(text);
+    };
+    Ok(match report.options.format {
+        FormatName::Md => mark::markdown(&text, &mark),
+        FormatName::Html => mark::html(&text, &mark),
+        FormatName::Json => {
+            let mut value = serde_json::from_str(&text)?;
+            mark::json(&mut value, &mark);
+            serde_json::to_string_pretty(&value)? + "\n"
+        }
+        FormatName::Text | FormatName::Csv => text,
+    })
+}
+
 /// `dir` is the run's folder, from which the page reads telemetry; without it the page has none.
 ///
 /// # Errors
@@ -310,7 +328,7 @@ pub fn render(run: &Run, dir: Option<&Path>, options: &Options) -> Result<String
         FormatName::Csv => &Csv,
         FormatName::Md => &Md,
     };
-    let text = format.render(&report)?;
+    let text = marked(&report, format.render(&report)?)?;
     // A log may come from anyone; what reaches a terminal or a mail has no control characters.
     Ok(match options.format {
         FormatName::Text | FormatName::Md => {

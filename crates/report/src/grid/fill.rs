@@ -175,6 +175,7 @@ fn lines(
     let mut columns: Vec<label::Natural> = Vec::new();
     for row in &spec.rows {
         let level = |levels: &Levels| match levels.get(&row.factor) {
+            Some(level) if row.factor == KERNEL => of_level(sources.run, level),
             Some(level) => level.clone(),
             None if row.factor == KERNEL => kernel(sources.run),
             None => String::new(),
@@ -211,6 +212,13 @@ fn lines(
 fn kernel(run: &Run) -> String {
     let release = run.contexts.get("start").and_then(facts::release);
     release.unwrap_or_else(|| "kernel not recorded".to_owned())
+}
+
+/// The release that ran as this level of the kernel factor.
+fn of_level(run: &Run, level: &str) -> String {
+    let context = run.contexts.get(&Run::of_kernel(level));
+    let release = context.and_then(facts::release);
+    release.unwrap_or_else(|| level.to_owned())
 }
 
 /// Fills one place. Levels of grid, panel, row and column that contradict each other have no cell.

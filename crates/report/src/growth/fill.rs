@@ -9,6 +9,7 @@ use super::{Curve, Growth, Projection, Size};
 use crate::error::Result;
 use crate::fill::Sources;
 use crate::layout::{Levels, Series, combinations, has, varying};
+use crate::mark;
 use crate::model::{Figure, Point};
 use crate::options::Options;
 use crate::pivot;
@@ -73,6 +74,11 @@ fn growth(
         published: None,
     };
     let unit = sources.shown_unit(&series, &spec.title, notes);
+    let timed = explain::compare::higher_is_better(&unit).is_some();
+    let withheld = mark::of(sources.run).filter(|_| timed && !spec.projections.is_empty());
+    if let Some(mark) = &withheld {
+        notes.push(format!("{}: no projection: {mark}", spec.title));
+    }
     let mut measured = Vec::new();
     for cell in cells {
         if let Some(size) = size(sources, spec, cell, &series, &unit, notes) {
@@ -87,7 +93,14 @@ fn growth(
         .map(|levels| {
             let here = measured.iter().filter(|(cell, _)| has(cell, &levels));
             let (cells, sizes): (Vec<&Cell>, Vec<Size>) = here.cloned().unzip();
-            curve(sources, spec, levels, &cells, sizes)
+            let mut curve = curve(sources, spec, levels, &cells, sizes);
+            if withheld.is_some() {
+                // What was published of those sizes stays, as it stands for itself.
+                let projections = std::mem::take(&mut curve.projections);
+                let beside = projections.into_iter().flat_map(|p| p.published);
+                curve.published.extend(beside);
+            }
+            curve
         });
     Growth {
         title: spec.title.clone(),

@@ -38,6 +38,7 @@ use std::collections::BTreeSet;
 use study::Clock;
 
 use crate::error::Result;
+use crate::mark::{self, section};
 use crate::model::Table;
 use crate::{Format, Report};
 
@@ -63,25 +64,22 @@ impl Format for Text {
         let sections = Sections::of(report);
         let mut out = header::print(report, width);
         out.push_str(&reference::print(report, width));
+        let mark = mark::of(report.run);
+        let mark = mark.as_deref();
         if let Some(scan) = &report.scan {
-            out.push_str("\n\n");
-            out.push_str(&scan::print(scan, width));
+            section(&mut out, mark, &scan::print(scan, width));
         }
         for grid in &report.grids {
-            out.push_str("\n\n");
-            out.push_str(&grid::print(grid, width));
+            section(&mut out, mark, &grid::print(grid, width));
         }
         for growth in &report.growths {
-            out.push_str("\n\n");
-            out.push_str(&growth::print(growth, width));
+            section(&mut out, mark, &growth::print(growth, width));
         }
         if let Some(memory) = &report.memory {
-            out.push_str("\n\n");
-            out.push_str(&pressure::print(memory, width));
+            section(&mut out, mark, &pressure::print(memory, width));
         }
         if let Some(transcript) = &report.transcript {
-            out.push_str("\n\n");
-            out.push_str(&transcript::print(transcript, width));
+            section(&mut out, mark, &transcript::print(transcript, width));
         }
         if sections
             .main
@@ -112,24 +110,20 @@ impl Format for Text {
             out.push_str(&wrap(&format!("\n{}, ", document.short()), 2, &text, width));
         }
         if !sections.main.is_empty() {
-            out.push_str("\n\n");
-            out.push_str(&differences::print(report, &sections.main, width));
+            let text = differences::print(report, &sections.main, width);
+            section(&mut out, mark, &text);
         }
         out.push_str(&other_clocks(&sections, width));
         if let Some(why) = &report.why {
-            out.push_str("\n\n");
-            out.push_str(&why::print(why, width));
+            section(&mut out, mark, &why::print(why, width));
         }
         if let Some(placement) = &report.placement {
-            out.push_str("\n\n");
-            out.push_str(&placement::print(placement, width));
+            section(&mut out, mark, &placement::print(placement, width));
         }
         if let Some(requests) = &report.requests {
-            out.push_str("\n\n");
-            out.push_str(&requests::print(requests, width));
-            out.push_str("\n\n");
+            section(&mut out, mark, &requests::print(requests, width));
             let (cost, level) = (report.cost.as_ref(), report.options.level);
-            out.push_str(&requests::print_cost(cost, level, width));
+            section(&mut out, mark, &requests::print_cost(cost, level, width));
         }
         out.push_str("\n\n");
         for table in &sections.unmeasured {
