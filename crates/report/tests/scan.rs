@@ -209,16 +209,16 @@ fn a_law_does_not_look_clean_when_its_evidence_fails() {
         let doubted = law.id == "prefill";
         for case in &law.cases {
             assert_eq!(case.marks.contains(&Mark::Fails), doubted, "{law:?}");
-            assert_eq!(case.word() == "holds!", doubted);
+            assert_eq!(case.word() == "holds (!)", doubted);
         }
     }
     let out = text(&run);
     let row = out.lines().find(|line| line.starts_with("0a    set-1"));
     assert!(row.unwrap().contains("0.5000! "), "{out}");
-    assert!(out.contains("  holds!  switches"), "{out}");
+    assert!(out.contains("  holds (!)  switches"), "{out}");
     let md = format(&run, FormatName::Md);
     assert!(md.contains("| 0a | set-1 | 0.5000! | 0 | 128! |"), "{md}");
-    assert!(md.contains("  - holds!: switches"), "{md}");
+    assert!(md.contains("  - holds (!): switches"), "{md}");
     let json: Value = serde_json::from_str(&format(&run, FormatName::Json)).unwrap();
     assert_eq!(json["scan"]["laws"][2]["cases"][0]["marks"][0], "fails");
 }

@@ -337,9 +337,10 @@ impl<'a> Reader<'a> {
         let mut tally = Tally::NONE;
         let all = std::mem::take(&mut self.directories);
         // A batch larger than the cache would be gone before it is looked at.
-        let mut fetcher = match batch > 1 && batch as u64 <= self.room() {
-            true => Some(Fetcher::new(self.cache, self.map)?),
-            false => None,
+        let mut fetcher = if batch > 1 && batch as u64 <= self.room() {
+            Some(Fetcher::new(self.cache, self.map)?)
+        } else {
+            None
         };
         for blocks in all.chunks(batch) {
             go_on()?;

@@ -269,9 +269,10 @@ fn who_watches_hears_of_each_step_and_may_end_it() {
         let mut told = 0;
         let stopped = read_watched(&volume.source, &small(), &mut |_| {
             told += 1;
-            match told < most {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if told < most {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         });
         assert!(matches!(stopped, Err(Error::Stopped { .. })), "{stopped:?}");

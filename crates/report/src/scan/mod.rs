@@ -177,15 +177,18 @@ pub struct Case {
 }
 
 impl Case {
-    /// `holds`, `FAILS`, `open`, and doubts behind it: `holds!`.
+    /// `holds`, `FAILS`, `open`, and doubts behind it: `holds (!)`.
     pub fn word(&self) -> String {
         let word = match self.holds {
             Some(true) => "holds",
             Some(false) => "FAILS",
             None => "open",
         };
-        let signs = self.marks.iter().map(|mark| mark.sign());
-        word.chars().chain(signs).collect()
+        if self.marks.is_empty() {
+            return word.to_owned();
+        }
+        let signs: String = self.marks.iter().map(|mark| mark.sign()).collect();
+        format!("{word} ({signs})")
     }
 }
 

@@ -200,14 +200,16 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
     let of_whole = |metric: &str| median(&trials, "scan", metric);
     Some(Set {
         cell: cell.id,
-        name: match program {
-            true => READER.0.to_owned(),
-            false => cell.workload_name.clone(),
+        name: if program {
+            READER.0.to_owned()
+        } else {
+            cell.workload_name.clone()
         },
         program,
-        how: match program {
-            true => READER.1.to_owned(),
-            false => how(spec, &passes),
+        how: if program {
+            READER.1.to_owned()
+        } else {
+            how(spec, &passes)
         },
         files: spec.files,
         n: trials.len(),
