@@ -234,6 +234,32 @@ pub struct Layout {
     pub notes: Vec<String>,
 }
 
+/// What each member of a device of several layers did in a phase, by its own counters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Members {
+    /// The phase.
+    pub phase: String,
+    /// In the order of the array.
+    pub members: Vec<Member>,
+}
+
+/// A member's share of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Member {
+    /// Its name in sysfs.
+    pub name: String,
+    /// Requests that it completed, reading.
+    pub reads: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Requests that it completed, writing.
+    pub writes: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Milliseconds in which it had something to do.
+    pub busy_ms: u64,
+}
+
 /// Where one file lies. Bytes unless said; places are bytes of the filesystem's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileLayout {
@@ -370,6 +396,13 @@ pub enum Event {
         trial: u32,
         /// See [`Layout`].
         layout: Layout,
+    },
+    /// How a phase was shared among the members of the device.
+    Members {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Members`].
+        members: Members,
     },
     /// What was traced while the trial ran.
     Traced {

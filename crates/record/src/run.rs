@@ -9,7 +9,7 @@ use study::{Cell, Plan, Slot};
 use crate::crash::Crash;
 use crate::error::Error;
 use crate::event::{
-    Entry, Event, Evidence, FailureKind, Layout, Ledger, MemoryPressure, Middle, Mounted,
+    Entry, Event, Evidence, FailureKind, Layout, Ledger, Members, MemoryPressure, Middle, Mounted,
     Reference, Sample, Trace, Usage,
 };
 use crate::folder::{EVENTS, RunFolder};
@@ -61,6 +61,8 @@ pub struct TrialRecord {
     pub phases: Vec<Phase>,
     /// Where its files lay, by the phase that left them so.
     pub layouts: Vec<Layout>,
+    /// How its phases were shared among the members of its device; none for a plain one.
+    pub members: Vec<Members>,
     /// Its block traces, one for each device.
     pub traces: Vec<Trace>,
     /// What power cuts would have left.
@@ -92,8 +94,6 @@ pub struct Closing {
     pub peak_rss: u64,
 }
 
-/// A run.
-#[derive(Clone, Debug, PartialEq)]
 /// What times are worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Timing {
@@ -147,6 +147,8 @@ fn said(context: &serde_json::Value, item: &str) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+/// A run.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Its name.
     pub name: String,
@@ -312,6 +314,9 @@ impl Run {
             Event::Layout { trial, layout } => {
                 self.with(*trial, |t| t.layouts.push(layout.clone()));
             }
+            Event::Members { trial, members } => {
+                self.with(*trial, |t| t.members.push(members.clone()));
+            }
             Event::Traced { trial, trace } => {
                 self.with(*trial, |t| t.traces.push(trace.clone()));
             }
@@ -348,11 +353,6 @@ impl Run {
         }
     }
 
-    fn with(&mut self, trial: u32, change: impl FnOnce(&mut TrialRecord)) {
-        if let Some(record) = self.trials.get_mut(trial as usize) {
-            change(record);
-        }
-    }
     /// What the context at the start says of one item, as text.
     pub fn said(&self, item: &str) -> Option<String> {
         said(self.contexts.get("start")?, item)
@@ -384,6 +384,11 @@ impl Run {
         }
     }
 
+    fn with(&mut self, trial: u32, change: impl FnOnce(&mut TrialRecord)) {
+        if let Some(record) = self.trials.get_mut(trial as usize) {
+            change(record);
+        }
+    }
 
     /// The slots that still have to run, in the order of the plan: not begun, torn or interrupted,
     /// and not of a cell that cannot run here.
@@ -451,11 +456,6 @@ mod tests {
         run
     }
 
-    #[test]
-    fn layouts_and_traces_belong_to_their_trial() {
-        let layout = Layout {
-            phase: "write".into(),
-            files_total: 3,
     /// The example with a context that says these things.
     fn saying(items: &[(&str, &str)]) -> Run {
         let items: serde_json::Map<String, serde_json::Value> = items
@@ -509,6 +509,11 @@ mod tests {
         assert_eq!(run.context_of(&cell), None);
     }
 
+    #[test]
+    fn layouts_and_traces_belong_to_their_trial() {
+        let layout = Layout {
+            phase: "write".into(),
+            files_total: 3,
             ..Layout::default()
         };
         let run = with(Event::Layout {

@@ -197,6 +197,7 @@ fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
                 "telemetry": trial.telemetry,
                 "mounted": serde_json::to_value(&trial.mounted)?,
                 "layouts": serde_json::to_value(&trial.layouts)?,
+                "members": serde_json::to_value(&trial.members)?,
                 "traces": serde_json::to_value(&trial.traces)?,
                 "phases": trial.phases.iter().map(phase).collect::<Result<Vec<_>>>()?,
                 "evidence": serde_json::to_value(&trial.evidence)?,
