@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod alone;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod forge;
@@ -16,6 +17,7 @@ pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
 pub(crate) use check::CheckArgs;
+pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg, HashArg};
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4
     Check(CheckArgs),
+    /// Judge what a power cut would have left, from a log of writes
+    Crash(CrashArgs),
     /// Write whole filesystems without mounting anything, or break them on purpose
     #[command(subcommand)]
     Forge(ForgeCommand),

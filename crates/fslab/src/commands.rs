@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod context;
+pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod forge;

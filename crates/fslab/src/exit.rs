@@ -6,6 +6,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const TROUBLE: u8 = 1;
 /// The command line, the study or the output folder is wrong; nothing was touched.
 pub(crate) const USAGE: u8 = 2;
+/// `crash`: an image was damaged, or would not be recovered.
+pub(crate) const CRASH_DAMAGED: u8 = 4;
 /// `check`: it did not come to a verdict (fsck's operational error).
 pub(crate) const FSCK_OPERATIONAL: u8 = 8;
 /// `check`: the command line is wrong.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["run"],
     &["plan"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 30] = [
     &["bench", "age"],
     &["bench", "fsck"],
     &["check"],
+    &["crash"],
     &["forge"],
     &["forge", "ext4"],
     &["forge", "damage"],

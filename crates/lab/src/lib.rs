@@ -21,6 +21,7 @@ mod bytes;
 mod check;
 pub mod clean;
 pub mod convert;
+pub mod crash;
 pub mod error;
 pub mod executor;
 pub mod guest;

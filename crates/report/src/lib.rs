@@ -25,6 +25,7 @@
 )]
 
 mod compare;
+pub mod crash;
 mod csv;
 mod error;
 pub mod facts;

@@ -78,6 +78,7 @@ impl Format for Text {
         if let Some(memory) = &report.memory {
             section(&mut out, mark, &pressure::print(memory, width));
         }
+        section(&mut out, mark, &crate::crash::section(report, width));
         if let Some(transcript) = &report.transcript {
             section(&mut out, mark, &transcript::print(transcript, width));
         }

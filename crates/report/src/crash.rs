@@ -1,0 +1,226 @@
+//! What power cuts would have left, in words: for `fslab crash` and for a run's report.
+
+use std::fmt::Write as _;
+
+use record::{Crash, CrashDamage};
+
+use crate::Report;
+use crate::text::wrap;
+
+const TITLE: &str = "Crash check: what a power cut would have left";
+
+/// A crash check as text of `width` columns.
+pub fn text(crash: &Crash, width: usize) -> String {
+    format!("{TITLE}\n{}", body(crash, width))
+}
+
+/// Those of a run, each under its trial and cell; empty where there was none.
+pub(crate) fn section(report: &Report<'_>, width: usize) -> String {
+    let mut out = String::new();
+    for (slot, trial) in report.slots() {
+        let Some(crash) = &trial.crash else {
+            continue;
+        };
+        if out.is_empty() {
+            let _ = writeln!(out, "{TITLE}");
+        }
+        let cell = report
+            .run
+            .plan
+            .cells
+            .iter()
+            .find(|cell| cell.id == slot.cell);
+        let label = cell.map(study::Cell::label).unwrap_or_default();
+        out.push_str(&wrap(
+            "\n  ",
+            4,
+            &format!("trial {}, {label}", slot.trial + 1),
+            width,
+        ));
+        out.push_str(&body(crash, width));
+    }
+    out
+}
+
+fn body(crash: &Crash, width: usize) -> String {
+    let mut out = String::new();
+    for (name, value) in facts(crash) {
+        out.push_str(&wrap(&format!("  {name:<12}"), 14, &value, width));
+    }
+    for damage in &crash.damages {
+        out.push('\n');
+        for (n, line) in damage_lines(damage).iter().enumerate() {
+            out.push_str(&wrap(if n == 0 { "  " } else { "    " }, 6, line, width));
+        }
+    }
+    let listed = crash.damages.len() as u64;
+    let bad = crash.damaged + crash.unjudged;
+    if bad > listed {
+        let _ = writeln!(out, "\n  and {} more that were not clean", bad - listed);
+    }
+    out
+}
+
+fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let after = match crash.boundary.as_str() {
+        "flush" => "flushes",
+        "fua" => "flushes and forced writes (FUA)",
+        _ => "writes",
+    };
+    let judged = if crash.judged == crash.boundaries {
+        format!("all {} {after}", crash.boundaries)
+    } else {
+        format!(
+            "{} of {} {after}, evenly spread",
+            crash.judged, crash.boundaries
+        )
+    };
+    let from = match crash.from {
+        0 => String::new(),
+        from => format!(" behind entry {}", from - 1),
+    };
+    let mut facts = vec![
+        (
+            "device",
+            format!("{}, {:.0} MiB", crash.filesystem, mib(crash.device_bytes)),
+        ),
+        (
+            "log",
+            format!("{} entries, {:.1} MiB", crash.entries, mib(crash.log_bytes)),
+        ),
+        ("judged", format!("{judged}{from}")),
+        ("recovery", crash.recovery.clone()),
+        ("checker", checker(crash)),
+        (
+            "clean",
+            format!("{} of {} after recovery", crash.clean, crash.judged),
+        ),
+        ("damaged", crash.damaged.to_string()),
+    ];
+    if crash.unjudged > 0 {
+        facts.push(("no verdict", crash.unjudged.to_string()));
+    }
+    if let Some(agreement) = &crash.agreement {
+        let share = |[agreed, of]: [u64; 2]| format!("{agreed} of {of}");
+        let mut line = format!(
+            "same exit code as the checker's on {} recovered images",
+            share(agreement.after)
+        );
+        if agreement.before[1] > 0 {
+            let before = share(agreement.before);
+            let _ = write!(line, ", and on {before} as the power cut left them");
+        }
+        facts.push(("fslab check", line));
+        facts.extend(
+            agreement
+                .differences
+                .iter()
+                .map(|line| ("differs", line.clone())),
+        );
+    }
+    facts.extend(crash.notes.iter().map(|note| ("note", note.clone())));
+    facts
+}
+
+fn checker(crash: &Crash) -> String {
+    match &crash.checker {
+        [command, _] if command.is_empty() => "did not run: there was nothing to judge".into(),
+        [command, version] if version.is_empty() => command.clone(),
+        [command, version] => format!("{command}  [{version}]"),
+    }
+}
+
+fn damage_lines(damage: &CrashDamage) -> Vec<String> {
+    let mark = damage
+        .mark
+        .as_ref()
+        .map_or_else(String::new, |mark| format!(", behind mark {mark:?}"));
+    let mut lines = vec![format!(
+        "as of entry {}{mark}: {}",
+        damage.entry, damage.checker
+    )];
+    if let Some(why) = &damage.refused {
+        lines.push(format!("recovery was refused: {why}"));
+    }
+    lines.extend(damage.said.iter().cloned());
+    if let Some(code) = damage.own_exit {
+        let problems = damage.own_problems.join(", ");
+        let colon = if problems.is_empty() { "" } else { ": " };
+        lines.push(format!("fslab check: exit code {code}{colon}{problems}"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use record::CrashAgreement;
+
+    use super::*;
+
+    fn crash() -> Crash {
+        Crash {
+            filesystem: "ext4".into(),
+            device_bytes: 64 << 20,
+            log_bytes: 20_500_000,
+            entries: 412,
+            from: 100,
+            boundary: "flush".into(),
+            boundaries: 57,
+            judged: 57,
+            recovery: "mount".into(),
+            checker: ["e2fsck -fn -tt".into(), "e2fsck 1.47.0 (5-Feb-2023)".into()],
+            clean: 57,
+            agreement: Some(CrashAgreement {
+                before: [57, 57],
+                after: [57, 57],
+                differences: Vec::new(),
+            }),
+            ..Crash::default()
+        }
+    }
+
+    #[test]
+    fn a_check_that_found_nothing_says_what_it_looked_at() {
+        insta::assert_snapshot!(text(&crash(), 78));
+    }
+
+    #[test]
+    fn damage_is_listed_with_what_both_checkers_say() {
+        let damaged = Crash {
+            judged: 20,
+            clean: 17,
+            damaged: 2,
+            unjudged: 1,
+            damages: vec![
+                CrashDamage {
+                    entry: 231,
+                    mark: Some("mounted".into()),
+                    checker: "exit code 4: errors left uncorrected".into(),
+                    said: vec!["Inode 13, i_blocks is 8, should be 16.  Fix? no".into()],
+                    own_exit: Some(4),
+                    own_problems: vec!["1_BAD_I_BLOCKS".into()],
+                    ..CrashDamage::default()
+                },
+                CrashDamage {
+                    entry: 240,
+                    refused: Some("Structure needs cleaning (os error 117)".into()),
+                    checker: "exit code 8: operational error".into(),
+                    own_exit: Some(8),
+                    ..CrashDamage::default()
+                },
+            ],
+            agreement: Some(CrashAgreement {
+                before: [19, 20],
+                after: [20, 20],
+                differences: vec![
+                    "as of entry 231, before recovery: the checker's exit code is 4, fslab check's 0"
+                        .into(),
+                ],
+            }),
+            notes: vec!["the log ends early: 412 entries can be read of 500 that its superblock promises".into()],
+            ..crash()
+        };
+        insta::assert_snapshot!(text(&damaged, 78));
+    }
+}
