@@ -24,7 +24,7 @@ use crate::observer::{self, Asked, Seen, TrialObserver};
 use crate::target::Target;
 use crate::traced::{self, Explained, Spans, Traced};
 use crate::watch::Watcher;
-use crate::{convert, reference, scan, telemetry};
+use crate::{convert, reference, scan, stack, telemetry};
 
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
@@ -73,18 +73,20 @@ impl<'a> LocalExecutor<'a> {
             mount: cell.filesystem.mount.clone(),
             limit: cell.device.limit.map(convert::limits),
             memory: cell.memory.map(Bytes::get),
+            stack: stack::stacking(&cell.device),
         };
         let interrupt = self.interrupt;
         self.rig.prepare(&request, &|| interrupt.is_raised())
     }
 
-    /// Samples the device, the disk below it and the machine, through workload and check.
+    /// Samples the device, its members, the disk below it and the machine, through workload and check.
     fn sample(&self, trial: &Trial, prepared: &Prepared) -> Result<Sampler, String> {
         let mut devices: Vec<String> = prepared
             .block_name()
             .map(str::to_owned)
             .into_iter()
             .collect();
+        devices.extend(prepared.members().iter().cloned());
         devices.extend(
             self.host_disk
                 .clone()
@@ -548,6 +550,9 @@ fn rig_target(target: &Target, folder: &RunFolder) -> Result<rig::Target, Error>
         Target::Device { path, serial } => Ok(rig::Target::Block {
             device: path.clone(),
             serial: Some(serial.clone()),
+        }),
+        Target::Disks(disks) => Ok(rig::Target::Disks {
+            disks: disks.clone(),
         }),
         Target::Guest(_) => Err(Error::Preflight(format!(
             "{target}: its trials run in a guest kernel, not in this process"

@@ -23,12 +23,13 @@ use crate::middle::{Looks, Pace};
 use crate::open::{Begun, Open};
 use crate::places;
 use crate::watch::Watcher;
-use crate::{bytes, partial, pressure, usage};
+use crate::{bytes, members, partial, pressure, usage};
 
 /// What a phase began with.
 struct Begin {
     at_ns: u64,
     disk: Option<bytes::Reading>,
+    members: Vec<Option<bytes::Reading>>,
     used: usage::Reading,
     pressure: pressure::Reading,
 }
@@ -114,6 +115,7 @@ impl<'a> TrialObserver<'a> {
         Begin {
             pressure: pressure::Reading::now(self.prepared),
             used: usage::Reading::now(),
+            members: members::now(self.prepared.members()),
             disk: bytes::now(self.device.as_deref()),
             at_ns: workload::clock::now_ns(),
         }
@@ -184,15 +186,18 @@ impl Observer for TrialObserver<'_> {
     fn phase_finished(&self, phase: &PhaseReport) {
         let end_ns = workload::clock::now_ns();
         let disk = bytes::now(self.device.as_deref());
+        let shares = members::now(self.prepared.members());
         self.looks.rest();
         let begun = self.open.end(&phase.name);
         let begin_ns = begun.as_ref().map_or(end_ns, |begun| begun.reading.at_ns);
-        let (mut usage, mut memory) = (None, None);
+        let (mut usage, mut memory, mut shared) = (None, None, None);
         // The counters belong to no single phase where operations of several interleave.
         if let Some(Begun { reading: begin, .. }) = begun.filter(|begun| begun.alone) {
             let elapsed = workload::clock::seconds(begin_ns, end_ns);
             usage = Some(begin.used.until_now(phase, elapsed));
             memory = Some(begin.pressure.until(&pressure::Reading::now(self.prepared)));
+            let names = self.prepared.members();
+            shared = members::between(&phase.name, names, &begin.members, &shares);
             let device = bytes::samples(phase, begin.disk.as_ref(), disk.as_ref());
             let evidence = bytes::evidence(phase, self.kept, begin.disk, disk);
             let pressures = memory
@@ -213,6 +218,12 @@ impl Observer for TrialObserver<'_> {
             memory,
         };
         self.emit(event);
+        if let Some(members) = shared {
+            self.emit(Event::Members {
+                trial: self.trial,
+                members,
+            });
+        }
         self.look(&phase.name);
     }
 

@@ -32,13 +32,13 @@ pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Pla
     }
     Ok(match target {
         Target::Directory(_) => plan.in_directory(),
-        Target::LoopImages | Target::Device { .. } | Target::Guest(_) => plan,
+        Target::LoopImages | Target::Device { .. } | Target::Disks(_) | Target::Guest(_) => plan,
     })
 }
 
 fn size(target: &Target) -> Result<Option<Bytes>, Error> {
     match target {
-        Target::LoopImages | Target::Guest(_) => Ok(None),
+        Target::LoopImages | Target::Disks(_) | Target::Guest(_) => Ok(None),
         Target::Directory(path) => {
             let stat = rustix::fs::statvfs(path).map_err(|error| {
                 Error::Preflight(format!(

@@ -22,7 +22,7 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
             directory(path)?;
             device_of_its_own(plan, path)
         }
-        Target::LoopImages | Target::Device { .. } => {
+        Target::LoopImages | Target::Device { .. } | Target::Disks(_) => {
             if !rustix::process::geteuid().is_root() {
                 return Err(Error::Preflight(
                     "making and mounting filesystems needs root; run it as root, or with --dir DIR \
@@ -31,12 +31,14 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
                 ));
             }
             programs(plan)?;
+            devices(plan, rig::device::stack::available)?;
             room(plan, target, out)?;
             gate(target)
         }
         Target::Guest(guest) => {
             crate::guest::preflight(guest, plan)?;
             programs(plan)?;
+            devices(plan, rig::device::stack::programs_present)?;
             room(plan, target, out)
         }
     }
@@ -113,7 +115,8 @@ pub fn gate(target: &Target) -> Result<(), Error> {
         Target::Device { path, serial } => rig::gate::examine(path, Some(serial))
             .map(|_| ())
             .map_err(|refusals| Error::Rig(rig::Error::Refused(refusals))),
-        Target::LoopImages | Target::Directory(_) | Target::Guest(_) => Ok(()),
+        // A guest's own disks were made for it.
+        Target::LoopImages | Target::Directory(_) | Target::Disks(_) | Target::Guest(_) => Ok(()),
     }
 }
 
@@ -158,6 +161,23 @@ fn programs(plan: &Plan) -> Result<(), Error> {
             };
             Error::Preflight(format!("{missing}{hint}"))
         })?;
+    }
+    Ok(())
+}
+
+/// Refuses devices of several layers that cannot be made.
+fn devices(
+    plan: &Plan,
+    possible: impl Fn(&rig::device::stack::Stack) -> rig::Result<()>,
+) -> Result<(), Error> {
+    let mut seen: Vec<&study::Stack> = Vec::new();
+    for stack in plan.cells.iter().filter_map(|c| c.device.stack.as_ref()) {
+        if seen.contains(&stack) {
+            continue;
+        }
+        seen.push(stack);
+        possible(&crate::stack::layers(&stack.layers))
+            .map_err(|why| Error::Preflight(format!("device {} ({stack}): {why}", stack.name)))?;
     }
     Ok(())
 }

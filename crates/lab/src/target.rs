@@ -18,6 +18,8 @@ pub enum Target {
         /// What `--destroy` said.
         serial: String,
     },
+    /// Whole disks, the members of a stack, with their serials: a guest's own.
+    Disks(Vec<(PathBuf, String)>),
     /// Disks made for a guest kernel.
     Guest(GuestTarget),
 }
@@ -82,6 +84,7 @@ impl fmt::Display for Target {
             Target::Device { path, serial } => {
                 write!(f, "device serial={serial} {}", path.display())
             }
+            Target::Disks(disks) => write!(f, "{} disks", disks.len()),
             Target::Guest(guest) => guest.fmt(f),
         }
     }

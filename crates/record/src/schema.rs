@@ -125,7 +125,7 @@ mod tests {
             seen.insert(tag.to_owned());
         }
         // The example run was not resumed, and its study asks neither for the raw device nor for
-        // layouts, traces and power cuts.
-        assert_eq!(seen.len(), branches.len() - 5, "{seen:?}");
+        // layouts, traces, power cuts and devices of several layers.
+        assert_eq!(seen.len(), branches.len() - 6, "{seen:?}");
     }
 }

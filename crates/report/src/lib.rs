@@ -38,6 +38,7 @@ mod json;
 mod labels;
 pub mod layout;
 mod md;
+mod members;
 mod mark;
 pub mod model;
 mod numbers;

@@ -18,11 +18,11 @@ use serde_json::Value;
 use study::Trial;
 use workload::Progress;
 
+use super::disks;
 use super::job::{Job, Said};
 use crate::executor::{Executor as _, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
-use crate::target::Target;
 use crate::watch::Watcher;
 
 /// The run's folder within the guest.
@@ -45,11 +45,11 @@ fn work(job: Value, voice: &Voice) -> i32 {
             Job::Trial {
                 trial,
                 context,
-                serial,
+                serials,
             } => {
                 let trial = Inside {
                     trial: *trial,
-                    serial,
+                    serials,
                     voice,
                 };
                 trial.run(context.map(|context| *context))
@@ -78,17 +78,19 @@ fn say(voice: &Voice, said: &impl Serialize) -> Result<(), String> {
 
 struct Inside<'a> {
     trial: Trial,
-    serial: String,
+    serials: Vec<String>,
     voice: &'a Voice,
 }
 
 impl Inside<'_> {
     fn run(self, context: Option<probe::context::ContextRecord>) -> Result<(), String> {
         let folder = RunFolder::create(Path::new(FOLDER)).map_err(|error| error.to_string())?;
-        let target = Target::Device {
-            path: disk(Path::new("/sys/block"), &self.serial, PATIENCE)?,
-            serial: self.serial.clone(),
-        };
+        let class = Path::new("/sys/block");
+        let found = self.serials.iter().map(|serial| {
+            let node = disk(class, serial, PATIENCE)?;
+            Ok((node, serial.clone()))
+        });
+        let target = disks::target(found.collect::<Result<_, String>>()?);
         let (watcher, interrupt) = (Told::new(self.voice), Interrupt::manual());
         let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
             .map_err(|error| error.to_string())?;

@@ -22,8 +22,8 @@ pub(super) enum Job {
         trial: Box<Trial>,
         /// The run's own context, as a guest before took it.
         context: Option<Box<ContextRecord>>,
-        /// Serial of the disk to run it on.
-        serial: String,
+        /// Serials of the disks to run it on, in the order of members.
+        serials: Vec<String>,
     },
 }
 

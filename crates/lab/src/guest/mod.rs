@@ -13,6 +13,7 @@
 //! the run's context says `emulated`, reports mark every time with it, and none is compared with
 //! a host's. Counts, layouts, traces and verdicts of checkers are as true as anywhere.
 
+mod disks;
 mod image;
 mod inside;
 mod job;
@@ -37,8 +38,6 @@ use crate::watch::Watcher;
 
 pub use inside::be_guest;
 
-/// Serial of the disk of a trial.
-const SERIAL: &str = "disk0";
 /// How long KVM has to show that it works.
 const KVM_PROOF: Duration = Duration::from_secs(10);
 /// A trial's limit: so long, and so many times its estimate on a host's disk.
@@ -199,11 +198,11 @@ impl<'a> GuestExecutor<'a> {
     }
 
     fn attempt(&self, trial: &Trial, emit: &mut Emit<'_>) -> Result<Event, Stopped> {
-        let disk = self.disk(trial)?;
+        let disks = self.disks(trial)?;
         let job = Job::Trial {
             trial: Box::new(trial.clone()),
             context: self.context.clone().map(Box::new),
-            serial: SERIAL.into(),
+            serials: disks::serials(&disks),
         };
         let (mut finished, mut failed) = (None, None);
         let mut hear = |said| match said {
@@ -233,7 +232,7 @@ impl<'a> GuestExecutor<'a> {
         };
         let console = format!("guests/trial-{:04}.console", trial.slot.trial + 1);
         self.watcher.step(trial, "booting the guest");
-        let ended = self.boot(&job, vec![disk], &console, &mut hear);
+        let ended = self.boot(&job, disks, &console, &mut hear);
         let ended = ended.map_err(|error| stopped(&error))?;
         if let Some(failed) = failed {
             return Err(failed);
@@ -263,24 +262,13 @@ impl<'a> GuestExecutor<'a> {
         }
     }
 
-    /// A sparse file without a name: it goes with the last process that has it open.
-    fn disk(&self, trial: &Trial) -> Result<Disk, Stopped> {
-        let size = trial.cell.device.size.get();
-        let made = std::fs::create_dir_all(&self.images)
-            .and_then(|()| tempfile::tempfile_in(&self.images))
-            .and_then(|file| file.set_len(size).map(|()| file));
-        let file = made.map_err(|error| Stopped {
+    /// The disks of the trial's machine.
+    fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
+        let device = &trial.cell.device;
+        disks::make(&self.images, device, self.target.machine).map_err(|message| Stopped {
             kind: FailureKind::Trial,
-            message: format!(
-                "{}: cannot make the guest's disk of {} MiB: {error}; choose another --out",
-                self.images.display(),
-                size >> 20
-            ),
+            message,
             ledger: Ledger::default(),
-        })?;
-        Ok(Disk {
-            file,
-            serial: SERIAL.into(),
         })
     }
 

@@ -21,6 +21,7 @@ mod growth;
 mod header;
 mod legend;
 mod matrix;
+mod members;
 mod names;
 pub(crate) mod placement;
 mod pressure;
@@ -117,6 +118,9 @@ impl Format for Text {
         out.push_str(&other_clocks(&sections, width));
         if let Some(why) = &report.why {
             section(&mut out, mark, &why::print(why, width));
+        }
+        if let Some(shares) = crate::members::of(report) {
+            section(&mut out, mark, &members::print(&shares, width));
         }
         if let Some(placement) = &report.placement {
             section(&mut out, mark, &placement::print(placement, width));

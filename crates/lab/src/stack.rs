@@ -1,0 +1,62 @@
+//! A study's devices of several layers, in the rig's words.
+
+use rig::device::stack::{Geometry, Hints, Md, NullBlk, Stack, Stacking};
+use study::{Bytes, DeviceSpec, Failing, Layers};
+
+/// What the rig makes for a cell's device; none for a plain one.
+pub(crate) fn stacking(device: &DeviceSpec) -> Option<Stacking> {
+    let stack = device.stack.as_ref()?;
+    let geometry = stack.geometry().map(|geometry| Geometry {
+        chunk: geometry.chunk.get(),
+        width: geometry.width,
+    });
+    Some(Stacking {
+        stack: layers(&stack.layers),
+        sizes: device.disks().into_iter().map(Bytes::get).collect(),
+        size: device.size.get(),
+        words: stack.to_string(),
+        geometry,
+        hints: match device.hints {
+            study::Hints::Auto => Hints::Auto,
+            study::Hints::Given => Hints::Given,
+            study::Hints::Withheld => Hints::Withheld,
+        },
+    })
+}
+
+/// One stack.
+pub(crate) fn layers(layers: &Layers) -> Stack {
+    match layers {
+        Layers::Md(md) => Stack::Md(Md {
+            level: md.level.name(),
+            chunk: md.chunk.map(Bytes::get),
+            metadata: md.metadata.word(),
+            assume_clean: md.assume_clean,
+        }),
+        Layers::Stripe(striped) => Stack::Stripe {
+            chunk: striped.chunk.get(),
+        },
+        Layers::Lvm(striped) => Stack::Lvm {
+            chunk: striped.chunk.get(),
+        },
+        Layers::Delay(delay) => Stack::Delay {
+            read_ms: delay.read_ms,
+            write_ms: delay.write_ms,
+        },
+        Layers::Flakey(flakey) => Stack::Flakey {
+            up_seconds: flakey.up_seconds,
+            down_seconds: flakey.down_seconds,
+            feature: match flakey.failure {
+                Failing::Error => None,
+                Failing::DropWrites => Some("drop_writes"),
+                Failing::ErrorWrites => Some("error_writes"),
+            },
+        },
+        Layers::LogWrites(_) => Stack::LogWrites,
+        Layers::NullBlk(null) => Stack::NullBlk(NullBlk {
+            latency_ns: u64::from(null.latency_us) * 1000,
+            mbps: null.mbps,
+            zone: null.zone_size.map(Bytes::get),
+        }),
+    }
+}
