@@ -215,7 +215,8 @@ fn figure_unit(name: &str) -> &'static str {
             "bytes_per_s"
         }
         "min_xfer" | "peak_rss" | "device_read" | "device_written" | "disk_bytes"
-        | "cache_bytes" | "request_mean" | "cache_size" | "metadata_bytes" => "bytes",
+        | "cache_bytes" | "reported_read" | "reported_cache" | "request_mean" | "cache_size"
+        | "metadata_bytes" => "bytes",
         "total_over_total" => "mib_per_s",
         "total_over_elapsed" => "files_per_s",
         "app_overhead" => "s",

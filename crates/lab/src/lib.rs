@@ -39,6 +39,7 @@ pub mod preflight;
 mod pressure;
 mod reference;
 mod scan;
+mod scan_program;
 pub mod session;
 mod stack;
 pub mod target;

@@ -24,7 +24,7 @@ use crate::observer::{self, Asked, Seen, TrialObserver};
 use crate::target::Target;
 use crate::traced::{self, Explained, Spans, Traced};
 use crate::watch::Watcher;
-use crate::{convert, reference, scan, stack, telemetry};
+use crate::{convert, reference, scan, scan_program, stack, telemetry};
 
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
@@ -177,18 +177,37 @@ impl<'a> LocalExecutor<'a> {
         let checked = self.run_check(trial, spec, prepared, &device, findings);
         ledger.workload += begun.elapsed().as_secs_f64();
         let checked = checked.map_err(|error| self.rig_failure(error))?;
-        for event in checked.events {
-            emit(event);
-        }
-        findings.samples.extend(checked.samples);
-        findings.evidence.extend(checked.evidence);
-        checked.failure.map_or(Ok(()), |message| {
-            Err(Stopped {
-                kind: FailureKind::Trial,
-                message,
+        findings.checked(checked, emit)
+    }
+
+    /// Unmounts and has the filesystem's own checker read its metadata.
+    fn scan_by_program(
+        &self,
+        trial: &Trial,
+        prepared: &mut Prepared,
+        findings: &mut Findings,
+        ledger: &mut Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Stopped> {
+        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
+            return Err(Stopped {
+                kind: FailureKind::Cell,
+                message: format!("{}: {}", prepared.mount_point().display(), scan::NO_DEVICE),
                 fatal: None,
-            })
-        })
+            });
+        };
+        self.unmount(trial, prepared, ledger)?;
+        self.watcher.step(trial, "the checker reads the metadata");
+        let spec = trial.cell.check.clone().unwrap_or_default();
+        let spec = CheckSpec { cold: true, ..spec };
+        let (begun, known) = (Instant::now(), findings.evidence.len());
+        let checked = self.run_check(trial, &spec, prepared, &device, findings);
+        ledger.workload += begun.elapsed().as_secs_f64();
+        let cold = findings.evidence.split_off(known);
+        let cold = cold.into_iter().map(scan_program::of_reading);
+        findings.evidence.extend(cold);
+        let checked = checked.map_err(|error| self.rig_failure(error))?;
+        findings.checked(scan_program::reading(checked), emit)
     }
 
     fn run_check(
@@ -304,7 +323,11 @@ impl<'a> LocalExecutor<'a> {
         let own = outcome.phases.iter().flat_map(convert::phase_evidence);
         findings.evidence.extend(own);
         if let WorkloadSpec::Scan(spec) = &trial.cell.workload {
-            self.scan(trial, spec, prepared, &mut findings, ledger, emit)?;
+            if scan_program::reads(&trial.cell) {
+                self.scan_by_program(trial, prepared, &mut findings, ledger, emit)?;
+            } else {
+                self.scan(trial, spec, prepared, &mut findings, ledger, emit)?;
+            }
         }
         self.check(trial, prepared, &mut findings, ledger, emit)?;
         Ok(findings)
@@ -431,6 +454,22 @@ struct Findings {
 }
 
 impl Findings {
+    /// What a check gives; an error when it makes the trial invalid.
+    fn checked(&mut self, checked: Checked, emit: &mut Emit<'_>) -> Result<(), Stopped> {
+        for event in checked.events {
+            emit(event);
+        }
+        self.samples.extend(checked.samples);
+        self.evidence.extend(checked.evidence);
+        checked.failure.map_or(Ok(()), |message| {
+            Err(Stopped {
+                kind: FailureKind::Trial,
+                message,
+                fatal: None,
+            })
+        })
+    }
+
     /// What the trial's traces tell.
     fn take(&mut self, explained: Explained, trial: u32, emit: &mut Emit<'_>) {
         for trace in explained.traces {

@@ -31,6 +31,7 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
                 ));
             }
             programs(plan)?;
+            drivers(plan)?;
             devices(plan, rig::device::stack::available)?;
             room(plan, target, out)?;
             gate(target)
@@ -133,7 +134,10 @@ fn programs(plan: &Plan) -> Result<(), Error> {
     let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
     let checked = |kind| {
         let mut cells = plan.cells.iter();
-        cells.any(|cell| cell.filesystem.kind == kind && cell.check.is_some())
+        cells.any(|cell| {
+            let needed = cell.check.is_some() || crate::scan_program::reads(cell);
+            cell.filesystem.kind == kind && needed
+        })
     };
     for kind in kinds {
         let name = kind_name(kind);
@@ -180,6 +184,20 @@ fn devices(
             .map_err(|why| Error::Preflight(format!("device {} ({stack}): {why}", stack.name)))?;
     }
     Ok(())
+}
+
+/// Refuses filesystems that this machine's kernel has no driver for, and says which kernels have.
+fn drivers(plan: &Plan) -> Result<(), Error> {
+    let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
+    kinds.into_iter().map(kind_name).try_for_each(|kind| {
+        rig::filesystem::driver_present(kind).map_err(|_| {
+            Error::Preflight(format!(
+                "{kind}: this machine's kernel has no driver for it; run it in a guest's \
+                 (--executor uml, or --executor qemu --kernel 6.1 after `fslab kernel fetch 6.1`), or \
+                 load the driver (modprobe {kind})"
+            ))
+        })
+    })
 }
 
 /// A loop image may be larger than the host's free space only on paper: what the workload writes

@@ -160,7 +160,7 @@ impl Needs {
         let cells = || plan.cells.iter();
         Needs {
             kinds: cells().map(|c| kind_name(c.filesystem.kind)).collect(),
-            checked: cells().any(|cell| cell.check.is_some()),
+            checked: cells().any(|cell| cell.check.is_some() || crate::scan_program::reads(cell)),
             traced: cells().any(|cell| cell.trace),
             memory: cells()
                 .filter_map(|cell| cell.memory)
