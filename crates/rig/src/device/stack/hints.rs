@@ -60,7 +60,7 @@ pub(crate) fn options(
                 Hints::Given => block_size(filesystem, given, node)?,
                 _ => 1,
             };
-            vec!["-E".into(), of_ext(hints, geometry, block)]
+            return Ok(extended(given, &of_ext(hints, geometry, block)));
         }
         kind => {
             return Err(Error::Cannot {
@@ -72,6 +72,23 @@ pub(crate) fn options(
         }
     };
     Ok(ours.into_iter().chain(given.iter().cloned()).collect())
+}
+
+/// Of several `-E` mke2fs takes the last alone: ours joins it.
+fn extended(given: &[String], ours: &str) -> Vec<String> {
+    let mut words = given.to_vec();
+    let last = words.iter().rposition(|word| word.starts_with("-E"));
+    let value = last.map(|at| if words[at] == "-E" { at + 1 } else { at });
+    match value.and_then(|at| words.get_mut(at)) {
+        Some(value) => {
+            value.push(',');
+            value.push_str(ours);
+        }
+        None => words
+            .splice(0..0, ["-E".into(), ours.into()])
+            .for_each(drop),
+    }
+    words
 }
 
 fn of_xfs(hints: Hints, geometry: Geometry) -> String {
@@ -146,6 +163,13 @@ mod tests {
                 "4096"
             ]
         );
+        // The study's own list is joined: mke2fs takes the last -E alone.
+        let lazy = ["-b", "4096", "-E", "lazy_itable_init=0"];
+        let joined = with("ext4", Hints::Given, &lazy).unwrap();
+        assert_eq!(joined[3], "lazy_itable_init=0,stride=16,stripe_width=176");
+        assert_eq!(joined.len(), 4);
+        let joined = with("ext4", Hints::Withheld, &["-Elazy_itable_init=0"]).unwrap();
+        assert_eq!(joined, ["-Elazy_itable_init=0,stride=1,stripe_width=1"]);
         let small = with("ext4", Hints::Given, &["-b", "1024"]).unwrap();
         assert_eq!(small[1], "stride=64,stripe_width=704");
         let xfs = with("xfs", Hints::Given, &[]).unwrap();
