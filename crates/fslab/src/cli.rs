@@ -131,12 +131,22 @@ pub(crate) struct TargetArgs {
     /// The serial of the disk to destroy
     #[arg(long, value_name = "SERIAL", requires = "device")]
     pub(crate) destroy: Option<String>,
-    /// Where trials run [default: host]
+    /// Where trials run [default: the first of host, uml, qemu that has what the study needs]
     #[arg(long, value_enum, conflicts_with_all = ["dir", "device"])]
     pub(crate) executor: Option<ExecutorArg>,
-    /// Guest kernel: a series (6.1, 6.12-cloud), a version, or a name of `fslab kernel list`
-    #[arg(long, value_name = "VERSION", requires = "executor")]
-    pub(crate) kernel: Option<String>,
+    /// Guest kernel: a series (6.1, 6.12-cloud), a version, a name of `fslab kernel list`, or an image's path;
+    /// several are compared
+    #[arg(long, value_name = "VERSION|FILE[,...]", value_delimiter = ',',
+          conflicts_with_all = ["dir", "device"])]
+    pub(crate) kernel: Vec<String>,
+    /// Modules of the kernel that --kernel FILE names: lib/modules/RELEASE, or a build tree
+    #[arg(long, value_name = "DIR", requires = "kernel")]
+    pub(crate) modules: Option<PathBuf>,
+    /// QEMU's clock counts instructions and the device is null_blk: the same times in every run
+    #[arg(long, conflicts_with_all = ["dir", "device"])]
+    pub(crate) virtual_time: bool,
+    #[command(flatten)]
+    pub(crate) cache: kernel::CacheArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

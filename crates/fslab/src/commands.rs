@@ -18,10 +18,10 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod trace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use lab::{Class, Ending, Finished, GuestMachine, GuestTarget, Target};
-use study::{Order, Overrides};
+use lab::{Class, Ending, Finished, GuestMachine, Runner, Target, Wish};
+use study::{Order, Overrides, Plan};
 
 use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
@@ -71,29 +71,99 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
     }
 }
 
-pub(crate) fn target(args: &TargetArgs) -> Target {
+/// A plan, where it will run, and why there.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) target: Target,
+    pub(crate) why: Option<String>,
+}
+
+/// Expands the study for the target, and chooses who runs it.
+pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
+    let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
+    let mut overrides = overrides(study);
+    let kernels = kernels(args)?;
+    if !kernels.is_empty() {
+        overrides.set.push(format!("kernel={}", kernels.join(",")));
+    }
+    let named = named(args);
+    let mut plan = lab::plan(
+        &loaded,
+        &overrides,
+        named.as_ref().unwrap_or(&Target::LoopImages),
+    )?;
+    if args.virtual_time {
+        lab::virtual_time::prepare(&mut plan)?;
+    }
+    if let Some(target) = named {
+        lab::choice::plain(&plan)?;
+        return Ok(Planned {
+            plan,
+            target,
+            why: None,
+        });
+    }
+    let wish = Wish {
+        runner: args.executor.map(|executor| match executor {
+            ExecutorArg::Host => Runner::Host,
+            ExecutorArg::Uml => Runner::Guest(GuestMachine::Uml),
+            ExecutorArg::Qemu => Runner::Guest(GuestMachine::Qemu),
+        }),
+        virtual_time: args.virtual_time,
+        cache: cache(args),
+    };
+    let lab::Choice { target, why } = lab::choose(&plan, &wish)?;
+    if matches!(target, Target::Guest(_)) {
+        plan.notes.push(why.clone());
+    }
+    Ok(Planned {
+        plan,
+        target,
+        why: Some(why),
+    })
+}
+
+/// The directory or disk that was named.
+fn named(args: &TargetArgs) -> Option<Target> {
     match (&args.dir, &args.device, &args.destroy) {
-        (Some(dir), _, _) => {
-            Target::Directory(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()))
-        }
-        (None, Some(device), Some(serial)) => Target::Device {
-            path: std::path::absolute(device).unwrap_or_else(|_| device.clone()),
+        (Some(dir), _, _) => Some(Target::Directory(absolute(dir))),
+        (None, Some(device), Some(serial)) => Some(Target::Device {
+            path: absolute(device),
             serial: serial.clone(),
-        },
-        _ => guest(args).map_or(Target::LoopImages, Target::Guest),
+        }),
+        _ => None,
     }
 }
 
-fn guest(args: &TargetArgs) -> Option<GuestTarget> {
-    let machine = match args.executor? {
-        ExecutorArg::Host => return None,
-        ExecutorArg::Uml => GuestMachine::Uml,
-        ExecutorArg::Qemu => GuestMachine::Qemu,
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn cache(args: &TargetArgs) -> Option<PathBuf> {
+    args.cache.cache.as_deref().map(absolute)
+}
+
+/// The kernels that were named; images given by their path go into the cache first.
+fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
+    let is_file = |name: &&String| name.contains('/');
+    if args.modules.is_some() && args.kernel.iter().filter(is_file).count() != 1 {
+        return Err(lab::Error::Preflight(
+            "--modules belongs to one kernel image: name it by its path, as in --kernel ./bzImage"
+                .into(),
+        )
+        .into());
+    }
+    let cache = cache(args);
+    let name = |name: &String| -> anyhow::Result<String> {
+        if !is_file(&name) {
+            return Ok(name.clone());
+        }
+        let mut say = |text: &str| out::say(&format!("fslab: {text}"));
+        let modules = args.modules.as_deref();
+        let kept = lab::choice::keep(Path::new(name), modules, cache.as_deref(), &mut say);
+        Ok(kept?)
     };
-    Some(GuestTarget {
-        machine,
-        kernel: args.kernel.clone(),
-    })
+    args.kernel.iter().map(name).collect()
 }
 
 /// The folder of runs that was named; else the usual one, or none where nobody has run anything.

@@ -61,16 +61,30 @@ impl Surroundings {
     }
 }
 
+/// A context record, and whose it is.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The level of the kernel factor; none where all trials run in one kernel.
+    pub kernel: Option<String>,
+    /// The record.
+    pub record: ContextRecord,
+}
+
 /// Runs trials.
 pub trait Executor {
-    /// Takes the context record of the machine that trials run on: the run's own.
+    /// Takes the context records of the machines that trials run on, one for each kernel: the run's own.
     ///
     /// # Errors
-    /// When that machine cannot be had: no trial could run.
-    fn context(&mut self, around: &Surroundings) -> Result<ContextRecord, Error>;
+    /// When such a machine cannot be had: its trials could not run.
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error>;
 
-    /// From here on a trial's context holds what differs from `context`.
-    fn compare_with(&mut self, context: ContextRecord);
+    /// What a reader of the run should know of how the machine was had, each once.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// From here on a trial's context holds what differs from that of its kernel.
+    fn compare_with(&mut self, contexts: Vec<Taken>);
 
     /// Measures what the disks themselves can do: each as measured, or a line that says why not.
     fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>>;

@@ -17,7 +17,7 @@ use workload::{Outcome, age, fill, stream, throughput, tree};
 
 use crate::check::{self, Checked};
 use crate::error::Error;
-use crate::executor::{Emit, Executor, Failure, Surroundings};
+use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
 use crate::interrupt::Interrupt;
 use crate::layout::Looker;
 use crate::observer::{self, Asked, Seen, TrialObserver};
@@ -25,6 +25,9 @@ use crate::target::Target;
 use crate::traced::{self, Explained, Spans, Traced};
 use crate::watch::Watcher;
 use crate::{convert, reference, scan, scan_program, stack, telemetry};
+
+/// The step in which the filesystem goes.
+pub(crate) const UNMOUNTING: &str = "unmounting";
 
 /// Runs trials in this process.
 pub struct LocalExecutor<'a> {
@@ -268,7 +271,7 @@ impl<'a> LocalExecutor<'a> {
         // After the sampler, whose rows tell what the tracer cost; before the device goes.
         let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
-        self.watcher.step(trial, "unmounting");
+        self.watcher.step(trial, UNMOUNTING);
         let ready = prepared
             .evidence()
             .iter()
@@ -375,7 +378,7 @@ impl<'a> LocalExecutor<'a> {
         prepared: &mut Prepared,
         ledger: &mut Ledger,
     ) -> Result<(), Stopped> {
-        self.watcher.step(trial, "unmounting");
+        self.watcher.step(trial, UNMOUNTING);
         let begun = Instant::now();
         let unmounted = prepared.unmount();
         ledger.umount += begun.elapsed().as_secs_f64();
@@ -498,12 +501,13 @@ struct Stopped {
 }
 
 impl Executor for LocalExecutor<'_> {
-    fn context(&mut self, around: &Surroundings) -> Result<ContextRecord, Error> {
-        Ok(around.take())
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error> {
+        let (kernel, record) = (None, around.take());
+        Ok(vec![Taken { kernel, record }])
     }
 
-    fn compare_with(&mut self, context: ContextRecord) {
-        self.context = Some(context);
+    fn compare_with(&mut self, contexts: Vec<Taken>) {
+        self.context = contexts.into_iter().next().map(|taken| taken.record);
     }
 
     /// See [`crate::reference`].

@@ -10,12 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use probe::context::ContextRecord;
 use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
+use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
-use crate::executor::{Executor, Surroundings};
+use crate::executor::{Executor, Surroundings, Taken};
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
@@ -30,6 +30,8 @@ pub struct Request {
     pub plan: Plan,
     /// Where.
     pub target: Target,
+    /// Why there, in one line.
+    pub why: Option<String>,
     /// The run's folder, to be made.
     pub out: PathBuf,
     /// The command line, for the log.
@@ -98,6 +100,7 @@ pub fn start(
         watcher,
         interrupt,
     )
+    .because(request.why.clone())
     .go()
 }
 
@@ -128,7 +131,9 @@ pub fn resume(
     watcher.entry(&log.emit(Event::Resumed {
         tool: tool.to_owned(),
     })?);
-    Session::new(folder, log, target, tool, watcher, interrupt).go()
+    Session::new(folder, log, target, tool, watcher, interrupt)
+        .because(run.said("run.choice"))
+        .go()
 }
 
 struct Session<'a> {
@@ -136,6 +141,8 @@ struct Session<'a> {
     log: Log,
     target: Target,
     tool: String,
+    /// Why the trials run there.
+    why: Option<String>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
     began: Instant,
@@ -157,6 +164,7 @@ impl<'a> Session<'a> {
             log,
             target,
             tool: tool.to_owned(),
+            why: None,
             watcher,
             interrupt,
             began: Instant::now(),
@@ -164,12 +172,17 @@ impl<'a> Session<'a> {
         }
     }
 
+    fn because(mut self, why: Option<String>) -> Self {
+        self.why = why;
+        self
+    }
+
     fn go(mut self) -> Result<Finished, Error> {
         let run = Run::load(self.folder.dir())?;
         let mut executor = self.executor(&run.plan)?;
         self.reference(&run, &mut *executor)?;
-        let context = self.context("start", &run.plan, &mut *executor)?;
-        executor.compare_with(context);
+        let contexts = self.contexts("start", &run, &mut *executor)?;
+        executor.compare_with(contexts);
         let trouble = self.trials(&run, &mut *executor)?;
         if let Some(source) = trouble {
             return Err(Error::Unrecorded {
@@ -177,7 +190,8 @@ impl<'a> Session<'a> {
                 source,
             });
         }
-        self.close(&run.plan, executor)
+        drop(run);
+        self.close(executor)
     }
 
     /// What runs the trials on this target.
@@ -278,12 +292,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn context(
+    /// Takes and keeps the records of all kernels: the first is the run's, and where kernels are a factor
+    /// each has its own besides. A resumed run goes on in what it began in, or not at all.
+    fn contexts(
         &mut self,
         when: &str,
-        plan: &Plan,
+        run: &Run,
         executor: &mut dyn Executor,
-    ) -> Result<ContextRecord, Error> {
+    ) -> Result<Vec<Taken>, Error> {
+        let plan = &run.plan;
         let around = Surroundings {
             folder: match &self.target {
                 Target::Directory(path) => path.clone(),
@@ -301,13 +318,24 @@ impl<'a> Session<'a> {
                 Duration::ZERO
             },
         };
-        let record = executor.context(&around)?;
-        let context = serde_json::to_value(&record).unwrap_or_default();
-        self.emit(Event::Context {
-            when: when.into(),
-            context,
-        })?;
-        Ok(record)
+        let all = executor.contexts(&around)?;
+        for message in executor.notes() {
+            self.emit(Event::Note { message })?;
+        }
+        for (at, taken) in all.iter().enumerate() {
+            let context = serde_json::to_value(&taken.record).unwrap_or_default();
+            let of_kernel = taken.kernel.as_ref().map(|level| Run::of_kernel(level));
+            let known = run.contexts.get(of_kernel.as_deref().unwrap_or("start"));
+            if let Some(known) = known {
+                same_machine(known, &context)?;
+            }
+            let first = (at == 0).then(|| when.to_owned());
+            for when in first.into_iter().chain(of_kernel) {
+                let context = context.clone();
+                self.emit(Event::Context { when, context })?;
+            }
+        }
+        Ok(all)
     }
 
     /// What no file of the machine tells.
@@ -319,6 +347,13 @@ impl<'a> Session<'a> {
         if !matches!(self.target, Target::Guest(_)) {
             told.insert("run.executor".into(), "host".into());
             told.insert("run.timing".into(), "real".into());
+            told.insert("run.accelerator".into(), "none".into());
+            let running = rustix::system::uname();
+            let release = running.release().to_string_lossy().into_owned();
+            told.insert("run.kernel".into(), release);
+        }
+        if let Some(why) = &self.why {
+            told.insert("run.choice".into(), why.clone());
         }
         if !self.references.is_empty() {
             let words: Vec<String> = self.references.iter().map(reference::summary).collect();
@@ -328,26 +363,19 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the last event, the index and the reports.
-    fn close(
-        mut self,
-        plan: &Plan,
-        mut executor: Box<dyn Executor + 'a>,
-    ) -> Result<Finished, Error> {
+    fn close(mut self, mut executor: Box<dyn Executor + 'a>) -> Result<Finished, Error> {
         let dir = self.folder.dir().to_owned();
         // A loaded run is most of the lab's memory: never two at a time.
         let (remaining, trials, (finished, failed)) = {
             let run = Run::load(&dir)?;
-            (
-                run.remaining().len() as u32,
-                run.trials.len() as u32,
-                tally(&run),
-            )
+            let remaining = run.remaining().len() as u32;
+            // A guest of its own for each trial: none of them has an end to look at.
+            if remaining == 0 && !matches!(self.target, Target::Guest(_)) {
+                self.contexts("end", &run, &mut *executor)?;
+            }
+            (remaining, run.trials.len() as u32, tally(&run))
         };
         if remaining == 0 {
-            // A guest of its own for each trial: none of them has an end to look at.
-            if !matches!(self.target, Target::Guest(_)) {
-                self.context("end", plan, &mut *executor)?;
-            }
             let event = Event::RunFinished {
                 finished,
                 failed,
@@ -368,6 +396,31 @@ impl<'a> Session<'a> {
         };
         Ok(Finished { dir, run, ending })
     }
+}
+
+/// What must not change between the parts of one run.
+const SAME: [(&str, &str); 3] = [
+    ("run.executor", "executor"),
+    ("system.kernel.release", "kernel"),
+    ("run.accelerator", "accelerator"),
+];
+
+/// Refuses to go on in another kernel than the run began in: its cells would be of two kernels, and the
+/// report would name one.
+fn same_machine(before: &Value, now: &Value) -> Result<(), Error> {
+    for (item, word) in SAME {
+        let of = |context: &Value| context["items"][item]["value"].as_str().map(str::to_owned);
+        let (Some(was), Some(is)) = (of(before), of(now)) else {
+            continue;
+        };
+        if was != is {
+            return Err(Error::Preflight(format!(
+                "the run began in {word} {was} and would go on in {is}; resume it in the one that it \
+                 began in, or begin a new run"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// How long to watch the disks for other people's I/O before the first trial: 5 s, but not more
@@ -437,4 +490,37 @@ fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
             source,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_goes_on_in_the_kernel_that_it_began_in() {
+        let context = |release: &str, accelerator: &str| {
+            json!({"items": {
+                "run.executor": {"value": "qemu"},
+                "run.accelerator": {"value": accelerator},
+                "system.kernel.release": {"value": release},
+            }})
+        };
+        let before = context("6.1.0-56-amd64", "kvm");
+        same_machine(&before, &context("6.1.0-56-amd64", "kvm")).unwrap();
+        // A record of before these items were kept.
+        same_machine(&json!({"items": {}}), &before).unwrap();
+        let said = same_machine(&before, &context("6.1.0-57-amd64", "kvm"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("began in kernel 6.1.0-56-amd64") && said.contains("6.1.0-57-amd64"),
+            "{said}"
+        );
+        let said = same_machine(&before, &context("6.1.0-56-amd64", "tcg"))
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("accelerator kvm"), "{said}");
+    }
 }

@@ -29,8 +29,38 @@ pub enum Target {
 pub struct GuestTarget {
     /// What runs it.
     pub machine: GuestMachine,
-    /// The kernel's version or name, as the user gave it; none: the machine's usual one.
+    /// The kernel of all trials, by its name in the cache; none: the machine's usual one, or `kernels`.
     pub kernel: Option<String>,
+    /// Where the kernel is a factor: each level, and its kernel's name in the cache. What a run began with
+    /// is what it goes on with, whatever was fetched meanwhile.
+    pub kernels: Vec<(String, String)>,
+    /// Whether its clock counts instructions (QEMU alone).
+    pub virtual_time: bool,
+    /// The cache of kernels; none: the usual one.
+    pub cache: Option<PathBuf>,
+}
+
+impl GuestTarget {
+    /// A machine with its usual kernel.
+    pub fn new(machine: GuestMachine) -> Self {
+        GuestTarget {
+            machine,
+            kernel: None,
+            kernels: Vec::new(),
+            virtual_time: false,
+            cache: None,
+        }
+    }
+
+    /// The levels of the kernel factor with their kernels' names; one without a level where it is none.
+    pub(crate) fn each(&self) -> Vec<(Option<&str>, Option<&str>)> {
+        if self.kernels.is_empty() {
+            return vec![(None, self.kernel.as_deref())];
+        }
+        let each = self.kernels.iter();
+        each.map(|(level, name)| (Some(level.as_str()), Some(name.as_str())))
+            .collect()
+    }
 }
 
 /// What runs a guest kernel.
@@ -55,8 +85,22 @@ impl GuestMachine {
 impl fmt::Display for GuestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "guest {}", self.machine.name())?;
-        match &self.kernel {
-            Some(kernel) => write!(f, " kernel={kernel}"),
+        if let Some(kernel) = &self.kernel {
+            write!(f, " kernel={kernel}")?;
+        }
+        if !self.kernels.is_empty() {
+            let words = self
+                .kernels
+                .iter()
+                .map(|(level, name)| format!("{level}:{name}"));
+            write!(f, " kernels={}", words.collect::<Vec<_>>().join(","))?;
+        }
+        if self.virtual_time {
+            f.write_str(" virtual-time")?;
+        }
+        // The last, since a path may hold anything.
+        match &self.cache {
+            Some(cache) => write!(f, " cache={}", cache.display()),
             None => Ok(()),
         }
     }
@@ -64,16 +108,37 @@ impl fmt::Display for GuestTarget {
 
 /// Reads what follows `guest `.
 fn guest(text: &str) -> Option<GuestTarget> {
-    let (machine, kernel) = match text.split_once(" kernel=") {
-        Some((machine, kernel)) => (machine, Some(kernel.to_owned())),
+    let (text, cache) = match text.split_once(" cache=") {
+        Some((text, cache)) => (text, Some(PathBuf::from(cache))),
         None => (text, None),
     };
-    let machine = match machine {
+    let mut words = text.split(' ');
+    let mut target = GuestTarget::new(match words.next()? {
         "uml" => GuestMachine::Uml,
         "qemu" => GuestMachine::Qemu,
         _ => return None,
-    };
-    Some(GuestTarget { machine, kernel })
+    });
+    target.cache = cache;
+    for word in words {
+        if word == "virtual-time" {
+            target.virtual_time = true;
+            continue;
+        }
+        match word.split_once('=')? {
+            ("kernel", kernel) => target.kernel = Some(kernel.to_owned()),
+            ("kernels", kernels) => {
+                target.kernels = kernels.split(',').map(pair).collect::<Option<_>>()?
+            }
+            _ => return None,
+        }
+    }
+    Some(target)
+}
+
+/// `6.1:6.1.0-56-amd64`.
+fn pair(text: &str) -> Option<(String, String)> {
+    let (level, name) = text.split_once(':')?;
+    Some((level.to_owned(), name.to_owned()))
 }
 
 impl fmt::Display for Target {
@@ -131,18 +196,25 @@ mod tests {
                 path: "/dev/sdx".into(),
                 serial: "WD /12=3".into(),
             },
+            Target::Guest(GuestTarget::new(GuestMachine::Uml)),
             Target::Guest(GuestTarget {
-                machine: GuestMachine::Uml,
-                kernel: None,
+                kernel: Some("6.1.0-47_mine".into()),
+                virtual_time: true,
+                cache: Some("/var/my cache".into()),
+                ..GuestTarget::new(GuestMachine::Qemu)
             }),
             Target::Guest(GuestTarget {
-                machine: GuestMachine::Qemu,
-                kernel: Some("6.1.0-47 mine".into()),
+                kernels: vec![
+                    ("5.10".into(), "5.10.0-44-amd64".into()),
+                    ("7.x".into(), "7.3.4+deb13-amd64".into()),
+                ],
+                ..GuestTarget::new(GuestMachine::Qemu)
             }),
         ] {
             assert_eq!(target.to_string().parse::<Target>().unwrap(), target);
         }
         assert!("elsewhere".parse::<Target>().is_err());
         assert!("guest bochs".parse::<Target>().is_err());
+        assert!("guest qemu speed=9".parse::<Target>().is_err());
     }
 }

@@ -3,13 +3,11 @@
 use lab::Target;
 
 use crate::cli::{DocumentFormat, PlanArgs};
-use crate::commands::{overrides, target};
+use crate::commands::{Planned, planned};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
-    let study = study::Study::load(&args.study.study).map_err(lab::Error::from)?;
-    let target = target(&args.target);
-    let plan = lab::plan(&study, &overrides(&args.study), &target)?;
+    let Planned { plan, target, why } = planned(&args.study, &args.target)?;
     lab::preflight::gate(&target)?;
     let destroyed = match target {
         Target::LoopImages => "nothing: loop images are made in the run's own folder".to_owned(),
@@ -20,6 +18,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         Target::Device { path, serial } => {
             format!("everything on {} (serial {serial})", path.display())
         }
+        Target::Disks(disks) => format!("everything on {} disks", disks.len()),
         Target::Guest(guest) => format!("nothing: the disks are made for the {guest}"),
     };
     let estimate = study::estimate::estimate(&plan, study::estimate::Rates::default());
@@ -29,6 +28,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
             "plan": plan,
             "estimate": estimate,
             "destroyed": destroyed,
+            "choice": why,
         }))?)?,
     }
     Ok(exit::OK)

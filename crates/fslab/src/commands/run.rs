@@ -3,13 +3,11 @@
 use lab::{Interrupt, Request};
 
 use crate::cli::RunArgs;
-use crate::commands::{finish, overrides, target, tool};
+use crate::commands::{Planned, finish, planned, tool};
 use crate::progress::Terminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
-    let study = study::Study::load(&args.study.study).map_err(lab::Error::from)?;
-    let target = target(&args.target);
-    let plan = lab::plan(&study, &overrides(&args.study), &target)?;
+    let Planned { plan, target, why } = planned(&args.study, &args.target)?;
     let out = args
         .out
         .unwrap_or_else(|| record::folder::default_dir(&plan.study, jiff::Zoned::now().datetime()));
@@ -17,6 +15,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
     let terminal = Terminal::new(plan.slots.len(), args.format);
     let request = Request {
         target,
+        why,
         plan,
         out,
         command: std::env::args().collect(),

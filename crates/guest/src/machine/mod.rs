@@ -87,6 +87,8 @@ pub struct Disk {
     pub file: File,
     /// Its serial, by which the guest knows it; letters and digits.
     pub serial: String,
+    /// A file for the log of its writes, in dm-log-writes' format, which QEMU alone keeps; none: no log.
+    pub log: Option<File>,
 }
 
 /// How long what may take.

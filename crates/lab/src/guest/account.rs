@@ -17,6 +17,8 @@ pub(super) struct Stopped {
     pub(super) kind: FailureKind,
     pub(super) message: String,
     pub(super) ledger: Ledger,
+    /// Set where no further trial can be kept, either.
+    pub(super) fatal: Option<Box<rig::Error>>,
 }
 
 impl Stopped {
@@ -25,6 +27,7 @@ impl Stopped {
             kind,
             message,
             ledger: Ledger::default(),
+            fatal: None,
         }
     }
 }
@@ -77,6 +80,7 @@ impl Account {
                     kind,
                     message,
                     ledger,
+                    fatal: None,
                 });
                 true
             }

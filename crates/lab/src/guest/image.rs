@@ -8,13 +8,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use guest::initramfs::{self, Store};
-use guest::kernel::{Cache, Form, Kernel};
+use guest::kernel::{Cache, Form, Has, Kernel};
 use guest::machine;
 use study::Plan;
 
 use super::job::Job;
+use crate::choice::user_mode_linux;
 use crate::error::Error;
 use crate::local::kind_name;
+use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget};
 
 /// What a virtual machine's disks and channel need.
@@ -24,8 +26,12 @@ const MEMORY: u64 = 2 << 30;
 /// What a guest's kernel and the lab in it need besides a trial's own memory.
 const BESIDES: u64 = 512 << 20;
 
-/// What guests start from.
+/// What guests start from, all trials of a cell's kernel the same.
 pub(super) struct Image {
+    /// The level of the kernel factor that boots it; none: there is no such factor.
+    pub(super) level: Option<String>,
+    /// What the kernel is called: its release, with its name in the cache where that is another.
+    pub(super) called: String,
     /// The kernel's file.
     pub(super) kernel: PathBuf,
     /// Bytes of memory.
@@ -35,45 +41,95 @@ pub(super) struct Image {
     parts: Vec<initramfs::Part>,
 }
 
-/// Whether there is a kernel, and it has what the plan needs.
+/// Whether there are kernels, and they have what the plan needs; and memory for a guest.
 pub(super) fn check(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
-    modules(&find(target, &Cache::open(None)?)?, &Needs::of(plan)).map(|_| ())
+    let cache = Cache::open(target.cache.as_deref())?;
+    for (level, name) in target.each() {
+        let kernel = find(target.machine, name, &cache)?;
+        let needs = Needs::of_kernel(plan, level);
+        let lacks = needs.lacking_in(&kernel);
+        if !lacks.is_empty() {
+            return Err(Error::Preflight(format!(
+                "kernel {} lacks {}; `fslab kernel list` shows what each kernel has",
+                kernel.name,
+                lacks.join(", ")
+            )));
+        }
+        modules(&kernel, &needs)?;
+        room(memory(&needs), available())?;
+    }
+    Ok(())
 }
 
-/// The modules to load for what the plan needs.
-fn modules(found: &Found, needs: &Needs) -> Result<Vec<String>, Error> {
-    match found {
-        Found::Program(_) => needs.of_user_mode_linux().map(|()| Vec::new()),
-        Found::Cached(kernel) => Ok(kernel.modules_for(&needs.capabilities(kernel))?),
+/// Bytes of memory of a guest.
+fn memory(needs: &Needs) -> u64 {
+    MEMORY.max(needs.memory.saturating_add(BESIDES))
+}
+
+/// MemAvailable, bytes; none where the kernel does not tell.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let mut lines = text.lines().filter_map(probe::meminfo::parse_line);
+    let (_, kib) = lines.find(|(name, _)| *name == "MemAvailable")?;
+    Some(kib << 10)
+}
+
+/// Refuses a guest that would push this machine into its swap, or have its OOM killer choose.
+fn room(wanted: u64, available: Option<u64>) -> Result<(), Error> {
+    match available {
+        Some(available) if available < wanted => Err(Error::Preflight(format!(
+            "a guest of this plan has {} MiB of memory and this machine has {} MiB available; end \
+             something, or give the trials less with --set memory=SIZE",
+            wanted >> 20,
+            available >> 20
+        ))),
+        _ => Ok(()),
     }
 }
 
+/// The modules to load for what the plan needs. What is not known to be a module is taken for built in.
+fn modules(kernel: &Kernel, needs: &Needs) -> Result<Vec<String>, Error> {
+    let virtio: &[&str] = match kernel.form {
+        Form::Vmlinux => &VIRTIO,
+        Form::Uml => &[],
+    };
+    let mut wanted: Vec<&str> = needs.capabilities.iter().map(String::as_str).collect();
+    wanted.retain(|name| kernel.capabilities.get(name) != Some(Has::Unknown));
+    wanted.extend(virtio);
+    if kernel.form == Form::Uml && needs.disks > 1 {
+        // Its members are slices of one disk.
+        wanted.push("dm-linear");
+    }
+    Ok(kernel.modules_for(&wanted)?)
+}
+
 impl Image {
-    pub(super) fn of(target: &GuestTarget, plan: &Plan) -> Result<Image, Error> {
-        let needs = Needs::of(plan);
-        let cache = Cache::open(None)?;
+    /// One for each kernel of the plan.
+    pub(super) fn all(target: &GuestTarget, plan: &Plan) -> Result<Vec<Image>, Error> {
+        let cache = Cache::open(target.cache.as_deref())?;
         let store = Store::open(&cache)?;
-        let found = find(target, &cache)?;
-        let modules = modules(&found, &needs)?;
         // The program that runs, though its file may be replaced meanwhile: read once a run.
         let init = store.init(Path::new("/proc/self/exe"))?;
-        let mut parts = vec![store.tools(&needs.tools())?, init];
-        let kernel = match found {
-            Found::Program(path) => path,
-            Found::Cached(kernel) => {
-                if !modules.is_empty() {
-                    let names: Vec<&str> = modules.iter().map(String::as_str).collect();
-                    parts.push(store.modules(&kernel, &names)?);
-                }
-                kernel.image.clone()
+        let mut images = Vec::new();
+        for (level, name) in target.each() {
+            let kernel = find(target.machine, name, &cache)?;
+            let needs = Needs::of_kernel(plan, level);
+            let modules = modules(&kernel, &needs)?;
+            let mut parts = vec![store.tools(&tools(plan))?, init.clone()];
+            if !modules.is_empty() {
+                let names: Vec<&str> = modules.iter().map(String::as_str).collect();
+                parts.push(store.modules(&kernel, &names)?);
             }
-        };
-        Ok(Image {
-            kernel,
-            memory: MEMORY.max(needs.memory + BESIDES),
-            cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            parts,
-        })
+            images.push(Image {
+                level: level.map(str::to_owned),
+                called: called(&kernel),
+                kernel: kernel.image.clone(),
+                memory: memory(&needs),
+                cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+                parts,
+            });
+        }
+        Ok(images)
     }
 
     /// The initramfs with a job in it.
@@ -89,119 +145,86 @@ impl Image {
     }
 }
 
-/// A kernel that was found.
-enum Found {
-    /// User-mode Linux as the host has it installed.
-    Program(PathBuf),
-    /// One of the cache.
-    Cached(Box<Kernel>),
+fn called(kernel: &Kernel) -> String {
+    let Kernel { name, release, .. } = kernel;
+    if name == release {
+        return release.clone();
+    }
+    format!("{release} ({name})")
 }
 
-fn find(target: &GuestTarget, cache: &Cache) -> Result<Found, Error> {
-    let cached = |name: &str| {
-        let kernel = cache.kernel(name)?;
-        fits(&kernel, target.machine)?;
-        Ok(Found::Cached(Box::new(kernel)))
-    };
-    match (&target.kernel, target.machine) {
-        (Some(name), _) => cached(name),
-        (None, GuestMachine::Uml) => match machine::installed_uml() {
-            Ok(program) => Ok(Found::Program(program)),
-            Err(missing) => cached("uml").map_err(|_: Error| Error::Preflight(missing.to_string())),
-        },
+/// The kernel of this name; without one the machine's usual.
+fn find(machine: GuestMachine, name: Option<&str>, cache: &Cache) -> Result<Kernel, Error> {
+    match (name, machine) {
+        (Some(name), _) => Ok(cache.kernel(name)?),
+        (None, GuestMachine::Uml) => user_mode_linux(cache),
         (None, GuestMachine::Qemu) => {
             let newest = cache
                 .kernels()?
                 .into_iter()
                 .rfind(|kernel| kernel.form == Form::Vmlinux);
-            newest
-                .map(|kernel| Found::Cached(Box::new(kernel)))
-                .ok_or_else(|| {
-                    Error::Preflight(format!(
-                        "no kernel for a guest in {}; `fslab kernel fetch 6.1` brings one",
-                        cache.root().display()
-                    ))
-                })
+            newest.ok_or_else(|| {
+                Error::Preflight(format!(
+                    "no kernel for a guest in {}; `fslab kernel fetch 6.1` brings one",
+                    cache.root().display()
+                ))
+            })
         }
     }
 }
 
-/// Whether a kernel and what is to run it belong together.
-fn fits(kernel: &Kernel, machine: GuestMachine) -> Result<(), Error> {
-    let right = match machine {
-        GuestMachine::Uml => Form::Uml,
-        GuestMachine::Qemu => Form::Vmlinux,
-    };
-    if kernel.form == right {
-        return Ok(());
+/// Programs of the host that trials of this plan run.
+fn tools(plan: &Plan) -> Vec<&'static str> {
+    let mut all = BTreeSet::new();
+    for cell in &plan.cells {
+        let kind = kind_name(cell.filesystem.kind);
+        let made = rig::filesystem::of_kind(kind).ok();
+        all.extend(made.map(rig::filesystem::Filesystem::program));
+        all.extend(
+            rig::fsck::program(kind)
+                .filter(|_| cell.check.is_some() || crate::scan_program::reads(cell)),
+        );
+        all.extend(cell.device.stack.iter().flat_map(of_stack));
     }
-    let other = match machine {
-        GuestMachine::Uml => GuestMachine::Qemu,
-        GuestMachine::Qemu => GuestMachine::Uml,
-    };
-    Err(Error::Preflight(format!(
-        "kernel {} is not one for {}; run it with --executor {}",
-        kernel.name,
-        machine.name(),
-        other.name()
-    )))
+    all.into_iter().collect()
 }
 
-/// What a plan needs of a guest.
-struct Needs {
-    kinds: BTreeSet<&'static str>,
-    checked: bool,
-    traced: bool,
-    memory: u64,
+/// Programs that make a device of several layers.
+fn of_stack(stack: &study::Stack) -> Vec<&'static str> {
+    let mut programs = Vec::new();
+    if matches!(stack.layers, study::Layers::Lvm(_)) {
+        programs.push("lvm");
+    }
+    let needs = stack.needs();
+    if needs.contains(&"md") {
+        programs.push("mdadm");
+    }
+    // Members may be slices of one disk.
+    if !matches!(stack.layers, study::Layers::NullBlk(_)) {
+        programs.push("dmsetup");
+    }
+    programs
 }
 
-impl Needs {
-    fn of(plan: &Plan) -> Needs {
-        let cells = || plan.cells.iter();
-        Needs {
-            kinds: cells().map(|c| kind_name(c.filesystem.kind)).collect(),
-            checked: cells().any(|cell| cell.check.is_some() || crate::scan_program::reads(cell)),
-            traced: cells().any(|cell| cell.trace),
-            memory: cells()
-                .filter_map(|cell| cell.memory)
-                .map(study::Bytes::get)
-                .max()
-                .unwrap_or(0),
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn capabilities(&self, kernel: &Kernel) -> Vec<&'static str> {
-        let mut all: Vec<&str> = self.kinds.iter().copied().collect();
-        if kernel.form == Form::Vmlinux {
-            all.extend(VIRTIO);
-        }
-        if self.traced {
-            all.push("blktrace");
-        }
-        all
-    }
-
-    /// An installed User-mode Linux has these filesystems built in, and no block trace.
-    fn of_user_mode_linux(&self) -> Result<(), Error> {
-        if self.traced {
-            return Err(Error::Preflight(
-                "the study traces block devices and User-mode Linux has no block trace; use \
-                 --executor qemu, or --set trace=false"
-                    .into(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn tools(&self) -> Vec<&'static str> {
-        let of_kind = |kind: &&'static str| {
-            let made = rig::filesystem::of_kind(kind)
-                .ok()
-                .map(rig::filesystem::Filesystem::program);
-            let checker = rig::fsck::program(kind).filter(|_| self.checked);
-            [made, checker]
+    #[test]
+    fn a_guest_that_does_not_fit_is_refused() {
+        let needs = Needs {
+            memory: u64::MAX,
+            ..Needs::default()
         };
-        let found: BTreeSet<&str> = self.kinds.iter().flat_map(of_kind).flatten().collect();
-        found.into_iter().collect()
+        assert_eq!(memory(&needs), u64::MAX);
+        assert_eq!(memory(&Needs::default()), MEMORY);
+        let said = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
+        assert!(
+            said.contains("2048 MiB") && said.contains("2047 MiB"),
+            "{said}"
+        );
+        room(MEMORY, Some(MEMORY)).unwrap();
+        room(MEMORY, None).unwrap();
+        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
     }
 }

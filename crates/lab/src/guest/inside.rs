@@ -20,7 +20,7 @@ use workload::Progress;
 
 use super::disks;
 use super::job::{Job, Said};
-use crate::executor::{Executor as _, Surroundings};
+use crate::executor::{Executor as _, Surroundings, Taken};
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
 use crate::watch::Watcher;
@@ -66,6 +66,8 @@ fn work(job: Value, voice: &Voice) -> i32 {
 }
 
 fn context(mut around: Surroundings, voice: &Voice) -> Result<(), String> {
+    // The host puts its own in the place: this program was cut down for the guest.
+    probe::context::binary_is(String::new());
     around.folder = PathBuf::from("/run");
     around.device = None;
     say(voice, &Said::Context(Box::new(around.take())))
@@ -95,10 +97,16 @@ impl Inside<'_> {
         let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
             .map_err(|error| error.to_string())?;
         if let Some(context) = context {
-            executor.compare_with(context);
+            let hash = context.value("run.binary_sha256").and_then(Value::as_str);
+            probe::context::binary_is(hash.unwrap_or_default().to_owned());
+            executor.compare_with(vec![Taken {
+                kernel: None,
+                record: context,
+            }]);
         }
         let voice = self.voice;
-        let mut emit = |event: Event| say(voice, &Said::Event(Box::new(event))).is_ok();
+        let mut emit =
+            |event: Event| say(voice, &Said::Event(Box::new(as_the_hosts(event)))).is_ok();
         if let Err(failure) = executor.run(&self.trial, &mut emit) {
             let failed = Said::Failed {
                 kind: failure.kind,
@@ -110,6 +118,16 @@ impl Inside<'_> {
         drop(executor);
         voice.send_below(folder.dir(), &|path| !is_result(path))
     }
+}
+
+/// Without what a trial's context says of init's own process: the run's has the lab's.
+fn as_the_hosts(mut event: Event) -> Event {
+    if let Event::Context { context, .. } = &mut event
+        && let Some(Value::Object(items)) = context.get_mut("items")
+    {
+        items.retain(|name, _| !probe::context::OF_PROCESS.contains(&name.as_str()));
+    }
+    event
 }
 
 /// Whether a path of the run's folder is something that a trial leaves there.
@@ -206,6 +224,23 @@ mod tests {
         let found = |serial| disk(temp.path(), serial, Duration::ZERO);
         assert_eq!(found("disk0"), Ok("/dev/vdb".into()));
         assert!(found("disk9").unwrap_err().contains("virtio_blk"));
+    }
+
+    #[test]
+    fn a_trials_context_says_nothing_of_init() {
+        let items =
+            serde_json::json!({"items": {"run.command_line": 1, "system.kernel.release": 2}});
+        let event = as_the_hosts(Event::Context {
+            when: "trial 1".into(),
+            context: items,
+        });
+        let Event::Context { context, .. } = event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(
+            context,
+            serde_json::json!({"items": {"system.kernel.release": 2}})
+        );
     }
 
     #[test]

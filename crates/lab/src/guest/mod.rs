@@ -7,13 +7,16 @@
 //! and says so.
 //!
 //! The trial's last event is held back until the guest has said its own last line and every file is
-//! kept: what a machine that died half-way has said does not make a whole trial.
+//! in its place: what a machine that died half-way has said does not make a whole trial.
 //!
 //! The clock of a guest runs, but what it times is an emulated processor or a disk behind two kernels. So
 //! the run's context says `emulated`, reports mark every time with it, and none is compared with
 //! a host's. Counts, layouts, traces and verdicts of checkers are as true as anywhere.
 
+mod account;
+mod crash;
 mod disks;
+mod files;
 mod image;
 mod inside;
 mod job;
@@ -25,13 +28,16 @@ use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
 use probe::context::{ContextRecord, Item};
 use record::{Event, FailureKind, Ledger, Reference, RunFolder};
 use serde_json::Value;
-use study::{Plan, Trial};
+use study::{Plan, Slot, Trial};
 use workload::Progress;
 
+use self::account::{Account, Stopped};
+use self::crash::Logged;
+use self::files::Arriving;
 use self::image::Image;
 use self::job::{Job, Said};
 use crate::error::Error;
-use crate::executor::{Emit, Executor, Failure, Surroundings};
+use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
 use crate::interrupt::Interrupt;
 use crate::target::{GuestMachine, GuestTarget};
 use crate::watch::Watcher;
@@ -40,9 +46,20 @@ pub use inside::be_guest;
 
 /// How long KVM has to show that it works.
 const KVM_PROOF: Duration = Duration::from_secs(10);
-/// A trial's limit: so long, and so many times its estimate on a host's disk.
+/// A guest's limit: so long, and so many times its trial's estimate on a host's disk.
 const LEAST_LIMIT: Duration = Duration::from_secs(600);
 const SLOWER: f64 = 60.0;
+/// Seconds without a sign of life after which a guest counts as hung, for machines that are slower than any
+/// that were thought of.
+const SILENCE: &str = "FSLAB_GUEST_SILENCE";
+/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file behind two
+/// kernels, so that is `emulated`, too.
+fn timing(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Qemu(Accelerator::Virtual) => "virtual",
+        Engine::Uml | Engine::Qemu(_) => "emulated",
+    }
+}
 
 /// Whether guests of this plan can run here at all: programs, a kernel, and what the plan needs of
 /// it.
@@ -50,10 +67,13 @@ const SLOWER: f64 = 60.0;
 /// # Errors
 /// The first thing missing, and where it comes from.
 pub fn preflight(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
-    engine(target.machine, Accelerator::Tcg)
-        .present()
-        .map_err(Error::Guest)?;
+    present(target.machine).map_err(Error::Guest)?;
     image::check(target, plan)
+}
+
+/// Whether what runs such a machine is installed.
+pub(crate) fn present(machine: GuestMachine) -> Result<(), machine::Error> {
+    engine(machine, Accelerator::Tcg).present()
 }
 
 fn engine(machine: GuestMachine, accelerator: Accelerator) -> Engine {
@@ -67,11 +87,15 @@ fn engine(machine: GuestMachine, accelerator: Accelerator) -> Engine {
 pub struct GuestExecutor<'a> {
     target: GuestTarget,
     engine: Engine,
-    image: Image,
-    limit: Duration,
+    /// One for each kernel.
+    kernels: Vec<Image>,
+    /// How long a guest may live, by cell.
+    limits: Vec<Duration>,
+    /// Why KVM is not what runs the guests, though the processor promises it.
+    no_kvm: Option<String>,
     folder: PathBuf,
     images: PathBuf,
-    context: Option<ContextRecord>,
+    contexts: Vec<Taken>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -88,15 +112,20 @@ impl<'a> GuestExecutor<'a> {
         watcher: &'a dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Self, Error> {
-        let accelerator = Accelerator::promised();
+        let accelerator = if target.virtual_time {
+            Accelerator::Virtual
+        } else {
+            Accelerator::promised()
+        };
         Ok(GuestExecutor {
             engine: engine(target.machine, accelerator),
             target: target.clone(),
-            image: Image::of(target, plan)?,
-            limit: limit(plan),
+            kernels: Image::all(target, plan)?,
+            limits: limits(plan),
+            no_kvm: None,
             folder: folder.dir().to_owned(),
             images: folder.images(),
-            context: None,
+            contexts: Vec::new(),
             watcher,
             interrupt,
         })
@@ -105,30 +134,31 @@ impl<'a> GuestExecutor<'a> {
     /// Boots a machine with a job and hands on what it says.
     fn boot(
         &self,
+        image: &Image,
         job: &Job,
         disks: Vec<Disk>,
-        console: &str,
+        place: &Place<'_>,
         heard: &mut dyn FnMut(Said) -> bool,
     ) -> Result<machine::Ended, machine::Error> {
         let first_line = match self.engine {
-            Engine::Qemu(Accelerator::Kvm) if self.context.is_none() => KVM_PROOF,
+            Engine::Qemu(Accelerator::Kvm) if self.contexts.is_empty() => KVM_PROOF,
             _ => Limits::default().first_line,
         };
         let machine = Machine {
             engine: self.engine,
-            kernel: self.image.kernel.clone(),
-            initramfs: self.image.with_job(job)?,
-            memory: self.image.memory,
-            cpus: self.image.cpus,
+            kernel: image.kernel.clone(),
+            initramfs: image.with_job(job)?,
+            memory: image.memory,
+            cpus: image.cpus,
             disks,
             append: Vec::new(),
-            limits: Limits {
+            limits: patient(Limits {
                 first_line,
-                whole: self.limit,
+                whole: place.limit,
                 ..Limits::default()
-            },
-            console: self.folder.join(console),
-            files: self.folder.clone(),
+            }),
+            console: place.console.clone(),
+            files: place.files.folder().to_owned(),
         };
         let mut strange = false;
         let mut hear = |said: Value| {
@@ -145,16 +175,33 @@ impl<'a> GuestExecutor<'a> {
             let why = "a line of another fslab; is the initramfs of this build?";
             return Err(machine::Error::Garbled {
                 source: std::io::Error::other(why),
-                console: self.folder.join(console),
+                console: place.console.clone(),
             });
         }
         ended
     }
 
-    fn take_context(&self, around: &Surroundings) -> Result<ContextRecord, machine::Error> {
+    /// Where a guest's console and files go.
+    fn place<'b>(&self, name: &str, files: &'b Arriving, limit: Duration) -> Place<'b> {
+        Place {
+            console: self.folder.join("guests").join(format!("{name}.console")),
+            files,
+            limit,
+        }
+    }
+
+    fn take_context(
+        &self,
+        image: &Image,
+        around: &Surroundings,
+    ) -> Result<ContextRecord, machine::Error> {
         let mut record = None;
         let job = Job::Context {
-            around: Box::new(around.clone()),
+            around: Box::new(Surroundings {
+                // Nobody else is in there, whose I/O could be watched.
+                watch: Duration::ZERO,
+                ..around.clone()
+            }),
         };
         let mut hear = |said| {
             if let Said::Context(taken) = said {
@@ -162,18 +209,24 @@ impl<'a> GuestExecutor<'a> {
             }
             true
         };
-        let console = "guests/context.console";
-        let ended = self.boot(&job, Vec::new(), console, &mut hear)?;
+        let name = match &image.level {
+            Some(level) => format!("context-{level}"),
+            None => "context".to_owned(),
+        };
+        // A context comes without files; what comes all the same goes with the folder.
+        let files = Arriving::new(&self.folder, &name);
+        let place = self.place(&name, &files, LEAST_LIMIT);
+        let ended = self.boot(image, &job, Vec::new(), &place, &mut hear)?;
         record.ok_or_else(|| machine::Error::Died {
             status: format!("code {}", ended.code),
             began: true,
-            console: self.folder.join(console),
+            console: place.console,
             last: ended.last,
         })
     }
 
     /// Adds what the guest cannot know of itself.
-    fn describe(&self, record: &mut ContextRecord) {
+    fn describe(&self, image: &Image, record: &mut ContextRecord) {
         let accelerator = match self.engine {
             Engine::Uml => "none",
             Engine::Qemu(accelerator) => accelerator.name(),
@@ -182,6 +235,7 @@ impl<'a> GuestExecutor<'a> {
         let host = host.release().to_string_lossy().into_owned();
         for (name, value) in [
             ("run.executor", self.target.machine.name()),
+            ("run.kernel", &image.called),
             ("run.accelerator", accelerator),
             ("run.timing", timing(self.engine)),
             ("run.host_kernel", &host),
@@ -195,52 +249,59 @@ impl<'a> GuestExecutor<'a> {
             };
             record.items.insert(name.into(), item);
         }
+        record.items.extend(probe::context::of_process());
     }
 
     fn attempt(&self, trial: &Trial, emit: &mut Emit<'_>) -> Result<Event, Stopped> {
-        let disks = self.disks(trial)?;
+        let image = self.image(trial)?;
+        let mut disks = self.disks(trial)?;
+        let logged = Logged::of(trial, &mut disks, &self.images)?;
         let job = Job::Trial {
             trial: Box::new(trial.clone()),
-            context: self.context.clone().map(Box::new),
+            context: self.context_of(trial).map(Box::new),
             serials: disks::serials(&disks),
         };
-        let (mut finished, mut failed) = (None, None);
-        let mut hear = |said| match said {
-            // Held back until the guest is whole.
-            Said::Event(event) if matches!(*event, Event::TrialFinished { .. }) => {
-                finished = Some(*event);
-                true
-            }
-            Said::Event(event) => emit(*event),
-            Said::Failed {
-                kind,
-                message,
-                ledger,
-            } => {
-                failed = Some(Stopped {
-                    kind,
-                    message,
-                    ledger,
-                });
-                true
-            }
-            Said::Context(_) => true,
-            other => {
-                self.show(trial, &other);
-                true
-            }
+        let number = trial.slot.trial;
+        let name = format!("trial-{:04}", number + 1);
+        let files = Arriving::new(&self.folder, &name);
+        let limit = self.limits.get(trial.slot.cell as usize);
+        let place = self.place(&name, &files, limit.copied().unwrap_or(LEAST_LIMIT));
+        let mut account = Account::of(number);
+        let mut hear = |said| {
+            let mut show = |said: &Said| {
+                if let Some(logged) = &logged {
+                    logged.see(said);
+                }
+                self.show(trial, said);
+            };
+            let mut emit = |event: Event| {
+                if let Some(logged) = &logged {
+                    logged.note(&event);
+                }
+                emit(event)
+            };
+            account.hear(said, &mut emit, &mut show)
         };
-        let console = format!("guests/trial-{:04}.console", trial.slot.trial + 1);
         self.watcher.step(trial, "booting the guest");
-        let ended = self.boot(&job, disks, &console, &mut hear);
-        let ended = ended.map_err(|error| stopped(&error))?;
-        if let Some(failed) = failed {
-            return Err(failed);
+        let ended = self.boot(image, &job, disks, &place, &mut hear);
+        if let Some(strange) = account.strange() {
+            return Err(strange);
         }
-        let mut event = finished.ok_or_else(|| self.nothing_said(&ended, &console))?;
+        let (ended, console) = (ended.map_err(stopped)?, place.console);
+        if ended.code == 0 {
+            let unkept = |error: Error| Stopped::new(FailureKind::Trial, error.to_string());
+            files.install(number).map_err(unkept)?;
+        }
+        let mut event = account.close(&ended, &console)?;
         if let Event::TrialFinished { ledger, .. } = &mut event {
             // The boot and the power switch are the making of this trial's device.
             ledger.device += (ended.seconds - ledger.total).max(0.0);
+        }
+        if let Some(logged) = logged {
+            self.watcher
+                .step(trial, "judging what power cuts would have left");
+            let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
+            judged.tell(emit, &mut event);
         }
         Ok(event)
     }
@@ -262,88 +323,155 @@ impl<'a> GuestExecutor<'a> {
         }
     }
 
-    /// The disks of the trial's machine.
-    fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
-        let device = &trial.cell.device;
-        disks::make(&self.images, device, self.target.machine).map_err(|message| Stopped {
-            kind: FailureKind::Trial,
-            message,
-            ledger: Ledger::default(),
+    /// What a trial's guest starts from.
+    fn image(&self, trial: &Trial) -> Result<&Image, Stopped> {
+        let level = self.level(trial);
+        let mut images = self.kernels.iter();
+        let found = images.find(|image| image.level.as_deref() == level);
+        found.ok_or_else(|| {
+            let message = format!(
+                "no kernel {}: the run's target names none for it; begin a new run",
+                level.unwrap_or_default()
+            );
+            Stopped::new(FailureKind::Cell, message)
         })
     }
 
-    /// A guest that ended with neither a result nor a failure: its console knows why.
-    fn nothing_said(&self, ended: &machine::Ended, console: &str) -> Stopped {
-        let console = self.folder.join(console);
-        let machine::Ended { code, last, .. } = ended;
-        Stopped {
-            kind: FailureKind::Cell,
-            message: format!(
-                "the guest ended with code {code} and no result{last}; its console is {}",
-                console.display()
-            ),
-            ledger: Ledger::default(),
-        }
+    /// The level of the kernel factor, where there is one.
+    fn level<'t>(&self, trial: &'t Trial) -> Option<&'t str> {
+        let several = !self.target.kernels.is_empty();
+        trial.cell.kernel.as_deref().filter(|_| several)
+    }
+
+    fn context_of(&self, trial: &Trial) -> Option<ContextRecord> {
+        let level = self.level(trial);
+        let mut all = self.contexts.iter();
+        let of_kernel = all.find(|taken| taken.kernel.as_deref() == level)?;
+        Some(of_kernel.record.clone())
+    }
+
+    /// The context of one kernel. KVM that does not answer is given up here, for the whole run.
+    fn taken(&mut self, at: usize, around: &Surroundings) -> Result<Taken, Error> {
+        // The binary is hashed here, and while the guest boots: in an emulated one it takes seconds.
+        let mut record = std::thread::scope(|scope| {
+            scope.spawn(probe::context::binary_sha256);
+            match self.take_context(&self.kernels[at], around) {
+                Err(error)
+                    if self.engine == Engine::Qemu(Accelerator::Kvm) && error.never_began() =>
+                {
+                    self.watcher
+                        .phase("KVM does not work here: going on under TCG, emulated");
+                    self.no_kvm = Some(error.to_string());
+                    self.engine = Engine::Qemu(Accelerator::Tcg);
+                    self.take_context(&self.kernels[at], around)
+                }
+                other => other,
+            }
+            .map_err(|error| match error {
+                machine::Error::Cancelled => Error::Interrupted(error.to_string()),
+                other => Error::Guest(other),
+            })
+        })?;
+        let image = &self.kernels[at];
+        self.describe(image, &mut record);
+        Ok(Taken {
+            kernel: image.level.clone(),
+            record,
+        })
+    }
+
+    /// The disks of the trial's machine.
+    fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
+        let device = &trial.cell.device;
+        disks::make(&self.images, device, self.target.machine)
+            .map_err(|message| Stopped::new(FailureKind::Trial, message))
     }
 }
 
-/// What times of this machine are: `real` or `emulated`. Under KVM the processor itself runs the
-/// guest, but its disk is a file behind two kernels.
-fn timing(_engine: Engine) -> &'static str {
-    "emulated"
+/// Where one guest's console and files go, and how long it may live.
+struct Place<'a> {
+    console: PathBuf,
+    files: &'a Arriving,
+    limit: Duration,
 }
 
-/// Why an attempt ended early.
-struct Stopped {
-    kind: FailureKind,
-    message: String,
-    ledger: Ledger,
-}
-
-fn stopped(error: &machine::Error) -> Stopped {
-    let kind = match error {
-        machine::Error::Cancelled => FailureKind::Interrupted,
+fn stopped(error: machine::Error) -> Stopped {
+    let kind = match &error {
+        // A full disk is nothing of the trial's: the run ends, and the trial runs again on resume.
+        machine::Error::Cancelled | machine::Error::Unkept { .. } => FailureKind::Interrupted,
         machine::Error::MissingProgram { .. } | machine::Error::TooManyDisks { .. } => {
             FailureKind::Cell
         }
         _ => FailureKind::Trial,
     };
+    let message = error.to_string();
+    let fatal = match error {
+        machine::Error::Unkept { path, source } => Some(Box::new(rig::Error::Io {
+            thing: path.display().to_string(),
+            what: "a guest's result cannot be kept".into(),
+            source,
+            next: "free space".into(),
+        })),
+        _ => None,
+    };
     Stopped {
-        kind,
-        message: error.to_string(),
-        ledger: Ledger::default(),
+        fatal,
+        ..Stopped::new(kind, message)
     }
 }
 
-/// How long one guest of this plan may live.
-fn limit(plan: &Plan) -> Duration {
-    let trials = plan.slots.len().max(1) as f64;
-    let whole = study::estimate::estimate(plan, study::estimate::Rates::default()).seconds;
-    // Trials differ: the longest may be all of it.
-    let longest = whole.min(whole / trials * 10.0);
-    LEAST_LIMIT + Duration::from_secs_f64(longest * SLOWER)
+/// The limits, with the user's own word for what silence is.
+fn patient(limits: Limits) -> Limits {
+    let asked = std::env::var(SILENCE).ok();
+    let seconds = asked.and_then(|text| text.parse().ok()).filter(|n| *n > 0);
+    match seconds.map(Duration::from_secs) {
+        Some(silence) => Limits {
+            first_line: silence.max(KVM_PROOF),
+            silence,
+            ..limits
+        },
+        None => limits,
+    }
+}
+
+/// How long a guest may live, by the cell of its trial.
+fn limits(plan: &Plan) -> Vec<Duration> {
+    let of_cell = |(index, cell): (usize, &study::Cell)| {
+        let slot = plan.slots.iter().find(|slot| slot.cell as usize == index);
+        let one = Plan {
+            cells: vec![cell.clone()],
+            slots: slot
+                .map(|slot| Slot { cell: 0, ..*slot })
+                .into_iter()
+                .collect(),
+            reference_seconds: 0.0,
+            ..plan.clone()
+        };
+        let seconds = study::estimate::estimate(&one, study::estimate::Rates::default()).seconds;
+        let more = Duration::try_from_secs_f64(seconds * SLOWER).unwrap_or(Duration::MAX);
+        LEAST_LIMIT.saturating_add(more)
+    };
+    plan.cells.iter().enumerate().map(of_cell).collect()
 }
 
 impl Executor for GuestExecutor<'_> {
-    fn context(&mut self, around: &Surroundings) -> Result<ContextRecord, Error> {
-        self.watcher.phase("booting a guest");
-        let taken = match self.take_context(around) {
-            Err(error) if self.engine == Engine::Qemu(Accelerator::Kvm) && error.never_began() => {
-                self.engine = Engine::Qemu(Accelerator::Tcg);
-                self.take_context(around)
-            }
-            other => other,
-        };
-        let mut record = taken.map_err(|error| match error {
-            machine::Error::Cancelled => Error::Interrupted(error.to_string()),
-            other => Error::Guest(other),
-        })?;
-        self.describe(&mut record);
-        Ok(record)
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error> {
+        let mut all = Vec::new();
+        for at in 0..self.kernels.len() {
+            self.watcher
+                .phase(&format!("booting Linux {}", self.kernels[at].called));
+            all.push(self.taken(at, around)?);
+        }
+        Ok(all)
     }
 
-    fn compare_with(&mut self, context: ContextRecord) {
-        self.context = Some(context);
+    fn notes(&mut self) -> Vec<String> {
+        let note = |why| format!("KVM does not work here, the guests run under TCG: {why}");
+        self.no_kvm.take().map(note).into_iter().collect()
+    }
+
+    fn compare_with(&mut self, contexts: Vec<Taken>) {
+        self.contexts = contexts;
     }
 
     /// A guest's disk is a file: what the host's disk can do says nothing of it.
@@ -373,8 +501,34 @@ impl Executor for GuestExecutor<'_> {
                     total,
                     ..stopped.ledger
                 },
-                fatal: None,
+                fatal: stopped.fatal,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cell_has_a_limit_of_its_own() {
+        let study = study::Study::load("journal").unwrap();
+        let plan = study::plan(&study, &study::Overrides::default()).unwrap();
+        let all = limits(&plan);
+        assert_eq!(all.len(), plan.cells.len());
+        let whole = study::estimate::estimate(&plan, study::estimate::Rates::default()).seconds;
+        let trials = plan.slots.len() as f64;
+        assert!(all.iter().all(|limit| *limit > LEAST_LIMIT));
+        // Sixty times the mean trial is what all of them together come to.
+        let per_trial: f64 = plan
+            .slots
+            .iter()
+            .map(|slot| (all[slot.cell as usize] - LEAST_LIMIT).as_secs_f64() / SLOWER)
+            .sum();
+        assert!(
+            per_trial <= whole && per_trial > whole / 2.0,
+            "{per_trial} of {whole} in {trials}"
+        );
     }
 }

@@ -1,0 +1,446 @@
+//! Which executor runs a plan: the first of host, User-mode Linux and QEMU that has all it needs.
+//!
+//! The order is that of what numbers are worth and of speed: the host times hardware, User-mode Linux is four
+//! times faster at file work than emulation, QEMU runs everything else. What was passed over and why is
+//! said in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
+//! the choice but not the needs: what a kernel lacks is said before anything is made.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use guest::kernel::{Added, Cache, Form, Host, Kernel};
+use guest::machine;
+use study::Plan;
+
+use crate::error::Error;
+use crate::needs::Needs;
+use crate::target::{GuestMachine, GuestTarget, Target};
+
+/// Where Debian puts User-mode Linux's modules and configuration.
+const UML_MODULES: &str = "/usr/lib/uml/modules";
+const UML_CONFIG: &str = "/usr/share/doc/user-mode-linux/config.gz";
+
+/// Who runs trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// This machine's kernel.
+    Host,
+    /// A guest's.
+    Guest(GuestMachine),
+}
+
+/// What a user asks for beside the plan; by default nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Who is to run it; none: the first that can.
+    pub runner: Option<Runner>,
+    /// Whether trials run in virtual time, which QEMU alone has.
+    pub virtual_time: bool,
+    /// The cache of kernels; none: the usual one.
+    pub cache: Option<PathBuf>,
+}
+
+/// What it came to.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Where the trials run; kernels are those of the cache, by name.
+    pub target: Target,
+    /// One line: why there.
+    pub why: String,
+}
+
+/// A runner that has everything.
+struct Able {
+    target: Target,
+    /// `User-mode Linux 6.1.176`.
+    place: String,
+}
+
+/// Chooses where a plan of disks that fslab makes runs.
+///
+/// # Errors
+/// Nobody has what it needs, each with what is lacking; a kernel that is not in the cache.
+pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
+    let needs = Needs::of(plan);
+    if let [name, ..] = needs.unknown()[..] {
+        let name = name.to_owned();
+        return Err(guest::kernel::Error::UnknownCapability { name }.into());
+    }
+    let seeker = Seeker {
+        plan,
+        needs: &needs,
+        cache: wish.cache.as_deref(),
+    };
+    let levels = kernels(plan);
+    let named = seeker.named(&levels)?;
+    let mut asked = wish.runner.or_else(|| machine_of(&named));
+    if wish.virtual_time {
+        let qemu = Runner::Guest(GuestMachine::Qemu);
+        if asked.is_some_and(|asked| asked != qemu) {
+            return Err(Error::Preflight(
+                "virtual time is QEMU's alone; leave out --virtual-time, or say --executor qemu"
+                    .into(),
+            ));
+        }
+        asked = Some(qemu);
+    }
+    let runners = match asked {
+        Some(one) => vec![one],
+        None => vec![
+            Runner::Host,
+            Runner::Guest(GuestMachine::Uml),
+            Runner::Guest(GuestMachine::Qemu),
+        ],
+    };
+    let mut passed: Vec<String> = Vec::new();
+    for runner in runners {
+        match seeker.able(runner, &named)? {
+            Ok(mut able) => {
+                if let Target::Guest(guest) = &mut able.target {
+                    guest.virtual_time = wish.virtual_time;
+                }
+                return Ok(chosen(able, &passed, asked.is_some()));
+            }
+            Err(why) => passed.push(why),
+        }
+    }
+    let next = match asked {
+        Some(Runner::Host) => {
+            "run it in a guest's kernel with --executor uml or qemu (`fslab kernel list` shows what each has)"
+        }
+        Some(_) => "`fslab kernel list` shows what each kernel has",
+        None => {
+            "take it out of the study, or bring a kernel that has it: `fslab kernel list --available`"
+        }
+    };
+    Err(Error::Preflight(format!("{}; {next}", passed.join("; "))))
+}
+
+fn chosen(able: Able, passed: &[String], asked: bool) -> Choice {
+    let begin = match (passed.is_empty(), asked) {
+        (false, _) => passed.join("; "),
+        (true, true) => "as asked".to_owned(),
+        (true, false) => "nothing is lacking".to_owned(),
+    };
+    let emulated = match &able.target {
+        Target::Guest(guest) if guest.virtual_time => ", in virtual time",
+        Target::Guest(_) => ", times are emulated",
+        _ => "",
+    };
+    Choice {
+        why: format!("{begin}: runs in {}{emulated}", able.place),
+        target: able.target,
+    }
+}
+
+/// The kernels that the cells name, in the plan's order.
+pub fn kernels(plan: &Plan) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for kernel in plan.cells.iter().filter_map(|cell| cell.kernel.as_ref()) {
+        if !all.contains(kernel) {
+            all.push(kernel.clone());
+        }
+    }
+    let place = |kernel: &String| {
+        let factor = plan.factors.iter().find(|(name, _)| name == "kernel");
+        factor.and_then(|(_, levels)| levels.iter().position(|level| level == kernel))
+    };
+    all.sort_by_key(place);
+    all
+}
+
+/// What runs the kernels that were named: their form tells.
+fn machine_of(named: &BTreeMap<String, Kernel>) -> Option<Runner> {
+    let first = named.values().next()?;
+    Some(Runner::Guest(machine_for(first)))
+}
+
+fn machine_for(kernel: &Kernel) -> GuestMachine {
+    match kernel.form {
+        Form::Uml => GuestMachine::Uml,
+        Form::Vmlinux => GuestMachine::Qemu,
+    }
+}
+
+struct Seeker<'a> {
+    plan: &'a Plan,
+    needs: &'a Needs,
+    cache: Option<&'a Path>,
+}
+
+impl Seeker<'_> {
+    fn cache(&self) -> Result<Cache, Error> {
+        Ok(Cache::open(self.cache)?)
+    }
+
+    /// The kernels of these names. What is missing is said at once, with the command that fetches it.
+    fn named(&self, levels: &[String]) -> Result<BTreeMap<String, Kernel>, Error> {
+        if levels.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let cache = self.cache()?;
+        let mut found = BTreeMap::new();
+        let mut missing = Vec::new();
+        let mut first = None;
+        for level in levels {
+            match cache.kernel(level) {
+                Ok(kernel) => drop(found.insert(level.clone(), kernel)),
+                Err(error) => {
+                    missing.push(level.as_str());
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match (first, &missing[..]) {
+            (None, _) => Ok(found),
+            (Some(error), [_]) => Err(error.into()),
+            (Some(_), _) => Err(Error::Preflight(format!(
+                "no kernels {} in {}; `fslab kernel fetch {}` brings them",
+                missing.join(", "),
+                cache.root().display(),
+                missing.join(" ")
+            ))),
+        }
+    }
+
+    /// Whether a runner has everything; if not, what it lacks, in words.
+    fn able(
+        &self,
+        runner: Runner,
+        named: &BTreeMap<String, Kernel>,
+    ) -> Result<Result<Able, String>, Error> {
+        match runner {
+            Runner::Host if named.is_empty() => Ok(self.host()),
+            Runner::Host => Err(Error::Preflight(
+                "the host runs one kernel, its own; leave out --executor host, or the kernels"
+                    .into(),
+            )),
+            Runner::Guest(machine) => self.guest(machine, named),
+        }
+    }
+
+    fn host(&self) -> Result<Able, String> {
+        let host = Host::here();
+        let lacks = self.needs.lacking_here(&host);
+        if lacks.is_empty() {
+            return Ok(Able {
+                target: Target::LoopImages,
+                place: format!("the host's Linux {}", host.release),
+            });
+        }
+        Err(format!("host lacks {}", lacks.join(", ")))
+    }
+
+    fn guest(
+        &self,
+        machine: GuestMachine,
+        named: &BTreeMap<String, Kernel>,
+    ) -> Result<Result<Able, String>, Error> {
+        if let Err(missing) = crate::guest::present(machine) {
+            return Ok(Err(format!("{}: {missing}", machine.name())));
+        }
+        if !named.is_empty() {
+            return self.those(machine, named);
+        }
+        let cache = self.cache()?;
+        let found = match machine {
+            GuestMachine::Uml => match user_mode_linux(&cache) {
+                Ok(kernel) => vec![kernel],
+                Err(missing @ Error::Guest(_)) => return Ok(Err(format!("uml: {missing}"))),
+                Err(other) => return Err(other),
+            },
+            GuestMachine::Qemu => newest_first(&cache)?,
+        };
+        if found.is_empty() {
+            return Ok(Err(format!(
+                "qemu: no kernel for a guest in {}; `fslab kernel fetch 6.1` brings one",
+                cache.root().display()
+            )));
+        }
+        let mut passed = Vec::new();
+        for kernel in found {
+            let lacks = self.needs.lacking_in(&kernel);
+            if lacks.is_empty() {
+                let mut target = GuestTarget::new(machine);
+                target.cache = self.cache.map(Path::to_owned);
+                target.kernel = Some(kernel.name.clone());
+                return Ok(Ok(Able {
+                    place: place(machine, &[&kernel]),
+                    target: Target::Guest(target),
+                }));
+            }
+            let lacks = lacks.join(", ");
+            passed.push(format!("{} lacks {lacks}", place(machine, &[&kernel])));
+        }
+        // Those that come first are the newest.
+        passed.truncate(3);
+        Ok(Err(passed.join("; ")))
+    }
+
+    /// The kernels that were named, all of them.
+    fn those(
+        &self,
+        machine: GuestMachine,
+        named: &BTreeMap<String, Kernel>,
+    ) -> Result<Result<Able, String>, Error> {
+        let levels = kernels(self.plan);
+        let all: Vec<(&String, &Kernel)> = levels
+            .iter()
+            .filter_map(|level| Some((level, named.get(level)?)))
+            .collect();
+        for (_, kernel) in &all {
+            fits(kernel, machine, all.len() > 1)?;
+        }
+        let mut lacking = Vec::new();
+        for (level, kernel) in &all {
+            let lacks = Needs::of_kernel(self.plan, Some(level)).lacking_in(kernel);
+            if !lacks.is_empty() {
+                lacking.push(format!("kernel {} lacks {}", kernel.name, lacks.join(", ")));
+            }
+        }
+        if !lacking.is_empty() {
+            return Ok(Err(lacking.join("; ")));
+        }
+        let kernels: Vec<&Kernel> = all.iter().map(|(_, kernel)| *kernel).collect();
+        let mut target = GuestTarget::new(machine);
+        target.cache = self.cache.map(Path::to_owned);
+        let factor = self.plan.factors.iter().any(|(name, _)| name == "kernel");
+        let name = |(level, kernel): &(&String, &Kernel)| ((*level).clone(), kernel.name.clone());
+        match kernels[..] {
+            [one] if !factor => target.kernel = Some(one.name.clone()),
+            _ => target.kernels = all.iter().map(name).collect(),
+        }
+        Ok(Ok(Able {
+            place: place(machine, &kernels),
+            target: Target::Guest(target),
+        }))
+    }
+}
+
+/// `User-mode Linux 6.1.176`, `Linux 5.10.0-44-amd64 and 6.1.0-56-amd64 under QEMU`.
+fn place(machine: GuestMachine, kernels: &[&Kernel]) -> String {
+    let releases: Vec<&str> = kernels
+        .iter()
+        .map(|kernel| kernel.release.as_str())
+        .collect();
+    let releases = match releases.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => releases.concat(),
+    };
+    match machine {
+        GuestMachine::Uml => format!("User-mode Linux {releases}"),
+        GuestMachine::Qemu => format!("Linux {releases} under QEMU"),
+    }
+}
+
+/// Images for QEMU, the newest first.
+fn newest_first(cache: &Cache) -> Result<Vec<Kernel>, Error> {
+    let mut all = cache.kernels()?;
+    all.retain(|kernel| kernel.form == Form::Vmlinux);
+    all.reverse();
+    Ok(all)
+}
+
+/// User-mode Linux as it is installed, kept under its content with the modules and the configuration of its
+/// package; where none is installed, that of the cache.
+pub(crate) fn user_mode_linux(cache: &Cache) -> Result<Kernel, Error> {
+    let image = match machine::installed_uml() {
+        Ok(image) => image,
+        Err(missing) => return cache.kernel("uml").map_err(|_| Error::Guest(missing)),
+    };
+    let config = Path::new(UML_CONFIG);
+    let mut added = Added {
+        image,
+        modules: newest_folder(Path::new(UML_MODULES)),
+        config: config.is_file().then(|| config.to_owned()),
+    };
+    match cache.keep(&added, &mut |_| ()) {
+        // An own build on the PATH, and modules of the package.
+        Err(guest::kernel::Error::Mismatch { .. }) => {
+            added.modules = None;
+            added.config = None;
+            Ok(cache.keep(&added, &mut |_| ())?)
+        }
+        other => Ok(other?),
+    }
+}
+
+fn newest_folder(below: &Path) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(below).ok()?.flatten();
+    let folders = folders
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
+    folders.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+}
+
+/// Whether a kernel and what is to run it belong together.
+fn fits(kernel: &Kernel, machine: GuestMachine, several: bool) -> Result<(), Error> {
+    let right = machine_for(kernel);
+    if right == machine {
+        return Ok(());
+    }
+    let next = if several {
+        "the kernels of one run need one executor, or their times could not be compared".to_owned()
+    } else {
+        format!("run it with --executor {}", right.name())
+    };
+    Err(Error::Preflight(format!(
+        "kernel {} is not one for {}; {next}",
+        kernel.name,
+        machine.name(),
+    )))
+}
+
+/// Refuses what a directory or a disk of this machine cannot give: another kernel, or what its own lacks.
+///
+/// # Errors
+/// A plan that names kernels, or is about others than the one that runs.
+pub fn plain(plan: &Plan) -> Result<(), Error> {
+    if let [first, ..] = &kernels(plan)[..] {
+        return Err(Error::Preflight(format!(
+            "kernel {first}: a directory or disk of this machine is served by its own kernel; leave out \
+             --dir or --device, or the kernel"
+        )));
+    }
+    let host = Host::here();
+    match plan
+        .needs
+        .kernel
+        .as_ref()
+        .filter(|range| !range.holds(&host.release))
+    {
+        Some(range) => Err(Error::Preflight(format!(
+            "the study is about kernels {range} and this machine runs {}; leave out --dir or --device \
+             to have it run in a guest's",
+            host.release
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Keeps a kernel that is given by its files and gives the name that it has in the cache from now on.
+///
+/// # Errors
+/// Files that are no kernel's, modules of another one, a cache that cannot be written.
+pub fn keep(
+    image: &Path,
+    modules: Option<&Path>,
+    cache: Option<&Path>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Error> {
+    for path in std::iter::once(image).chain(modules) {
+        if !path.exists() {
+            return Err(Error::Preflight(format!(
+                "{}: there is no such file; name a vmlinux, a bzImage or User-mode Linux, or a kernel of \
+                 `fslab kernel list`",
+                path.display()
+            )));
+        }
+    }
+    let added = Added {
+        image: image.to_owned(),
+        modules: modules.map(Path::to_owned),
+        config: None,
+    };
+    Ok(Cache::open(cache)?.keep(&added, say)?.name)
+}

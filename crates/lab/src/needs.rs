@@ -1,0 +1,167 @@
+//! What a plan needs of the kernel that its trials run in, and what a kernel lacks of it.
+//!
+//! Most of it is in the cells: filesystems, layers of devices, traces, limits. A study adds what no cell
+//! says (`[needs]`): a range of versions, times of hardware, a further capability. All of it goes by the
+//! names of `fslab kernel list`, so host and guests are asked the same questions.
+
+use std::collections::BTreeSet;
+
+use guest::kernel::{Has, Host, Kernel};
+use study::{Cell, KernelRange, Plan, Times};
+
+use crate::local::kind_name;
+
+/// What a plan needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// What a kernel must have, by the names of `fslab kernel list`.
+    pub capabilities: BTreeSet<String>,
+    /// Whether block traces are recorded.
+    pub traced: bool,
+    /// Kernels that the study is about.
+    pub range: Option<KernelRange>,
+    /// Whether times must be of hardware.
+    pub absolute: bool,
+    /// Most disks that one trial's device is made of.
+    pub disks: usize,
+    /// Most memory that a trial is held to, and that its device fills; bytes.
+    pub memory: u64,
+}
+
+impl Needs {
+    /// Of all cells.
+    pub fn of(plan: &Plan) -> Needs {
+        Needs::of_cells(plan, |_| true)
+    }
+
+    /// Of the cells that run in the kernel of this level; without one, of all.
+    pub fn of_kernel(plan: &Plan, level: Option<&str>) -> Needs {
+        let same = |cell: &Cell| level.is_none_or(|level| cell.kernel.as_deref() == Some(level));
+        Needs::of_cells(plan, same)
+    }
+
+    fn of_cells(plan: &Plan, wanted: impl Fn(&Cell) -> bool) -> Needs {
+        let mut needs = Needs {
+            capabilities: plan.needs.capabilities.iter().cloned().collect(),
+            range: plan.needs.kernel.clone(),
+            absolute: plan.needs.times == Times::Absolute,
+            ..Needs::default()
+        };
+        let mut add = |name: &str| {
+            needs.capabilities.insert(name.to_owned());
+        };
+        for cell in plan.cells.iter().filter(|cell| wanted(cell)) {
+            add(kind_name(cell.filesystem.kind));
+            cell.device.needs().into_iter().for_each(&mut add);
+            if cell.device.limit.is_some() {
+                add("io-throttle");
+            }
+            if cell.memory.is_some() {
+                add("memcg");
+            }
+            needs.traced |= cell.trace;
+            needs.disks = needs.disks.max(cell.device.disks().len());
+            let held = cell.memory.map_or(0, study::Bytes::get);
+            let memory = held.saturating_add(cell.device.memory().get());
+            needs.memory = needs.memory.max(memory);
+        }
+        needs
+    }
+
+    /// What the running kernel lacks. What is not known of it is not lacking: the trial will tell.
+    pub fn lacking_here(&self, host: &Host) -> Vec<String> {
+        let mut lacks = self.lacking(|name| host.get(name), &host.release);
+        if self.traced && !probe::capture::ways().iter().any(|way| way.available) {
+            lacks.push("block traces".to_owned());
+        }
+        lacks
+    }
+
+    /// What a guest's kernel lacks.
+    pub fn lacking_in(&self, kernel: &Kernel) -> Vec<String> {
+        let mut lacks = self.lacking(|name| kernel.capabilities.get(name), &kernel.version);
+        if self.traced && kernel.capabilities.get("blktrace") == Some(Has::No) {
+            lacks.push("block traces".to_owned());
+        }
+        if self.absolute {
+            lacks.push("times of hardware".to_owned());
+        }
+        lacks
+    }
+
+    fn lacking(&self, has: impl Fn(&str) -> Option<Has>, version: &str) -> Vec<String> {
+        let lacks = |name: &&String| !matches!(has(name), Some(has) if has != Has::No);
+        let mut lacks: Vec<String> = self.capabilities.iter().filter(lacks).cloned().collect();
+        if let Some(range) = self.range.as_ref().filter(|range| !range.holds(version)) {
+            lacks.push(format!("a version {range}"));
+        }
+        lacks
+    }
+
+    /// Names in [`Needs::capabilities`] that are none.
+    pub fn unknown(&self) -> Vec<&str> {
+        let known = |name: &str| guest::kernel::CAPABILITIES.iter().any(|c| c.name == name);
+        let names = self.capabilities.iter().map(String::as_str);
+        names.filter(|name| !known(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(set: &[&str]) -> Plan {
+        let study = study::Study::load("journal").unwrap();
+        let overrides = study::Overrides {
+            set: set.iter().map(|&text| text.to_owned()).collect(),
+            filter: vec!["filesystem=ext4".into()],
+            ..study::Overrides::default()
+        };
+        study::plan(&study, &overrides).unwrap()
+    }
+
+    fn names(needs: &Needs) -> Vec<&str> {
+        needs.capabilities.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn cells_say_most_of_it() {
+        assert_eq!(names(&Needs::of(&plan(&[]))), ["ext4"]);
+        let all = [
+            "limit=70m",
+            "memory=512m",
+            "trace=true",
+            "needs.capabilities=[\"btf\"]",
+        ];
+        let needs = Needs::of(&plan(&all));
+        assert_eq!(names(&needs), ["btf", "ext4", "io-throttle", "memcg"]);
+        assert!(needs.traced && !needs.absolute);
+        assert_eq!(needs.memory, 512 << 20);
+        let needs = Needs::of(&plan(&["needs.capabilities=[\"warp\"]"]));
+        assert_eq!(needs.unknown(), ["warp"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_lacking() {
+        let needs = Needs::of(&plan(&["limit=70m", "needs.kernel=>=6.12"]));
+        let has = |name: &str| match name {
+            "ext4" => Some(Has::No),
+            "io-throttle" => Some(Has::Unknown),
+            _ => None,
+        };
+        assert_eq!(
+            needs.lacking(has, "6.1.0-56-amd64"),
+            ["ext4", "a version >=6.12"]
+        );
+        let all = |_: &str| Some(Has::Module);
+        assert!(needs.lacking(all, "6.12.117+deb12").is_empty());
+    }
+
+    #[test]
+    fn each_kernel_is_asked_for_its_own_cells() {
+        let plan = plan(&["kernel=5.10,6.1"]);
+        assert_eq!(Needs::of_kernel(&plan, Some("6.1")), Needs::of(&plan));
+        assert_eq!(Needs::of_kernel(&plan, None), Needs::of(&plan));
+        assert!(names(&Needs::of_kernel(&plan, Some("7.2"))).is_empty());
+    }
+}
