@@ -111,9 +111,9 @@ fn own_figures(samples: Vec<Sample>) -> Vec<Sample> {
             sample.metric = (*metric).to_owned();
             sample.clock = Clock::Original;
         } else if sample.metric == "read_requests" {
-            sample.metric = "requests".to_owned();
+            "requests".clone_into(&mut sample.metric);
         } else if sample.metric == "inodes_used" {
-            sample.metric = "objects".to_owned();
+            "objects".clone_into(&mut sample.metric);
         }
     }
     all
