@@ -77,6 +77,7 @@ fn machine(
         disks: vec![Disk {
             file: disk,
             serial: "disk0".into(),
+            log: None,
         }],
         append: AS_INIT.map(str::to_owned).to_vec(),
         limits: Limits::default(),

@@ -33,6 +33,7 @@ fn machine(kernel: &Path, temp: &Path, init: &str, append: &[&str]) -> Machine {
         disks: vec![Disk {
             file: disk,
             serial: "disk0".into(),
+            log: None,
         }],
         append: append.iter().map(|&word| word.to_owned()).collect(),
         limits: Limits::default(),
@@ -144,6 +145,7 @@ fn what_cannot_be_started_says_so() {
             .map(|number| Disk {
                 file: File::open("/dev/null").unwrap(),
                 serial: format!("disk{number}"),
+                log: None,
             })
             .collect(),
         ..machine
