@@ -125,7 +125,10 @@ pub fn emulated(run: &Run) -> Option<String> {
 
 /// Whether the clock of this run's guests counted instructions.
 pub fn virtual_time(run: &Run) -> bool {
-    let items = run.contexts.get("start").and_then(|context| context.get("items"));
+    let items = run
+        .contexts
+        .get("start")
+        .and_then(|context| context.get("items"));
     items.is_some_and(|items| items["run.timing"]["value"] == "virtual")
 }
 

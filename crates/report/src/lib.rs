@@ -37,9 +37,9 @@ mod html;
 mod json;
 mod labels;
 pub mod layout;
+mod mark;
 mod md;
 mod members;
-mod mark;
 pub mod model;
 mod numbers;
 mod options;
@@ -298,8 +298,6 @@ pub(crate) fn status(status: &Status) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The report of a run in the format that the options name.
-///
 /// The mark of emulated times, where a format's headings can be told from its text.
 fn marked(report: &Report<'_>, text: String) -> Result<String> {
     let Some(mark) = mark::of(report.run) else {
@@ -317,6 +315,8 @@ fn marked(report: &Report<'_>, text: String) -> Result<String> {
     })
 }
 
+/// The report of a run in the format that the options name.
+///
 /// `dir` is the run's folder, from which the page reads telemetry; without it the page has none.
 ///
 /// # Errors
