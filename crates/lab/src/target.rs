@@ -127,7 +127,7 @@ fn guest(text: &str) -> Option<GuestTarget> {
         match word.split_once('=')? {
             ("kernel", kernel) => target.kernel = Some(kernel.to_owned()),
             ("kernels", kernels) => {
-                target.kernels = kernels.split(',').map(pair).collect::<Option<_>>()?
+                target.kernels = kernels.split(',').map(pair).collect::<Option<_>>()?;
             }
             _ => return None,
         }
