@@ -1,0 +1,267 @@
+//! `fslab crash`: images as of moments of a log of writes, with logs that are made here, and one that a guest's
+//! machine has made.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{assert_code, run_in, stderr, stdout};
+use record::{Crash, Run, Status};
+
+const SECTOR: usize = 512;
+const BLOCK: usize = 4096;
+const FLUSH: u64 = 1;
+const MARK: u64 = 8;
+
+/// A log as dm-log-writes and QEMU write it.
+struct Log {
+    bytes: Vec<u8>,
+    entries: u64,
+}
+
+impl Log {
+    fn new() -> Log {
+        Log {
+            bytes: vec![0; SECTOR],
+            entries: 0,
+        }
+    }
+
+    fn entry(&mut self, sector: usize, data: &[u8], flags: u64, text: &str) {
+        let mut head = vec![0; SECTOR];
+        let words = [
+            sector as u64,
+            (data.len() / SECTOR) as u64,
+            flags,
+            text.len() as u64,
+        ];
+        for (n, word) in words.iter().enumerate() {
+            head[n * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        head[32..32 + text.len()].copy_from_slice(text.as_bytes());
+        self.bytes.extend(head);
+        self.bytes.extend(data);
+        self.entries += 1;
+    }
+
+    fn write(mut self, path: &Path) {
+        let words = [0x006a_7366_7773_6872, 1, self.entries, SECTOR as u64];
+        for (n, word) in words.iter().enumerate() {
+            self.bytes[n * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        fs::write(path, self.bytes).unwrap();
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {output:?}"
+    );
+}
+
+/// An ext2 filesystem, and what it becomes by a file that is written into it.
+fn before_and_after(folder: &Path) -> (PathBuf, PathBuf) {
+    let (before, after) = (folder.join("before"), folder.join("after"));
+    fs::File::create(&before)
+        .unwrap()
+        .set_len(16 << 20)
+        .unwrap();
+    run(
+        "mke2fs",
+        &["-qF", "-t", "ext2", "-b", "4096", before.to_str().unwrap()],
+    );
+    fs::copy(&before, &after).unwrap();
+    let file = folder.join("file");
+    fs::write(&file, vec![b'x'; 300_000]).unwrap();
+    let request = format!("write {} file", file.display());
+    run("debugfs", &["-w", "-R", &request, after.to_str().unwrap()]);
+    (before, after)
+}
+
+/// The log that makes the one of the other, a flush after every `every` blocks and at the end.
+fn difference(before: &Path, after: &Path, every: usize) -> Log {
+    let (before, after) = (fs::read(before).unwrap(), fs::read(after).unwrap());
+    let mut log = Log::new();
+    log.entry(0, &[], MARK, "mounted");
+    let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK)).enumerate();
+    let changed = blocks.filter(|(_, (old, new))| old != new);
+    for (n, (number, (_, new))) in changed.enumerate() {
+        log.entry(number * BLOCK / SECTOR, new, 0, "");
+        if (n + 1) % every == 0 {
+            log.entry(0, &[], FLUSH, "");
+        }
+    }
+    log.entry(0, &[], FLUSH, "");
+    log
+}
+
+fn judged(folder: &Path, more: &[&str]) -> (std::process::Output, Crash) {
+    let mut arguments = vec![
+        "crash",
+        "log",
+        "before",
+        "--filesystem",
+        "ext2",
+        "--format",
+        "json",
+        "--scratch",
+        ".",
+    ];
+    arguments.extend(more);
+    let output = run_in(folder, &arguments);
+    let crash =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    (output, crash)
+}
+
+#[test]
+fn a_flush_after_everything_is_clean_and_nothing_is_left() {
+    let temp = tempfile::tempdir().unwrap();
+    let (before, after) = before_and_after(temp.path());
+    let bytes = fs::read(&before).unwrap();
+    difference(&before, &after, usize::MAX).write(&temp.path().join("log"));
+    let (output, crash) = judged(temp.path(), &["--from-mark", "mounted"]);
+    assert_code(&output, 0);
+    assert_eq!((crash.judged, crash.clean, crash.from), (1, 1, 1));
+    assert_eq!(crash.agreement.unwrap().after, [1, 1]);
+    assert_eq!(fs::read(&before).unwrap(), bytes, "the base is only read");
+    let mut left: Vec<_> = fs::read_dir(temp.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["after", "before", "file", "log"]);
+}
+
+/// A device that flushed while half of a filesystem without journal was written.
+#[test]
+fn a_flush_in_the_middle_is_damage_and_both_checkers_say_so() {
+    let temp = tempfile::tempdir().unwrap();
+    let (before, after) = before_and_after(temp.path());
+    difference(&before, &after, 3).write(&temp.path().join("log"));
+    let (output, crash) = judged(temp.path(), &[]);
+    assert_code(&output, 4);
+    assert!(crash.damaged > 0 && crash.clean > 0, "{crash:?}");
+    assert_eq!(crash.clean + crash.damaged, crash.judged);
+    assert_eq!(crash.agreement.unwrap().after, [crash.judged; 2]);
+    let first = &crash.damages[0];
+    assert_eq!(first.mark.as_deref(), Some("mounted"));
+    assert_eq!(first.own_exit, Some(4));
+    assert!(
+        first.checker.contains('4') && !first.said.is_empty(),
+        "{first:?}"
+    );
+    assert!(!first.own_problems.is_empty());
+
+    // The last moment is whole: evenly spread ones have both ends.
+    let (_, two) = judged(temp.path(), &["--most", "2"]);
+    assert_eq!((two.boundaries, two.judged), (crash.boundaries, 2));
+
+    // The first image that is not clean can be kept, as the power cut left it.
+    let (output, kept) = judged(temp.path(), &["--keep", "bad.img"]);
+    assert_code(&output, 4);
+    assert_eq!(kept.damaged, 1);
+    let check = run_in(temp.path(), &["check", "bad.img"]);
+    assert_code(&check, 4);
+    let text = run_in(
+        temp.path(),
+        &["crash", "log", "before", "--filesystem", "ext2"],
+    );
+    assert!(stdout(&text).contains("Crash check"), "{}", stdout(&text));
+}
+
+/// A write that never reached the log: what comes after it is not the filesystem that was.
+#[test]
+fn a_write_that_was_dropped_is_found() {
+    let temp = tempfile::tempdir().unwrap();
+    let (before, after) = before_and_after(temp.path());
+    let mut log = difference(&before, &after, usize::MAX);
+    // The second write behind the mark, of the group's descriptor, becomes another block's.
+    let first = SECTOR * 2 + SECTOR + BLOCK;
+    let last_sector = ((16_usize << 20) / SECTOR - BLOCK / SECTOR) as u64;
+    log.bytes[first..first + 8].copy_from_slice(&last_sector.to_le_bytes());
+    log.write(&temp.path().join("log"));
+    let (output, crash) = judged(temp.path(), &[]);
+    assert_code(&output, 4);
+    assert_eq!((crash.damaged, crash.judged), (1, 1));
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_in_a_line() {
+    let temp = tempfile::tempdir().unwrap();
+    fs::write(temp.path().join("log"), vec![1; 4096]).unwrap();
+    fs::write(temp.path().join("before"), vec![0; 1 << 20]).unwrap();
+    let refused = |arguments: &[&str], why: &str| {
+        let output = run_in(temp.path(), arguments);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    };
+    let base = ["crash", "log", "before", "--filesystem", "ext4"];
+    refused(&base, "is no log of writes");
+    refused(
+        &["crash", "nothing", "before", "--filesystem", "ext4"],
+        "nothing",
+    );
+    refused(&["crash", "log", "--filesystem", "ext4"], "BASE");
+    Log::new().write(&temp.path().join("log"));
+    refused(
+        &[
+            "crash",
+            "log",
+            "before",
+            "--filesystem",
+            "ext4",
+            "--from-mark",
+            "x",
+        ],
+        "no mark",
+    );
+    let output = run_in(temp.path(), &base);
+    assert_code(&output, 7);
+}
+
+/// A guest's disk is logged by QEMU, and the host judges every flush of the trial.
+#[test]
+fn a_trial_of_a_guest_survives_a_power_cut_at_any_flush_needs_root() {
+    if !common::is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    if !common::guests::can("qemu") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let arguments = common::guests::with(&[
+        "--executor",
+        "qemu",
+        "--out",
+        "run",
+        "--set",
+        "crash.enabled=true",
+        "--set",
+        "crash.most=12",
+    ]);
+    let output = run_in(temp.path(), &arguments);
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 7)), "{code:?}: {}", stderr(&output));
+    let run = Run::load(&temp.path().join("run")).unwrap();
+    let trial = &run.trials[0];
+    assert_eq!(trial.status, Status::Finished, "{}", stderr(&output));
+    let whole = trial.evidence.iter().find(|e| e.name == "write_log_whole");
+    assert_eq!(whole.unwrap().holds, Some(true), "{whole:?}");
+    let crash = trial.crash.as_ref().unwrap();
+    assert!(crash.judged > 0 && crash.from > 0, "{crash:?}");
+    assert_eq!((crash.clean, crash.damaged), (crash.judged, 0), "{crash:?}");
+    let agreement = crash.agreement.as_ref().unwrap();
+    assert_eq!(agreement.after, [crash.judged; 2], "{agreement:?}");
+    assert_eq!(agreement.before, [crash.judged; 2], "{agreement:?}");
+    let report = fs::read_to_string(temp.path().join("run/report.txt")).unwrap();
+    assert!(report.contains("Crash check: what a power cut would have left"));
+    common::guests::nothing_is_left(temp.path());
+}
