@@ -87,7 +87,11 @@ pub(crate) fn nothing_is_left(folder: &Path) {
     for disk in fs::read_dir("/sys/block").unwrap().flatten() {
         let file = disk.path().join("loop/backing_file");
         let file = fs::read_to_string(file).unwrap_or_default();
-        assert!(!file.starts_with(&here), "{} has {file}", disk.path().display());
+        assert!(
+            !file.starts_with(&here),
+            "{} has {file}",
+            disk.path().display()
+        );
     }
     let run = folder.join("run");
     if !run.exists() {
