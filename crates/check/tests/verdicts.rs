@@ -323,7 +323,8 @@ fn what_has_no_end_is_cut_off_the_same_by_any_number_of_threads() {
         "-O",
         "^metadata_csum,^dir_index",
     ];
-    let commands: String = (0..60).map(|nth| format!("mkdir d{nth}\n")).collect();
+    let commands: Vec<String> = (0..60).map(|nth| format!("mkdir d{nth}\n")).collect();
+    let commands = commands.concat();
     let mut image = Image::make(&made_by, "8M", &commands);
     let mut root = head(0xf30a, 4, 4, 0).to_vec();
     for nth in 0..4 {

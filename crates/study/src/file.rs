@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
-    AgeSpec, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec, LayoutSpec,
-    NeedsSpec, Order, ScanSpec, StackFile, StreamSpec, TableSpec, ThroughputSpec, TreeSpec,
+    AgeSpec, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FillSpec, GridSpec, GrowthSpec,
+    LayoutSpec, NeedsSpec, Order, ScanSpec, StackFile, StreamSpec, TableSpec, ThroughputSpec,
+    TreeSpec,
 };
 use crate::units::Bytes;
 

@@ -524,7 +524,12 @@ mod tests {
         let per_trial: f64 = plan
             .slots
             .iter()
-            .map(|slot| all[slot.cell as usize].saturating_sub(LEAST_LIMIT).as_secs_f64() / SLOWER)
+            .map(|slot| {
+                all[slot.cell as usize]
+                    .saturating_sub(LEAST_LIMIT)
+                    .as_secs_f64()
+                    / SLOWER
+            })
             .sum();
         assert!(
             per_trial <= whole && per_trial > whole / 2.0,

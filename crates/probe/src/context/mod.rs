@@ -34,9 +34,9 @@ use serde_json::Value;
 
 use crate::{Roots, sampler};
 pub use catalogue::{Entry, catalogue, document};
-pub use run::{OF_PROCESS, binary_is, binary_sha256, of_process};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;
+pub use run::{OF_PROCESS, binary_is, binary_sha256, of_process};
 
 /// What the run is about. Everything is optional: a record can be taken of a bare machine.
 #[derive(Clone, Debug, Default)]
