@@ -251,11 +251,12 @@ fn every_law_has_four_sizes_and_every_matrix_place_one_cell() {
 
 #[test]
 fn quick_is_minutes_and_has_its_five_blocks() {
-    for study in ["streaming", "fsck-scale", "fsck-io"] {
+    // Of fsck-io most is spent on a device held to 200 requests a second, and that is its subject.
+    for (study, most) in [("streaming", 300.0), ("fsck-scale", 300.0), ("fsck-io", 900.0)] {
         let plan = planned(study, "quick", &[], &[]);
         assert_eq!(plan.blocks, 5, "{study}");
         let cost = estimate(&plan, Rates::default());
-        assert!(cost.seconds < 300.0, "{study} {cost:?}");
+        assert!(cost.seconds < most, "{study} {cost:?}");
         assert!(cost.disk_bytes_peak < 2 << 30, "{study} {cost:?}");
     }
 }
@@ -406,7 +407,8 @@ fn a_folder_is_filled_as_the_study_s_device_and_not_as_its_disk() {
 
 #[test]
 fn a_plan_with_everything_survives_the_log() {
-    for study in ["streaming", "fsck-scale", "fsck-io"] {
+    // Of fsck-io most is spent on a device held to 200 requests a second, and that is its subject.
+    for (study, most) in [("streaming", 300.0), ("fsck-scale", 300.0), ("fsck-io", 900.0)] {
         let plan = planned(study, "quick", &["limit='read=70m,write=35m'"], &[]);
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
