@@ -407,8 +407,7 @@ fn a_folder_is_filled_as_the_study_s_device_and_not_as_its_disk() {
 
 #[test]
 fn a_plan_with_everything_survives_the_log() {
-    // Of fsck-io most is spent on a device held to 200 requests a second, and that is its subject.
-    for (study, most) in [("streaming", 300.0), ("fsck-scale", 300.0), ("fsck-io", 900.0)] {
+    for study in ["streaming", "fsck-scale", "fsck-io"] {
         let plan = planned(study, "quick", &["limit='read=70m,write=35m'"], &[]);
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
