@@ -1,4 +1,5 @@
-//! What power cuts would have left, in words: for `fslab crash` and for a run's report.
+//! What power cuts would have left, in words: for `fslab crash` and for a run's report. Every format takes its
+//! sentences from here, so that none says more or less than another.
 
 use std::fmt::Write as _;
 
@@ -7,36 +8,33 @@ use record::{Crash, CrashDamage};
 use crate::Report;
 use crate::text::wrap;
 
-const TITLE: &str = "Crash check: what a power cut would have left";
+/// Heading of the section in every format.
+pub(crate) const TITLE: &str = "Crash check: what a power cut would have left";
 
 /// A crash check as text of `width` columns.
 pub fn text(crash: &Crash, width: usize) -> String {
     format!("{TITLE}\n{}", body(crash, width))
 }
 
+/// The crash checks of a run, each with its trial and cell in words, in the order of the trials.
+pub(crate) fn each<'r>(report: &'r Report<'_>) -> impl Iterator<Item = (String, &'r Crash)> {
+    let cells = &report.run.plan.cells;
+    report.slots().filter_map(move |(slot, trial)| {
+        let crash = trial.crash.as_ref()?;
+        let cell = cells.iter().find(|cell| cell.id == slot.cell);
+        let label = cell.map(study::Cell::label).unwrap_or_default();
+        Some((format!("trial {}, {label}", slot.trial + 1), crash))
+    })
+}
+
 /// Those of a run, each under its trial and cell; empty where there was none.
 pub(crate) fn section(report: &Report<'_>, width: usize) -> String {
     let mut out = String::new();
-    for (slot, trial) in report.slots() {
-        let Some(crash) = &trial.crash else {
-            continue;
-        };
+    for (heading, crash) in each(report) {
         if out.is_empty() {
             let _ = writeln!(out, "{TITLE}");
         }
-        let cell = report
-            .run
-            .plan
-            .cells
-            .iter()
-            .find(|cell| cell.id == slot.cell);
-        let label = cell.map(study::Cell::label).unwrap_or_default();
-        out.push_str(&wrap(
-            "\n  ",
-            4,
-            &format!("trial {}, {label}", slot.trial + 1),
-            width,
-        ));
+        out.push_str(&wrap("\n  ", 4, &heading, width));
         out.push_str(&body(crash, width));
     }
     out
@@ -53,15 +51,21 @@ fn body(crash: &Crash, width: usize) -> String {
             out.push_str(&wrap(if n == 0 { "  " } else { "    " }, 6, line, width));
         }
     }
-    let listed = crash.damages.len() as u64;
-    let bad = crash.damaged + crash.unjudged;
-    if bad > listed {
-        let _ = writeln!(out, "\n  and {} more that were not clean", bad - listed);
+    if let Some(more) = unlisted(crash) {
+        let _ = writeln!(out, "\n  {more}");
     }
     out
 }
 
-fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
+/// What is said of damages that are counted and not listed.
+pub(crate) fn unlisted(crash: &Crash) -> Option<String> {
+    let bad = crash.damaged + crash.unjudged;
+    let more = bad.saturating_sub(crash.damages.len() as u64);
+    (more > 0).then(|| format!("and {more} more not clean"))
+}
+
+/// What was judged and how it ended, by name.
+pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let after = match crash.boundary.as_str() {
         "flush" => "flushes",
@@ -131,7 +135,8 @@ fn checker(crash: &Crash) -> String {
     }
 }
 
-fn damage_lines(damage: &CrashDamage) -> Vec<String> {
+/// An image that was not clean: when, and how its checker ended, then what both checkers say.
+pub(crate) fn damage_lines(damage: &CrashDamage) -> Vec<String> {
     let mark = damage
         .mark
         .as_ref()

@@ -199,6 +199,7 @@ fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
                 "layouts": serde_json::to_value(&trial.layouts)?,
                 "members": serde_json::to_value(&trial.members)?,
                 "traces": serde_json::to_value(&trial.traces)?,
+                "crash": serde_json::to_value(&trial.crash)?,
                 "phases": trial.phases.iter().map(phase).collect::<Result<Vec<_>>>()?,
                 "evidence": serde_json::to_value(&trial.evidence)?,
                 "warnings": trial.warnings,

@@ -1,5 +1,6 @@
 //! GitHub tables: the mail tables and their extensions for an issue or a README.
 
+mod crash;
 mod grid;
 mod growth;
 mod io;
@@ -34,6 +35,7 @@ impl Format for Md {
         if let Some(memory) = &report.memory {
             out.push_str(&growth::memory(memory));
         }
+        out.push_str(&crash::print(report));
         for table in &report.tables {
             out.push_str(&mail(table));
             out.push_str(&details(report, table));

@@ -5,6 +5,7 @@
 //! escaped: by minijinja in the template, by [`plot::escape`] in drawings, and by the script, which
 //! sets text only as text. A content security policy forbids every request.
 
+mod crash;
 mod grid;
 mod grid_plot;
 mod growth;
@@ -23,6 +24,7 @@ use crate::{Format, Report};
 
 const PAGE: &str = include_str!("../../templates/page.html");
 const GROWTH: &str = include_str!("../../templates/growth.html");
+const CRASH: &str = include_str!("../../templates/crash.html");
 const SCAN: &str = include_str!("../../templates/scan.html");
 const IO: &str = include_str!("../../templates/io.html");
 const CSS: &str = concat!(
@@ -53,6 +55,7 @@ impl Format for Html {
             ("growth.html", GROWTH),
             ("io.html", IO),
             ("scan.html", SCAN),
+            ("crash.html", CRASH),
         ] {
             environment.add_template(name, text).map_err(failed)?;
         }
