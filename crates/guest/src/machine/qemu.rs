@@ -30,8 +30,8 @@ pub enum Accelerator {
     /// QEMU's translator: 10 to 18 times slower than the host at file work.
     Tcg,
     /// The translator with a clock that counts instructions (`-icount`): one second is 10^9 of them, a
-    /// sleeping guest's clock jumps to its next timer, and two runs take the same time, to a few parts in 10^4.
-    /// Only what lies within the guest is in that time (null_blk, not a disk of the host).
+    /// sleeping guest's clock jumps to its next timer, and two runs that start from the same bytes execute the
+    /// same instructions. Only what lies within the guest is in that time (null_blk, not a disk of the host).
     Virtual,
 }
 
@@ -114,6 +114,8 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
         // The calendar as well: what a guest reads of it is the same each time.
         line.extend(words(["-icount", "shift=0,sleep=off"]));
         line.extend(words(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]));
+        // QEMU hands a kernel that it boots itself a seed of random numbers.
+        line.extend(words(["-seed", "1"]));
     }
     line.extend(words(["-smp", &cpus.to_string()]));
     line.extend(words(["-m", &format!("{}M", machine.memory >> 20)]));
@@ -128,7 +130,7 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
     line.extend(words(["-append", &kernel]));
     line.extend(words(["-chardev", "stdio,id=console,signal=off"]));
     line.extend(words(["-serial", "chardev:console"]));
-    line.extend(words(["-device", "virtio-serial-pci"]));
+    line.extend(words(["-device", channel_device(accelerator)]));
     let socket = format!("socket,id=result,fd={}", channel.as_raw_fd());
     line.extend(words(["-chardev", &socket]));
     let port = format!("virtserialport,chardev=result,name={PORT}");
@@ -137,6 +139,16 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
         line.extend(drive(number, disk));
     }
     line
+}
+
+/// The controller of the guest's channel. The kernel's driver spins until the host has taken what it wrote. By an
+/// eventfd another thread of QEMU takes it, sooner or later, and how many instructions were spun is the host's
+/// affair; without one the guest's own thread takes it, within the instruction that says so.
+fn channel_device(accelerator: Accelerator) -> &'static str {
+    match accelerator {
+        Accelerator::Virtual => "virtio-serial-pci,ioeventfd=off",
+        Accelerator::Kvm | Accelerator::Tcg => "virtio-serial-pci",
+    }
 }
 
 /// A disk: the image, a log of its writes above it if one is kept, and the device.
@@ -216,6 +228,43 @@ mod tests {
             logged.ends_with("serial=disk0,request-merging=off"),
             "{logged}"
         );
+    }
+
+    #[test]
+    fn in_virtual_time_nothing_of_the_host_reaches_the_guest() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let machine = Machine {
+            engine: super::super::Engine::Qemu(Accelerator::Virtual),
+            kernel: "vmlinuz".into(),
+            initramfs: tempfile::tempfile().unwrap(),
+            memory: 1 << 30,
+            cpus: 4,
+            disks: Vec::new(),
+            append: Vec::new(),
+            limits: super::super::Limits::default(),
+            console: "console".into(),
+            files: "files".into(),
+        };
+        let said = |accelerator| {
+            let line = arguments(&machine, accelerator, &ours);
+            line.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+        };
+        let line = said(Accelerator::Virtual);
+        for words in [
+            "-smp 1",
+            "-icount shift=0,sleep=off",
+            "-seed 1",
+            "clock=vm",
+            "rdrand=off,rdseed=off",
+            "virtio-serial-pci,ioeventfd=off",
+            "nokaslr",
+        ] {
+            assert!(line.contains(words), "{words}: {line}");
+        }
+        let line = said(Accelerator::Tcg);
+        for words in ["-icount", "-seed", "ioeventfd", "nokaslr"] {
+            assert!(!line.contains(words), "{words}: {line}");
+        }
     }
 
     #[test]
