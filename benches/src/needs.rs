@@ -50,6 +50,22 @@ pub fn peers(programs: &[(&str, &str)]) -> Result<()> {
     }
 }
 
+/// Asks for the binary that is measured.
+///
+/// # Errors
+/// [`Missing`] when there is no such file.
+pub fn measured(fslab: &Path) -> Result<()> {
+    if fslab.is_file() {
+        return Ok(());
+    }
+    Err(Missing(format!(
+        "{}: no such program, and it is what is measured here; build it (cargo build --release -p \
+         fslab) or name it with --fslab",
+        fslab.display()
+    ))
+    .into())
+}
+
 fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }

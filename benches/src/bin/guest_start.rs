@@ -51,14 +51,7 @@ fn measure() -> Result<bool> {
     for (_, program, package, _) in MACHINES {
         needs::peers(&[(program, package)])?;
     }
-    if !arguments.fslab.is_file() {
-        return Err(needs::Missing(format!(
-            "{}: no such program, and it is what is measured here; build it (cargo build \
-             --release -p fslab) or name it with --fslab",
-            arguments.fslab.display()
-        ))
-        .into());
-    }
+    needs::measured(&arguments.fslab)?;
     let stop = Stop::on_signals()?;
     let mut table = Table::new(
         "from the command to a guest's first event, seconds",

@@ -51,14 +51,7 @@ fn main() -> std::process::ExitCode {
 fn measure() -> Result<bool> {
     let arguments = Arguments::parse();
     needs::root("loop devices and mounts")?;
-    if !arguments.fslab.is_file() {
-        return Err(needs::Missing(format!(
-            "{}: no such program, and it is what is measured here; build it (cargo build \
-             --release -p fslab) or name it with --fslab",
-            arguments.fslab.display()
-        ))
-        .into());
-    }
+    needs::measured(&arguments.fslab)?;
     let stop = Stop::on_signals()?;
     let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let out = folder.path().join("run");
