@@ -84,6 +84,7 @@ pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
         }
         asked = Some(qemu);
     }
+    crate::crash::place::devices(plan)?;
     let runners = match asked {
         Some(one) => vec![one],
         None => vec![
@@ -105,6 +106,9 @@ pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
         }
     }
     let next = match asked {
+        Some(Runner::Host | Runner::Guest(GuestMachine::Uml)) if needs.crash => {
+            "run it with --executor qemu, or without the crash check (--set crash.enabled=false)"
+        }
         Some(Runner::Host) => {
             "run it in a guest's kernel with --executor uml or qemu (`fslab kernel list` shows what each has)"
         }

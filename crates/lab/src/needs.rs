@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use guest::kernel::{Has, Host, Kernel};
+use guest::kernel::{Form, Has, Host, Kernel};
 use study::{Cell, KernelRange, Plan, Times};
 
 use crate::local::kind_name;
@@ -22,6 +22,8 @@ pub struct Needs {
     pub range: Option<KernelRange>,
     /// Whether times must be of hardware.
     pub absolute: bool,
+    /// Whether a disk's writes are to be logged, for the crash check.
+    pub crash: bool,
     /// Most disks that one trial's device is made of.
     pub disks: usize,
     /// Most memory that a trial is held to, and that its device fills; bytes.
@@ -60,6 +62,7 @@ impl Needs {
                 add("memcg");
             }
             needs.traced |= cell.trace;
+            needs.crash |= cell.crash.is_some();
             needs.disks = needs.disks.max(cell.device.disks().len());
             let held = cell.memory.map_or(0, study::Bytes::get);
             let memory = held.saturating_add(cell.device.memory().get());
@@ -74,6 +77,9 @@ impl Needs {
         if self.traced && !probe::capture::ways().iter().any(|way| way.available) {
             lacks.push("block traces".to_owned());
         }
+        if self.crash {
+            lacks.push(crate::crash::place::LACKING.to_owned());
+        }
         lacks
     }
 
@@ -82,6 +88,9 @@ impl Needs {
         let mut lacks = self.lacking(|name| kernel.capabilities.get(name), &kernel.version);
         if self.traced && kernel.capabilities.get("blktrace") == Some(Has::No) {
             lacks.push("block traces".to_owned());
+        }
+        if self.crash && kernel.form == Form::Uml {
+            lacks.push(crate::crash::place::LACKING.to_owned());
         }
         if self.absolute {
             lacks.push("times of hardware".to_owned());
@@ -135,7 +144,7 @@ mod tests {
         ];
         let needs = Needs::of(&plan(&all));
         assert_eq!(names(&needs), ["btf", "ext4", "io-throttle", "memcg"]);
-        assert!(needs.traced && !needs.absolute);
+        assert!(needs.traced && !needs.absolute && !needs.crash);
         assert_eq!(needs.memory, 512 << 20);
         let needs = Needs::of(&plan(&["needs.capabilities=[\"warp\"]"]));
         assert_eq!(needs.unknown(), ["warp"]);
@@ -155,6 +164,14 @@ mod tests {
         );
         let all = |_: &str| Some(Has::Module);
         assert!(needs.lacking(all, "6.12.117+deb12").is_empty());
+    }
+
+    #[test]
+    fn no_host_logs_the_writes_of_a_crash_check() {
+        let lacks = |set: &[&str]| Needs::of(&plan(set)).lacking_here(&Host::here());
+        let lacking = crate::crash::place::LACKING.to_owned();
+        assert!(lacks(&["crash.enabled=true"]).contains(&lacking));
+        assert!(!lacks(&[]).contains(&lacking));
     }
 
     #[test]

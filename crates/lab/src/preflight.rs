@@ -17,6 +17,7 @@ use crate::target::Target;
 /// # Errors
 /// The first thing missing.
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
+    crate::crash::place::check(plan, target)?;
     match target {
         Target::Directory(path) => {
             directory(path)?;

@@ -13,6 +13,7 @@
 
 mod image;
 mod judge;
+pub(crate) mod place;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
