@@ -3,12 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::device::DeviceSpec;
-use super::stack::Layers;
-
 /// The crash check that follows a trial: each write to its device is logged, and what a power cut would have left
-/// at chosen moments is recovered and judged, on the host and outside every clock. A guest of QEMU
-/// logs its disk; otherwise the device is a stack of the kind `log_writes`.
+/// at chosen moments is recovered and judged, on the host and outside every clock. QEMU logs the disk
+/// of its guest; nothing else does, and anywhere else such a study is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrashSpec {
@@ -47,14 +44,4 @@ pub enum CrashBoundary {
     Fua,
     /// Each write.
     Write,
-}
-
-impl CrashSpec {
-    /// Whether the device itself keeps a log of its writes.
-    pub fn logged_by(device: &DeviceSpec) -> bool {
-        device
-            .stack
-            .as_ref()
-            .is_some_and(|stack| matches!(stack.layers, Layers::LogWrites(_)))
-    }
 }
