@@ -226,6 +226,35 @@ fn what_cannot_be_judged_is_refused_in_a_line() {
     assert_code(&output, 7);
 }
 
+/// A study's crash check is refused where nobody keeps a log, and never left out without a word.
+#[test]
+fn a_crash_check_without_a_log_is_refused_in_a_line() {
+    let temp = tempfile::tempdir().unwrap();
+    let wanted = ["plan", "journal", "--set", "crash.enabled=true"];
+    let refused = |more: &[&str], why: &str| {
+        let output = run_in(temp.path(), &[&wanted, more].concat());
+        assert_code(&output, 2);
+        let said = stderr(&output);
+        assert!(said.contains(why), "{said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    };
+    for executor in ["host", "uml"] {
+        refused(&["--executor", executor], "run it with --executor qemu");
+    }
+    refused(&["--executor", "qemu", "--virtual-time"], "device=plain");
+    if !common::guests::can("qemu") {
+        return;
+    }
+    let output = run_in(temp.path(), &wanted);
+    assert_code(&output, 0);
+    let plan = stdout(&output);
+    assert!(
+        plan.contains("a log of a disk's writes (crash check)"),
+        "{plan}"
+    );
+    assert!(plan.contains("under QEMU"), "{plan}");
+}
+
 /// A guest's disk is logged by QEMU, and the host judges every flush of the trial.
 #[test]
 fn a_trial_of_a_guest_survives_a_power_cut_at_any_flush_needs_root() {
