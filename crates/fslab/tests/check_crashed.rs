@@ -175,6 +175,6 @@ fn the_verdict_on_what_was_cut_off_is_that_of_e2fsck_needs_root() {
         damaged += compare(&scratch, name, options);
     }
     // A comparison of sound filesystems alone would say little.
-    assert!(damaged >= 5, "only {damaged} copies were damaged");
+    assert!(damaged >= 3, "only {damaged} copies were damaged");
     scratch.assert_nothing_left();
 }

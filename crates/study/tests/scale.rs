@@ -252,7 +252,11 @@ fn every_law_has_four_sizes_and_every_matrix_place_one_cell() {
 #[test]
 fn quick_is_minutes_and_has_its_five_blocks() {
     // Of fsck-io most is spent on a device held to 200 requests a second, and that is its subject.
-    for (study, most) in [("streaming", 300.0), ("fsck-scale", 300.0), ("fsck-io", 900.0)] {
+    for (study, most) in [
+        ("streaming", 300.0),
+        ("fsck-scale", 300.0),
+        ("fsck-io", 900.0),
+    ] {
         let plan = planned(study, "quick", &[], &[]);
         assert_eq!(plan.blocks, 5, "{study}");
         let cost = estimate(&plan, Rates::default());
