@@ -363,7 +363,7 @@ fn a_stream_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
     assert_eq!(asked.as_u64(), Some(600 << 16));
     let written = written.as_u64().unwrap();
     assert!((1 << 20..600 << 16).contains(&written), "{written}");
-    assert!(phase.detail["seconds"].as_f64().unwrap() > 0.1);
+    assert!(phase.detail["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(phase.detail["evidence"][0]["name"], "phase_whole");
     scratch.assert_nothing_left();
 }

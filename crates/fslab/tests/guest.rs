@@ -160,7 +160,7 @@ fn what_a_guest_cannot_do_is_said_before_anything_is_made() {
     let refused = |args: &[&str]| {
         let output = fslab()
             .current_dir(temp.path())
-            .env("XDG_CACHE_HOME", &empty)
+            .env("FSLAB_CACHE", &empty)
             .args(args)
             .output()
             .unwrap();

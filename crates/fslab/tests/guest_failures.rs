@@ -24,7 +24,7 @@ fn refused(temp: &Path, path: &str, args: &[&str]) -> String {
     let output = fslab()
         .current_dir(temp)
         .env("PATH", path)
-        .env("XDG_CACHE_HOME", temp.join("cache"))
+        .env("FSLAB_CACHE", temp.join("cache/fslab"))
         .args(with(args))
         .args(["--out", "run"])
         .output()
