@@ -1,4 +1,9 @@
 //! The btrfs superblock (include/uapi/linux/btrfs_tree.h, `struct btrfs_super_block`).
+//!
+//! It lies at 64 KiB, except on a device with zones: what is written in sequence has no fixed place, so there
+//! the first two zones are a log of superblocks, each behind the one before, and the last one holds
+//! (fs/btrfs/zoned.c). Of that log the first zone is read here. A filesystem of so many commits that it goes on in
+//! the second is said to have no superblock, which is right for none that a trial makes.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -9,6 +14,11 @@ use crate::bytes::{le16, le32, le64, text, uuid};
 
 /// The first copy lies at 64 KiB.
 const OFFSET: u64 = 64 << 10;
+
+/// Most superblocks that are read of a log: those of a zone of 64 MiB.
+const LOGGED: u64 = 16384;
+/// The feature without which there is no log.
+const ZONED: u64 = 0x1000;
 
 const INCOMPAT: &[(u64, &str)] = &[
     (0x1, "mixed_backref"),
@@ -23,7 +33,7 @@ const INCOMPAT: &[(u64, &str)] = &[
     (0x200, "no_holes"),
     (0x400, "metadata_uuid"),
     (0x800, "raid1c34"),
-    (0x1000, "zoned"),
+    (ZONED, "zoned"),
     (0x2000, "extent_tree_v2"),
     (0x4000, "raid_stripe_tree"),
     (0x10000, "simple_quota"),
@@ -43,21 +53,43 @@ pub struct Superblock {
     bytes: Vec<u8>,
 }
 
+/// What lies there, if it is one.
+fn at(device: &impl FileExt, offset: u64) -> io::Result<Option<Superblock>> {
+    let mut bytes = vec![0; LENGTH];
+    device.read_exact_at(&mut bytes, offset)?;
+    let is_one = bytes.get(64..72) == Some(b"_BHRfS_M".as_slice());
+    Ok(is_one.then_some(Superblock { bytes }))
+}
+
+/// The newest of a log of superblocks at the start of the device.
+fn last_of_log(device: &impl FileExt) -> io::Result<Option<Superblock>> {
+    let mut newest: Option<Superblock> = None;
+    for nth in 0..LOGGED {
+        let Some(one) = at(device, nth * LENGTH as u64)? else {
+            break;
+        };
+        let is_newer = newest
+            .as_ref()
+            .is_none_or(|n| n.generation() < one.generation());
+        if le64(&one.bytes, 188) & ZONED != 0 && is_newer {
+            newest = Some(one);
+        }
+    }
+    Ok(newest)
+}
+
 impl Superblock {
+    fn generation(&self) -> u64 {
+        le64(&self.bytes, 72)
+    }
+
     /// Reads it from a device or image.
     ///
     /// # Errors
     /// `InvalidData` when there is none; what reading the device failed with.
     pub fn read(device: &impl FileExt) -> io::Result<Superblock> {
-        let mut bytes = vec![0; LENGTH];
-        device.read_exact_at(&mut bytes, OFFSET)?;
-        if bytes.get(64..72) != Some(b"_BHRfS_M".as_slice()) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "no btrfs superblock",
-            ));
-        }
-        Ok(Superblock { bytes })
+        let found = at(device, OFFSET)?.map_or_else(|| last_of_log(device), |one| Ok(Some(one)))?;
+        found.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no btrfs superblock"))
     }
 
     fn features(&self) -> Features {
@@ -120,6 +152,28 @@ mod tests {
     use super::*;
     use crate::superblock::tests::made;
     use proptest::prelude::*;
+
+    #[test]
+    fn of_a_log_the_newest_holds() {
+        let image = made("mkfs.btrfs", &["-q", "-f"], 128 << 20);
+        let mut bytes = Superblock::read(&image).unwrap().bytes;
+        let log = tempfile::tempfile().unwrap();
+        log.set_len(1 << 20).unwrap();
+        let mut put = |nth: u64, generation: u64, flag: u64| {
+            bytes[72..80].copy_from_slice(&generation.to_le_bytes());
+            bytes[188..196].copy_from_slice(&flag.to_le_bytes());
+            log.write_all_at(&bytes, nth * LENGTH as u64).unwrap();
+        };
+        put(0, 6, ZONED);
+        put(1, 7, ZONED);
+        // Behind a gap, and so not of the log.
+        put(3, 9, ZONED);
+        assert_eq!(Superblock::read(&log).unwrap().generation(), 7);
+        // Without the feature nothing at the start is a superblock.
+        put(0, 6, 0);
+        put(1, 7, 0);
+        assert!(Superblock::read(&log).is_err());
+    }
 
     #[test]
     fn reads_what_mkfs_btrfs_was_told() {
