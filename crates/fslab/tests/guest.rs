@@ -9,15 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use common::guests::{begun, can, holders, nothing_is_left, with};
-use common::{assert_code, error_line, fslab, run_in, stderr, stdout};
+use common::{assert_code, assert_ran, error_line, fslab, run_in, stdout};
 use record::{Event, Run, Status};
-
-/// The run is whole. On a busy machine a phase of milliseconds may have evidence in doubt (code 7),
-/// which says nothing of the guest.
-fn assert_ran(output: &std::process::Output) {
-    let code = output.status.code();
-    assert!(matches!(code, Some(0 | 7)), "{code:?}: {}", stderr(output));
-}
 
 /// One whole trial, and what its record must say.
 fn a_whole_trial(executor: &str, timing: &str) {

@@ -9,30 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{assert_code, error_line, fslab, stderr, stdout};
+use common::guests::{SMALL, can};
+use common::{assert_code, assert_ran, error_line, fslab, stderr, stdout};
 use record::{Run, Status};
 
-/// One workload of ext4 that takes a second or two in a guest.
-const SMALL: [&str; 9] = [
-    "journal",
-    "--profile",
-    "quick",
-    "--filter",
-    "filesystem=ext4",
-    "--filter",
-    "workload=compilebench",
-    "--set",
-    "device.size=256m",
-];
-
-/// User-mode Linux where it is installed; else the line that says so.
-fn uml() -> Option<PathBuf> {
-    let found = guest::machine::installed_uml();
-    if let Err(missing) = &found {
-        assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{missing}");
-        println!("skipped: {missing}");
-    }
-    found.ok()
+/// The installed User-mode Linux.
+fn uml() -> PathBuf {
+    guest::machine::installed_uml().unwrap()
 }
 
 fn run(dir: &Path, command: &str, more: &[&str]) -> Output {
@@ -56,30 +39,33 @@ fn add(dir: &Path, name: &str, image: &Path) {
     assert_code(&output, 0);
 }
 
-fn assert_ran(output: &Output) {
-    let code = output.status.code();
-    assert!(matches!(code, Some(0 | 7)), "{code:?}: {}", stderr(output));
+/// Why it runs where it does, and the plan's notes.
+fn planned(dir: &Path, more: &[&str]) -> (String, String) {
+    let output = run(dir, "plan", &[&["--format", "json"], more].concat());
+    assert_code(&output, 0);
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = plan["plan"]["notes"].to_string();
+    (plan["choice"].as_str().unwrap().to_owned(), notes)
 }
 
 #[test]
-fn the_first_that_has_everything_runs_it_and_the_plan_says_why() {
+fn the_host_runs_what_it_has_everything_for() {
     let temp = tempfile::tempdir().unwrap();
-    let planned = |more: &[&str]| {
-        let output = run(temp.path(), "plan", &[&["--format", "json"], more].concat());
-        assert_code(&output, 0);
-        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let notes = plan["plan"]["notes"].to_string();
-        (plan["choice"].as_str().unwrap().to_owned(), notes)
-    };
-    let (why, notes) = planned(&[]);
+    let (why, notes) = planned(temp.path(), &[]);
     assert!(
         why.starts_with("nothing is lacking: runs in the host's Linux"),
         "{why}"
     );
     assert_eq!(notes, "[]");
-    if uml().is_none() {
+}
+
+#[test]
+fn the_first_that_has_everything_runs_it_and_the_plan_says_why_needs_uml() {
+    if !can("uml") {
         return;
     }
+    let temp = tempfile::tempdir().unwrap();
+    let planned = |more: &[&str]| planned(temp.path(), more);
     let (why, notes) = planned(&["--executor", "uml"]);
     assert!(
         why.starts_with("as asked: runs in User-mode Linux") && why.ends_with("times are emulated"),
@@ -105,19 +91,22 @@ fn the_first_that_has_everything_runs_it_and_the_plan_says_why() {
     );
 }
 
+/// The one line of a run that is refused before anything is made.
+fn refused(dir: &Path, more: &[&str]) -> String {
+    let output = run(dir, "run", &[&["--out", "run"], more].concat());
+    assert_code(&output, 2);
+    assert!(!dir.join("run").exists());
+    error_line(&output)
+}
+
 #[test]
 fn what_nobody_has_is_one_line_that_names_all_three() {
     let temp = tempfile::tempdir().unwrap();
-    let refused = |more: &[&str]| {
-        let output = run(temp.path(), "run", &[&["--out", "run"], more].concat());
-        assert_code(&output, 2);
-        assert!(!temp.path().join("run").exists());
-        error_line(&output)
-    };
+    let refused = |more: &[&str]| refused(temp.path(), more);
     let said = refused(&["--set", "needs.kernel=>=99"]);
     assert!(
-        said.contains("host lacks a version >=99") && said.contains("uml")
-            || said.contains("User-mode"),
+        said.contains("host lacks a version >=99")
+            && (said.contains("uml") || said.contains("User-mode")),
         "{said}"
     );
     assert!(said.contains("fslab kernel"), "{said}");
@@ -144,8 +133,16 @@ fn what_nobody_has_is_one_line_that_names_all_three() {
     assert!(said.contains("its own kernel"), "{said}");
     let said = refused(&["--kernel", "./none"]);
     assert!(said.contains("./none"), "{said}");
-    let Some(image) = uml() else { return };
-    add(temp.path(), "uml-a", &image);
+}
+
+#[test]
+fn a_kernel_that_cannot_is_named_with_what_it_lacks_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let refused = |more: &[&str]| refused(temp.path(), more);
+    add(temp.path(), "uml-a", &uml());
     let said = refused(&["--kernel", "uml-a", "--set", "needs.times=absolute"]);
     assert!(
         said.contains("kernel uml-a lacks times of hardware"),
@@ -162,8 +159,11 @@ fn what_nobody_has_is_one_line_that_names_all_three() {
 
 /// A run of two kernels that are one and the same: everything but the numbers is as between two.
 #[test]
-fn kernels_are_a_factor_like_any_other() {
-    let Some(image) = uml() else { return };
+fn kernels_are_a_factor_like_any_other_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let image = uml();
     let temp = tempfile::tempdir().unwrap();
     for name in ["uml-a", "uml-b"] {
         add(temp.path(), name, &image);
@@ -199,8 +199,11 @@ fn kernels_are_a_factor_like_any_other() {
 }
 
 #[test]
-fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it() {
-    let Some(image) = uml() else { return };
+fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let image = uml();
     let temp = tempfile::tempdir().unwrap();
     let mine = temp.path().join("linux");
     fs::copy(&image, &mine).unwrap();
