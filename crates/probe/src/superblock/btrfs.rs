@@ -8,7 +8,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put};
+use super::words::{Words, names, put, put_features};
 use super::{Facts, Features};
 use crate::bytes::{le16, le32, le64, text, uuid};
 
@@ -139,10 +139,7 @@ impl Superblock {
             other => format!("unknown {other}"),
         };
         put(f, "checksum", checksum);
-        let features = self.features();
-        put(f, "features_compat", features.compat.join(" "));
-        put(f, "features_ro_compat", features.ro_compat.join(" "));
-        put(f, "features_incompat", features.incompat.join(" "));
+        put_features(f, &self.features());
         words
     }
 }

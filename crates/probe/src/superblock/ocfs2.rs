@@ -6,7 +6,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put};
+use super::words::{Words, names, put, put_features};
 use super::{Facts, Features, Journal};
 use crate::bytes::{le16, le32, le64, text, uuid};
 
@@ -130,10 +130,7 @@ impl Superblock {
         put(f, "clusters", self.clusters());
         put(f, "total_bytes", self.total_bytes());
         put(f, "node_slots", le16(b, SUPER + 0x40));
-        let features = self.features();
-        put(f, "features_compat", features.compat.join(" "));
-        put(f, "features_ro_compat", features.ro_compat.join(" "));
-        put(f, "features_incompat", features.incompat.join(" "));
+        put_features(f, &self.features());
         words
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Features;
+
 /// Names and values in words: `block_size` = `4096`.
 pub type Words = BTreeMap<String, String>;
 
@@ -25,6 +27,13 @@ pub(super) fn names(mut bits: u64, table: &[(u64, &str)]) -> Vec<String> {
 #[allow(clippy::needless_pass_by_value)] // callers pass numbers and fresh strings
 pub(super) fn put(words: &mut Words, name: &str, value: impl ToString) {
     words.insert(name.into(), value.to_string());
+}
+
+/// Puts the three sets of feature names.
+pub(super) fn put_features(words: &mut Words, features: &Features) {
+    put(words, "features_compat", features.compat.join(" "));
+    put(words, "features_ro_compat", features.ro_compat.join(" "));
+    put(words, "features_incompat", features.incompat.join(" "));
 }
 
 /// Seconds since 1970 as RFC 3339; `None` beyond the year 9999.

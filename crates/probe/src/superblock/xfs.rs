@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put};
+use super::words::{Words, names, put, put_features};
 use super::{Facts, Features, Journal};
 use crate::bytes::{be16, be32, be64, text, uuid};
 
@@ -163,10 +163,7 @@ impl Superblock {
         put(f, "log_bytes", self.in_blocks(96));
         put(f, "log_sunit_bytes", be32(b, 196));
         put(f, "features2", self.features2().join(" "));
-        let features = self.features();
-        put(f, "features_compat", features.compat.join(" "));
-        put(f, "features_ro_compat", features.ro_compat.join(" "));
-        put(f, "features_incompat", features.incompat.join(" "));
+        put_features(f, &self.features());
         words
     }
 }
