@@ -116,6 +116,10 @@ fn both_are_made_filled_and_checked_in_user_mode_linux_needs_uml() {
             .filter(|e| e.name == "passes_seen")
             .collect();
         assert!(failed.iter().all(|e| e.holds == Some(true)), "{failed:?}");
+        // It wrote on a terminal, so its lines came as it wrote them.
+        let mut doubts = trial.evidence.iter();
+        let piped = doubts.find(|e| e.name == "boundaries_exact");
+        assert_eq!(piped, None);
         match mounted.mounted_type.as_str() {
             "ocfs2" => {
                 assert_eq!(mounted.mkfs[1..4], ["-F", "-M", "local"]);
