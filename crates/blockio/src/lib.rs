@@ -48,6 +48,7 @@ mod ram;
 mod salvage;
 mod source;
 mod sweep;
+mod window;
 
 pub use buffer::Buffer;
 pub use buffered::Buffered;
@@ -61,3 +62,4 @@ pub use ram::Ram;
 pub use salvage::{Salvaged, salvage};
 pub use source::{BlockSource, Geometry};
 pub use sweep::{Content, Piece, Span, Sweep, SweepCounts, Swept};
+pub use window::Window;
