@@ -12,8 +12,9 @@ use workload::Evidence;
 
 use crate::bounds::Bounds;
 use crate::cache::{self, ColdProof};
-use crate::device::Device;
 use crate::device::readahead::{OfFilesystem, Readahead};
+use crate::device::stack::dm;
+use crate::device::{ClosedLog, Device};
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
 use crate::memory::GroupReading;
@@ -212,10 +213,36 @@ impl Prepared {
         self.device.members()
     }
 
-    /// Where every write to the device is logged (`dm-log-writes`): device-mapper's name, which takes
-    /// marks ([`crate::device::stack::dm::message`]), and the log's node.
-    pub fn write_log(&self) -> Option<(&str, &Path)> {
-        self.device.write_log()
+    /// Puts a mark into the log of writes (`dm-log-writes`). A device that logs nothing takes none.
+    ///
+    /// # Errors
+    /// What dmsetup says.
+    pub fn mark_log(&self, mark: &str) -> Result<()> {
+        match self.device.logs_as() {
+            Some(name) => dm::message(name, &format!("mark {mark}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Unmounts, and takes away the layer that logs the writes, so that the log is whole; none where nothing is
+    /// logged. Both nodes stay until [`Prepared::finish`], and with [`Prepared::leave`] for longer.
+    ///
+    /// # Errors
+    /// See [`Prepared::finish`].
+    pub fn close_log(&mut self) -> Result<Option<ClosedLog>> {
+        self.unmount_for_good(reversal::PATIENCE)?;
+        let begun = Instant::now();
+        self.free_device()?;
+        let closed = self.device.close_log();
+        self.state().timings.device += begun.elapsed().as_secs_f64();
+        closed
+    }
+
+    /// Ends without undoing what lies on the disks: for a guest, whose machine ends next, and whose disks its host
+    /// then reads.
+    pub fn leave(mut self) -> Timings {
+        self.device.abandon();
+        self.timings()
     }
 
     /// Bytes of the device; none for a directory.
@@ -367,8 +394,7 @@ impl Prepared {
     pub fn finish(mut self) -> Result<Timings> {
         self.unmount_for_good(reversal::PATIENCE)?;
         let begun = Instant::now();
-        let lifted = self.bounds.lift();
-        drop(self.readahead.take());
+        let lifted = self.free_device();
         self.device.release()?;
         if let Some((journal, step)) = self.formatted.take() {
             journal.note_undone(step);
@@ -376,6 +402,13 @@ impl Prepared {
         let mut timings = self.timings();
         timings.device += begun.elapsed().as_secs_f64();
         lifted.map(|()| timings)
+    }
+
+    /// Takes back what was set on the device.
+    fn free_device(&mut self) -> Result<()> {
+        let lifted = self.bounds.lift();
+        drop(self.readahead.take());
+        lifted
     }
 
     /// Unmounts and removes the mount point. A device below a mount that would not go stays for

@@ -6,12 +6,21 @@ pub mod loop_image;
 pub(crate) mod readahead;
 pub mod stack;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use probe::superblock::Words;
 
 use crate::Result;
 use crate::host::Host;
+
+/// A log of writes that is whole, and what the writes went to: the nodes of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedLog {
+    /// Where the log lies.
+    pub log: PathBuf,
+    /// What was written.
+    pub data: PathBuf,
+}
 
 /// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
 /// `Drop` on every other way out.
@@ -49,9 +58,18 @@ pub trait Device: Send + Sync {
         &[]
     }
 
-    /// device-mapper's name and the log's node, where every write is logged.
-    fn write_log(&self) -> Option<(&str, &Path)> {
+    /// device-mapper's name of a device whose every write is logged; it takes marks.
+    fn logs_as(&self) -> Option<&str> {
         None
+    }
+
+    /// Takes the layer that logs away, which makes its log whole. What is left can be read by the nodes that this
+    /// gives, released and abandoned, and nothing else.
+    ///
+    /// # Errors
+    /// It will not go.
+    fn close_log(&mut self) -> Result<Option<ClosedLog>> {
+        Ok(None)
     }
 
     /// The folder to work in when no filesystem is made.

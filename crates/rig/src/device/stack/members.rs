@@ -1,5 +1,6 @@
 //! What a stack stands on: images, whole disks, or slices of one disk.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -132,28 +133,36 @@ impl Members {
 
 /// The disk, shared out as the sizes are, in whole MiB.
 fn slices(disk: &Piece, sizes: &[u64]) -> Result<Vec<Piece>> {
-    let asked: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
-    let mut offset = disk.offset;
-    let mut all = Vec::new();
-    for size in sizes {
-        let share = u128::from(disk.length) * u128::from(*size) / asked.max(1);
-        let length = u64::try_from(share).unwrap_or(u64::MAX) / UNIT * UNIT;
-        if length == 0 {
-            return Err(Error::Cannot {
-                thing: disk.node.display().to_string(),
-                what: format!("cannot be cut into {} slices", sizes.len()),
-                why: format!("it has {} MiB", disk.length >> 20),
-                next: "use a larger disk or fewer members".into(),
-            });
-        }
-        all.push(Piece {
-            node: disk.node.clone(),
-            offset,
-            length,
+    let shares = shares(disk.length, sizes);
+    if shares.iter().any(Range::is_empty) {
+        return Err(Error::Cannot {
+            thing: disk.node.display().to_string(),
+            what: format!("cannot be cut into {} slices", sizes.len()),
+            why: format!("it has {} MiB", disk.length >> 20),
+            next: "use a larger disk or fewer members".into(),
         });
-        offset += length;
     }
-    Ok(all)
+    let piece = |share: Range<u64>| Piece {
+        node: disk.node.clone(),
+        offset: disk.offset + share.start,
+        length: share.end - share.start,
+    };
+    Ok(shares.into_iter().map(piece).collect())
+}
+
+/// Where on a disk of `length` bytes the members of these sizes lie when it is cut: their shares of it, in whole
+/// MiB, in their order. Whoever reads the disk later finds a member by this.
+pub fn shares(length: u64, sizes: &[u64]) -> Vec<Range<u64>> {
+    let asked: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
+    let mut begin = 0;
+    let share = |size: &u64| {
+        let share = u128::from(length) * u128::from(*size) / asked.max(1);
+        let share = u64::try_from(share).unwrap_or(u64::MAX) / UNIT * UNIT;
+        let start = begin;
+        begin += share;
+        start..begin
+    };
+    sizes.iter().map(share).collect()
 }
 
 #[cfg(test)]
@@ -178,6 +187,10 @@ mod tests {
         let log = slices(&disk(900), &[100 << 20, 200 << 20]).unwrap();
         assert_eq!(log[0].length, 300 << 20);
         assert_eq!(log[1].length, 600 << 20);
+        assert_eq!(
+            shares(900 << 20, &[1, 2]),
+            [0..300 << 20, 300 << 20..900 << 20]
+        );
         assert!(slices(&disk(5), &[1 << 20; 11]).is_err());
     }
 }

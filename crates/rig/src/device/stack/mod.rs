@@ -30,6 +30,7 @@ pub use hints::{Geometry, Hints};
 pub use kernel::available;
 pub use md::Md;
 pub(crate) use members::Bases;
+pub use members::shares;
 pub use null_blk::NullBlk;
 pub use stacked::Stacked;
 

@@ -10,7 +10,7 @@ use rustix::fs::{major, minor};
 
 use super::members::Members;
 use super::{Bases, Part, Stack, Stacking, dm, kernel, lvm, md, null_blk, undo};
-use crate::device::{Device, queue_facts};
+use crate::device::{ClosedLog, Device, queue_facts};
 use crate::host::Host;
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
@@ -29,7 +29,7 @@ pub struct Stacked {
     number: (u32, u32),
     size: u64,
     members: Vec<String>,
-    log: Option<PathBuf>,
+    log: Option<ClosedLog>,
     warnings: Vec<String>,
 }
 
@@ -133,7 +133,8 @@ impl Stacked {
             Stack::LogWrites => {
                 let log = nodes.get(1).cloned().unwrap_or_default();
                 let table = dm::log_writes(first()?, &log);
-                self.log = Some(log);
+                let data = first()?.node.clone();
+                self.log = Some(ClosedLog { log, data });
                 // Its counters are the log's, not a member's share.
                 self.members.truncate(1);
                 table
@@ -180,6 +181,15 @@ impl Stacked {
         }
     }
 
+    fn undo_last(&mut self) -> Result<()> {
+        if let Some(part) = self.parts.last() {
+            undo(&self.host, &part.step)?;
+            self.journal.note_undone(part.number);
+            self.parts.pop();
+        }
+        Ok(())
+    }
+
     /// device-mapper's name of the upper layer.
     fn mapped(&self) -> Option<&str> {
         match &self.parts.last()?.step {
@@ -215,8 +225,15 @@ impl Device for Stacked {
         &self.members
     }
 
-    fn write_log(&self) -> Option<(&str, &Path)> {
-        Some((self.mapped()?, self.log.as_deref()?))
+    fn logs_as(&self) -> Option<&str> {
+        self.log.as_ref().and_then(|_| self.mapped())
+    }
+
+    fn close_log(&mut self) -> Result<Option<ClosedLog>> {
+        if self.log.is_some() {
+            self.undo_last()?;
+        }
+        Ok(self.log.take())
     }
 
     fn facts(&self) -> Words {
@@ -297,10 +314,8 @@ impl Device for Stacked {
     }
 
     fn release(&mut self) -> Result<()> {
-        while let Some(part) = self.parts.last() {
-            undo(&self.host, &part.step)?;
-            self.journal.note_undone(part.number);
-            self.parts.pop();
+        while !self.parts.is_empty() {
+            self.undo_last()?;
         }
         while let Some(base) = self.bases.last_mut() {
             base.release()?;
