@@ -74,6 +74,8 @@ pub struct Cost {
     pub mean_request: f64,
     /// Requests that did not begin where the one before ended.
     pub seeks: u64,
+    /// Sum of the distances of these seeks, bytes, in the order asked.
+    pub seek_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
     /// How many things it looked at.
@@ -143,6 +145,11 @@ impl<'a, S: BlockSource> Meter<'a, S> {
         result
     }
 
+    /// What the last pass cost.
+    pub(crate) fn last(&self) -> Option<&Cost> {
+        self.costs.last()
+    }
+
     /// Each pass, and all together.
     pub(crate) fn finish(self) -> (Vec<Cost>, Cost) {
         let all = stage("all", "all passes", "passes");
@@ -185,6 +192,7 @@ impl Reading {
             requests: io.requests,
             mean_request: io.mean_request(),
             seeks: io.seeks,
+            seek_bytes: io.travelled,
             errors: io.errors,
             objects: 0,
             objects_are: stage.objects,

@@ -4,11 +4,17 @@
 //! through ([`Watch::advance`]). Holes count as bytes gone through: they are part of the plan, and a plan that shrinks as it is
 //! carried out shows nobody how far it is. What was really read is counted elsewhere, at the source.
 
+use crate::meter::Cost;
+
 /// Progress out, cancellation in. Called from all threads of a pass; each call should take well under a microsecond, so
 /// implementations count and let somebody else draw.
 pub trait Watch: Send + Sync {
     /// The pass begins that reports call so: `0` to `5`, `1B`, `after`.
     fn begin(&self, _pass: &'static str) {}
+
+    /// A pass is over, its clocks stand, and this is what it cost. Not said of 1B to 1D, which are part of pass 1. Unlike the
+    /// others this may take its time: no clock of a pass runs.
+    fn end(&self, _cost: &Cost) {}
 
     /// The check will take at most so many bytes of memory. Said once, before pass 1.
     fn memory(&self, _bytes: u64) {}

@@ -77,7 +77,11 @@ macro_rules! pass {
         if $watch.cancelled() {
             return Err(Failure::Stopped);
         }
-        $meter.pass(stage, || $run, $count)
+        let result = $meter.pass(stage, || $run, $count);
+        if let Some(cost) = $meter.last() {
+            $watch.end(cost);
+        }
+        result
     }};
 }
 
@@ -248,4 +252,41 @@ fn uuid(bytes: &[u8; 16]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::meter::Cost;
+    use blockio::Ram;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<(String, u64)>>);
+
+    impl Watch for Heard {
+        fn begin(&self, pass: &'static str) {
+            self.0.lock().unwrap().push((format!("begin {pass}"), 0));
+        }
+
+        fn end(&self, cost: &Cost) {
+            let said = (format!("end {}", cost.pass), cost.bytes);
+            self.0.lock().unwrap().push(said);
+        }
+    }
+
+    #[test]
+    fn who_watches_is_told_what_a_pass_cost() {
+        let heard = Heard::default();
+        let report = check(&Ram::sparse(1 << 20), &Options::default(), &heard).unwrap();
+        assert_eq!(report.verdicts.e2fsck.exit_code, 8);
+        let told = heard.0.into_inner().unwrap();
+        let read = report.passes[0].bytes;
+        assert!(read >= 1024);
+        assert_eq!(
+            told,
+            [("begin 0".to_owned(), 0), ("end 0".to_owned(), read)]
+        );
+    }
 }

@@ -27,6 +27,7 @@ fn cost(pass: &'static str, wall_s: f64, mib: u64, requests: u64) -> Cost {
         requests,
         mean_request: (mib << 20) as f64 / requests.max(1) as f64,
         seeks: requests / 3,
+        seek_bytes: requests / 3 * 65_536,
         errors: 0,
         objects: requests * 1000,
         objects_are: stage.map_or("passes", |stage| stage.objects),
