@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct Crash {
     /// Kind of filesystem.
     pub filesystem: String,
+    /// Who wrote the log: `QEMU (blklogwrites)`, `dm-log-writes`; empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub writer: String,
     /// Bytes of the device.
     pub device_bytes: u64,
-    /// Bytes of the log.
+    /// Bytes that the log's entries take.
     pub log_bytes: u64,
     /// Entries of the log.
     pub entries: u64,

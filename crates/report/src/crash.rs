@@ -91,7 +91,12 @@ pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
         ),
         (
             "log",
-            format!("{} entries, {:.1} MiB", crash.entries, mib(crash.log_bytes)),
+            format!(
+                "{} entries, {:.1} MiB{}",
+                crash.entries,
+                mib(crash.log_bytes),
+                by(&crash.writer)
+            ),
         ),
         ("judged", format!("{judged}{from}")),
         ("recovery", crash.recovery.clone()),
@@ -125,6 +130,13 @@ pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
     }
     facts.extend(crash.notes.iter().map(|note| ("note", note.clone())));
     facts
+}
+
+fn by(writer: &str) -> String {
+    match writer {
+        "" => String::new(),
+        writer => format!(", by {writer}"),
+    }
 }
 
 fn checker(crash: &Crash) -> String {
@@ -166,6 +178,7 @@ mod tests {
     fn crash() -> Crash {
         Crash {
             filesystem: "ext4".into(),
+            writer: "dm-log-writes".into(),
             device_bytes: 64 << 20,
             log_bytes: 20_500_000,
             entries: 412,

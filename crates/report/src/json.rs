@@ -3,6 +3,7 @@
 mod grid;
 mod growth;
 mod io;
+mod members;
 mod scan;
 
 use serde_json::{Map, Value, json};
@@ -73,6 +74,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "memory": report.memory.as_ref().map(growth::memory),
         "scan": report.scan.as_ref().map(scan::value),
         "why": report.why.as_ref().map(|why| serde_json::to_value(&why.explained)).transpose()?,
+        "members": members::value(report),
         "layouts": io::layouts(report)?,
         "traces": io::traces(report),
         "cost_of_tracing": io::cost(report),

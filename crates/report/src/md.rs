@@ -4,6 +4,7 @@ mod crash;
 mod grid;
 mod growth;
 mod io;
+mod members;
 mod scan;
 
 use study::Clock;
@@ -43,6 +44,7 @@ impl Format for Md {
                 out.push_str(&published(report, table));
             }
         }
+        out.push_str(&members::print(report));
         out.push_str(&io::sections(report));
         out.push_str(&doubts(report));
         Ok(out)

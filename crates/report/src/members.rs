@@ -10,6 +10,26 @@ use study::Cell;
 
 use crate::Report;
 use crate::labels::Labels;
+use crate::numbers::size;
+
+/// Heading of the section in every format.
+pub(crate) const TITLE: &str = "Members: how each phase was shared among the disks of its device";
+
+/// What the columns mean.
+pub(crate) const MEANING: &str = "Bytes that the members moved by their own counters, the mean of n trials; by \
+     device: how many for each byte of the device above (parity, copies, and what it reads to write); \
+     the shares of the least and the most loaded member; the members' mean request";
+
+/// Heads of the columns behind the row's name.
+pub(crate) const HEADS: [&str; 7] = [
+    "n",
+    "members",
+    "bytes",
+    "by device",
+    "least",
+    "most",
+    "request",
+];
 
 /// A phase of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +50,27 @@ pub(crate) struct Row {
     pub(crate) share: (f64, f64),
     /// Mean request of the members, bytes.
     pub(crate) request: f64,
+}
+
+impl Row {
+    /// The phase of the cell in words.
+    pub(crate) fn name(&self) -> String {
+        format!("{}, {}", self.label, self.phase)
+    }
+
+    /// Its figures in words, below [`HEADS`].
+    pub(crate) fn cells(&self) -> [String; 7] {
+        let share = |share: f64| format!("{:.1}%", share * 100.0);
+        [
+            self.n.to_string(),
+            self.members.to_string(),
+            size(self.bytes),
+            self.times.map_or("-".into(), |times| format!("{times:.2}")),
+            share(self.share.0),
+            share(self.share.1),
+            size(self.request),
+        ]
+    }
 }
 
 /// What was found.
@@ -85,17 +126,21 @@ impl Shares {
         }
         let facts = trials.iter().find_map(|trial| trial.mounted.as_ref());
         let fact = |name: &str| facts.and_then(|mounted| mounted.device_facts.get(name));
-        let kib = |name: &str| {
+        let bytes = |name: &str| {
             let bytes = fact(name)?.parse::<u64>().ok()?;
-            (bytes > 0).then(|| format!("{} KiB", bytes >> 10))
+            (bytes > 0).then_some(bytes)
         };
         let mut words = vec![stack.to_string()];
         if let Some(what) = fact("members_are") {
-            let size = kib("member_size").map_or(String::new(), |size| format!(" of {size}"));
-            words.push(format!("members: {what}{size}"));
+            let each = bytes("member_size")
+                .map_or(String::new(), |bytes| format!(" of {}", size(bytes as f64)));
+            words.push(format!("members: {what}{each}"));
         }
-        if let Some(best) = kib("optimal_io_size") {
-            words.push(format!("its best request is {best}"));
+        if let Some(resync) = fact("md_first_resync") {
+            words.push(format!("its first resync was {resync}"));
+        }
+        if let Some(best) = bytes("optimal_io_size") {
+            words.push(format!("its best request is {} KiB", best >> 10));
         }
         self.devices.push((stack.name.clone(), words.join("; ")));
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 fn clean() -> Crash {
     Crash {
         filesystem: "ext4".into(),
+        writer: "dm-log-writes".into(),
         device_bytes: 64 << 20,
         log_bytes: 20_500_000,
         entries: 412,

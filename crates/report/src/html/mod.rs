@@ -11,6 +11,7 @@ mod grid_plot;
 mod growth;
 mod growth_plot;
 mod io;
+mod members;
 mod names;
 mod plot;
 mod scan;
@@ -25,6 +26,7 @@ use crate::{Format, Report};
 const PAGE: &str = include_str!("../../templates/page.html");
 const GROWTH: &str = include_str!("../../templates/growth.html");
 const CRASH: &str = include_str!("../../templates/crash.html");
+const MEMBERS: &str = include_str!("../../templates/members.html");
 const SCAN: &str = include_str!("../../templates/scan.html");
 const IO: &str = include_str!("../../templates/io.html");
 const CSS: &str = concat!(
@@ -56,6 +58,7 @@ impl Format for Html {
             ("io.html", IO),
             ("scan.html", SCAN),
             ("crash.html", CRASH),
+            ("members.html", MEMBERS),
         ] {
             environment.add_template(name, text).map_err(failed)?;
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use study::Clock;
 
-use super::{crash, grid, growth, inert_json, io, plot, scan, telemetry};
+use super::{crash, grid, growth, inert_json, io, members, plot, scan, telemetry};
 use crate::Report;
 use crate::error::Result;
 use crate::facts::{Answer, items};
@@ -55,6 +55,7 @@ pub(super) fn page(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("memory", growth::memory(report));
     put("scan", scan::value(report));
     put("crash", crash::value(report));
+    put("members", members::value(report));
     put("list", io::list(report));
     put("why", io::why(report));
     put("layout", io::layout(report));

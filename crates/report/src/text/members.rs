@@ -2,29 +2,11 @@
 
 use super::matrix::Matrix;
 use super::wrap;
-use crate::members::{Row, Shares};
-use crate::numbers::size;
-
-/// What the columns mean.
-const MEANING: &str = "Bytes that the members moved by their own counters, the mean of n trials; by \
-     device: how many for each byte of the device above (parity, copies, and what it reads to write); \
-     the shares of the least and the most loaded member; the members' mean request";
-
-/// Heads of the columns.
-const HEADS: [&str; 7] = [
-    "n",
-    "members",
-    "bytes",
-    "by device",
-    "least",
-    "most",
-    "request",
-];
+use crate::members::{HEADS, MEANING, Row, Shares, TITLE};
 
 /// The section.
 pub(super) fn print(shares: &Shares, width: usize) -> String {
-    let head = "Members: how each phase was shared among the disks of its device";
-    let mut out = wrap("", 2, head, width);
+    let mut out = wrap("", 2, TITLE, width);
     for (name, words) in &shares.devices {
         out.push_str(&wrap(&format!("{name}: "), 2, words, width));
     }
@@ -33,36 +15,54 @@ pub(super) fn print(shares: &Shares, width: usize) -> String {
     }
     out.push_str(&wrap("", 0, &format!("{MEANING}."), width));
     out.push('\n');
-    let matrix = Matrix {
-        corner: String::new(),
-        columns: HEADS.map(str::to_owned).into(),
-        rows: shares.rows.iter().map(cells).collect(),
-    };
-    out.push_str(&matrix.print(width));
+    let one_line = table(&shares.rows, Row::name);
+    if one_line.lines().all(|line| line.chars().count() <= width) {
+        out.push_str(&one_line);
+    } else {
+        out.push_str(&grouped(&shares.rows, width));
+    }
     out
 }
 
-fn cells(row: &Row) -> (String, Vec<Vec<String>>) {
-    let share = |share: f64| format!("{:.1}%", share * 100.0);
-    let cells = [
-        row.n.to_string(),
-        row.members.to_string(),
-        size(row.bytes),
-        row.times.map_or("-".into(), |times| format!("{times:.2}")),
-        share(row.share.0),
-        share(row.share.1),
-        size(row.request),
-    ];
-    let label = format!("{}, {}", row.label, row.phase);
-    (label, cells.map(|text| vec![text]).into())
+fn table(rows: &[Row], label: impl Fn(&Row) -> String) -> String {
+    let line = |row: &Row| {
+        let cells = row.cells().map(|cell| vec![cell]);
+        (label(row), cells.into())
+    };
+    let matrix = Matrix {
+        corner: String::new(),
+        columns: HEADS.map(str::to_owned).into(),
+        rows: rows.iter().map(line).collect(),
+    };
+    matrix.print(usize::MAX)
+}
+
+/// With a line for each cell above its phases: names of cells that have mount options leave a table no room.
+fn grouped(rows: &[Row], width: usize) -> String {
+    let text = table(rows, |row| format!("  {}", row.phase));
+    let mut lines = text.lines();
+    let mut out = String::new();
+    let mut above = None;
+    let put = |out: &mut String, line: &str| {
+        out.push_str(line);
+        out.push('\n');
+    };
+    put(&mut out, lines.next().unwrap_or_default());
+    for (row, line) in rows.iter().zip(lines) {
+        if above != Some(&row.label) {
+            out.push_str(&wrap("", 2, &row.label, width));
+            above = Some(&row.label);
+        }
+        put(&mut out, line);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn shares_read_well() {
+    fn shares(labels: &[&str]) -> Shares {
         let row = |label: &str, phase: &str, times, most| Row {
             label: label.into(),
             phase: phase.into(),
@@ -73,18 +73,36 @@ mod tests {
             share: (0.0897, most),
             request: 65536.0,
         };
-        let shares = Shares {
-            rows: vec![
-                row("ext4 raid5", "write", Some(1.124), 0.0921),
-                row("xfs raid5", "write", None, 0.0933),
-            ],
+        let rows = labels.iter().flat_map(|label| {
+            [
+                row(label, "write", Some(1.124), 0.0921),
+                row(label, "read", None, 0.0933),
+            ]
+        });
+        Shares {
+            rows: rows.collect(),
             devices: vec![(
                 "raid5".into(),
-                "md raid5 of 11 disks, chunk 64k; members: block devices of 103424 KiB; its best \
+                "md raid5 of 11 disks, chunk 64k; members: block devices of 101 MiB; its best \
                  request is 640 KiB"
                     .into(),
             )],
-        };
-        insta::assert_snapshot!(print(&shares, 78));
+        }
+    }
+
+    #[test]
+    fn shares_read_well() {
+        insta::assert_snapshot!(print(&shares(&["ext4 raid5", "xfs raid5"]), 78));
+    }
+
+    #[test]
+    fn long_names_have_lines_of_their_own() {
+        let long = "ext4 -o delalloc,journal_async_commit,data=writeback readahead=256";
+        let text = print(&shares(&["ext4 readahead=256", long]), 78);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 78),
+            "{text}"
+        );
+        insta::assert_snapshot!(text);
     }
 }
