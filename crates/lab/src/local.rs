@@ -326,6 +326,13 @@ impl<'a> LocalExecutor<'a> {
         let own = outcome.phases.iter().flat_map(convert::phase_evidence);
         findings.evidence.extend(own);
         if let WorkloadSpec::Scan(spec) = &trial.cell.workload {
+            scan::settle(trial.cell.filesystem.kind, prepared.mount_point()).map_err(|why| {
+                Stopped {
+                    kind: FailureKind::Trial,
+                    message: why.to_string(),
+                    fatal: None,
+                }
+            })?;
             if scan_program::reads(&trial.cell) {
                 self.scan_by_program(trial, prepared, &mut findings, ledger, emit)?;
             } else {

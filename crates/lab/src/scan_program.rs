@@ -1,15 +1,17 @@
-//! A reading by the filesystem's own checker: fsck.ocfs2 on OCFS2.
+//! A reading by the filesystem's own checker: fsck.ocfs2 on OCFS2, e2fsck on ext.
 //!
-//! The experiments of 2011 were made with that program, so on OCFS2 it is the reader, and its check is the
-//! reading: the same run as any other check (device cold, output kept, a fault fails the trial), under the
+//! The experiments of 2011 were made with fsck.ocfs2, so on OCFS2 it is the reader; on ext, e2fsck is where a cell asks for
+//! it. Its check is the reading: the same run as any other check (device cold, output kept, a fault fails the trial), under the
 //! names of a reading's phases and metrics, so that its rows stand beside the model reader's.
 //!
-//! The figures are the program's own, as it prints them: MB rounded up, seconds to the millisecond. Requests are
+//! The figures of fsck.ocfs2 are its own, as it prints them: MB rounded up, seconds to the millisecond. Requests are
 //! the device's, because it counts none. What our clock and the device's counters say of the same
-//! passes is in the evidence (`clock_agrees`, `io_agrees`).
+//! passes is in the evidence (`clock_agrees`, `io_agrees`). e2fsck prints hundredths of a second and what it asked the page cache for;
+//! so of it our clock and the device's counters are taken. Which of the two a program is, its figures say: one that counts what came from its
+//! cache has counted the rest as well.
 
 use record::{Event, Evidence, Sample};
-use study::{Cell, Clock, FilesystemKind, WorkloadSpec};
+use study::{Cell, Clock, FilesystemKind, Reader, WorkloadSpec};
 
 use crate::check::Checked;
 
@@ -28,13 +30,20 @@ const OWN: [(&str, &str); 5] = [
 
 /// Whether a cell's reading is done by its filesystem's checker.
 pub(crate) fn reads(cell: &Cell) -> bool {
-    let scan = matches!(cell.workload, WorkloadSpec::Scan(_));
-    scan && cell.filesystem.kind == FilesystemKind::Ocfs2
+    let WorkloadSpec::Scan(spec) = &cell.workload else {
+        return false;
+    };
+    spec.reader == Reader::Fsck || cell.filesystem.kind == FilesystemKind::Ocfs2
 }
 
 /// A check as a reading.
 pub(crate) fn reading(checked: Checked) -> Checked {
-    let mut samples = own_figures(checked.samples);
+    let counts_cache = |sample: &Sample| sample.metric == "reported_cache";
+    let mut samples = if checked.samples.iter().any(counts_cache) {
+        own_figures(checked.samples)
+    } else {
+        from_outside(checked.samples)
+    };
     for sample in &mut samples {
         sample.phase = renamed(&sample.phase);
     }
@@ -110,13 +119,35 @@ fn own_figures(samples: Vec<Sample>) -> Vec<Sample> {
         if let Some((_, metric)) = own(&sample.metric) {
             sample.metric = (*metric).to_owned();
             sample.clock = Clock::Original;
-        } else if sample.metric == "read_requests" {
-            "requests".clone_into(&mut sample.metric);
-        } else if sample.metric == "inodes_used" {
-            "objects".clone_into(&mut sample.metric);
         }
+        rename(sample);
     }
     all
+}
+
+/// The samples with the device's figures under a reading's names.
+fn from_outside(samples: Vec<Sample>) -> Vec<Sample> {
+    let read = |sample: &Sample| sample.metric == "device_read";
+    let disk = samples.iter().filter(|sample| read(sample));
+    let disk: Vec<Sample> = disk
+        .map(|sample| Sample {
+            metric: "disk_bytes".to_owned(),
+            ..sample.clone()
+        })
+        .collect();
+    let mut all = samples;
+    all.extend(disk);
+    all.iter_mut().for_each(rename);
+    all
+}
+
+/// What a checker's metrics are called of a reading.
+fn rename(sample: &mut Sample) {
+    match sample.metric.as_str() {
+        "read_requests" => "requests".clone_into(&mut sample.metric),
+        "inodes_used" => "objects".clone_into(&mut sample.metric),
+        _ => {}
+    }
 }
 
 /// What follows from a pass's figures: the mean request, and the rates of 2011 and of today.
@@ -237,6 +268,46 @@ mod tests {
         );
         assert_eq!(of("fill", "seconds"), Some(9.0));
         assert_eq!(read.evidence[0].phase.as_deref(), Some("scan_pass_1"));
+    }
+
+    #[test]
+    fn of_a_program_that_counts_no_cache_the_device_tells() {
+        let mib = f64::from(1 << 20);
+        let checked = Checked {
+            events: Vec::new(),
+            samples: vec![
+                sample("check_pass_1", "seconds", 2.0),
+                sample("check_pass_1", "user_seconds", 1.0),
+                sample("check_pass_1", "reported_seconds", 1.99),
+                sample("check_pass_1", "reported_read", 17.0 * mib),
+                sample("check_pass_1", "device_read", 16.0 * mib),
+                sample("check_pass_1", "read_requests", 8.0),
+            ],
+            evidence: Vec::new(),
+            failure: None,
+        };
+        let read = reading(checked);
+        let of = |metric: &str| {
+            let mut found = read.samples.iter().filter(|s| s.metric == metric);
+            let value = found.next().map(|sample| sample.value);
+            assert!(found.next().is_none(), "{metric} twice");
+            value
+        };
+        assert_eq!(
+            (of("seconds"), of("reported_seconds")),
+            (Some(2.0), Some(1.99))
+        );
+        assert_eq!(of("disk_bytes"), Some(16.0 * mib));
+        assert_eq!(
+            (of("requests"), of("request_mean")),
+            (Some(8.0), Some(2.0 * mib))
+        );
+        assert_eq!(of("throughput"), Some(8.0 * mib));
+        assert_eq!(
+            of("rate_with_cache"),
+            None,
+            "how much came from a cache nobody counted"
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! root of the number of steps; that gives the peak.
 
 use crate::model::{
-    AgeSpec, Cell, FillSpec, Plan, ScanSpec, StreamSpec, StreamTest, ThroughputSpec, TreeSpec,
-    WorkloadSpec,
+    AgeSpec, Cell, FillSpec, Plan, Reader, ScanSpec, StreamSpec, StreamTest, ThroughputSpec,
+    TreeSpec, WorkloadSpec,
 };
 use crate::units::Bytes;
 
@@ -185,7 +185,8 @@ impl Volume {
     }
 }
 
-/// The population, and its metadata read twice: once for its size, in the way that costs least, and once by the passes. Tables are
+/// The population, and its metadata read: by a checker once; for the model before that once more, in the way that costs least, for
+/// its size. Tables are
 /// read again with precache and a cache that does not hold them. Directories are a block each; a request of a buffer, of a table or of a
 /// bitmap is waited for, whatever its size.
 fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
@@ -194,20 +195,28 @@ fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
     let directories = spec.directories() as f64;
     let tables = (spec.files as f64 + directories) * volume.inode;
     let bitmaps = 2.0 * volume.groups;
-    let again = f64::from(u8::from(spec.precache && spec.cache < 1.0));
     let in_groups = |buffer: f64| (tables / buffer).max(volume.groups);
-    let pass_0b = f64::from(u8::from(spec.precache)) * in_groups(MOST);
-    let buffer = spec.scan_buffer.get() as f64;
-    let measured = bitmaps + in_groups(MOST) + directories / 1024.0;
+    let once = tables + (bitmaps + directories) * BLOCK;
+    let model = spec.reader == Reader::Model;
+    let (read, requests) = if model {
+        let again = f64::from(u8::from(spec.precache && spec.cache < 1.0));
+        let pass_0b = f64::from(u8::from(spec.precache)) * in_groups(MOST);
+        let measured = bitmaps + in_groups(MOST) + directories / 1024.0;
+        let buffer = spec.scan_buffer.get() as f64;
+        let blocks = (directories / f64::from(spec.batch)).ceil();
+        let passes = bitmaps + pass_0b + in_groups(buffer) + blocks;
+        (2.0 * once + again * tables, measured + passes)
+    } else {
+        // Blocks that lie alone, and tables by the kernel's readahead of 128 KiB at least.
+        (once, bitmaps + directories + in_groups(MIB / 8.0))
+    };
     let filled = fill(&spec.population());
     Footprint {
+        // A loop image holds the tables from mkfs on.
+        peak: filled.peak + volume.tables,
         written: filled.written + volume.tables,
-        read: (2.0 + again) * tables + 2.0 * (bitmaps + directories) * BLOCK,
-        requests: measured
-            + bitmaps
-            + pass_0b
-            + in_groups(buffer)
-            + (directories / f64::from(spec.batch)).ceil(),
+        read,
+        requests,
         ..filled
     }
 }
@@ -342,9 +351,18 @@ mod tests {
         let rest = 2.0 * (256.0 + 500.0) * 4096.0;
         let without = scan(false, 0.25);
         assert_eq!((without.files, without.written), (8000.0, 512.0 * MIB));
+        assert!(without.peak >= 512.0 * MIB, "{without:?}");
         assert_eq!(without.read, 2.0 * tables + rest);
         assert_eq!(scan(true, 0.25).read, 3.0 * tables + rest);
         assert_eq!(scan(true, 4.0).read, 2.0 * tables + rest);
+        let whole_checker = ScanSpec {
+            files: 8000,
+            per_directory: 16,
+            reader: Reader::Check,
+            ..ScanSpec::default()
+        };
+        let once = super::scan(&whole_checker, &volume);
+        assert_eq!(once.read, tables + rest / 2.0, "nobody measures before");
         // Measuring: bitmaps, a table a group, half a batch. Reading: bitmaps, buffers of 32 KiB, directories.
         let measured = 256.0 + 128.0 + 500.0 / 1024.0;
         assert_eq!(

@@ -38,7 +38,7 @@ pub use growth::GrowthSpec;
 pub use layout::LayoutSpec;
 pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
-pub use scan::ScanSpec;
+pub use scan::{Reader, ScanSpec};
 pub use stack::{
     Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, NullBlk,
     PLAIN, Stack, StackFile, StackKind, Striped,

@@ -6,11 +6,24 @@ use serde::{Deserialize, Serialize};
 use super::fill::FillSpec;
 use crate::units::Bytes;
 
+/// Who reads the metadata. Switches are the model's alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// The model with the switches of 2011.
+    #[default]
+    Model,
+    /// `fslab check`, all its passes, past the page cache.
+    Check,
+    /// The filesystem's own checker, as it is run by hand: e2fsck. On OCFS2 it is always that.
+    Fsck,
+}
+
 /// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on an ext
 /// filesystem. It is filled through the kernel as `fill` does it, unmounted, and all its metadata read
 /// once past the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
-/// (0b), inode tables (1), directory blocks (2). The reader is a model: `fslab check` has one way to read.
-/// His switches are in brackets.
+/// (0b), inode tables (1), directory blocks (2). That reader is a model; the same volume can be read by a whole checker
+/// instead, which has one way to read and none of the switches. His words for them are in brackets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScanSpec {
@@ -20,6 +33,8 @@ pub struct ScanSpec {
     /// Files in a directory.
     #[schemars(title = "files per directory", range(min = 1))]
     pub per_directory: u64,
+    /// Who reads.
+    pub reader: Reader,
     /// Bytes of a file.
     #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
@@ -47,6 +62,7 @@ impl Default for ScanSpec {
         ScanSpec {
             files: 10_000,
             per_directory: 100,
+            reader: Reader::Model,
             size: Bytes(0),
             precache: true,
             prefill: false,
