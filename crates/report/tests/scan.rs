@@ -7,7 +7,7 @@ mod common;
 use common::scan::fsck_io;
 use record::{Evidence, Run, Sample};
 use report::model::Mark;
-use report::scan::{Case, Law, Scan};
+use report::scan::{By, Case, Law, Scan};
 use report::{FormatName, Options, Report, render};
 use serde_json::Value;
 use study::{ScanSpec, WorkloadSpec};
@@ -66,14 +66,14 @@ fn every_law_has_its_pairs_and_none_twice() {
     let scan = scan(&fsck_io(3));
     let cases: Vec<(&str, usize)> = scan.laws.iter().map(|l| (l.id, l.cases.len())).collect();
     // Precache with and without prefill, prefill with and without precache, on the disk as it is and on the limited one; the
-    // large cache on the disk as it is. Buffers: three steps of the sweep, and sets 2 and 3 on each of three disks.
+    // large cache on the disk as it is. Buffers: three steps of the sweep on each of two disks, and sets 2 and 3 on each of three.
     assert_eq!(
         cases,
         [
             ("precache", 4),
             ("precache-large-cache", 2),
             ("prefill", 6),
-            ("scan-buffer", 6)
+            ("scan-buffer", 9)
         ]
     );
     for law in &scan.laws {
@@ -86,7 +86,8 @@ fn every_law_has_its_pairs_and_none_twice() {
     }
     assert_eq!(scan.law_family, 2);
     assert_eq!(scan.groups.len(), 3);
-    assert!(scan.groups.iter().all(|group| group.sets.len() == 4));
+    let sets: Vec<usize> = scan.groups.iter().map(|group| group.sets.len()).collect();
+    assert_eq!(sets, [6, 6, 4]);
     let notes: Vec<bool> = scan
         .groups
         .iter()
@@ -316,11 +317,59 @@ fn json_markdown_and_the_page_hold_the_same() {
         "id=\"laws\"",
         "0b: inode bitmaps, with precache inode tables too",
         "Pass 0a: Checking cluster allocation chains",
-        "Mushran 2011, 16 Sep, 1.5 M files",
+        "Beside Mushran 2011: compare x",
+        "16 Sep, 1.5 M files",
         "holds in 6 of 6 pairs",
         "not distance",
         "fslab&#x27;s model of a checker",
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+/// Whole checkers stand beside the model in the passes that they have, and are held against nothing of 2011.
+#[test]
+fn whole_checkers_stand_beside_the_model() {
+    let run = fsck_io(3);
+    let scan = scan(&run);
+    let names = |by: By| -> Vec<&str> {
+        let mut sets = scan.groups[0].sets.iter();
+        let set = sets.find(|set| set.by == by).unwrap();
+        set.passes.iter().map(|pass| pass.name).collect()
+    };
+    assert_eq!(names(By::Model), ["0a", "0b", "1", "2", "all"]);
+    let check = ["0", "1", "2", "3", "4", "5", "end", "all"];
+    assert_eq!(names(By::Check), check);
+    assert_eq!(names(By::E2fsck), ["1", "2", "3", "4", "5", "all"]);
+    for set in &scan.groups[0].sets {
+        for pass in &set.passes {
+            if matches!(set.by, By::Check | By::E2fsck) {
+                assert_eq!(pass.theirs, [None, None], "{} {}", set.name, pass.name);
+                // Only with a pass that the first set has as well.
+                let both = ["1", "2", "all"].contains(&pass.name);
+                assert_eq!(pass.versus.is_some(), both, "{} {}", set.name, pass.name);
+            }
+        }
+    }
+    let out = text(&run);
+    let lines: Vec<&str> = out.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.starts_with("1     set-1 "));
+    let rows = &lines[at.unwrap()..][..6];
+    for (row, name) in rows
+        .iter()
+        .zip(["1     set-1", "", "", "", "      fslab ", "      e2fsck"])
+    {
+        assert!(row.starts_with(name), "{row}");
+    }
+    // What nobody counted is no zero.
+    assert!(
+        out.contains("  I/O read disk/cache: 17MB / -, write: 0MB"),
+        "{out}"
+    );
+    let json: Value = serde_json::from_str(&format(&run, FormatName::Json)).unwrap();
+    let sets = &json["scan"]["groups"][0]["sets"];
+    assert_eq!(sets[4]["reader"], "fslab check");
+    assert!(sets[5]["passes"][0]["median"]["cache_bytes"].is_null());
 }

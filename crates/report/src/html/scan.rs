@@ -6,8 +6,8 @@ use crate::Report;
 use crate::model::Difference;
 use crate::numbers::{range, ratio, short};
 use crate::scan::{
-    Group, Law, MIB, Pass, Scan, Set, count, gb, listing, listing_title, mb, their_words, times,
-    told,
+    Group, Law, MIB, Pass, Row, Scan, Set, count, gb, listing, listing_title, mb, their_words,
+    times, told,
 };
 use crate::text::scan::{about, heading};
 
@@ -34,8 +34,8 @@ fn section(scan: &Scan) -> Value {
 }
 
 fn group(group: &Group) -> Value {
-    let passes = group.sets.first().map_or(0, |set| set.passes.len());
-    let passes: Vec<Value> = (0..passes).map(|at| block(group, at)).collect();
+    let rows = group.rows();
+    let passes: Vec<Value> = rows.iter().map(|row| block(group, row)).collect();
     json!({
         "of": group.of,
         "heading": heading(group),
@@ -47,24 +47,28 @@ fn group(group: &Group) -> Value {
 }
 
 /// The rows of a pass, with a bar for each set's seconds.
-fn block(group: &Group, at: usize) -> Value {
-    let of = |set: &Set| set.passes[at].median.real.unwrap_or(0.0);
-    let longest = group.sets.iter().map(of).fold(0.0, f64::max);
-    let rows = group.sets.iter().map(|set| {
-        let pass = &set.passes[at];
+fn block(group: &Group, row: &Row<'_>) -> Value {
+    let of = |pass: &Pass| pass.median.real.unwrap_or(0.0);
+    let longest = row.iter().map(|(_, pass)| of(pass)).fold(0.0, f64::max);
+    let rows = row.iter().map(|(set, pass)| {
         let width = if longest > 0.0 {
-            100.0 * of(set) / longest
+            100.0 * of(pass) / longest
         } else {
             0.0
         };
-        row(group, set, pass, width)
+        line(group, set, pass, width)
     });
-    let first = group.sets.first().map(|set| &set.passes[at]);
-    let title = first.map(|pass| format!("{}: {}", pass.name, pass.what));
-    json!({"title": title, "rows": rows.collect::<Vec<_>>()})
+    let first = row.first();
+    let title = first.map(|(_, pass)| format!("{}: {}", pass.name, pass.what));
+    let published = row.iter().flat_map(|(_, pass)| pass.theirs);
+    json!({
+        "title": title,
+        "rows": rows.collect::<Vec<_>>(),
+        "published": published.flatten().next().is_some(),
+    })
 }
 
-fn row(group: &Group, set: &Set, pass: &Pass, width: f64) -> Value {
+fn line(group: &Group, set: &Set, pass: &Pass, width: f64) -> Value {
     let cost = &pass.median;
     let class = match pass.versus.as_ref().map(|v| v.difference) {
         Some(Difference::Better) => "better",

@@ -29,7 +29,7 @@ fn set(set: &Set) -> Value {
     json!({
         "cell": set.cell,
         "name": set.name,
-        "program": set.program,
+        "reader": set.by.name(),
         "how": set.how,
         "files": set.files,
         "chains": set.chains.0,

@@ -53,17 +53,10 @@ fn table(group: &Group, beside: bool) -> String {
         }
     }
     let mut out = header_row("pass", heads.into_iter());
-    let passes = group.sets.first().map_or(0, |set| set.passes.len());
-    for at in 0..passes {
-        for set in &group.sets {
-            let mut cells = vec![escape(&set.name)];
-            cells.extend(figures(group, &set.passes[at], beside));
-            out.push_str(&format!(
-                "| {} | {} |\n",
-                set.passes[at].name,
-                cells.join(" | ")
-            ));
-        }
+    for (set, pass) in group.rows().into_iter().flatten() {
+        let mut cells = vec![escape(&set.name)];
+        cells.extend(figures(group, pass, beside));
+        out.push_str(&format!("| {} | {} |\n", pass.name, cells.join(" | ")));
     }
     out.push('\n');
     out

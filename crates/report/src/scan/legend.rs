@@ -6,7 +6,7 @@
 use study::Cell;
 
 use super::published::{self, Theirs};
-use super::{Group, Set, count};
+use super::{By, Group, Set, count};
 use crate::fill::Sources;
 use crate::numbers::{short, size};
 use crate::published::Published;
@@ -18,13 +18,25 @@ pub(super) fn of(
     beside: Option<&Published>,
 ) -> Vec<String> {
     let sets = || groups.iter().flat_map(|group| &group.sets);
-    let mut legend = model(sources, sets().find(|set| !set.program), beside);
-    legend.extend(sets().find(|set| set.program).map(program));
+    let of = |by| sets().find(|set| set.by == by);
+    let mut legend = model(sources, of(By::Model), beside);
+    legend.extend(of(By::Check).map(|_| CHECK.to_owned()));
+    legend.extend(of(By::E2fsck).map(|_| E2FSCK.to_owned()));
+    legend.extend(of(By::Ocfs2).map(ocfs2));
     legend
 }
 
+/// What `fslab check` reads.
+const CHECK: &str = "Read by `fslab check` (fslab): the same volume, checked by all its passes. Its 1 and 2 read what the model's 1 and 2 read, \
+    and the blocks that these refer to (the resize inode has 4 MB of them where there are a thousand reserved descriptor blocks), and judge it; its 5 reads the block and inode bitmaps, which are 0a and 0b of the model. 3, 4 and the end go over what \
+    it has learned. It has no cache, so what it reads twice comes from disk twice. all: the sum of its passes.";
+/// What e2fsck reads, and whose figures these are.
+const E2FSCK: &str = "Read by e2fsck: the same volume, through the page cache. Its passes are those of `fslab check`. Seconds are our \
+    clock's, from heading to heading; bytes and requests the device's, with what the kernel read ahead; what its own and the \
+    kernel's cache gave, and its seeks, nobody counted. all: the program from begin to end.";
+
 /// What the program read, and how far its rows go with the model's.
-fn program(set: &Set) -> String {
+fn ocfs2(set: &Set) -> String {
     format!(
         "Read by fsck.ocfs2 itself: {} files on OCFS2, the check as it is run by hand, past the page cache, every figure as it \
          prints it. 0a: descriptors of cluster groups; 0b: of inode groups; 0c: of extent block groups; 1: inodes; 2: directory \

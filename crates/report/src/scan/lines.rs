@@ -4,22 +4,25 @@
 //! write) by real time of the bytes before that, as all 22 published rows with more than 60 MB have it; times are plain seconds
 //! however many there are. fsck.ocfs2 of today prints minutes and seconds, and another rate.
 
-use super::{Cost, Group, MIB, Set};
+use super::{Cost, Group, MIB, Set, told};
 use crate::text::wrap;
 
-/// `I/O read disk/cache: ...` and `Times real: ...`; none of a pass that was not measured.
+/// `I/O read disk/cache: ...` and `Times real: ...`; none of a pass that was not measured. What nobody counted is `-`.
 fn lines(cost: &Cost) -> Option<[String; 2]> {
-    let (disk, cache, real) = (cost.disk?, cost.cache?, cost.real?);
+    let (disk, real) = (cost.disk?, cost.real?);
+    let seconds = |value: Option<f64>| told(value, |value| format!("{value:.3}s"));
+    let rate = cost.with_cache.or(cost.rate).unwrap_or(0.0);
     Some([
         format!(
-            "  I/O read disk/cache: {}MB / {}MB, write: 0MB, rate: {:.2}MB/s",
+            "  I/O read disk/cache: {}MB / {}, write: 0MB, rate: {:.2}MB/s",
             mib(disk),
-            mib(cache),
-            cost.with_cache.unwrap_or(0.0) / MIB
+            told(cost.cache, |cache| format!("{}MB", mib(cache))),
+            rate / MIB
         ),
         format!(
-            "  Times real: {real:.3}s, user: {:.3}s, sys: {:.3}s",
-            cost.user?, cost.system?
+            "  Times real: {real:.3}s, user: {}, sys: {}",
+            seconds(cost.user),
+            seconds(cost.system)
         ),
     ])
 }
@@ -45,18 +48,17 @@ pub(crate) fn listing(group: &Group, width: usize) -> String {
         let Some(lines) = set.pass("all").and_then(|pass| lines(&pass.middle)) else {
             continue;
         };
-        if let Some(cache) = set.cache_size {
-            let line = format!("  Cache size: {}MB", mib(cache));
-            out.push_str(&beside_name(&line, set, width));
-        }
+        let cache = told(set.cache_size, |cache| format!("{}MB", mib(cache)));
+        out.push_str(&beside_name(&format!("  Cache size: {cache}"), set, width));
         out.push_str(&format!("{}\n{}\n\n", lines[0], lines[1]));
     }
-    let passes = group.sets.first().map_or(&[][..], |set| &set.passes);
-    for pass in passes.iter().filter(|pass| pass.name != "all") {
-        out.push_str(&format!("{}\n", pass.title));
-        for set in &group.sets {
-            let cost = set.pass(pass.name).map(|pass| pass.middle);
-            if let Some([io, times]) = cost.as_ref().and_then(lines) {
+    for row in group.rows() {
+        let Some((_, first)) = row.first().filter(|(_, pass)| pass.name != "all") else {
+            continue;
+        };
+        out.push_str(&format!("{}\n", first.title));
+        for (set, pass) in &row {
+            if let Some([io, times]) = lines(&pass.middle) {
                 out.push_str(&beside_name(&io, set, width));
                 out.push_str(&format!("{times}\n"));
             }
@@ -123,5 +125,17 @@ mod tests {
             ..cost(0.0, 0.0, [0.0, 0.0, 0.0])
         };
         assert!(lines(&idle).unwrap()[0].ends_with("rate: 0.00MB/s"));
+        // e2fsck counts no cache.
+        let uncounted = Cost {
+            with_cache: None,
+            cache: None,
+            rate: Some(2.0 * MIB),
+            ..cost(4.0 * MIB, 0.0, [2.0, 0.0, 0.0])
+        };
+        let [io, _] = lines(&uncounted).unwrap();
+        assert_eq!(
+            io,
+            "  I/O read disk/cache: 4MB / -, write: 0MB, rate: 2.00MB/s"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! How a checker read: the sets side by side, the laws of 2011, and fsck.ocfs2's lines.
+//! How a checker read: the sets and whole checkers side by side, the laws of 2011, and fsck.ocfs2's lines.
 //!
 //! Mushran printed each pass with two lines for each of his sets and drew his conclusions in prose: precache reads
 //! twice what the cache loses, prefill reads the same faster, the larger buffer as well. Here a table
@@ -15,6 +15,7 @@
 mod laws;
 mod legend;
 mod lines;
+mod passes;
 mod published;
 mod sets;
 
@@ -28,6 +29,7 @@ use crate::numbers::{brief_ratio, short};
 use crate::options::Options;
 
 pub(crate) use lines::{listing, listing_title};
+pub use passes::By;
 pub use published::Theirs;
 
 /// Bytes of what fsck.ocfs2 calls MB.
@@ -66,11 +68,11 @@ pub struct Group {
 pub struct Set {
     /// The cell.
     pub cell: u32,
-    /// Its workload: `set-1`; `fsck.ocfs2` where that program was the reader.
+    /// Its workload: `set-1`; `fslab`, `e2fsck`, `fsck.ocfs2` where that was the reader.
     pub name: String,
-    /// Whether the filesystem's own checker read, and not the model.
-    pub program: bool,
-    /// Its switches in words.
+    /// Who read.
+    pub by: By,
+    /// Its switches in words; how it reads, where it has none.
     pub how: String,
     /// Files of the population.
     pub files: u64,
@@ -91,7 +93,7 @@ pub struct Set {
 /// What a pass cost, medians of the trials; and the same of the middle trial.
 #[derive(Debug)]
 pub struct Pass {
-    /// `0a`, `0b`, `1`, `2`; `all`.
+    /// `0a`, `0b`, `1`, `2` of the model; those of a whole checker; `all`.
     pub name: &'static str,
     /// What it reads here.
     pub what: &'static str,
@@ -207,6 +209,22 @@ impl Law {
             (held, 0, n) => format!("holds in {held} of {n} pairs"),
             (held, open, n) => format!("holds in {held} of {n} pairs, open in {open}"),
         }
+    }
+}
+
+/// A pass, with each set that has it.
+pub(crate) type Row<'a> = Vec<(&'a Set, &'a Pass)>;
+
+impl Group {
+    /// The passes of all sets, in their order.
+    pub(crate) fn rows(&self) -> Vec<Row<'_>> {
+        let of = |known: &passes::Known| -> Row<'_> {
+            let sets = self.sets.iter();
+            sets.filter_map(|set| Some((set, set.pass(known.name)?)))
+                .collect()
+        };
+        let rows = passes::PASSES.iter().map(of);
+        rows.filter(|row| !row.is_empty()).collect()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use record::{Status, TrialRecord};
-use study::{Cell, Clock, FilesystemKind, ScanSpec};
+use study::{Cell, Clock, ScanSpec};
 
+use super::passes::{By, PASSES};
 use super::{Cost, Group, Pass, Set, published, spec};
 use crate::compare;
 use crate::fill::Sources;
@@ -12,115 +13,6 @@ use crate::labels::Labels;
 use crate::layout::Series;
 use crate::model::{Figure, Mark};
 use crate::options::Options;
-
-/// A pass: its name, its phase, what it reads here, and what fsck.ocfs2 prints before its own.
-struct Known {
-    name: &'static str,
-    phase: &'static str,
-    what: &'static str,
-    title: &'static str,
-}
-
-/// All of them; the whole last.
-const PASSES: [Known; 5] = [
-    Known {
-        name: "0a",
-        phase: "scan_pass_0a",
-        what: "block bitmaps",
-        title: "Pass 0a: Checking cluster allocation chains",
-    },
-    Known {
-        name: "0b",
-        phase: "scan_pass_0b",
-        what: "inode bitmaps, with precache inode tables too",
-        title: "Pass 0b: Checking inode allocation chains",
-    },
-    Known {
-        name: "1",
-        phase: "scan_pass_1",
-        what: "inode tables",
-        title: "Pass 1: Checking inodes and blocks",
-    },
-    Known {
-        name: "2",
-        phase: "scan_pass_2",
-        what: "directory blocks",
-        title: "Pass 2: Checking directory entries",
-    },
-    Known {
-        name: "all",
-        phase: "scan",
-        what: "all passes",
-        title: "Overall",
-    },
-];
-/// What fsck.ocfs2 reads of OCFS2, by its own passes. Pass 5 (quota) is in versions that nobody ran yet.
-const PROGRAM: [Known; 9] = [
-    Known {
-        name: "0a",
-        phase: "scan_pass_0a",
-        what: "cluster groups",
-        title: "Pass 0a: Checking cluster allocation chains",
-    },
-    Known {
-        name: "0b",
-        phase: "scan_pass_0b",
-        what: "inode groups",
-        title: "Pass 0b: Checking inode allocation chains",
-    },
-    Known {
-        name: "0c",
-        phase: "scan_pass_0c",
-        what: "extent block groups",
-        title: "Pass 0c: Checking extent block allocation chains",
-    },
-    Known {
-        name: "1",
-        phase: "scan_pass_1",
-        what: "inodes",
-        title: "Pass 1: Checking inodes and blocks",
-    },
-    Known {
-        name: "2",
-        phase: "scan_pass_2",
-        what: "directory blocks",
-        title: "Pass 2: Checking directory entries",
-    },
-    Known {
-        name: "3",
-        phase: "scan_pass_3",
-        what: "parents of directories",
-        title: "Pass 3: Checking directory connectivity",
-    },
-    Known {
-        name: "4a",
-        phase: "scan_pass_4a",
-        what: "orphan directories",
-        title: "Pass 4a: Checking for orphaned inodes",
-    },
-    Known {
-        name: "4b",
-        phase: "scan_pass_4b",
-        what: "inodes whose links differ",
-        title: "Pass 4b: Checking inodes link counts",
-    },
-    Known {
-        name: "all",
-        phase: "scan",
-        what: "all passes",
-        title: "Overall",
-    },
-];
-/// The program that reads OCFS2, and how.
-const READER: (&str, &str) = (
-    "fsck.ocfs2",
-    "the program itself, with -fn -tt: its own strategy and cache, and its own figures (MB rounded up); requests are the device's",
-);
-
-/// Whether the filesystem's own checker reads this cell.
-fn by_program(cell: &Cell) -> bool {
-    cell.filesystem.kind == FilesystemKind::Ocfs2
-}
 
 /// What a limited disk cannot show.
 const NO_DISTANCE: &str = "This limit counts requests and bytes, not distance: what prefill saves in seeks it cannot show.";
@@ -181,36 +73,36 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
     let time = |trial| value(trial, "scan", "seconds").unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| time(a.1).total_cmp(&time(b.1)));
     let middle = trials.get(trials.len().checked_sub(1)? / 2)?;
-    let program = by_program(cell);
-    let known = if program { &PROGRAM[..] } else { &PASSES[..] };
+    let by = By::of(cell);
+    let known = PASSES.iter().filter_map(|known| {
+        let what = known.what(by)?;
+        // Not every version of a program has every pass.
+        let seconds = median(&trials, known.phase, "seconds");
+        (by == By::Model || seconds.is_some()).then_some((known, what))
+    });
     let passes: Vec<Pass> = known
-        .iter()
-        .map(|known| Pass {
+        .map(|(known, what)| Pass {
             name: known.name,
-            what: known.what,
+            what,
             title: known.title,
             median: cost(|metric| median(&trials, known.phase, metric)),
             middle: cost(|metric| value(middle.1, known.phase, metric)),
             seconds: figure(sources, cell, known.phase),
             marks: moved_marks(sources, cell, known.phase),
             versus: None,
-            theirs: published::of(sources.published, spec, known.title),
+            theirs: published::of(
+                sources.published.filter(|_| by.repeats()),
+                spec,
+                known.title,
+            ),
         })
         .collect();
     let of_whole = |metric: &str| median(&trials, "scan", metric);
     Some(Set {
         cell: cell.id,
-        name: if program {
-            READER.0.to_owned()
-        } else {
-            cell.workload_name.clone()
-        },
-        program,
-        how: if program {
-            READER.1.to_owned()
-        } else {
-            how(spec, &passes)
-        },
+        name: by.set().unwrap_or(&cell.workload_name).to_owned(),
+        by,
+        how: by.how().map_or_else(|| how(spec, &passes), str::to_owned),
         files: spec.files,
         n: trials.len(),
         middle: middle.0,
@@ -310,8 +202,10 @@ fn compare(
         };
         for (s, set) in others.iter().enumerate() {
             for (p, pass) in set.passes.iter().enumerate() {
-                let (a, b) = (&base.passes[p].seconds, &pass.seconds);
-                match compare::one(plan, options, "secs", a, b) {
+                let Some(first) = base.pass(pass.name) else {
+                    continue;
+                };
+                match compare::one(plan, options, "secs", &first.seconds, &pass.seconds) {
                     Ok(comparison) => {
                         places.push((g, s + 1, p));
                         comparisons.push(comparison);

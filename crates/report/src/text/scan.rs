@@ -8,7 +8,8 @@ use super::sheet::{Sheet, Title};
 use super::wrap;
 use crate::numbers::{short, size};
 use crate::scan::{
-    Group, Law, MIB, Pass, Scan, count, gb, listing, listing_title, mb, their_words, times, told,
+    Group, Law, MIB, Pass, Row, Scan, count, gb, listing, listing_title, mb, their_words, times,
+    told,
 };
 
 /// What the table's columns are, for every format.
@@ -112,10 +113,10 @@ fn costs(group: &Group) -> Sheet {
         .map(|text| vec![text])
         .into()
     };
-    sheet(group, &columns, cells)
+    sheet(group, &columns, cells, |_| true)
 }
 
-/// Ours and theirs.
+/// Ours and theirs, of the passes that they have as well.
 fn beside(group: &Group) -> Sheet {
     let columns = [
         ("Real", "s"),
@@ -134,7 +135,11 @@ fn beside(group: &Group) -> Sheet {
         }
         all.into_iter().map(|text| vec![text]).collect()
     };
-    sheet(group, &columns, cells)
+    let published = |row: &Row<'_>| {
+        let mut passes = row.iter().flat_map(|(_, pass)| pass.theirs);
+        passes.any(|theirs| theirs.is_some())
+    };
+    sheet(group, &columns, cells, published)
 }
 
 /// A row for each pass and set.
@@ -142,12 +147,11 @@ fn sheet(
     group: &Group,
     columns: &[(&str, &str)],
     cells: impl Fn(&Pass) -> Vec<Vec<String>>,
+    shown: impl Fn(&Row<'_>) -> bool,
 ) -> Sheet {
-    let passes = group.sets.first().map_or(0, |set| set.passes.len());
     let mut rows = Vec::new();
-    for at in 0..passes {
-        for (number, set) in group.sets.iter().enumerate() {
-            let pass = &set.passes[at];
+    for row in group.rows().into_iter().filter(shown) {
+        for (number, (set, pass)) in row.into_iter().enumerate() {
             let name = if number == 0 { pass.name } else { "" };
             rows.push((vec![name.to_owned(), set.name.clone()], cells(pass)));
         }
