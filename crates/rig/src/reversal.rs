@@ -372,7 +372,10 @@ mod tests {
         assert_eq!(crossing.kind(), io::ErrorKind::CrossesDevices);
         assert!(remove_work_folder(&tree).is_err());
         assert_eq!(fs::read_to_string(point.join("theirs")).unwrap(), "data");
-        sys_unmount(&point, UnmountFlags::NOFOLLOW).unwrap();
+        // A child that another test forked just now has our file open until it is its program.
+        while sys_unmount(&point, UnmountFlags::NOFOLLOW) == Err(Errno::BUSY) {
+            thread::sleep(Duration::from_millis(10));
+        }
         remove_work_folder(&tree).unwrap();
         assert!(!tree.exists());
         remove_work_folder(&tree).unwrap();

@@ -20,12 +20,16 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 pub use step::Step;
 
+use crate::fsck::lives;
 pub use crate::limits::throttle::Setting;
 use crate::{Error, Result};
 
@@ -125,17 +129,9 @@ impl Journal {
             .create(true)
             .open(&path)
             .map_err(|error| Error::io(&path, "cannot open the undo journal", error))?;
-        let lines = read_lines(&file, &path)?;
-        if let Err(error) = lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            if error == rustix::io::Errno::WOULDBLOCK {
-                return Err(Error::StillRunning {
-                    run,
-                    pid: owner(&lines),
-                });
-            }
-            return Err(Error::io(&path, "cannot lock it", error));
+        if let Err(pid) = lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
+            return Err(Error::StillRunning { run, pid });
         }
-        // Between reading and locking the owner may have written: read again under the lock.
         let lines = read_lines(&file, &path)?;
         let next = lines.iter().map(Line::number).max().map_or(0, |n| n + 1);
         let journal = Journal {
@@ -237,21 +233,38 @@ impl Line {
     }
 }
 
-/// Locks the journal. Tried for a moment: somebody who only asks whether the owner lives holds the
-/// lock shortly, and a child that a killed owner had just forked holds it until it dies too.
-fn lock(file: &File, operation: FlockOperation) -> rustix::io::Result<()> {
-    let mut answer = Ok(());
-    for attempt in 0..15 {
-        if attempt > 0 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+/// Locks the journal. Tried for a moment, because somebody who only asks whether the owner lives holds the lock
+/// shortly; and for longer where the owner is dead, because a child that it had just forked holds the lock until
+/// it has become its program or died too, which on a busy machine takes seconds.
+fn lock(
+    file: &File,
+    operation: FlockOperation,
+    path: &Path,
+) -> Result<std::result::Result<(), u32>> {
+    let begun = Instant::now();
+    loop {
+        match flock(file, operation) {
+            Ok(()) => return Ok(Ok(())),
+            Err(Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(Error::io(path, "cannot lock it", error)),
         }
-        answer = flock(file, operation);
-        if answer != Err(rustix::io::Errno::WOULDBLOCK) {
-            break;
+        let owner = owner(&read_lines(file, path)?);
+        let patience = if i32::try_from(owner).is_ok_and(lives) {
+            OF_A_LOOK
+        } else {
+            OF_A_FORK
+        };
+        if begun.elapsed() > patience {
+            return Ok(Err(owner));
         }
+        thread::sleep(Duration::from_millis(20));
     }
-    answer
 }
+
+/// How long a lock is waited for that a look holds.
+const OF_A_LOOK: Duration = Duration::from_millis(300);
+/// How long one is waited for that the child of a dead owner holds.
+const OF_A_FORK: Duration = Duration::from_secs(10);
 
 /// Steps that the journal in `run` (canonical) holds and nobody undid, without locking it.
 pub(crate) fn peek(run: &Path) -> Result<Vec<(u64, Step)>> {
@@ -271,11 +284,7 @@ pub(crate) fn living_owner(run: &Path) -> Result<Option<u32>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(&path, "cannot read the undo journal", error)),
     };
-    match lock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(None),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(owner(&read_lines(&file, &path)?))),
-        Err(error) => Err(Error::io(&path, "cannot lock it", error)),
-    }
+    Ok(lock(&file, FlockOperation::NonBlockingLockShared, &path)?.err())
 }
 
 /// Lines that can be read; a torn or foreign one is passed over (the kernel is asked as well).
@@ -440,6 +449,32 @@ mod tests {
         journal.will_make(image("c")).unwrap();
         journal.will_make(image("d")).unwrap();
         assert_eq!(peek(folder.path()).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_child_of_a_dead_owner_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Journal::open(folder.path()).unwrap());
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let path = folder.path().join(FILE);
+        let place = Place::of(folder.path()).unwrap();
+        let step = Step::Opened {
+            pid: gone.id(),
+            place: Some(place),
+        };
+        let opened = Line::Made { number: 1, step };
+        fs::write(&path, serde_json::to_string(&opened).unwrap() + "\n").unwrap();
+        let held = File::open(&path).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let begun = Instant::now();
+        let child = thread::spawn(move || {
+            thread::sleep(3 * OF_A_LOOK);
+            drop(held);
+        });
+        assert_eq!(living_owner(folder.path()).unwrap(), None);
+        assert!(begun.elapsed() > 2 * OF_A_LOOK);
+        child.join().unwrap();
     }
 
     #[test]

@@ -170,6 +170,14 @@ fn clean(kind: &str, version: &str) -> Report {
     report
 }
 
+/// The two clocks agree, or the machine was too busy to tell.
+fn clocks_agree(phase: &PhaseReport) {
+    let mut evidence = phase.evidence.iter();
+    let clocks = evidence.find(|e| e.name == "clock_agrees").unwrap();
+    let busy = clocks.holds.is_none() && clocks.detail.ends_with("too busy to tell");
+    assert!(clocks.holds == Some(true) || busy, "{phase:#?}");
+}
+
 #[test]
 fn ext2_ext3_and_ext4_are_clean_in_five_passes_needs_root() {
     let Some(_alone) = root() else { return };
@@ -178,7 +186,7 @@ fn ext2_ext3_and_ext4_are_clean_in_five_passes_needs_root() {
         assert_eq!(names(&report).len(), 6, "{:?}", names(&report));
         assert_eq!(names(&report)[5], "check_pass_5");
         for phase in &report.phases {
-            assert_eq!(holds(phase, "clock_agrees"), Some(true), "{phase:#?}");
+            clocks_agree(phase);
         }
         // 10 reserved inodes, lost+found, 30 folders and 3000 files; the root is reserved.
         assert_eq!(report.inventory.files_used, Some(3041));
@@ -203,7 +211,7 @@ fn xfs_is_clean_in_six_phases_needs_root() {
     let passes = [1, 2, 3, 4, 6, 7].map(|pass| format!("check_pass_{pass}"));
     assert_eq!(names(&report)[1..], passes, "phase 5 is skipped with -n");
     for phase in &report.phases {
-        assert_eq!(holds(phase, "clock_agrees"), Some(true), "{phase:#?}");
+        clocks_agree(phase);
     }
     assert_eq!(report.inventory, fsck::Inventory::default());
 }

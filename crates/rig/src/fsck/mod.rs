@@ -47,6 +47,7 @@ use crate::Result;
 
 use checker::Checker;
 use run::Environment;
+pub(crate) use tree::lives;
 
 pub use report::{Exit, Inventory, Report, Span, Usage, Verdict};
 

@@ -68,7 +68,7 @@ pub(super) fn processes() -> impl Iterator<Item = i32> {
 }
 
 /// Whether a process is there and no zombie.
-pub(super) fn lives(pid: i32) -> bool {
+pub(crate) fn lives(pid: i32) -> bool {
     Stat::read(pid).is_some_and(|stat| stat.lives)
 }
 
