@@ -113,6 +113,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
         cache: cache(args),
     };
     let lab::Choice { target, why } = lab::choose(&plan, &wish)?;
+    lab::crash::place::prepare(&mut plan, &target);
     if matches!(target, Target::Guest(_)) {
         plan.notes.push(why.clone());
     }

@@ -238,29 +238,73 @@ fn a_crash_check_without_a_log_is_refused_in_a_line() {
         assert!(said.contains(why), "{said}");
         assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     };
+    // What lies below another device nobody logs but QEMU; a host may besides be without device-mapper.
+    let below = ["--set", "device=delay"];
     for executor in ["host", "uml"] {
-        refused(&["--executor", executor], "run it with --executor qemu");
+        let more = [&["--executor", executor], &below[..]].concat();
+        refused(&more, "run it with --executor qemu");
     }
     refused(&["--executor", "qemu", "--virtual-time"], "device=plain");
+    let folder = temp.path().to_str().unwrap();
+    let text = run_in(temp.path(), &[&wanted[..], &["--dir", folder]].concat());
+    assert!(stdout(&text).contains("crash check"), "{}", stdout(&text));
 }
 
+/// QEMU alone logs the disk below a device of another layer, so it is chosen for that, and the plan says why.
 #[test]
-fn a_crash_check_is_made_where_disks_are_logged_needs_qemu() {
+fn qemu_is_chosen_where_it_alone_keeps_a_log_needs_qemu() {
     if !common::guests::can("qemu") {
         return;
     }
     let temp = tempfile::tempdir().unwrap();
     let output = run_in(
         temp.path(),
-        &["plan", "journal", "--set", "crash.enabled=true"],
+        &[
+            "plan",
+            "journal",
+            "--set",
+            "crash.enabled=true",
+            "--set",
+            "device=delay",
+        ],
     );
     assert_code(&output, 0);
     let plan = stdout(&output);
+    let plan = plan.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        plan.contains("a log of a disk's writes (crash check)"),
+        plan.contains("a log of the disk below a device (crash check)"),
         "{plan}"
     );
     assert!(plan.contains("under QEMU"), "{plan}");
+}
+
+/// A small run with a crash check of at most twelve moments; its only trial.
+fn checked(temp: &Path, more: &[&str]) -> Run {
+    let crash = ["--out", "run", "--set", "crash.enabled=true", "--set"];
+    let all = [&crash[..], &["crash.most=12"], more].concat();
+    let output = run_in(temp, &common::guests::with(&all));
+    assert_ran(&output);
+    common::guests::nothing_is_left(temp);
+    Run::load(&temp.join("run")).unwrap()
+}
+
+/// Every image of ext4 is clean, both checkers agree, and the log of `writer` is the disk.
+fn survives(temp: &Path, run: &Run, writer: &str) {
+    let trial = &run.trials[0];
+    assert_eq!(trial.status, Status::Finished, "{:?}", trial.status);
+    let whole = trial.evidence.iter().find(|e| e.name == "write_log_whole");
+    let whole = whole.unwrap();
+    assert_eq!(whole.holds, Some(true), "{whole:?}");
+    assert!(whole.detail.contains(writer), "{whole:?}");
+    let crash = trial.crash.as_ref().unwrap();
+    assert!(crash.judged > 0 && crash.from > 0, "{crash:?}");
+    assert_eq!((crash.clean, crash.damaged), (crash.judged, 0), "{crash:?}");
+    let agreement = crash.agreement.as_ref().unwrap();
+    assert_eq!(agreement.after, [crash.judged; 2], "{agreement:?}");
+    assert_eq!(agreement.before, [crash.judged; 2], "{agreement:?}");
+    let report = fs::read_to_string(temp.join("run/report.txt")).unwrap();
+    assert!(report.contains("Crash check: what a power cut would have left"));
+    assert!(report.contains(writer), "{report}");
 }
 
 /// A guest's disk is logged by QEMU, and the host judges every flush of the trial.
@@ -274,30 +318,59 @@ fn a_trial_of_a_guest_survives_a_power_cut_at_any_flush_needs_root_needs_qemu() 
         return;
     }
     let temp = tempfile::tempdir().unwrap();
-    let arguments = common::guests::with(&[
-        "--executor",
-        "qemu",
-        "--out",
-        "run",
-        "--set",
-        "crash.enabled=true",
-        "--set",
-        "crash.most=12",
-    ]);
-    let output = run_in(temp.path(), &arguments);
-    assert_ran(&output);
-    let run = Run::load(&temp.path().join("run")).unwrap();
+    let run = checked(temp.path(), &["--executor", "qemu"]);
+    survives(temp.path(), &run, "QEMU (blklogwrites)");
+}
+
+/// The guest's own kernel logs, by dm-log-writes on a slice of its one disk.
+#[test]
+fn a_trial_of_user_mode_linux_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
+    if !common::is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    if !common::guests::can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let run = checked(temp.path(), &["--executor", "uml"]);
+    survives(temp.path(), &run, "dm-log-writes");
+    let facts = &run.trials[0].mounted.as_ref().unwrap().device_facts;
+    assert_eq!(facts["stack"], "dm-log-writes");
+}
+
+/// A log that is too small for what is written holds no more: that is said, and the trial does not hold. One that
+/// did not even hold mkfs's writes fails it.
+#[test]
+fn a_log_that_is_full_is_no_evidence_needs_root_needs_uml() {
+    if !common::is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    if !common::guests::can("uml") {
+        return;
+    }
+    let with = |temp: &Path, size: &str| {
+        let size = format!("stack.log_writes.log_size={size}");
+        let device = ["--executor", "uml", "--set", "device=log_writes", "--set"];
+        checked(temp, &[&device[..], &[&size]].concat())
+    };
+    let temp = tempfile::tempdir().unwrap();
+    let run = with(temp.path(), "64m");
     let trial = &run.trials[0];
-    assert_eq!(trial.status, Status::Finished, "{}", stderr(&output));
+    assert_eq!(trial.status, Status::Finished, "{:?}", trial.status);
     let whole = trial.evidence.iter().find(|e| e.name == "write_log_whole");
-    assert_eq!(whole.unwrap().holds, Some(true), "{whole:?}");
+    let whole = whole.unwrap();
+    assert_eq!(whole.holds, Some(false), "{whole:?}");
+    assert!(whole.detail.contains("log_size"), "{whole:?}");
+    // What the log holds is a device's history all the same.
     let crash = trial.crash.as_ref().unwrap();
-    assert!(crash.judged > 0 && crash.from > 0, "{crash:?}");
-    assert_eq!((crash.clean, crash.damaged), (crash.judged, 0), "{crash:?}");
-    let agreement = crash.agreement.as_ref().unwrap();
-    assert_eq!(agreement.after, [crash.judged; 2], "{agreement:?}");
-    assert_eq!(agreement.before, [crash.judged; 2], "{agreement:?}");
-    let report = fs::read_to_string(temp.path().join("run/report.txt")).unwrap();
-    assert!(report.contains("Crash check: what a power cut would have left"));
-    common::guests::nothing_is_left(temp.path());
+    assert_eq!(crash.clean, crash.judged, "{crash:?}");
+
+    let temp = tempfile::tempdir().unwrap();
+    let run = with(temp.path(), "8m");
+    let Status::Failed(_, message) = &run.trials[0].status else {
+        panic!("{:?}", run.trials[0].status);
+    };
+    assert!(message.contains("log_size"), "{message}");
 }

@@ -3,6 +3,8 @@
 //! What is timed by whom is kept apart here. The rig times mkfs and mount, the workload times its
 //! own phases, and this module only adds up a ledger, so that the lab's own time is what is left.
 
+mod crash;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -38,6 +40,8 @@ pub struct LocalExecutor<'a> {
     host_disk: Option<String>,
     /// The run's own context: a trial's holds what differs from it.
     context: Option<ContextRecord>,
+    /// Whether logs of writes are somebody else's to judge.
+    leaves_logs: bool,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -60,6 +64,7 @@ impl<'a> LocalExecutor<'a> {
             images: folder.images(),
             host_disk: host_disk(folder.dir()),
             context: None,
+            leaves_logs: false,
             watcher,
             interrupt,
         })
@@ -258,6 +263,7 @@ impl<'a> LocalExecutor<'a> {
             mounted: mounted(&prepared),
         });
         emit(self.trial_context(trial, &prepared));
+        self.mark_mounted(trial, &prepared)?;
 
         let traced = self.trace(trial, &prepared)?;
         let sampler = self.sample(trial, &prepared);
@@ -278,11 +284,9 @@ impl<'a> LocalExecutor<'a> {
             .map(|e| convert::evidence(e, None))
             .collect::<Vec<_>>();
         let mut warnings = prepared.warnings().to_vec();
-        let begun = Instant::now();
-        let finished = prepared.finish();
-        ledger.umount += begun.elapsed().as_secs_f64();
+        let finished = self.finish(trial, prepared, measured.is_ok(), ledger);
         let mut findings = measured?;
-        finished.map_err(|error| self.rig_failure(error))?;
+        let judged = finished?;
         if let Some(recorded) = recorded {
             self.watcher.step(trial, "analysing the block trace");
             let recorded = recorded.map_err(|why| trace_failure(&why))?;
@@ -294,13 +298,17 @@ impl<'a> LocalExecutor<'a> {
         let mut evidence = ready;
         evidence.append(&mut findings.evidence);
         evidence.push(sampled);
-        Ok(Event::TrialFinished {
+        let mut event = Event::TrialFinished {
             trial: trial.slot.trial,
             samples: findings.samples,
             evidence,
             warnings,
             ledger: Ledger::default(),
-        })
+        };
+        if let Some(told) = judged {
+            told.tell(emit, &mut event);
+        }
+        Ok(event)
     }
 
     /// The workload, and the check after it.

@@ -9,7 +9,11 @@ use std::collections::BTreeSet;
 use guest::kernel::{Form, Has, Host, Kernel};
 use study::{Cell, KernelRange, Plan, Times};
 
+use crate::crash::place;
 use crate::local::kind_name;
+
+/// Kernels whose btrfs writes zones in sequence.
+const WITH_ZONES: &str = ">=5.12";
 
 /// What a plan needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +28,10 @@ pub struct Needs {
     pub absolute: bool,
     /// Whether a disk's writes are to be logged, for the crash check.
     pub crash: bool,
+    /// Cells for which that disk lies below another device, where dm-log-writes cannot be put.
+    pub crash_below: usize,
+    /// Cells whose device has zones, which btrfs alone is given.
+    pub zones: usize,
     /// Most disks that one trial's device is made of.
     pub disks: usize,
     /// Most memory that a trial is held to, and that its device fills; bytes.
@@ -63,6 +71,9 @@ impl Needs {
             }
             needs.traced |= cell.trace;
             needs.crash |= cell.crash.is_some();
+            let below = cell.crash.is_some() && place::stands_straight(&cell.device);
+            needs.crash_below += usize::from(below);
+            needs.zones += usize::from(has_zones(cell));
             needs.disks = needs.disks.max(cell.device.disks().len());
             let held = cell.memory.map_or(0, study::Bytes::get);
             let memory = held.saturating_add(cell.device.memory().get());
@@ -77,9 +88,7 @@ impl Needs {
         if self.traced && !probe::capture::ways().iter().any(|way| way.available) {
             lacks.push("block traces".to_owned());
         }
-        if self.crash {
-            lacks.push(crate::crash::place::LACKING.to_owned());
-        }
+        lacks.extend(self.lacking_log(|name| host.get(name)));
         lacks
     }
 
@@ -89,11 +98,24 @@ impl Needs {
         if self.traced && kernel.capabilities.get("blktrace") == Some(Has::No) {
             lacks.push("block traces".to_owned());
         }
-        if self.crash && kernel.form == Form::Uml {
-            lacks.push(crate::crash::place::LACKING.to_owned());
+        if kernel.form == Form::Uml {
+            lacks.extend(self.lacking_log(|name| kernel.capabilities.get(name)));
         }
         if self.absolute {
             lacks.push("times of hardware".to_owned());
+        }
+        lacks
+    }
+
+    /// What a kernel lacks of logging a device's writes itself.
+    fn lacking_log(&self, has: impl Fn(&str) -> Option<Has>) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let known = self.capabilities.contains(place::CAPABILITY);
+        if self.crash && !known && has(place::CAPABILITY).is_none_or(|has| has == Has::No) {
+            lacks.push(place::LACKING.to_owned());
+        }
+        if self.crash_below > 0 {
+            lacks.push(place::LACKING_BELOW.to_owned());
         }
         lacks
     }
@@ -103,6 +125,10 @@ impl Needs {
         let mut lacks: Vec<String> = self.capabilities.iter().filter(lacks).cloned().collect();
         if let Some(range) = self.range.as_ref().filter(|range| !range.holds(version)) {
             lacks.push(format!("a version {range}"));
+        }
+        let knows_zones = |range: KernelRange| range.holds(version);
+        if self.zones > 0 && !WITH_ZONES.parse().is_ok_and(knows_zones) {
+            lacks.push(format!("btrfs on zones (Linux {WITH_ZONES})"));
         }
         lacks
     }
@@ -115,15 +141,24 @@ impl Needs {
     }
 }
 
+fn has_zones(cell: &Cell) -> bool {
+    let layers = cell.device.stack.as_ref().map(|stack| &stack.layers);
+    matches!(layers, Some(study::Layers::NullBlk(null)) if null.zone_size.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn plan(set: &[&str]) -> Plan {
+        plan_of("ext4", set)
+    }
+
+    fn plan_of(filesystem: &str, set: &[&str]) -> Plan {
         let study = study::Study::load("journal").unwrap();
         let overrides = study::Overrides {
             set: set.iter().map(|&text| text.to_owned()).collect(),
-            filter: vec!["filesystem=ext4".into()],
+            filter: vec![format!("filesystem={filesystem}")],
             ..study::Overrides::default()
         };
         study::plan(&study, &overrides).unwrap()
@@ -167,11 +202,35 @@ mod tests {
     }
 
     #[test]
-    fn no_host_logs_the_writes_of_a_crash_check() {
-        let lacks = |set: &[&str]| Needs::of(&plan(set)).lacking_here(&Host::here());
-        let lacking = crate::crash::place::LACKING.to_owned();
-        assert!(lacks(&["crash.enabled=true"]).contains(&lacking));
-        assert!(!lacks(&[]).contains(&lacking));
+    fn zones_need_a_kernel_whose_btrfs_knows_them() {
+        let set = ["device=null_blk-zoned"];
+        let zoned = plan_of("btrfs", &set);
+        let lacks = |plan: &Plan, version: &str| {
+            Needs::of(plan).lacking(|_: &str| Some(Has::Module), version)
+        };
+        assert_eq!(lacks(&zoned, "5.10.262"), ["btrfs on zones (Linux >=5.12)"]);
+        assert!(lacks(&zoned, "6.1.192").is_empty());
+        assert!(lacks(&plan(&["device=null_blk"]), "5.10.262").is_empty());
+    }
+
+    #[test]
+    fn a_crash_check_needs_a_kernel_that_logs() {
+        let crash = plan(&["crash.enabled=true"]);
+        let log = |plan: &Plan, has| Needs::of(plan).lacking_log(|_| has);
+        assert_eq!(log(&crash, Some(Has::Module)), Vec::<String>::new());
+        assert_eq!(log(&crash, Some(Has::Unknown)), Vec::<String>::new());
+        assert_eq!(log(&crash, Some(Has::No)), [place::LACKING]);
+        assert!(log(&plan(&[]), Some(Has::No)).is_empty());
+        let mut below = crash.clone();
+        below.cells[0].device.stack = Some(study::Stack {
+            name: "delay".into(),
+            about: String::new(),
+            layers: study::Layers::Delay(study::Delay {
+                read_ms: 1,
+                write_ms: 1,
+            }),
+        });
+        assert_eq!(log(&below, Some(Has::Builtin)), [place::LACKING_BELOW]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn request(args: &CrashArgs) -> Request {
     let base = args.base.clone().map_or(Base::Blank(size), Base::Image);
     let mark = args.from_mark.clone().map(From::Mark);
     Request {
-        log: args.log.clone(),
+        log: args.log.clone().into(),
         base,
         filesystem: args.filesystem.clone(),
         from: mark.unwrap_or(From::Entry(args.from_entry)),

@@ -13,14 +13,16 @@
 
 mod image;
 mod judge;
-pub(crate) mod place;
+pub(crate) mod of_trial;
+mod part;
+pub mod place;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blockio::log_writes::{AsOf, Boundary, Ending, Log, LogError, spread};
-use blockio::{BlockSource, Mode, Ram};
+use blockio::{BlockSource, Ram};
 use record::{Crash, CrashAgreement, CrashDamage};
 use rig::undo::Journal;
 
@@ -29,6 +31,9 @@ use crate::interrupt::Interrupt;
 use crate::watch::Watcher;
 use image::Throwaway;
 use judge::{Judge, Judged};
+use part::{Source, open};
+
+pub use part::Part;
 
 /// Images that are not clean are listed up to so many.
 const LISTED: usize = 10;
@@ -85,8 +90,8 @@ impl Recover {
 /// A crash check.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The log: a file or a device.
-    pub log: PathBuf,
+    /// The log.
+    pub log: Part,
     /// What it begins with.
     pub base: Base,
     /// Kind of filesystem.
@@ -129,7 +134,7 @@ pub fn run(
     let mut crash = Crash {
         filesystem: request.filesystem.clone(),
         device_bytes: base.len(),
-        log_bytes: log.source().len(),
+        log_bytes: used(&log),
         entries: log.entries().len() as u64,
         from: from as u64,
         boundary: name(request.boundary).into(),
@@ -164,29 +169,21 @@ pub fn run(
 ///
 /// # Errors
 /// Either cannot be read.
-pub fn is_whole(log: &Path, disk: &Path) -> Result<bool, Error> {
+pub fn is_whole(log: &Part, disk: &Part) -> Result<bool, Error> {
     let log = open_log(log)?;
-    let disk = open(disk)?;
+    let disk = disk.open()?;
     let mut device = AsOf::new(Ram::sparse(disk.len()), &log);
     device.advance(usize::MAX);
     image::same(&device, &*disk)
 }
 
-type Source = Box<dyn BlockSource>;
-
-fn open(path: &Path) -> Result<Source, Error> {
-    blockio::open(path, Mode::Buffered)
-        .map(|opened| opened.source)
-        .map_err(|error| Error::Preflight(error.to_string()))
-}
-
-fn open_log(path: &Path) -> Result<Log<Source>, Error> {
-    Log::open(open(path)?).map_err(|error: LogError| Error::Preflight(error.to_string()))
+fn open_log(part: &Part) -> Result<Log<Source>, Error> {
+    Log::open(part.open()?).map_err(|error: LogError| Error::Preflight(error.to_string()))
 }
 
 /// How many entries the log has now, so far as its superblock says.
-pub(crate) fn entries(path: &Path) -> Result<usize, Error> {
-    Ok(open_log(path)?.entries().len())
+pub(crate) fn entries(log: &Part) -> Result<usize, Error> {
+    Ok(open_log(log)?.entries().len())
 }
 
 fn open_base(base: &Base) -> Result<Source, Error> {
@@ -207,7 +204,7 @@ fn first_entry(request: &Request, log: &Log<Source>) -> Result<usize, Error> {
     found.ok_or_else(|| {
         Error::Preflight(format!(
             "{}: has no mark {mark:?} among its {} entries; name another, or an entry",
-            request.log.display(),
+            request.log,
             log.entries().len()
         ))
     })
@@ -227,6 +224,13 @@ fn note_log(crash: &mut Crash, log: &Log<Source>, device: u64) {
             "{beyond} entries reach past the device's {device} bytes: is the base of another device?"
         ));
     }
+}
+
+/// Bytes of the log up to the end of its last entry: a log on a disk of its own has the rest of the disk behind it.
+fn used(log: &Log<Source>) -> u64 {
+    let data = |entry: &blockio::log_writes::Entry| if entry.has_data() { entry.len } else { 0 };
+    let last = log.entries().last();
+    last.map_or(0, |entry| entry.data + data(entry))
 }
 
 fn name(boundary: Boundary) -> &'static str {

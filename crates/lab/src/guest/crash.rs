@@ -1,48 +1,65 @@
-//! The crash check of a guest's trial: QEMU logs its disk, and the host judges when the guest is gone.
+//! The crash check of a guest's trial: its disk's writes are logged, and the host judges when the guest is gone.
 //!
-//! The log begins with the blank disk, so nothing has to be copied beforehand. Its first entries are mkfs's, and a
-//! power cut in the middle of mkfs is nobody's question: what is judged begins with the entry that was the log's last
-//! when the guest said that its filesystem was mounted, and ends with the last flush before it is unmounted, since the rig
-//! then wipes the disk. And as both the log and the disk are here, the whole log
-//! is held against the disk: a log that lacks a write would judge images that never were.
+//! Two write such a log. QEMU logs a disk on the host, as it is asked to. dm-log-writes logs in the guest's own kernel, onto a disk
+//! of its own or, in User-mode Linux, onto a slice of the one disk; it is what there is where the machine keeps no
+//! log, and it is taken wherever a cell's device is one.
+//!
+//! Either log begins with the blank disk, so nothing has to be copied beforehand. Its first entries are mkfs's, and a
+//! power cut in the middle of mkfs is nobody's question. What is judged begins where the filesystem was mounted:
+//! at a mark that the lab in the guest puts into dm-log-writes' log, or with the entry that was the last of QEMU's when the
+//! guest said so. QEMU's ends with the last flush before the guest unmounts, since the rig then wipes
+//! the disk; dm-log-writes' ends with the unmount, and the disk is left as it is. As both the log and the disk are here,
+//! the whole log is held against the disk: a log that lacks a write would judge images that never were.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use blockio::log_writes::Boundary;
 use guest::machine::Disk;
-use record::{Crash, Event, Evidence, FailureKind};
+use record::{Event, FailureKind};
+use rig::device::stack::shares;
 use rig::undo::Journal;
-use study::{CrashBoundary, CrashSpec, Trial};
+use study::{CrashSpec, Trial};
 
 use super::account::Stopped;
 use super::disks;
 use super::job::Said;
-use crate::crash::{self, Base, From, Recover, Request};
+use crate::crash::of_trial::{Finished, MOUNTED, Told};
+use crate::crash::place::{self, Writer};
+use crate::crash::{self, From, Part};
 use crate::error::{Class, Error};
 use crate::interrupt::Interrupt;
-use crate::local::{UNMOUNTING, kind_name};
+use crate::local::UNMOUNTING;
 use crate::watch::Watcher;
 
 /// A disk whose writes are logged.
 pub(super) struct Logged {
     spec: CrashSpec,
     disk: File,
+    log: Kept,
+}
+
+/// Where the log is.
+enum Kept {
+    /// On the host, by QEMU.
+    Beside(Beside),
+    /// On a disk of the guest: the same one where it is cut, else one of its own.
+    Inside {
+        file: File,
+        log: Option<Range<u64>>,
+        data: Option<Range<u64>>,
+    },
+}
+
+/// A log that QEMU writes, and what it held when the guest said where it was.
+struct Beside {
     log: File,
-    bytes: u64,
     /// Entries of the log when the filesystem was mounted; 0: it never was.
     ready: AtomicUsize,
     /// Entries when it was about to be unmounted: behind it the rig wipes the disk. 0: it never was.
     over: AtomicUsize,
-}
-
-/// What came of it.
-pub(super) struct Told {
-    crash: Crash,
-    whole: bool,
 }
 
 impl Logged {
@@ -55,50 +72,44 @@ impl Logged {
         let Some(spec) = trial.cell.crash else {
             return Ok(None);
         };
-        let [disk] = disks else {
+        let made = if place::logged_by_itself(&trial.cell.device) {
+            inside(trial, disks)
+        } else {
+            beside(disks, images)
+        };
+        let made = made.map_err(|error| {
+            let message = format!(
+                "{}: cannot make the log of the disk: {error}",
+                images.display()
+            );
+            Stopped::new(FailureKind::Trial, message)
+        })?;
+        let Some((disk, log)) = made else {
             let message = format!(
                 "crash check: the device is made of {} disks, and one log is kept of one; choose a plain device",
                 disks.len()
             );
             return Err(Stopped::new(FailureKind::Cell, message));
         };
-        let made = disks::file(images, 0).and_then(|log| {
-            disk.log = Some(log.try_clone()?);
-            Ok(Logged {
-                spec,
-                disk: disk.file.try_clone()?,
-                bytes: disk.file.metadata()?.len(),
-                log,
-                ready: AtomicUsize::new(0),
-                over: AtomicUsize::new(0),
-            })
-        });
-        made.map(Some).map_err(|error| {
-            let message = format!(
-                "{}: cannot make the log of the disk: {error}",
-                images.display()
-            );
-            Stopped::new(FailureKind::Trial, message)
-        })
+        Ok(Some(Logged { spec, disk, log }))
     }
 
     /// Looks at the log when the filesystem is ready.
     pub(super) fn note(&self, event: &Event) {
-        if matches!(event, Event::FilesystemReady { .. }) {
-            self.ready.store(self.entries(), Ordering::Relaxed);
+        if let Kept::Beside(beside) = &self.log
+            && matches!(event, Event::FilesystemReady { .. })
+        {
+            beside.ready.store(beside.entries(), Ordering::Relaxed);
         }
     }
 
     /// Looks at the log when the filesystem is unmounted.
     pub(super) fn see(&self, said: &Said) {
-        if matches!(said, Said::Step(step) if step == UNMOUNTING) {
-            self.over.store(self.entries(), Ordering::Relaxed);
+        if let Kept::Beside(beside) = &self.log
+            && matches!(said, Said::Step(step) if step == UNMOUNTING)
+        {
+            beside.over.store(beside.entries(), Ordering::Relaxed);
         }
-    }
-
-    /// Entries so far; QEMU counts them at each flush.
-    fn entries(&self) -> usize {
-        crash::entries(&by_number(&self.log)).unwrap_or(0)
     }
 
     /// Judges it. The guest is gone.
@@ -109,29 +120,11 @@ impl Logged {
         watcher: &dyn Watcher,
         interrupt: &Interrupt,
     ) -> Result<Told, Stopped> {
-        let kind = kind_name(trial.cell.filesystem.kind);
-        let request = Request {
-            log: by_number(&self.log),
-            base: Base::Blank(self.bytes),
-            filesystem: kind.into(),
-            from: From::Entry(self.ready.load(Ordering::Relaxed)),
-            until: Some(self.over.load(Ordering::Relaxed)).filter(|over| *over > 0),
-            boundary: match self.spec.boundaries {
-                CrashBoundary::Flush => Boundary::Flush,
-                CrashBoundary::Fua => Boundary::Fua,
-                CrashBoundary::Write => Boundary::Write,
-            },
-            most: self.spec.most as usize,
-            recover: Recover::usual(kind),
-            timeout: Duration::from_secs(self.spec.timeout_seconds.into()),
-            keep: None,
-        };
         let judged = Journal::open(folder)
             .map_err(Error::from)
-            .and_then(|journal| crash::run(&request, &journal, watcher, interrupt))
-            .and_then(|crash| {
-                let whole = crash::is_whole(&request.log, &by_number(&self.disk))?;
-                Ok(Told { crash, whole })
+            .and_then(|journal| {
+                let log = self.log();
+                log.judge(&trial.cell, self.spec, &journal, watcher, interrupt)
             });
         // A run of guests has no journal otherwise. One with something left in it stays, for clean.
         if Journal::open(folder).is_ok_and(|journal| journal.left().is_empty()) {
@@ -145,43 +138,72 @@ impl Logged {
             Stopped::new(kind, format!("crash check: {error}"))
         })
     }
+
+    /// What is judged.
+    fn log(&self) -> Finished {
+        match &self.log {
+            Kept::Beside(beside) => Finished {
+                writer: Writer::Qemu.name(),
+                log: by_number(&beside.log).into(),
+                disk: by_number(&self.disk).into(),
+                from: From::Entry(beside.ready.load(Ordering::Relaxed)),
+                until: Some(beside.over.load(Ordering::Relaxed)).filter(|over| *over > 0),
+            },
+            Kept::Inside { file, log, data } => Finished {
+                writer: Writer::Kernel.name(),
+                log: part(file, log.as_ref()),
+                disk: part(&self.disk, data.as_ref()),
+                from: From::Mark(MOUNTED.into()),
+                until: None,
+            },
+        }
+    }
 }
 
-impl Told {
-    /// Adds what came of it to the trial and to its last event.
-    pub(super) fn tell(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
-        let Event::TrialFinished {
-            trial,
-            evidence,
-            warnings,
-            ..
-        } = finished
-        else {
-            return;
-        };
-        evidence.push(Evidence {
-            phase: None,
-            name: "write_log_whole".into(),
-            holds: Some(self.whole),
-            detail: format!(
-                "the {} entries of the log upon a blank disk are {} the disk that the guest left",
-                self.crash.entries,
-                if self.whole { "byte for byte" } else { "not" }
-            ),
-        });
-        if self.crash.judged == 0 {
-            warnings.push("crash check: the log holds no moment to judge".into());
-        }
-        if self.crash.damaged + self.crash.unjudged > 0 {
-            warnings.push(format!(
-                "crash check: of {} images {} were damaged and {} without a verdict",
-                self.crash.judged, self.crash.damaged, self.crash.unjudged
-            ));
-        }
-        emit(Event::CrashChecked {
-            trial: *trial,
-            crash: self.crash,
-        });
+impl Beside {
+    /// Entries so far; QEMU counts them at each flush.
+    fn entries(&self) -> usize {
+        crash::entries(&by_number(&self.log).into()).unwrap_or(0)
+    }
+}
+
+/// QEMU logs the one disk. None where there are more.
+fn beside(disks: &mut [Disk], images: &Path) -> std::io::Result<Option<(File, Kept)>> {
+    let [disk] = disks else {
+        return Ok(None);
+    };
+    let log = disks::file(images, 0)?;
+    disk.log = Some(log.try_clone()?);
+    let beside = Beside {
+        log,
+        ready: AtomicUsize::new(0),
+        over: AtomicUsize::new(0),
+    };
+    Ok(Some((disk.file.try_clone()?, Kept::Beside(beside))))
+}
+
+/// The guest's kernel logs one member onto the other. None where there are more.
+fn inside(trial: &Trial, disks: &[Disk]) -> std::io::Result<Option<(File, Kept)>> {
+    let members: Vec<u64> = trial.cell.device.disks().iter().map(|b| b.get()).collect();
+    let (data, log, ranges) = match (disks, &members[..]) {
+        ([data, log], _) => (data, log, None),
+        // As the rig in the guest cuts it.
+        ([one], [_, _]) => (one, one, Some(shares(one.file.metadata()?.len(), &members))),
+        _ => return Ok(None),
+    };
+    let range = |number: usize| ranges.as_ref().and_then(|all| all.get(number).cloned());
+    let kept = Kept::Inside {
+        file: log.file.try_clone()?,
+        log: range(1),
+        data: range(0),
+    };
+    Ok(Some((data.file.try_clone()?, kept)))
+}
+
+fn part(file: &File, range: Option<&Range<u64>>) -> Part {
+    Part {
+        path: by_number(file),
+        range: range.cloned(),
     }
 }
 

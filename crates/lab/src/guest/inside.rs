@@ -96,6 +96,7 @@ impl Inside<'_> {
         let (watcher, interrupt) = (Told::new(self.voice), Interrupt::manual());
         let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
             .map_err(|error| error.to_string())?;
+        executor.leave_logs();
         if let Some(context) = context {
             let hash = context.value("run.binary_sha256").and_then(Value::as_str);
             probe::context::binary_is(hash.unwrap_or_default().to_owned());

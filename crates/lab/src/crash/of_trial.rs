@@ -1,0 +1,212 @@
+//! The crash check of a trial: what the study asks of it, and what it adds to the trial.
+//!
+//! Who wrote the log differs (QEMU beside a guest's disk, dm-log-writes in the kernel of the trial), and
+//! so does who judges: the lab in this process, or the lab on the host when the guest is gone. What is asked and
+//! told is the same, and is here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockio::log_writes::Boundary;
+use record::{Crash, Event, Evidence};
+use rig::undo::Journal;
+use study::{Cell, CrashBoundary, CrashSpec};
+
+use super::{Base, From, Part, Recover, Request};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::local::kind_name;
+use crate::watch::Watcher;
+
+/// The mark that the lab puts into dm-log-writes' log when the filesystem is mounted: what is judged begins there.
+pub(crate) const MOUNTED: &str = "mounted";
+
+/// A log of a trial that nobody writes to any more.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    /// Who wrote it, in words.
+    pub(crate) writer: &'static str,
+    pub(crate) log: Part,
+    /// The disk as its last write left it.
+    pub(crate) disk: Part,
+    /// Where the filesystem was mounted.
+    pub(crate) from: From,
+    /// Behind so many entries the disk was not the filesystem's any more; none: it was to the end.
+    pub(crate) until: Option<usize>,
+}
+
+/// What came of it.
+pub(crate) struct Told {
+    crash: Crash,
+    whole: bool,
+}
+
+impl Finished {
+    /// Judges it as the study asks. The device was blank when the log began.
+    pub(crate) fn judge(
+        &self,
+        cell: &Cell,
+        spec: CrashSpec,
+        journal: &Arc<Journal>,
+        watcher: &dyn Watcher,
+        interrupt: &Interrupt,
+    ) -> Result<Told, Error> {
+        if !self.has_begin() {
+            return Err(Error::Preflight(format!(
+                "the log of {} does not say where the filesystem was mounted: it was full before, or its disk could not \
+                 be written; give the device a larger log_size (--set stack.log_writes.log_size=SIZE)",
+                self.writer
+            )));
+        }
+        let kind = kind_name(cell.filesystem.kind);
+        let request = Request {
+            log: self.log.clone(),
+            base: Base::Blank(self.disk.open()?.len()),
+            filesystem: kind.into(),
+            from: self.from.clone(),
+            until: self.until,
+            boundary: match spec.boundaries {
+                CrashBoundary::Flush => Boundary::Flush,
+                CrashBoundary::Fua => Boundary::Fua,
+                CrashBoundary::Write => Boundary::Write,
+            },
+            most: spec.most as usize,
+            recover: Recover::usual(kind),
+            timeout: Duration::from_secs(spec.timeout_seconds.into()),
+            keep: None,
+        };
+        let mut crash = super::run(&request, journal, watcher, interrupt)?;
+        self.writer.clone_into(&mut crash.writer);
+        let whole = super::is_whole(&self.log, &self.disk)?;
+        Ok(Told { crash, whole })
+    }
+
+    /// Whether what is judged can begin: a log that was full before has no mark, and often not even a superblock.
+    fn has_begin(&self) -> bool {
+        let From::Mark(mark) = &self.from else {
+            return true;
+        };
+        super::open_log(&self.log).is_ok_and(|log| matches!(log.after_mark(mark), Ok(Some(_))))
+    }
+}
+
+impl Told {
+    /// Adds what came of it to the trial and to its last event.
+    pub(crate) fn tell(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
+        let Event::TrialFinished {
+            trial,
+            evidence,
+            warnings,
+            ..
+        } = finished
+        else {
+            return;
+        };
+        evidence.push(self.evidence());
+        if self.crash.judged == 0 {
+            warnings.push("crash check: the log holds no moment to judge".into());
+        }
+        if self.crash.damaged + self.crash.unjudged > 0 {
+            warnings.push(format!(
+                "crash check: of {} images {} were damaged and {} without a verdict",
+                self.crash.judged, self.crash.damaged, self.crash.unjudged
+            ));
+        }
+        emit(Event::CrashChecked {
+            trial: *trial,
+            crash: self.crash,
+        });
+    }
+
+    fn evidence(&self) -> Evidence {
+        let Crash {
+            entries, writer, ..
+        } = &self.crash;
+        let outcome = if self.whole {
+            "byte for byte the disk as the trial left it"
+        } else {
+            "not the disk that the trial left: a write is missing (a log that is full takes none; see log_size)"
+        };
+        Evidence {
+            phase: None,
+            name: "write_log_whole".into(),
+            holds: Some(self.whole),
+            detail: format!(
+                "the {entries} entries of the log of {writer}, upon a blank disk, are {outcome}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Ledger;
+
+    use super::*;
+
+    fn finished(told: Told) -> (Vec<Event>, Event) {
+        let mut event = Event::TrialFinished {
+            trial: 3,
+            samples: Vec::new(),
+            evidence: Vec::new(),
+            warnings: Vec::new(),
+            ledger: Ledger::default(),
+        };
+        let mut said = Vec::new();
+        told.tell(
+            &mut |event| {
+                said.push(event);
+                true
+            },
+            &mut event,
+        );
+        (said, event)
+    }
+
+    fn told(whole: bool, damaged: u64) -> Told {
+        let crash = Crash {
+            writer: "dm-log-writes".into(),
+            entries: 12,
+            judged: 4,
+            clean: 4 - damaged,
+            damaged,
+            ..Crash::default()
+        };
+        Told { crash, whole }
+    }
+
+    #[test]
+    fn the_evidence_names_who_wrote_the_log() {
+        let (said, event) = finished(told(true, 0));
+        assert!(matches!(&said[..], [Event::CrashChecked { trial: 3, .. }]));
+        let Event::TrialFinished {
+            evidence, warnings, ..
+        } = event
+        else {
+            panic!("another event");
+        };
+        assert!(warnings.is_empty());
+        assert_eq!(
+            evidence[0].detail,
+            "the 12 entries of the log of dm-log-writes, upon a blank disk, are byte for byte the disk as the trial \
+             left it"
+        );
+    }
+
+    #[test]
+    fn damage_is_a_warning_and_a_log_with_a_gap_does_not_hold() {
+        let (_, event) = finished(told(false, 1));
+        let Event::TrialFinished {
+            evidence, warnings, ..
+        } = event
+        else {
+            panic!("another event");
+        };
+        assert_eq!(evidence[0].holds, Some(false));
+        assert!(evidence[0].detail.contains("log_size"));
+        assert_eq!(
+            warnings,
+            ["crash check: of 4 images 1 were damaged and 0 without a verdict"]
+        );
+    }
+}
