@@ -14,21 +14,22 @@
 //! a host's. Counts, layouts, traces and verdicts of checkers are as true as anywhere.
 
 mod account;
+mod context;
 mod crash;
 mod disks;
 mod files;
 mod image;
 mod inside;
 mod job;
+mod limits;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
-use probe::context::{ContextRecord, Item};
 use record::{Event, FailureKind, Ledger, Reference, RunFolder};
 use serde_json::Value;
-use study::{Plan, Slot, Trial};
+use study::{Plan, Trial};
 use workload::Progress;
 
 use self::account::{Account, Stopped};
@@ -36,6 +37,7 @@ use self::crash::Logged;
 use self::files::Arriving;
 use self::image::Image;
 use self::job::{Job, Said};
+use self::limits::{KVM_PROOF, LEAST_LIMIT, limits, patient};
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
 use crate::interrupt::Interrupt;
@@ -43,23 +45,6 @@ use crate::target::{GuestMachine, GuestTarget};
 use crate::watch::Watcher;
 
 pub use inside::be_guest;
-
-/// How long KVM has to show that it works.
-const KVM_PROOF: Duration = Duration::from_secs(10);
-/// A guest's limit: so long, and so many times its trial's estimate on a host's disk.
-const LEAST_LIMIT: Duration = Duration::from_secs(600);
-const SLOWER: f64 = 60.0;
-/// Seconds without a sign of life after which a guest counts as hung, for machines that are slower than any
-/// that were thought of.
-const SILENCE: &str = "FSLAB_GUEST_SILENCE";
-/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file behind two
-/// kernels, so that is `emulated`, too.
-fn timing(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Qemu(Accelerator::Virtual) => "virtual",
-        Engine::Uml | Engine::Qemu(_) => "emulated",
-    }
-}
 
 /// Whether guests of this plan can run here at all: programs, a kernel, and what the plan needs of
 /// it.
@@ -190,70 +175,6 @@ impl<'a> GuestExecutor<'a> {
         }
     }
 
-    fn take_context(
-        &self,
-        image: &Image,
-        around: &Surroundings,
-    ) -> Result<ContextRecord, machine::Error> {
-        let mut record = None;
-        let job = Job::Context {
-            around: Box::new(Surroundings {
-                // Nobody else is in there, whose I/O could be watched.
-                watch: Duration::ZERO,
-                // The guest names its own, and starts from the same bytes wherever the run's folder is.
-                folder: PathBuf::new(),
-                ..around.clone()
-            }),
-        };
-        let mut hear = |said| {
-            if let Said::Context(taken) = said {
-                record = Some(*taken);
-            }
-            true
-        };
-        let name = match &image.level {
-            Some(level) => format!("context-{level}"),
-            None => "context".to_owned(),
-        };
-        // A context comes without files; what comes all the same goes with the folder.
-        let files = Arriving::new(&self.folder, &name);
-        let place = self.place(&name, &files, LEAST_LIMIT);
-        let ended = self.boot(image, &job, Vec::new(), &place, &mut hear)?;
-        record.ok_or_else(|| machine::Error::Died {
-            status: format!("code {}", ended.code),
-            began: true,
-            console: place.console,
-            last: ended.last,
-        })
-    }
-
-    /// Adds what the guest cannot know of itself.
-    fn describe(&self, image: &Image, record: &mut ContextRecord) {
-        let accelerator = match self.engine {
-            Engine::Uml => "none",
-            Engine::Qemu(accelerator) => accelerator.name(),
-        };
-        let host = rustix::system::uname();
-        let host = host.release().to_string_lossy().into_owned();
-        for (name, value) in [
-            ("run.executor", self.target.machine.name()),
-            ("run.kernel", &image.called),
-            ("run.accelerator", accelerator),
-            ("run.timing", timing(self.engine)),
-            ("run.host_kernel", &host),
-        ] {
-            let item = Item {
-                number: 50,
-                value: value.into(),
-                source: "the lab".into(),
-                reason: None,
-                volatile: false,
-            };
-            record.items.insert(name.into(), item);
-        }
-        record.items.extend(probe::context::of_process());
-    }
-
     fn attempt(&self, trial: &Trial, emit: &mut Emit<'_>) -> Result<Event, Stopped> {
         let image = self.image(trial)?;
         let mut disks = self.disks(trial)?;
@@ -345,43 +266,6 @@ impl<'a> GuestExecutor<'a> {
         trial.cell.kernel.as_deref().filter(|_| several)
     }
 
-    fn context_of(&self, trial: &Trial) -> Option<ContextRecord> {
-        let level = self.level(trial);
-        let mut all = self.contexts.iter();
-        let of_kernel = all.find(|taken| taken.kernel.as_deref() == level)?;
-        Some(for_a_guest(of_kernel.record.clone()))
-    }
-
-    /// The context of one kernel. KVM that does not answer is given up here, for the whole run.
-    fn taken(&mut self, at: usize, around: &Surroundings) -> Result<Taken, Error> {
-        // The binary is hashed here, and while the guest boots: in an emulated one it takes seconds.
-        let mut record = std::thread::scope(|scope| {
-            scope.spawn(probe::context::binary_sha256);
-            match self.take_context(&self.kernels[at], around) {
-                Err(error)
-                    if self.engine == Engine::Qemu(Accelerator::Kvm) && error.never_began() =>
-                {
-                    self.watcher
-                        .phase("KVM does not work here: going on under TCG, emulated");
-                    self.no_kvm = Some(error.to_string());
-                    self.engine = Engine::Qemu(Accelerator::Tcg);
-                    self.take_context(&self.kernels[at], around)
-                }
-                other => other,
-            }
-            .map_err(|error| match error {
-                machine::Error::Cancelled => Error::Interrupted(error.to_string()),
-                other => Error::Guest(other),
-            })
-        })?;
-        let image = &self.kernels[at];
-        self.describe(image, &mut record);
-        Ok(Taken {
-            kernel: image.level.clone(),
-            record,
-        })
-    }
-
     /// The disks of the trial's machine.
     fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
         let device = &trial.cell.device;
@@ -395,19 +279,6 @@ struct Place<'a> {
     console: PathBuf,
     files: &'a Arriving,
     limit: Duration,
-}
-
-/// Without the command, the folder and the environment of the lab and the host's kernel: a guest that reads other
-/// words executes other instructions, and what comes after finds other things in memory. In virtual time that was
-/// 0.4 % of a trial.
-fn for_a_guest(mut record: ContextRecord) -> ContextRecord {
-    let of_the_host = |name: &str| match name {
-        "run.binary_sha256" => false,
-        "run.host_kernel" => true,
-        _ => probe::context::OF_PROCESS.contains(&name),
-    };
-    record.items.retain(|name, _| !of_the_host(name));
-    record
 }
 
 fn stopped(error: machine::Error) -> Stopped {
@@ -433,40 +304,6 @@ fn stopped(error: machine::Error) -> Stopped {
         fatal,
         ..Stopped::new(kind, message)
     }
-}
-
-/// The limits, with the user's own word for what silence is.
-fn patient(limits: Limits) -> Limits {
-    let asked = std::env::var(SILENCE).ok();
-    let seconds = asked.and_then(|text| text.parse().ok()).filter(|n| *n > 0);
-    match seconds.map(Duration::from_secs) {
-        Some(silence) => Limits {
-            first_line: silence.max(KVM_PROOF),
-            silence,
-            ..limits
-        },
-        None => limits,
-    }
-}
-
-/// How long a guest may live, by the cell of its trial.
-fn limits(plan: &Plan) -> Vec<Duration> {
-    let of_cell = |(index, cell): (usize, &study::Cell)| {
-        let slot = plan.slots.iter().find(|slot| slot.cell as usize == index);
-        let one = Plan {
-            cells: vec![cell.clone()],
-            slots: slot
-                .map(|slot| Slot { cell: 0, ..*slot })
-                .into_iter()
-                .collect(),
-            reference_seconds: 0.0,
-            ..plan.clone()
-        };
-        let seconds = study::estimate::estimate(&one, study::estimate::Rates::default()).seconds;
-        let more = Duration::try_from_secs_f64(seconds * SLOWER).unwrap_or(Duration::MAX);
-        LEAST_LIMIT.saturating_add(more)
-    };
-    plan.cells.iter().enumerate().map(of_cell).collect()
 }
 
 impl Executor for GuestExecutor<'_> {
@@ -519,52 +356,5 @@ impl Executor for GuestExecutor<'_> {
                 fatal: stopped.fatal,
             }),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_is_not_told_where_the_lab_was_started() {
-        let mut record: ContextRecord = serde_json::from_value(serde_json::json!({
-            "taken_at": "2026-01-01T00:00:00Z", "monotonic_ns": 1, "took_ms": 1.0, "observed_idle_ms": 0.0,
-            "items": {"run.kernel": {"number": 50, "value": "6.1", "source": "the lab"}},
-        }))
-        .unwrap();
-        let one = record.items["run.kernel"].clone();
-        let of_process = probe::context::OF_PROCESS.map(|name| (name.to_owned(), one.clone()));
-        record.items.extend(of_process);
-        record.items.insert("run.host_kernel".into(), one);
-        let told = for_a_guest(record);
-        let names: Vec<&str> = told.items.keys().map(String::as_str).collect();
-        assert_eq!(names, ["run.binary_sha256", "run.kernel"]);
-    }
-
-    #[test]
-    fn each_cell_has_a_limit_of_its_own() {
-        let study = study::Study::load("journal").unwrap();
-        let plan = study::plan(&study, &study::Overrides::default()).unwrap();
-        let all = limits(&plan);
-        assert_eq!(all.len(), plan.cells.len());
-        let whole = study::estimate::estimate(&plan, study::estimate::Rates::default()).seconds;
-        let trials = plan.slots.len() as f64;
-        assert!(all.iter().all(|limit| *limit > LEAST_LIMIT));
-        // Sixty times the mean trial is what all of them together come to.
-        let per_trial: f64 = plan
-            .slots
-            .iter()
-            .map(|slot| {
-                all[slot.cell as usize]
-                    .saturating_sub(LEAST_LIMIT)
-                    .as_secs_f64()
-                    / SLOWER
-            })
-            .sum();
-        assert!(
-            per_trial <= whole && per_trial > whole / 2.0,
-            "{per_trial} of {whole} in {trials}"
-        );
     }
 }
