@@ -72,6 +72,11 @@ fn the_first_that_has_everything_runs_it_and_the_plan_says_why_needs_uml() {
         "{why}"
     );
     assert!(notes.contains(&why), "{notes}");
+    // A version is one of User-mode Linux where that is asked for.
+    let place = why.rsplit("User-mode Linux ").next().unwrap();
+    let series: Vec<&str> = place.split('.').take(2).collect();
+    let (of_series, _) = planned(&["--executor", "uml", "--kernel", &series.join(".")]);
+    assert_eq!(of_series, why);
     // hostfs is of User-mode Linux alone.
     let (why, notes) = planned(&["--set", "needs.capabilities=[\"hostfs\"]"]);
     assert!(

@@ -72,7 +72,7 @@ pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
         cache: wish.cache.as_deref(),
     };
     let levels = kernels(plan);
-    let named = seeker.named(&levels)?;
+    let named = seeker.named(&levels, wish.runner)?;
     let mut asked = wish.runner.or_else(|| machine_of(&named));
     if wish.virtual_time {
         let qemu = Runner::Guest(GuestMachine::Qemu);
@@ -178,16 +178,30 @@ impl Seeker<'_> {
     }
 
     /// The kernels of these names. What is missing is said at once, with the command that fetches it.
-    fn named(&self, levels: &[String]) -> Result<BTreeMap<String, Kernel>, Error> {
+    fn named(
+        &self,
+        levels: &[String],
+        asked: Option<Runner>,
+    ) -> Result<BTreeMap<String, Kernel>, Error> {
         if levels.is_empty() {
             return Ok(BTreeMap::new());
         }
         let cache = self.cache()?;
+        let uml = match asked {
+            Some(Runner::Guest(GuestMachine::Uml)) => Some(user_mode_linux(&cache)),
+            _ => None,
+        };
         let mut found = BTreeMap::new();
         let mut missing = Vec::new();
         let mut first = None;
         for level in levels {
-            match cache.kernel(level) {
+            let kernel = match &uml {
+                None => cache.kernel(level),
+                Some(Ok(usual)) if usual.is_uml(level) => Ok(usual.clone()),
+                // An image is refused by its own name, with what runs it.
+                Some(_) => cache.uml(level).or_else(|_| cache.kernel(level)),
+            };
+            match kernel {
                 Ok(kernel) => drop(found.insert(level.clone(), kernel)),
                 Err(error) => {
                     missing.push(level.as_str());

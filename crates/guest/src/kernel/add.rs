@@ -127,6 +127,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_version_is_user_mode_linuxs_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(&dir.path().join("cache"))).unwrap();
+        let image = dir.path().join("linux");
+        let mut uml = vmlinux("6.6.5-um");
+        uml.extend(b"\0User Mode Linux v%s\0uml_dir=<dir>\0");
+        for (name, bytes) in [("own", &uml), ("other", &vmlinux("6.6.9-image"))] {
+            std::fs::write(&image, bytes).unwrap();
+            let added = Added {
+                image: image.clone(),
+                modules: None,
+                config: None,
+            };
+            cache.add(name, &added, &mut |_| ()).unwrap();
+        }
+        for name in ["6.6", "6.6.5", "6", "own", "uml"] {
+            let found = cache.uml(name).unwrap();
+            assert_eq!((found.name.as_str(), found.form), ("own", Form::Uml));
+            assert!(found.is_uml(name), "{name}");
+        }
+        for name in ["6.6.9", "6.60", "5.10", "other6", ""] {
+            assert!(!cache.uml("own").unwrap().is_uml(name), "{name}");
+            assert!(cache.uml(name).unwrap_err().is_usage(), "{name}");
+        }
+        assert_eq!(cache.kernel("6.6").unwrap().name, "other");
+        assert!(!cache.kernel("other").unwrap().is_uml("6.6"));
+    }
+
+    #[test]
     fn a_kernel_is_added_and_found_by_its_name() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(Some(&dir.path().join("cache"))).unwrap();

@@ -107,6 +107,18 @@ impl Cache {
     /// # Errors
     /// There is none, or its folder is damaged.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        self.find(name, Kernel::fits)
+    }
+
+    /// The same for who has said that it is to be User-mode Linux: a version or series is one of its own.
+    ///
+    /// # Errors
+    /// Those of [`Cache::kernel`].
+    pub fn uml(&self, name: &str) -> Result<Kernel, Error> {
+        self.find(name, Kernel::fits_as_uml)
+    }
+
+    fn find(&self, name: &str, fits: fn(&Kernel, &Wanted) -> bool) -> Result<Kernel, Error> {
         let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
         let dir = self.dir().join(name);
         if plain && dir.join(MANIFEST).exists() {
@@ -114,7 +126,7 @@ impl Cache {
         }
         let wanted: Option<Wanted> = name.parse().ok();
         let kernels = self.kernels()?;
-        let fits = |kernel: &&Kernel| wanted.as_ref().is_some_and(|wanted| kernel.fits(wanted));
+        let fits = |kernel: &&Kernel| wanted.as_ref().is_some_and(|wanted| fits(kernel, wanted));
         kernels.iter().rfind(fits).cloned().ok_or_else(|| {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
             Error::NotCached {

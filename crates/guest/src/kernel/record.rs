@@ -173,6 +173,19 @@ impl Kernel {
         }
     }
 
+    /// Whether a version or series means this one, where User-mode Linux is asked for.
+    pub(crate) fn fits_as_uml(&self, wanted: &Wanted) -> bool {
+        self.form == Form::Uml
+            && (*wanted == Wanted::Uml || wanted.fits(&self.release, &self.version))
+    }
+
+    /// Whether a name of the command line means this one, where User-mode Linux is asked for: its own, a
+    /// version, a series, or "uml".
+    pub fn is_uml(&self, name: &str) -> bool {
+        self.form == Form::Uml
+            && (self.name == name || name.parse().is_ok_and(|wanted| self.fits_as_uml(&wanted)))
+    }
+
     /// Whether it is known to have a capability ("ext4", "raid5", "dm-delay", "blktrace"; all of them are in
     /// [`super::CAPABILITIES`]).
     pub fn has(&self, capability: &str) -> bool {
