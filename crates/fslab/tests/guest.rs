@@ -108,6 +108,27 @@ fn a_trial_runs_end_to_end_needs_qemu() {
     }
 }
 
+/// No systemd hands controllers down in a guest; its init does.
+#[test]
+fn a_guest_holds_its_trial_to_a_rate_and_to_memory_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let limits = ["--set", "memory=256m", "--set", "limit=800m"];
+    let place = ["--executor", "uml", "--out", "run"];
+    let output = run_in(temp.path(), &with(&[limits, place].concat()));
+    assert_ran(&output);
+    let run = Run::load(&temp.path().join("run")).unwrap();
+    let trial = &run.trials[0];
+    assert_eq!(trial.status, Status::Finished);
+    let memory = trial.phases[0].memory.as_ref().unwrap();
+    assert_eq!(memory.limit, Some(256 << 20));
+    let peak = memory.peak.unwrap();
+    assert!(peak > 0 && peak <= 256 << 20, "{peak}");
+    nothing_is_left(temp.path());
+}
+
 #[test]
 fn guests_die_with_a_killed_lab_and_the_run_goes_on_later_needs_uml() {
     if !can("uml") {

@@ -22,6 +22,10 @@ const MOUNTS: [(&str, &str, bool); 9] = [
     ("cgroup2", "/sys/fs/cgroup", false),
 ];
 
+/// What trials may be held to in groups of their own: rates and memory.
+const CONTROLLERS: [&str; 2] = ["io", "memory"];
+const HANDED_DOWN: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+
 /// Of filesystems that a module may bring.
 const OF_MODULES: [(&str, &str); 1] = [("configfs", "/sys/kernel/config")];
 
@@ -58,6 +62,7 @@ pub(super) fn mount_all() -> Result<(), String> {
             Err(error) => eprintln!("init: no {kind} on {place}: {error}"),
         }
     }
+    hand_down();
     for (target, link) in LINKS {
         let place = Path::new(link);
         if let Some(folder) = place.parent() {
@@ -68,4 +73,15 @@ pub(super) fn mount_all() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Has the root group give its controllers to groups below it. No systemd is here to do it, and without
+/// it no group could hold a trial to a limit.
+fn hand_down() {
+    for controller in CONTROLLERS {
+        // One by one: a kernel that lacks the one has the other.
+        if let Err(error) = fs::write(HANDED_DOWN, format!("+{controller}")) {
+            eprintln!("init: no limits of {controller}: {HANDED_DOWN}: {error}");
+        }
+    }
 }
