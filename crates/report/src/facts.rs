@@ -315,25 +315,46 @@ fn device(run: &Run) -> Fact {
         .iter()
         .filter_map(|(key, words)| {
             let values = measured(run, key);
-            let values: Vec<String> = values
+            let mut values: Vec<String> = values
                 .iter()
                 .map(|v| match v.parse::<f64>() {
                     Ok(bytes) if *key == "size" => gib(bytes),
                     _ => chosen(v).to_owned(),
                 })
                 .collect();
+            // Kernels offer other schedulers beside the same choice.
+            values.sort();
+            values.dedup();
             (!values.is_empty()).then(|| format!("{words} {}", values.join(" or ")))
         })
         .collect();
     let answer = if parts.is_empty() {
         Answer::Absent("no trial recorded its device".to_owned())
     } else {
+        let parts: Vec<String> = layers(run).into_iter().chain(parts).collect();
         Answer::Known(parts.join("; "), Some("/sys/block".to_owned()))
     };
     Fact {
         name: "device",
         answer,
     }
+}
+
+/// What devices of several layers are made of, where trials had any: a stripe decides more than a scheduler.
+fn layers(run: &Run) -> Option<String> {
+    let all = run.plan.cells.iter();
+    let layers: BTreeSet<String> = all
+        .map(|cell| match &cell.device.stack {
+            Some(stack) => stack.to_string(),
+            None => "a plain disk".to_owned(),
+        })
+        .collect();
+    let some = run
+        .plan
+        .cells
+        .iter()
+        .any(|cell| cell.device.stack.is_some());
+    some.then(|| layers.into_iter().collect::<Vec<_>>().join(" or "))
 }
 
 /// The word in brackets of sysfs's `[none] mq-deadline kyber`, or the whole value.
@@ -506,6 +527,29 @@ mod tests {
             Answer::Absent("no sysfs".to_owned())
         );
         assert!(matches!(answer(&found, &["kernel"]), Answer::Absent(_)));
+    }
+
+    #[test]
+    fn a_device_of_layers_says_what_it_is_made_of() {
+        let mut run = record::example::run();
+        let device_of = |run: &Run| match device(run).answer {
+            Answer::Known(text, _) => text,
+            Answer::Absent(why) => panic!("{why}"),
+        };
+        let plain = device_of(&run);
+        assert!(!plain.contains("plain"), "{plain}");
+        run.plan.cells[0].device.stack = Some(study::Stack {
+            name: "stripe8".into(),
+            layers: study::Layers::Stripe(study::Striped {
+                members: 8,
+                chunk: study::Bytes(128 << 10),
+            }),
+            about: String::new(),
+        });
+        assert_eq!(
+            device_of(&run),
+            format!("a plain disk or dm stripe of 8 disks, chunk 128k; {plain}")
+        );
     }
 
     #[test]
