@@ -166,6 +166,86 @@ fn every_layer_of_md_and_device_mapper_carries_a_filesystem_needs_uml() {
     assert!(log.contains(" log-writes "), "{log}");
 }
 
+/// What an array's first resync was is in its facts and its report, and mkfs waits for one that is asked for.
+#[test]
+fn an_array_is_in_sync_or_says_that_nobody_made_it_so_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let (run, text) = run(
+        temp.path(),
+        &[
+            "--executor",
+            "uml",
+            "--set",
+            "device=['raid1', 'raid5']",
+            "--set",
+            "stack.raid5.members=3",
+            "--set",
+            "stack.raid5.assume_clean=false",
+            "--set",
+            "device_size=256m",
+            "--filter",
+            "filesystem=ext4",
+        ],
+    );
+    let trials = by_level(&run);
+    let raid5 = trials["ext4 raid5"];
+    assert_eq!(fact(raid5, "md_first_resync"), "waited for");
+    assert!(fact(raid5, "stack").ends_with(", in sync"), "{raid5:?}");
+    let raid1 = trials["ext4 raid1"];
+    assert_eq!(fact(raid1, "md_first_resync"), "left out (--assume-clean)");
+    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "its first resync was waited for",
+        "its first resync was left out",
+    ] {
+        assert!(flat.contains(words), "{text}");
+    }
+}
+
+/// A device that is down from the first request on: each way to fail ends its trial, with a message that
+/// names what failed, and nothing is left.
+#[test]
+fn a_device_that_fails_ends_its_trial_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    for (failure, says) in [
+        ("error", "mkfs.ext4"),
+        ("error_writes", "mkfs.ext4"),
+        // Nobody notices what is dropped until it is read.
+        ("drop_writes", "cannot read the new superblock"),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let failure = format!("stack.flakey.failure={failure}");
+        let (run, _) = run(
+            temp.path(),
+            &[
+                "--executor",
+                "uml",
+                "--set",
+                "device=flakey",
+                "--set",
+                "stack.flakey.up_seconds=0",
+                "--set",
+                "stack.flakey.down_seconds=3600",
+                "--set",
+                &failure,
+                "--set",
+                "device_size=256m",
+                "--filter",
+                "filesystem=ext4",
+            ],
+        );
+        let Status::Failed(_, message) = &run.trials[0].status else {
+            panic!("{failure}: {:?}", run.trials[0].status);
+        };
+        assert!(message.contains(says), "{failure}: {message}");
+    }
+}
+
 #[test]
 fn memory_and_whole_disks_carry_filesystems_needs_qemu() {
     if !can("qemu") {

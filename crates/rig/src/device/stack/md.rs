@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{await_some, run, words};
 use crate::host::Host;
@@ -19,6 +19,8 @@ const PROGRAM: &str = "mdadm";
 const PACKAGE: &str = "mdadm";
 /// Where data begins on a member, where the metadata version lets one say it.
 const DATA_OFFSET: &str = "--data-offset=1024K";
+/// An array that is not in sync and rests for so long does not become it.
+const IDLE: Duration = Duration::from_secs(30);
 /// Numbers that are tried for a free array.
 const NUMBERS: std::ops::Range<u32> = 0..128;
 
@@ -109,12 +111,26 @@ fn state(host: &Host, name: &str) -> Option<String> {
     host.text(format!("sys/block/{name}/md/array_state"))
 }
 
-/// Waits for the first resync.
+/// Waits for the first resync. A new RAID-5 has none: mdadm makes it degraded and rebuilds its last member, so that is
+/// waited for as well.
 pub(super) fn in_sync(host: &Host, name: &str, cancelled: &dyn Fn() -> bool) -> Result<()> {
+    let mut busy = Instant::now();
     loop {
-        let action = host.text(format!("sys/block/{name}/md/sync_action"));
-        if action.is_none_or(|action| action == "idle") {
+        let now = Resync::of(host, name);
+        if now.is_over() {
             return Ok(());
+        }
+        if !now.idle {
+            busy = Instant::now();
+        }
+        // The kernel's thread begins a moment after the array; a member that failed never comes back.
+        if busy.elapsed() >= IDLE {
+            return Err(Error::Cannot {
+                thing: name.into(),
+                what: "does not become in sync".into(),
+                why: now.left,
+                next: "see /proc/mdstat and the kernel log (dmesg)".into(),
+            });
         }
         if cancelled() {
             return Err(Error::Interrupted {
@@ -122,6 +138,34 @@ pub(super) fn in_sync(host: &Host, name: &str, cancelled: &dyn Fn() -> bool) -> 
             });
         }
         thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// How far an array is from being in sync, by its attributes in sysfs.
+struct Resync {
+    idle: bool,
+    /// What is missing, in words; empty: nothing.
+    left: String,
+}
+
+impl Resync {
+    fn of(host: &Host, name: &str) -> Resync {
+        let text = |item: &str| host.text(format!("sys/block/{name}/md/{item}"));
+        let mut left = Vec::new();
+        if let Some(members) = text("degraded").filter(|members| members != "0") {
+            left.push(format!("{members} members are missing or not rebuilt"));
+        }
+        if let Some(sector) = text("resync_start").filter(|sector| sector != "none") {
+            left.push(format!("it is in sync up to sector {sector}"));
+        }
+        Resync {
+            idle: text("sync_action").is_none_or(|action| action == "idle"),
+            left: left.join(", and "),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.idle && self.left.is_empty()
     }
 }
 
@@ -196,6 +240,41 @@ mod tests {
             !line.contains("offset") && !line.contains("clean") && !line.contains("bitmap"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn an_array_is_in_sync_when_nothing_is_missing_and_nobody_works_on_it() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::below(root.path());
+        let attributes = root.path().join("sys/block/md0/md");
+        std::fs::create_dir_all(&attributes).unwrap();
+        let set = |action: &str, degraded: &str, resync_start: &str| {
+            let all = [
+                ("sync_action", action),
+                ("degraded", degraded),
+                ("resync_start", resync_start),
+            ];
+            for (name, value) in all {
+                std::fs::write(attributes.join(name), format!("{value}\n")).unwrap();
+            }
+            Resync::of(&host, "md0")
+        };
+        assert!(set("idle", "0", "none").is_over());
+        assert!(!set("resync", "0", "none").is_over());
+        // Just made: the thread has not begun.
+        let rebuilt = set("idle", "1", "0");
+        assert!(!rebuilt.is_over());
+        assert_eq!(
+            rebuilt.left,
+            "1 members are missing or not rebuilt, and it is in sync up to sector 0"
+        );
+        // RAID-0 has no such attributes.
+        assert!(Resync::of(&host, "md7").is_over());
+        set("idle", "0", "none");
+        in_sync(&host, "md0", &|| false).unwrap();
+        set("recover", "1", "none");
+        let stopped = in_sync(&host, "md0", &|| true).unwrap_err();
+        assert!(matches!(stopped, Error::Interrupted { .. }), "{stopped}");
     }
 
     #[test]

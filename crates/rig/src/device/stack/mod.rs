@@ -196,3 +196,63 @@ fn await_some<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Opt
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::undo::{FILE, Journal, peek};
+
+    /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part stands behind
+    /// what it stands upon, so undoing from the end never pulls away what is in use.
+    #[test]
+    fn a_stacks_parts_stand_in_the_journal_from_the_ground_up() {
+        let run = tempfile::tempdir().unwrap();
+        let journal: Arc<Journal> = Journal::open(run.path()).unwrap();
+        let mapped = |name: &str| Step::Mapped { name: name.into() };
+        let steps = [
+            mapped("fslab-7-0-slice0"),
+            mapped("fslab-7-0-slice1"),
+            Step::Array {
+                device: "/dev/md0".into(),
+                uuid: "1:2:3:4".into(),
+            },
+            Step::NullBlk {
+                name: "nullb2".into(),
+            },
+            Step::Mount {
+                device: "/dev/md0".into(),
+                point: "/run/mnt/1".into(),
+            },
+        ];
+        for step in &steps {
+            journal.will_make(step.clone()).unwrap();
+        }
+        let text = std::fs::read_to_string(run.path().join(FILE)).unwrap();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                r#"{"number":1,"made":"mapped","name":"fslab-7-0-slice0"}"#,
+                r#"{"number":2,"made":"mapped","name":"fslab-7-0-slice1"}"#,
+                r#"{"number":3,"made":"array","device":"/dev/md0","uuid":"1:2:3:4"}"#,
+                r#"{"number":4,"made":"null_blk","name":"nullb2"}"#,
+                r#"{"number":5,"made":"mount","device":"/dev/md0","point":"/run/mnt/1"}"#,
+            ]
+        );
+        drop(journal);
+        let read: Vec<Step> = peek(run.path())
+            .unwrap()
+            .into_iter()
+            .map(|(_, s)| s)
+            .collect();
+        assert_eq!(read, steps);
+        // Gone already is success, for each kind: clean may come twice.
+        let host = Host::below(run.path());
+        for step in &steps[..4] {
+            assert!(!is_left(&host, step), "{step:?}");
+            undo(&host, step).unwrap();
+        }
+    }
+}

@@ -260,6 +260,16 @@ impl Device for Stacked {
                 put(&format!("md_{item}"), value);
             }
         }
+        if let Stack::Md(array) = &self.asked.stack
+            && array.level != "raid0"
+        {
+            let resync = if array.assume_clean {
+                "left out (--assume-clean)"
+            } else {
+                "waited for"
+            };
+            put("md_first_resync", resync.into());
+        }
         if let Some(table) = self.mapped().and_then(dm::table) {
             put("dm_table", table);
         }
