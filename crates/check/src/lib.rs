@@ -11,6 +11,7 @@
 
 pub mod ext4;
 mod finding;
+mod footprint;
 mod log;
 mod meter;
 pub mod mounted;
@@ -24,6 +25,7 @@ mod verdict;
 mod watch;
 
 pub use finding::{Finding, Place, Value};
+pub use footprint::give_back_program;
 pub use log::{DEFAULT_KEPT, Findings, Log, Tally};
 pub use meter::{Cost, STAGES, Stage};
 pub use problem::{Class, Problem, Severity};

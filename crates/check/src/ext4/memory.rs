@@ -292,13 +292,17 @@ pub(crate) fn fit(volume: &mut Volume<'_>) -> Result<Estimate, Failure> {
     }
 }
 
-/// Halves what is in flight: the number of requests, then their size, which is not made smaller than `least`. No where neither can be.
+/// Makes what is in flight less: requests shorter as long as their number costs nothing, then fewer, then shorter still, down to
+/// `least`. No where nothing of that can be. Fewer before shorter was rejected: with two in flight a virtual disk gave half of
+/// what it gave with eight.
 fn shrink(volume: &mut Volume<'_>, least: usize) -> bool {
     let threads = volume.options.threads.max(1);
     let block = volume.block_size();
     let sweep = &mut volume.options.sweep;
-    if sweep.depth > threads {
-        sweep.depth = (sweep.depth / 2).max(threads);
+    if sweep.request > block.max(least).max(LEAST_REQUEST) {
+        sweep.request = (sweep.request / 2).max(block);
+    } else if sweep.depth > threads {
+        sweep.depth = (sweep.depth - threads).max(threads);
     } else if sweep.request > block.max(least) {
         sweep.request = (sweep.request / 2).max(block);
     } else {

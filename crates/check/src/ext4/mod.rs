@@ -23,6 +23,7 @@ mod memory;
 mod named;
 #[cfg(test)]
 mod oracle;
+mod pace;
 mod pass0;
 mod pass1;
 mod pass2;

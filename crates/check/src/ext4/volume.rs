@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use blockio::{BlockSource, Piece, Span, Sweep};
 use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Seed, Superblock};
 
-use super::Failure;
 use super::memory::Guard;
+use super::{Failure, pace};
 use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
 
@@ -178,7 +178,7 @@ impl Volume<'_> {
         }
     }
 
-    /// Reads these spans with [`Volume::sweep`], and tells who watches: first how much it is, then what each piece was. `make` gives
+    /// Reads these spans with [`Volume::sweep`], fitted to their lengths, and tells who watches: first how much it is, then what each piece was. `make` gives
     /// each thread what it fills; these come back. After each piece the watch is asked whether to go on.
     ///
     /// # Errors
@@ -192,7 +192,8 @@ impl Volume<'_> {
         let bytes = spans.iter().map(|span| span.range.end - span.range.start);
         self.watch.expect(bytes.fold(0, u64::saturating_add));
         let stopped = AtomicBool::new(false);
-        let swept = self.sweep().run(
+        let sweep = pace::fitted(&self.sweep(), &spans, self.source.geometry());
+        let swept = sweep.run(
             self.source,
             spans,
             |_| make(),

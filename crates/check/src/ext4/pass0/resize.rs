@@ -74,8 +74,9 @@ impl From<String> for Fault {
     }
 }
 
-/// Most bytes of the reserved blocks that are read at once.
-const CHUNK: usize = 1 << 20;
+/// Most bytes of the reserved blocks that are read at once. They are held twice where a direct read needs its own alignment, and are
+/// not to be what a small check has most memory for.
+const CHUNK: usize = 512 << 10;
 
 /// The reserved blocks of group 0: they lie side by side, and one request for each would be a thousand.
 struct Area<'a> {

@@ -121,6 +121,8 @@ fn line(pass: &str, share: u64, done: u64, all: u64, elapsed: Duration) -> Strin
 
 impl ::check::Watch for Terminal {
     fn begin(&self, pass: &'static str) {
+        // What only the start, or the pass before, had to run.
+        ::check::give_back_program();
         *self
             .state
             .pass
