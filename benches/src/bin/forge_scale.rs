@@ -279,6 +279,7 @@ mod tests {
             made: Took {
                 seconds: seconds * 0.5,
                 peak,
+                fetched: 0,
                 code: 0,
             },
             seconds,
