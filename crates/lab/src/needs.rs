@@ -203,8 +203,17 @@ mod tests {
 
     #[test]
     fn zones_need_a_kernel_whose_btrfs_knows_them() {
-        let set = ["device=null_blk-zoned"];
-        let zoned = plan_of("btrfs", &set);
+        let mut zoned = plan_of("btrfs", &["device=null_blk"]);
+        // Of a plan with other filesystems as well a device with zones is refused before they are left out.
+        for stack in zoned
+            .cells
+            .iter_mut()
+            .filter_map(|c| c.device.stack.as_mut())
+        {
+            if let study::Layers::NullBlk(null) = &mut stack.layers {
+                null.zone_size = Some(study::Bytes(16 << 20));
+            }
+        }
         let lacks = |plan: &Plan, version: &str| {
             Needs::of(plan).lacking(|_: &str| Some(Has::Module), version)
         };
