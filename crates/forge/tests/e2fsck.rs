@@ -4,8 +4,12 @@
 
 mod common;
 
-use common::{RICH, assert_clean, census, forge, options, profile};
+use common::{
+    RICH, SMALL, SMALL_AND_NOTED, assert_clean, census, debugfs, forge, options, profile,
+};
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
+use forge::ext4::plan::{Kind, ObjectId, Population as _};
+use forge::ext4::population::Listed;
 
 /// Forges, lets e2fsck look, and compares its count of inodes.
 fn check(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &str) {
@@ -80,6 +84,100 @@ fn features_of_ext4() {
         check("500M", Ext4, 4096, features, RICH);
         check("300M", Ext4, 1024, features, RICH);
     }
+}
+
+#[test]
+fn files_and_directories_in_their_inodes() {
+    for (block_size, inode_size) in [(1024, 256), (1024, 1024), (4096, 512), (65536, 256)] {
+        for (features, text) in [
+            ("inline_data", RICH),
+            ("inline_data,^metadata_csum,^dir_index", SMALL),
+            ("inline_data,bigalloc,large_dir", SMALL),
+            ("inline_data", SMALL_AND_NOTED),
+        ] {
+            let size = if block_size > 4096 { "4G" } else { "400M" };
+            let mut options = options(size, Ext4, block_size, features);
+            options.inodes = Some(9000);
+            options.inode_size = Some(inode_size);
+            let what = format!("{block_size}, {inode_size}, {features:?}");
+            let forged =
+                forge(&options, profile(text)).unwrap_or_else(|error| panic!("{what}: {error}"));
+            println!("{what}");
+            assert_eq!(
+                assert_clean(&forged.image),
+                census(&forged.population).0 + 10,
+                "{what}"
+            );
+        }
+    }
+    let values = format!("{SMALL_AND_NOTED}\nvalue = 0.4\nvalue_size = 9000");
+    check("300M", Ext4, 4096, "inline_data,ea_inode", &values);
+    let folded = SMALL.replace("sets = 0", "casefold = true");
+    check("300M", Ext4, 4096, "inline_data,casefold", &folded);
+    let secret = "files = 900\nper_directory = \"1-9\"\nfile_size = 50\n[names]\nlength = 16\nencrypted = true";
+    check("300M", Ext4, 4096, "inline_data,encrypt", secret);
+    check(
+        "300M",
+        Ext4,
+        4096,
+        "inline_data",
+        "files = 2000\nper_directory = 3\nfile_size = 100",
+    );
+}
+
+/// debugfs, not only the checker, must see where things lie.
+#[test]
+fn what_fits_lies_in_the_inode_and_nothing_else_does() {
+    let forged = forge(&options("300M", Ext4, 4096, "inline_data"), profile(SMALL)).unwrap();
+    let population = &forged.population;
+    // An inode of 256 bytes has 60 in `i_block` and 68 for the attribute.
+    let (mut inside, mut outside) = ([0, 0], [0, 0]);
+    for directory in 1..population.directories() {
+        population.visit(
+            directory,
+            0..population.slots(directory),
+            &mut |slot, object| {
+                let is_inside = object.flags & ondisk::ext4::inode::flag::INLINE_DATA != 0;
+                let nth = match object.kind {
+                    Kind::File => 0,
+                    Kind::Directory => 1,
+                    _ => return assert!(!is_inside, "{directory} {slot}"),
+                };
+                if is_inside {
+                    inside[nth] += 1;
+                    assert!(
+                        (1..=128).contains(&object.size),
+                        "{directory} {slot}: {}",
+                        object.size
+                    );
+                    assert!(nth == 0 || [60, 128].contains(&object.size));
+                } else {
+                    outside[nth] += 1;
+                    assert!(
+                        object.size == 0 || object.size > 128,
+                        "{directory} {slot}: {}",
+                        object.size
+                    );
+                }
+            },
+        );
+    }
+    assert!(
+        inside.iter().chain(&outside).all(|count| *count > 50),
+        "{inside:?} {outside:?}"
+    );
+    let mut seen = 0;
+    for named in population.list(0) {
+        let name = String::from_utf8_lossy(&named.name).into_owned();
+        let stat = debugfs(&forged.image, &format!("stat \"/{name}\""));
+        let Listed::Directory(directory) = named.what else {
+            continue;
+        };
+        let size = population.object(ObjectId { directory, slot: 0 }).size;
+        assert_eq!(stat.contains("Size of inline data"), size < 4096, "{stat}");
+        seen += 1;
+    }
+    assert!(seen > 2, "{seen}");
 }
 
 const ATTRIBUTES: &str = r#"
@@ -302,8 +400,13 @@ fn quotas_say_what_each_owner_has() {
     let forged = forge(&options, profile("files = 5000\nfile_size = 9000")).unwrap();
     assert_clean(&forged.image);
     let said = common::debugfs(&forged.image, "list_quota user");
-    let inodes = 5000 + 2 + 2;
-    assert!(said.contains(&inodes.to_string()), "{said}");
+    // Owner, then bytes and inodes, each with both limits.
+    let root = said.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.first() == Some(&"0"))
+            .then(|| words.get(4).and_then(|word| word.parse::<u64>().ok()))
+    });
+    assert_eq!(root, Some(Some(5000 + 2 + 2)), "{said}");
 }
 
 #[test]

@@ -13,7 +13,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Forged, Mounted, RICH, assert_clean, forge, is_root, options, profile};
+use common::{
+    Forged, Mounted, RICH, SMALL, SMALL_AND_NOTED, assert_clean, forge, is_root, options, profile,
+};
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
 use forge::ext4::plan::{Kind, ObjectId, Population as _};
 use forge::ext4::population::{Generated, Listed};
@@ -214,6 +216,22 @@ fn the_kernel_reads_attributes_needs_root() {
         let shared = format!("{text}\nblock_sharing = 5");
         round("300M", Ext4, block_size, "", &shared);
     }
+}
+
+#[test]
+fn the_kernel_reads_what_lies_in_inodes_and_writes_on_needs_root() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    for block_size in [1024, 4096] {
+        round("300M", Ext4, block_size, "inline_data", SMALL);
+    }
+    round("600M", Ext4, 4096, "inline_data,bigalloc", RICH);
+    round("300M", Ext4, 1024, "inline_data,^metadata_csum", RICH);
+    round("300M", Ext4, 4096, "inline_data", SMALL_AND_NOTED);
+    let values = format!("{SMALL_AND_NOTED}\nvalue = 0.4\nvalue_size = 9000");
+    round("300M", Ext4, 4096, "inline_data,ea_inode", &values);
 }
 
 #[test]

@@ -184,6 +184,10 @@ impl<'m> Filesystem<'m> {
     /// Writes a block as it is.
     pub fn put_block(&mut self, block: u64, bytes: &[u8]) -> Result<(), Error> {
         let at = block.saturating_mul(self.block_size() as u64);
+        if at.saturating_add(bytes.len() as u64) > self.medium.size() {
+            // Where damage done before leads: nothing is there to be damaged.
+            return missing("such block");
+        }
         write(self.medium, "a block", at, bytes)
     }
 

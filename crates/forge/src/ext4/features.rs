@@ -145,10 +145,6 @@ impl Features {
                 "bigalloc needs extent: add it, or clear bigalloc",
             ),
             (
-                self.ro_compat.contains(RoCompat::VERITY) && !self.extents(),
-                "verity needs extent: add it, or clear verity",
-            ),
-            (
                 self.incompat.contains(Incompat::META_BG) && self.resize_inode(),
                 "meta_bg and resize_inode exclude each other: clear one (^resize_inode)",
             ),

@@ -20,7 +20,7 @@
 
 use std::ops::Range;
 
-use ondisk::ext4::inode::InodeMut;
+use ondisk::ext4::inode::{InodeMut, flag};
 use ondisk::ext4::{FileType, Seed, Superblock};
 
 use super::Error;
@@ -94,7 +94,7 @@ impl Kind {
 pub struct Object {
     /// What it is.
     pub kind: Kind,
-    /// Bytes (`i_size`). A directory's size is a whole number of blocks, at least one.
+    /// Bytes (`i_size`). A directory's size is a whole number of blocks, at least one, but where it lies in its inode.
     pub size: u64,
     /// Names. For a directory two and one for each subdirectory (of the root, `lost+found` is one); what is too many for
     /// the format becomes 1, as `dir_nlink` has it.
@@ -107,7 +107,8 @@ pub struct Object {
     pub gid: u32,
     /// All times, seconds since 1970; 0 stands for the time of the filesystem's creation.
     pub time: i64,
-    /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example).
+    /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example). With `INLINE_DATA` the content
+    /// of a file or directory lies in its inode: it has no blocks, and [`Population::finish_inode`] writes it.
     pub flags: u32,
     /// The blocks come in pieces, see [`Population::pieces`]; otherwise they are one run, as far as the filesystem's
     /// own metadata allow.
@@ -120,11 +121,16 @@ pub struct Object {
     pub xattr_shared: bool,
     /// [`Population::finish_inode`] has something to write.
     pub finish: bool,
-    /// [`Population::content`] has something to write. Directories, symbolic links with blocks and values always have.
+    /// [`Population::content`] has something to write. Directories with blocks, symbolic links with blocks and values always have.
     pub content: bool,
 }
 
 impl Object {
+    /// Whether it may have blocks of its own.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.kind.has_blocks() && self.flags & flag::INLINE_DATA == 0
+    }
+
     /// Its blocks, where it is a file of one run and there is nothing else to say of it.
     pub(crate) fn plain_blocks(&self, block_size: u32) -> Option<u64> {
         let plain = self.kind == Kind::File

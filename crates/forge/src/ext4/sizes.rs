@@ -71,6 +71,11 @@ impl Sizes {
                 "inode size 128: too small for the feature project; take inodes of 256 bytes, or clear project".to_owned(),
             );
         }
+        if inode_size == 128 && features.incompat.contains(Incompat::INLINE_DATA) {
+            return refuse(
+                "inode size 128: too small for the feature inline_data; take inodes of 256 bytes, or clear inline_data".to_owned(),
+            );
+        }
         let blocks = whole_blocks(options.size, block_size);
         if blocks > u64::from(u32::MAX) {
             if !features.bit64() {

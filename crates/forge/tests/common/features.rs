@@ -16,4 +16,12 @@ pub(crate) const FEATURES: &[&str] = &[
     "mmp",
     "quota",
     "project",
+    "inline_data",
+    "ea_inode",
+    "large_dir",
+    "metadata_csum_seed",
+    "stable_inodes",
+    "encrypt",
+    "casefold",
+    "verity",
 ];

@@ -68,6 +68,41 @@ pub(crate) const RICH: &str = r#"
     holes = 0.1
 "#;
 
+/// Directories of few names and files of few bytes, at every size around what an inode has room for, and some beyond; names come and go.
+pub(crate) const SMALL: &str = r#"
+    files = 3000
+    per_directory = [["0-2", 3], ["3-12", 8], ["13-80", 1]]
+    file_size = [["0", 1], ["1-59", 2], ["60-160", 8], ["161-1k", 2], ["1k-9k", 1]]
+    contents = true
+    seed = 8
+    [directories]
+    fan_out = 4
+    [names]
+    length = [["2-9", 5], ["10-40", 5], ["100-255", 1]]
+    sets = 0
+    [kinds]
+    symlinks = 0.1
+    target_length = "1-90"
+    hard_links = 0.1
+    [ageing]
+    freed = 0.1
+    reused = 0.2
+    removed_names = 0.5
+    fragmented = 0.3
+    gaps = 0.3
+"#;
+
+/// As [`SMALL`], with other attributes beside the content.
+pub(crate) const SMALL_AND_NOTED: &str = r#"
+    files = 1500
+    per_directory = "1-9"
+    file_size = "1-160"
+    contents = true
+    [attributes]
+    inode = 0.5
+    block = 0.3
+"#;
+
 pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error> {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let image = dir.path().join("image");

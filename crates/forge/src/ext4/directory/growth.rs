@@ -4,6 +4,7 @@ use ondisk::ext4::directory::needed;
 use ondisk::ext4::htree::IndexEntry;
 
 use super::index::{Index, Room, Way};
+use super::inline::Inline;
 use super::leaf::{DOT_DOT, DOT_LEN, FREE, Leaf, Record};
 use super::{Full, Rules};
 use crate::ext4::Error;
@@ -23,6 +24,8 @@ pub struct Growth {
     /// Bytes that each name's record needs, 0 once it is gone.
     needs: Vec<u16>,
     hashes: Vec<u32>,
+    /// Names in the inode; there are no blocks then.
+    inline: Option<Box<Inline>>,
     blocks: Vec<Block>,
     index: Option<Index>,
     /// Kept for its room: hash and place of what a split sorts.
@@ -48,6 +51,7 @@ pub(super) struct Split {
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub(super) rules: Rules,
+    pub(super) inline: Option<Box<Inline>>,
     pub(super) blocks: Vec<Block>,
     pub(super) index: Option<Index>,
     /// The logical block of each node of the index.
@@ -56,9 +60,17 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Blocks, at least 1.
+    /// Blocks; none where all names are in the inode.
     pub fn blocks(&self) -> u32 {
         self.blocks.len() as u32
+    }
+
+    /// Bytes of the directory (`i_size`).
+    pub fn size(&self) -> u64 {
+        match &self.inline {
+            Some(inline) => inline.size().into(),
+            None => self.blocks.len() as u64 * u64::from(self.rules.block_size),
+        }
     }
 
     /// Levels of the index with the root, 0 without one.
@@ -80,13 +92,19 @@ impl Shape {
 }
 
 impl Growth {
-    /// An empty directory: one block with `.` and `..`.
+    /// An empty directory: one block with `.` and `..`, or none where it may begin in its inode.
     pub fn new(rules: Rules) -> Self {
+        let inline = rules.inline.map(|more| Box::new(Inline::empty(more)));
+        let dots = || Block::Leaf(Leaf::of_dots(rules.leaf_room()));
         Self {
             rules,
             needs: Vec::new(),
             hashes: Vec::new(),
-            blocks: vec![Block::Leaf(Leaf::of_dots(rules.leaf_room()))],
+            blocks: match inline {
+                Some(_) => Vec::new(),
+                None => vec![dots()],
+            },
+            inline,
             index: None,
             sorted: Vec::new(),
             splits: None,
@@ -107,6 +125,7 @@ impl Growth {
             rules,
             needs: Vec::with_capacity(names),
             hashes: Vec::with_capacity(names),
+            inline: None,
             blocks: Vec::new(),
             index: None,
             sorted: Vec::new(),
@@ -191,6 +210,9 @@ impl Growth {
 
     /// Takes names away again.
     pub fn remove(&mut self, gone: impl Fn(u32) -> bool) {
+        if let Some(inline) = &mut self.inline {
+            inline.remove(&gone, &mut self.needs);
+        }
         for block in &mut self.blocks {
             if let Block::Leaf(leaf) = block {
                 leaf.remove(&gone, &mut self.needs);
@@ -200,7 +222,7 @@ impl Growth {
 
     /// Ends the growth.
     pub fn finish(self) -> Shape {
-        let dots = if self.index.is_some() {
+        let dots = if self.index.is_some() || self.inline.is_some() {
             0
         } else {
             2 * u64::from(DOT_LEN)
@@ -210,6 +232,7 @@ impl Growth {
             rules: self.rules,
             nodes,
             used: dots + self.needs.iter().copied().map(u64::from).sum::<u64>(),
+            inline: self.inline,
             blocks: self.blocks,
             index: self.index,
         }
@@ -249,8 +272,16 @@ impl Growth {
         }
     }
 
-    /// The first block with room; else a further one, or an index over the only one.
+    /// The inode, or the first block with room; else a further one, or an index over the only one.
     fn add_listed(&mut self, id: u32) -> Result<(), Full> {
+        if let Some(mut inline) = self.inline.take() {
+            if inline.put(id, &self.needs) {
+                self.inline = Some(inline);
+                return Ok(());
+            }
+            let block = inline.into_block(self.rules.leaf_room(), &self.needs);
+            self.blocks.push(Block::Leaf(block));
+        }
         let need = u32::from(self.needs[id as usize]);
         let fits = |block: &Block| matches!(block, Block::Leaf(leaf) if leaf.room >= need);
         if let Some(block) = self.blocks.iter().position(fits) {

@@ -56,6 +56,28 @@ impl Leaf {
         }
     }
 
+    /// The first block of a directory that had its names in the inode: the dots, then both areas as they were.
+    pub(super) fn of_areas(room: u32, first: Self, second: Option<Self>, needs: &[u16]) -> Self {
+        let mut this = Self::of_dots(room);
+        let mut left = room - DOT_LEN;
+        if let Some(dots) = this.records.last_mut() {
+            dots.len = DOT_LEN;
+        }
+        for area in std::iter::once(first).chain(second) {
+            this.records.extend(area.records);
+        }
+        // What an area has left stays with its last record, before names that follow.
+        this.gaps = true;
+        for record in this.records.iter_mut().skip(1) {
+            left -= record.len;
+        }
+        if let Some(last) = this.records.last_mut() {
+            last.len += left;
+        }
+        this.measure(needs);
+        this
+    }
+
     /// A further block of a directory without index.
     pub(super) fn empty(room: u32) -> Self {
         Self {

@@ -11,11 +11,14 @@
 //! Names may go again ([`Growth::remove`]): their records fall to the one before, and later names fit into the gaps.
 //! That is how directories become sparse, since no ext4 gives a block of a directory back.
 //!
+//! With `inline_data` the first names lie in the inode, until they no longer fit there.
+//!
 //! Memory: some thirty bytes for each name of the one directory that grows. Where that would be too much, [`Vast`] grows the same
 //! directory in parts.
 
 mod growth;
 mod index;
+mod inline;
 mod leaf;
 #[cfg(test)]
 mod tests;
@@ -42,6 +45,8 @@ pub struct Rules {
     pub most_levels: u8,
     /// Whether entries carry types (`filetype`).
     pub file_types: bool,
+    /// Bytes that the inode has for the attribute `system.data`, where a directory begins in its inode (`inline_data`).
+    pub inline: Option<u32>,
 }
 
 /// A hash and the filesystem's seed of it.

@@ -24,6 +24,7 @@ fn rules(block_size: u32, version: Option<HashVersion>, levels: u8) -> Rules {
         }),
         most_levels: levels,
         file_types: true,
+        inline: None,
     }
 }
 
@@ -345,4 +346,104 @@ fn too_many_names_are_told_in_parts_as_in_one_piece() {
     };
     let parts = Vast::grow(rules, &story, portions).unwrap_err();
     assert_eq!(Some(parts), whole);
+}
+
+/// The names of a directory without blocks, area by area, and its parent.
+fn inside(shape: &Shape, names: &[Vec<u8>]) -> (u32, [Vec<Vec<u8>>; 2]) {
+    let (head, tail) = shape
+        .write_inline(OWN, |id, place| {
+            let name = &names[id as usize];
+            place[..name.len()].copy_from_slice(name);
+            Entry {
+                inode: id + 100,
+                kind: FileType::Regular,
+                len: name.len() as u8,
+            }
+        })
+        .unwrap();
+    let data = ondisk::ext4::inline::InlineData {
+        head: &head,
+        tail: &tail,
+    };
+    assert_eq!(shape.size() as usize, data.room());
+    let areas = data.areas(1024).map(|area| {
+        let all = area.map(Result::unwrap);
+        all.filter(|entry| entry.inode != 0)
+            .map(|entry| entry.name.to_vec())
+            .collect()
+    });
+    (data.parent(), areas)
+}
+
+#[test]
+fn first_names_lie_in_the_inode_and_move_to_a_block_for_good() {
+    let rules = Rules {
+        inline: Some(68),
+        ..rules(1024, Some(HashVersion::HalfMd4), 1)
+    };
+    // Records of 20, 16, 20 bytes fill the first area to the last byte; 68 are three of 20.
+    let names: Vec<Vec<u8>> = [9, 8, 9, 9, 9, 9, 9]
+        .iter()
+        .map(|len| vec![b'x'; *len])
+        .collect();
+    let empty = grow(rules, &[]).finish();
+    assert_eq!((empty.blocks(), empty.size()), (0, 60));
+    assert_eq!(inside(&empty, &[]), (2, [vec![], vec![]]));
+    for count in 1..=3 {
+        let shape = grow(rules, &names[..count]).finish();
+        assert_eq!(shape.size(), 60);
+        assert_eq!(inside(&shape, &names).1[0], names[..count]);
+    }
+    for count in 4..=6 {
+        let shape = grow(rules, &names[..count]).finish();
+        assert_eq!((shape.blocks(), shape.size()), (0, 128));
+        assert_eq!(
+            inside(&shape, &names).1,
+            [names[..3].to_vec(), names[3..count].to_vec()]
+        );
+    }
+    // A gap in the first area is filled before the second one is.
+    let mut growth = grow(rules, &names[..4]);
+    growth.remove(|id| id == 1);
+    growth.add(8, 0).unwrap();
+    let mut with_more = names[..4].to_vec();
+    with_more.push(vec![b'y'; 8]);
+    let (_, [first, second]) = inside(&growth.finish(), &with_more);
+    assert_eq!(
+        first,
+        [&with_more[0], &with_more[4], &with_more[2]].map(Vec::clone)
+    );
+    assert_eq!(second, [names[3].clone()]);
+    // One too many: all move to a block, in their order, and stay there.
+    let mut growth = grow(rules, &names);
+    assert!(growth.leaves().is_empty());
+    growth.remove(|id| id > 1);
+    let shape = growth.finish();
+    assert_eq!((shape.blocks(), shape.size(), shape.levels()), (1, 1024, 0));
+    let bytes = write(&shape, &names);
+    let found: Vec<Vec<u8>> = leaf(&bytes, 1024)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(
+        found,
+        [
+            b".".to_vec(),
+            b"..".to_vec(),
+            names[0].clone(),
+            names[1].clone()
+        ]
+    );
+    // And from a block it goes on to an index.
+    let many: Vec<Vec<u8>> = (0..100).map(|nth| name(nth, 30)).collect();
+    let shape = grow(rules, &many).finish();
+    assert!(shape.levels() > 0);
+    let mut found: Vec<Vec<u8>> = walk(&shape, &write(&shape, &many))
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    found.sort();
+    let mut sorted = many.clone();
+    sorted.sort();
+    assert_eq!(found, sorted);
 }

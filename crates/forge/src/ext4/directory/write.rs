@@ -2,6 +2,7 @@
 
 use ondisk::ext4::directory::{HEAD, LONGEST_NAME, TAIL, TAIL_TYPE, rec_len_to_disk, seal};
 use ondisk::ext4::htree::{self, IndexEntry, NewRoot};
+use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::{FileType, Seed};
 
 use super::growth::Block;
@@ -33,6 +34,24 @@ pub struct Identity {
 }
 
 impl Shape {
+    /// What goes into the inode of a directory without blocks: the 60 bytes of `i_block`, and the value of `system.data`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Population`] for a directory that has blocks, or for records that leave their area.
+    pub fn write_inline(
+        &self,
+        own: Identity,
+        entry: impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
+    ) -> Result<([u8; IN_BLOCK], Vec<u8>), Error> {
+        match &self.inline {
+            Some(inline) => inline.write(&self.rules, own, &entry),
+            None => Err(Error::Population(
+                "a directory with blocks has no names in its inode".to_owned(),
+            )),
+        }
+    }
+
     /// Writes the logical blocks from `first` on into `bytes`, as many as it holds whole. `entry` writes the name of a number and
     /// gives what it stands for.
     ///
@@ -127,6 +146,25 @@ pub(super) fn write_leaf(
     entry: &impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
 ) -> Result<(), Error> {
     bytes.fill(0);
+    let at = write_records(rules, leaf, bytes, own, entry)?;
+    if rules.checksums {
+        bytes[at + 4] = TAIL as u8;
+        bytes[at + 7] = TAIL_TYPE;
+        if let Some(seed) = own.seed {
+            seal(bytes, seed);
+        }
+    }
+    Ok(())
+}
+
+/// Writes the records alone, into zeros; gives where they end.
+pub(super) fn write_records(
+    rules: &Rules,
+    leaf: &Leaf,
+    bytes: &mut [u8],
+    own: Identity,
+    entry: &impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
+) -> Result<usize, Error> {
     let mut at = 0;
     let mut name = [0; LONGEST_NAME];
     for record in &leaf.records {
@@ -163,12 +201,5 @@ pub(super) fn write_leaf(
         place[HEAD..HEAD + name.len()].copy_from_slice(name);
         at += len;
     }
-    if rules.checksums {
-        bytes[at + 4] = TAIL as u8;
-        bytes[at + 7] = TAIL_TYPE;
-        if let Some(seed) = own.seed {
-            seal(bytes, seed);
-        }
-    }
-    Ok(())
+    Ok(at)
 }

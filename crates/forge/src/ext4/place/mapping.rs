@@ -129,7 +129,7 @@ impl Placer {
     ) -> Result<(), Full> {
         mapping.clear();
         let before = cursor.given;
-        if object.kind.has_blocks() && object.size > 0 {
+        if object.has_blocks() && object.size > 0 {
             // Rounded up by hand: a division would cost as much as all the rest of most files.
             let shift = self.block_size.trailing_zeros();
             let rest = object.size & (self.block_size - 1);

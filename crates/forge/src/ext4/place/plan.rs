@@ -228,7 +228,7 @@ impl Total {
                     met = usage.meet(object);
                 }
                 let mut one = u64::from(object.gap) + u64::from(object.xattr_block);
-                if object.kind.has_blocks() {
+                if object.has_blocks() {
                     one += object.size.saturating_add(round) >> shift;
                 }
                 blocks = blocks.saturating_add(one.saturating_mul(times));

@@ -27,9 +27,12 @@ pub(in crate::ext4) struct System {
     pub(in crate::ext4) taken: Taken,
 }
 
-/// Blocks of an empty lost+found: 16 KiB, but at least two and at most the twelve that need no indirect block.
-pub(in crate::ext4) fn lost_and_found_blocks(block_size: u32) -> u64 {
-    u64::from(16384 / block_size).clamp(2, 12)
+/// Blocks of an empty lost+found: 16 KiB, but at least two and at most the twelve that need no indirect block. With `inline_data`
+/// one less: mke2fs adds as many, and the first of them takes what was in the inode.
+fn lost_and_found_blocks(layout: &Layout) -> u64 {
+    let blocks = u64::from(16384 / layout.geometry.block_size).clamp(2, 12);
+    let inline = layout.superblock.has_incompat(Incompat::INLINE_DATA);
+    blocks - u64::from(inline)
 }
 
 impl System {
@@ -72,7 +75,7 @@ impl System {
         };
         let taken = &mut this.taken;
         this.root = take(taken, root, &object, start)?;
-        let blocks = lost_and_found_blocks(layout.geometry.block_size);
+        let blocks = lost_and_found_blocks(layout);
         this.lost_and_found = take(taken, root, &file(blocks), start)?;
         if layout.superblock.has_compat(Compat::RESIZE_INODE) {
             // mke2fs looks for it behind the table, where the table would be without gaps.

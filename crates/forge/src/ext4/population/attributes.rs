@@ -8,6 +8,7 @@ use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::xattr::{NewEntry, NewValue, value_hash, write_block, write_inode};
 
 use super::Generated;
+use super::inline;
 use super::random::{below, chance};
 use super::slots::{Role, Slots};
 use crate::ext4::Error;
@@ -18,7 +19,7 @@ pub(super) const NEEDED: usize = 4 + (20 + NOTE) + 24 + 4;
 /// Bytes behind an inode's fields that the context of an encrypted one needs.
 pub(super) const CONTEXT: usize = 4 + (20 + 40) + 4;
 /// The longest value of the attribute in an inode.
-const NOTE: usize = 24;
+pub(super) const NOTE: usize = 24;
 /// The namespace of encryption contexts, which has no prefix.
 const ENCRYPTION: u8 = 9;
 /// `FSCRYPT_MODE_AES_256_XTS`.
@@ -40,6 +41,13 @@ pub(super) fn inode_room(sb: &Superblock) -> usize {
     usize::from(sb.inode_size()).saturating_sub(128 + extra)
 }
 
+/// Writes attributes behind an inode's fields.
+pub(super) fn write_behind(inode: &mut InodeMut<'_>, entries: &[NewEntry]) -> Result<(), Error> {
+    let start = 128 + usize::from(inode.inode()?.extra_isize());
+    let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
+    Ok(write_inode(body, entries)?)
+}
+
 impl Generated {
     /// Whether a file has something behind its inode's fields.
     pub(super) fn attributes_in_inode(&self, slots: &Slots, id: ObjectId, file: u32) -> bool {
@@ -51,7 +59,7 @@ impl Generated {
         self.kind(id).0 == Kind::File
     }
 
-    fn has_note(&self, id: ObjectId) -> bool {
+    pub(super) fn has_note(&self, id: ObjectId) -> bool {
         let (key, share) = self.draws.inode_attribute;
         share > 0
             && chance(key.of(id.directory.into(), id.slot.into()), share)
@@ -63,31 +71,35 @@ impl Generated {
         share > 0 && chance(key.of(id.directory.into(), id.slot.into()), share)
     }
 
-    /// Who of a group of files that share a block of attributes has it first, and how many they are.
-    fn sharers(&self, slots: &Slots, id: ObjectId, file: u32) -> (ObjectId, u32) {
-        let sharing = self.profile.attributes.block_sharing;
-        if sharing < 2 {
-            return (id, 1);
-        }
+    /// Who of a group of files shares a block of attributes, in their order. To be asked no further than needed: a group may have a
+    /// thousand files, and each of them is asked for.
+    fn sharers(&self, slots: &Slots, id: ObjectId, file: u32) -> impl Iterator<Item = ObjectId> {
+        let sharing = self.profile.attributes.block_sharing.max(1);
         let first = file / sharing * sharing;
         let group = first..first.saturating_add(sharing).min(slots.files);
-        let mut owners = group
-            .map(|file| ObjectId {
+        group
+            .map(move |file| ObjectId {
                 slot: slots.of_file(file),
                 ..id
             })
-            .filter(|id| self.has_block(*id));
-        let first = owners.next().unwrap_or(id);
-        (first, 1 + owners.count() as u32)
+            .filter(|id| self.has_block(*id))
+    }
+
+    /// Who has the block of a file first.
+    fn first_sharer(&self, slots: &Slots, id: ObjectId, file: u32) -> ObjectId {
+        if self.profile.attributes.block_sharing < 2 {
+            return id;
+        }
+        self.sharers(slots, id, file).next().unwrap_or(id)
     }
 
     /// Whether the block of a file is another's, too, who has it before.
     pub(super) fn shares_block(&self, slots: &Slots, id: ObjectId, file: u32) -> bool {
-        self.profile.attributes.block_sharing > 1 && self.sharers(slots, id, file).0 != id
+        self.first_sharer(slots, id, file) != id
     }
 
     /// Letters that belong to an object and a number.
-    fn letters(&self, id: ObjectId, nth: u64, least: u64, most: u64) -> Vec<u8> {
+    pub(super) fn letters(&self, id: ObjectId, nth: u64, least: u64, most: u64) -> Vec<u8> {
         let random = self
             .draws
             .attribute_value
@@ -143,7 +155,7 @@ impl Generated {
             found.push(("user.value".to_owned(), self.value(id.directory, value)));
         }
         if self.has_block(id) {
-            let (first, _) = self.sharers(&slots, id, file);
+            let first = self.first_sharer(&slots, id, file);
             for (index, name, value) in self.block_entries(first) {
                 let prefix = ondisk::ext4::xattr::prefix(index).unwrap_or("");
                 found.push((format!("{prefix}{}", String::from_utf8_lossy(name)), value));
@@ -161,7 +173,9 @@ impl Generated {
     ) -> Result<(), Error> {
         let slots = self.slots_of(id.directory);
         let owners = match slots.role(id.slot) {
-            Role::File(file) => self.sharers(&slots, id, file).1,
+            Role::File(file) if self.profile.attributes.block_sharing > 1 => {
+                self.sharers(&slots, id, file).count() as u32
+            }
             _ => 1,
         };
         let entries = self.block_entries(id).into_iter();
@@ -194,6 +208,7 @@ impl Generated {
             Role::Directory if self.profile.names.encrypted => {
                 return self.write_context(id, inode);
             }
+            Role::Directory => return self.finish_directory(&slots, id, home, inode),
             _ => return Ok(()),
         };
         if self.profile.names.encrypted {
@@ -224,6 +239,11 @@ impl Generated {
         inode: &mut InodeMut<'_>,
     ) -> Result<(), Error> {
         let mut entries = Vec::new();
+        let (kind, size) = self.kind(id);
+        if self.is_inline(slots, id, file, kind, size) {
+            let bytes = self.read(id, 0, size as usize);
+            entries.push(inline::content(&bytes, &mut inode.raw()?.i_block));
+        }
         if self.has_note(id) {
             entries.push(NewEntry {
                 index: USER,
@@ -249,9 +269,7 @@ impl Generated {
         if entries.is_empty() {
             return Ok(());
         }
-        let start = 128 + usize::from(inode.inode()?.extra_isize());
-        let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
-        Ok(write_inode(body, &entries)?)
+        write_behind(inode, &entries)
     }
 
     /// Writes the context of an encrypted inode. Its key does not exist, so that nobody reads what the names mean; all of a
@@ -283,9 +301,7 @@ impl Generated {
             name: encryption::XATTR_NAME.to_vec(),
             value: NewValue::Here(context.to_bytes()),
         };
-        let start = 128 + usize::from(inode.inode()?.extra_isize());
-        let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
-        Ok(write_inode(body, &[entry])?)
+        write_behind(inode, &[entry])
     }
 
     /// Adds the blocks of a value to the space that its owner takes: each owner pays for all of it.

@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use ondisk::ext4::FileType;
+use ondisk::ext4::inline::IN_BLOCK;
 
 use super::names::Class;
 use super::slots::{Role, Slots, link_target};
@@ -133,15 +134,7 @@ impl Generated {
             .template(directory)
             .map_err(|full| Error::Option(full.to_string()))?;
         let inodes = Inodes::of(directory, slots.total(), home);
-        let parent = self.tree.parent(directory);
-        let own = Identity {
-            dot: home.ino,
-            dot_dot: home.inode(ObjectId {
-                directory: parent,
-                slot: 0,
-            }),
-            seed: home.seed,
-        };
+        let own = self.identity(directory, home);
         let entry = |target: Target, place: &mut [u8; 255]| {
             self.entry(directory, slots, target, home, &inodes, place)
         };
@@ -169,6 +162,41 @@ impl Generated {
             blocks.write(first, bytes)?;
         }
         Ok(())
+    }
+
+    /// The names of a directory that lies in its inode: the 60 bytes of `i_block`, and the value of `system.data`.
+    pub(super) fn names_inline(
+        &self,
+        directory: u32,
+        slots: &Slots,
+        home: &Home<'_>,
+    ) -> Result<([u8; IN_BLOCK], Vec<u8>), Error> {
+        let template = self
+            .template(directory)
+            .map_err(|full| Error::Option(full.to_string()))?;
+        let Template::Whole { shape, targets } = &*template else {
+            return Err(Error::Population(format!(
+                "directory {directory} has grown since it was asked first"
+            )));
+        };
+        let inodes = Inodes::of(directory, slots.total(), home);
+        shape.write_inline(self.identity(directory, home), |name, place| {
+            let packed = targets.get(name as usize);
+            let target = packed.map_or(Target::Gone, |packed| packed.target());
+            self.entry(directory, slots, target, home, &inodes, place)
+        })
+    }
+
+    fn identity(&self, directory: u32, home: &Home<'_>) -> Identity {
+        let parent = ObjectId {
+            directory: self.tree.parent(directory),
+            slot: 0,
+        };
+        Identity {
+            dot: home.ino,
+            dot_dot: home.inode(parent),
+            seed: home.seed,
+        }
     }
 
     /// What a name of a directory stands for; the name is written to `place`.

@@ -16,6 +16,7 @@ mod content;
 mod counts;
 mod distribution;
 mod draws;
+mod inline;
 mod names;
 mod object;
 mod pieces;
@@ -103,6 +104,7 @@ pub fn rules(sb: &Superblock) -> Result<Rules, Error> {
             1
         },
         file_types: sb.has_incompat(Incompat::FILETYPE),
+        inline: inline::room(sb),
     })
 }
 
@@ -128,7 +130,11 @@ impl Generated {
     /// [`Error::Option`] for a profile that is not possible, or not in such a filesystem.
     pub fn new(profile: Profile, sb: &Superblock) -> Result<Self, Error> {
         profile.check().map_err(Error::Option)?;
-        let rules = rules(sb)?;
+        let mut rules = rules(sb)?;
+        if profile.names.encrypted {
+            // The kernel keeps nothing of an encrypted file in its inode.
+            rules.inline = None;
+        }
         // Said before anything is kept for each directory.
         if profile.files > sb.s_inodes_count.get().into() {
             return Err(Error::Room {
@@ -163,8 +169,13 @@ impl Generated {
         let removed = profile.ageing.removed_names;
         let mut nursery = Nursery::new(rules, names, reused, removed);
         nursery.casefold = profile.names.casefold;
+        let mut draws = Draws::new(&profile);
+        if let Some(more) = rules.inline {
+            // Those in their inodes are finished one by one.
+            draws.plain = draws.plain.filter(|file| !inline::fits(file.size, more));
+        }
         let this = Self {
-            draws: Draws::new(&profile),
+            draws,
             block_size: rules.block_size,
             cluster: cluster(sb),
             huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),

@@ -1,5 +1,6 @@
 //! What each slot holds.
 
+use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 
 use super::Generated;
@@ -10,22 +11,33 @@ use crate::ext4::plan::{Kind, Object, ObjectId};
 impl Generated {
     /// A directory as an object.
     fn directory(&self, directory: u32) -> Object {
-        let (blocks, index) = self.sizes.of(directory, || match self.template(directory) {
-            Ok(template) => (template.blocks(), template.has_index()),
+        let (blocks, more) = self.sizes.of(directory, || match self.template(directory) {
+            Ok(template) => (template.blocks(), template.has_more()),
             Err(full) => {
                 let _ = self.full.set(full);
                 (1, false)
             }
         });
         let subdirectories = self.tree.children(directory).len() as u32;
+        let (size, flags) = match (blocks, more) {
+            (0, false) => (IN_BLOCK as u64, flag::INLINE_DATA),
+            (0, true) => {
+                let more = self.nursery.rules.inline.unwrap_or(0);
+                (IN_BLOCK as u64 + u64::from(more), flag::INLINE_DATA)
+            }
+            (_, more) => (
+                u64::from(blocks) * u64::from(self.block_size),
+                if more { flag::INDEX } else { 0 },
+            ),
+        };
         Object {
             kind: Kind::Directory,
-            size: u64::from(blocks) * u64::from(self.block_size),
+            size,
             links: 2 + subdirectories + u32::from(directory == 0),
             permissions: 0o755,
-            flags: if index { flag::INDEX } else { 0 } | self.directory_flags(directory),
-            finish: self.profile.names.encrypted && directory > 0,
-            content: true,
+            flags: flags | self.directory_flags(directory),
+            finish: blocks == 0 || self.profile.names.encrypted && directory > 0,
+            content: blocks > 0,
             ..Object::default()
         }
     }
@@ -44,10 +56,11 @@ impl Generated {
             0 => 0,
             n => 1000 + below(self.draws.owner.of(directory.into(), slot.into()), n) as u32,
         };
-        let regular = kind == Kind::File;
+        let inline = self.is_inline(slots, id, file, kind, size);
+        let regular = kind == Kind::File && !inline;
         let blocks = size.div_ceil(self.block_size.into());
         let fragmented = regular && blocks > 1 && draw(self.draws.fragmented);
-        let gap = !fragmented && kind.has_blocks() && draw(self.draws.gap);
+        let gap = !fragmented && !inline && kind.has_blocks() && draw(self.draws.gap);
         let in_inode = self.attributes_in_inode(slots, id, file);
         let xattr_block = draw(self.draws.block_attribute);
         Object {
@@ -65,8 +78,9 @@ impl Generated {
             gap: if gap { self.free_run(id, 0) } else { 0 },
             xattr_block,
             xattr_shared: xattr_block && self.shares_block(slots, id, file),
-            flags: self.encrypted_flag(),
+            flags: self.encrypted_flag() | if inline { flag::INLINE_DATA } else { 0 },
             finish: in_inode
+                || inline
                 || self.profile.names.encrypted
                 || matches!(
                     kind,

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Blocks of directories, and whether they have an index.
+/// Blocks of directories, and whether they have an index. One without blocks lies in its inode, and may have "an index" too: the
+/// attribute behind the first 60 bytes.
 #[derive(Debug)]
 pub(super) struct DirectorySizes {
-    /// Blocks times two, plus one with an index; 0 while unknown.
+    /// One and blocks times two, plus one with an index; 0 while unknown.
     small: Vec<AtomicU8>,
     /// Those that do not fit a byte.
     large: Mutex<HashMap<u32, (u32, bool)>>,
@@ -39,11 +40,12 @@ impl DirectorySizes {
                     return *found;
                 }
             }
-            byte => return (u32::from(byte >> 1), byte & 1 == 1),
+            byte => return (u32::from((byte - 1) >> 1), byte & 1 == 0),
         }
         let (blocks, index) = find();
         if blocks < u32::from(LARGE >> 1) {
-            small.store((blocks as u8) << 1 | u8::from(index), Ordering::Release);
+            let byte = 1 + ((blocks as u8) << 1 | u8::from(index));
+            small.store(byte, Ordering::Release);
         } else {
             large().insert(directory, (blocks, index));
             small.store(LARGE, Ordering::Release);
@@ -61,7 +63,7 @@ mod tests {
         let sizes = DirectorySizes::new(300);
         for round in 0..2 {
             for directory in 0..300 {
-                let size = (1 + directory * 7, directory % 3 == 0);
+                let size = (directory / 2 * 7, directory % 3 == 0);
                 let found = sizes.of(directory, || {
                     assert_eq!(round, 0, "{directory} is asked for again");
                     size

@@ -8,6 +8,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ondisk::ext4::inline::IN_BLOCK;
+
 use super::names::{Class, Names};
 use super::random::{Key, chance};
 use super::slots::{Role, Slots};
@@ -91,8 +93,10 @@ impl Template {
         }
     }
 
-    pub(super) fn has_index(&self) -> bool {
+    /// Whether it has an index; of one without blocks, whether it has more than the 60 bytes that each has.
+    pub(super) fn has_more(&self) -> bool {
         match self {
+            Self::Whole { shape, .. } if shape.blocks() == 0 => shape.size() > IN_BLOCK as u64,
             Self::Whole { shape, .. } => shape.levels() > 0,
             Self::Vast(_) => true,
         }
@@ -307,7 +311,12 @@ impl Tale<'_> {
 
     /// Grows it in one piece.
     fn grow(&self) -> Result<Template, Full> {
-        let mut growth = Growth::new(self.nursery.rules);
+        let mut rules = self.nursery.rules;
+        if self.recipe.root {
+            // mke2fs gives it a block, and lost+found as well.
+            rules.inline = None;
+        }
+        let mut growth = Growth::new(rules);
         let mut targets: Vec<Packed> = Vec::new();
         self.tell(&mut |event| {
             match event {

@@ -59,7 +59,7 @@ impl<'a> Inodes<'a> {
         self.head(raw, generation, object, kind)?;
         raw.i_file_acl_lo = (mapping.xattr as u32).into();
         raw.l_i_file_acl_high = ((mapping.xattr >> 32) as u16).into();
-        if object.kind.has_blocks() {
+        if object.has_blocks() {
             if self.extents {
                 root(mapping, self.block_size, &mut raw.i_block)?;
             } else {
@@ -99,7 +99,7 @@ impl<'a> Inodes<'a> {
             )));
         }
         let mut flags = object.flags;
-        if self.extents && object.kind.has_blocks() {
+        if self.extents && object.has_blocks() {
             flags |= flag::EXTENTS;
         }
         if object.kind == Kind::Value {

@@ -16,6 +16,7 @@ mod sink;
 mod stamp;
 mod summary;
 mod system;
+mod table;
 mod unit;
 
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! The contents of the inodes that every filesystem has, apart from the root, whose content is the population's.
 
-use ondisk::ext4::FileType;
 use ondisk::ext4::block_map::write_pointers;
-use ondisk::ext4::directory::BlockWriter;
+use ondisk::ext4::directory::{self, BlockWriter, rec_len_from_disk, rec_len_to_disk};
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::number;
-use ondisk::ext4::{journal, mmp, orphan};
+use ondisk::ext4::xattr::write_inode;
+use ondisk::ext4::{FileType, Seed, journal, mmp, orphan};
 
 use super::image::Image;
 use super::inode::Inodes;
@@ -95,6 +95,12 @@ pub(super) fn fill_inodes(
         };
         if object.kind != Kind::Free {
             let mut inode = inodes.fill(slot, 0, &object, mapping)?;
+            let inline = layout.superblock.has_incompat(Incompat::INLINE_DATA);
+            if ino == Home::LOST_AND_FOUND && inline {
+                // mke2fs begins it in its inode, and leaves an empty list of attributes there.
+                let start = 128 + usize::from(inode.inode()?.extra_isize());
+                write_inode(inode.bytes().get_mut(start..).unwrap_or(&mut []), &[])?;
+            }
             if ino == number::ROOT && object.finish {
                 population.finish_inode(ROOT, &home(layout, plan, inodes, ino), &mut inode)?;
             }
@@ -261,9 +267,26 @@ fn lost_and_found(
             block.push(number::ROOT, kind, b"..", None)?;
         }
         block.finish(seed)?;
+        if nth == 0 && layout.superblock.has_incompat(Incompat::INLINE_DATA) {
+            part_from_dots(&mut bytes, block_size, seed);
+        }
         sink.write(nth, &bytes)?;
     }
     sink.finish().map(|_| ())
+}
+
+/// Gives the room behind the dots of a block to a record of its own: so it is where mke2fs has moved a directory out of its inode.
+fn part_from_dots(bytes: &mut [u8], block_size: u32, seed: Option<Seed>) {
+    const DOT: usize = 12;
+    let len = rec_len_from_disk(u16::from_le_bytes([bytes[16], bytes[17]]), block_size);
+    let dots = rec_len_to_disk(DOT, block_size);
+    let rest = rec_len_to_disk(len - DOT, block_size);
+    for (at, len) in [(DOT, dots), (2 * DOT, rest)] {
+        bytes[at + 4..at + 6].copy_from_slice(&len.unwrap_or(0).to_le_bytes());
+    }
+    if let Some(seed) = seed {
+        directory::seal(bytes, seed);
+    }
 }
 
 fn write_journal(layout: &Layout, image: &Image, mapping: &Mapping) -> Result<(), Error> {

@@ -14,13 +14,11 @@ use super::sink::Sink;
 use super::stamp::Stamp;
 use super::summary::Summary;
 use super::system;
+use super::table::Table;
 use crate::ext4::layout::{Layout, Unit};
 use crate::ext4::place::{Cursor, Full, Mapping, Placer, Plan};
 use crate::ext4::plan::{Home, Kind, Object, ObjectId, Population};
 use crate::ext4::{Error, Watch};
-
-/// Bytes of inodes that are gathered before they are written.
-const GATHER: usize = 1 << 20;
 
 /// What one thread needs to write units, used for one after the other.
 pub(super) struct Builder<'a> {
@@ -41,49 +39,6 @@ pub(super) struct Builder<'a> {
     used: Vec<u32>,
     buffer: Vec<u8>,
     block: Vec<u8>,
-}
-
-/// Inodes of one group, not written yet.
-#[derive(Debug, Default)]
-struct Table {
-    /// The offset in the image of the group's table.
-    offset: u64,
-    /// The index of the first inode gathered.
-    first: u32,
-    bytes: Vec<u8>,
-}
-
-impl Table {
-    /// The zeroed slot of an inode.
-    fn slot(&mut self, index: u32, size: usize, image: &Image) -> Result<&mut [u8], Error> {
-        let bytes = self.room(index, size, image)?;
-        let from = bytes.len();
-        bytes.resize(from + size, 0);
-        Ok(&mut bytes[from..])
-    }
-
-    /// The table up to an inode, which is to be appended; what did not fit with it has gone out.
-    fn room(&mut self, index: u32, size: usize, image: &Image) -> Result<&mut Vec<u8>, Error> {
-        let behind = (index - self.first) as usize * size;
-        if behind + size > GATHER {
-            self.flush(size, image)?;
-            self.first = index;
-        }
-        let from = (index - self.first) as usize * size;
-        if self.bytes.len() < from {
-            self.bytes.resize(from, 0);
-        }
-        Ok(&mut self.bytes)
-    }
-
-    fn flush(&mut self, size: usize, image: &Image) -> Result<(), Error> {
-        if !self.bytes.is_empty() {
-            let offset = self.offset + u64::from(self.first) * size as u64;
-            image.write(offset, &self.bytes)?;
-            self.bytes.clear();
-        }
-        Ok(())
-    }
 }
 
 impl<'a> Builder<'a> {
@@ -375,7 +330,7 @@ impl<'a> Builder<'a> {
         let slot = self.table.slot(index, size, self.image)?;
         let mut inode = self.inodes.fill(slot, generation, object, &self.mapping)?;
         let always = matches!(object.kind, Kind::Directory | Kind::Symlink | Kind::Value);
-        let has_content = object.content || always;
+        let has_content = object.content || always && object.has_blocks();
         let home = Home {
             ino,
             seed: None,
