@@ -175,21 +175,20 @@ fn whole_checkers(readings: &Readings) {
         readings.of(&[("workload", reader)], phase, metric)
     };
     let model = |phase, metric| of("set-3", phase, metric);
-    // What the kernel has read ahead in pass 1, e2fsck's pass 2 need not read.
-    let passes: [(&str, &[&str]); 2] = [("fslab-check", &["1", "2", "5"]), ("e2fsck", &["1", "5"])];
-    for (reader, passes) in passes {
-        for pass in passes {
-            let phase = format!("scan_pass_{pass}");
-            let bytes = of(reader, &phase, "disk_bytes");
-            assert!(bytes > 0.0, "{reader} {pass}");
-            assert!(of(reader, &phase, "requests") > 0.0, "{reader} {pass}");
-        }
-        // Everything that the model reads is read by them, too.
+    for pass in ["1", "2", "5"] {
+        let phase = format!("scan_pass_{pass}");
+        assert!(of("fslab-check", &phase, "disk_bytes") > 0.0, "{pass}");
+        assert!(of("fslab-check", &phase, "requests") > 0.0, "{pass}");
+    }
+    // Everything that the model reads is read by both. In which of its passes e2fsck did, the device's counters say as well as its
+    // headings are met, which on a volume so small is luck.
+    for reader in ["fslab-check", "e2fsck"] {
         let bytes = of(reader, "scan", "disk_bytes");
         assert!(
             bytes > 0.9 * model("scan_pass_1", "disk_bytes"),
             "{reader}: {bytes}"
         );
+        assert!(of(reader, "scan", "requests") > 0.0, "{reader}");
     }
     let check = |phase, metric| of("fslab-check", phase, metric);
     let (own, tables) = (
