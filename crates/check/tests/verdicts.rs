@@ -15,6 +15,7 @@ const MODE: usize = 0;
 const LINKS: usize = 26;
 const FLAGS: usize = 32;
 const BLOCK: usize = 40;
+const ACL: usize = 104;
 /// The exit code's bit that says that e2fsck ended before it was through.
 const ENDED: i32 = 8;
 /// Without any checksum, so that what is changed is believed.
@@ -96,6 +97,19 @@ fn a_wrong_first_data_block_with_and_without_a_journal() {
     }
 }
 
+/// Blocks of the journal that the superblock's copy of its map names, before a first block far behind.
+#[test]
+fn a_first_data_block_behind_the_journal() {
+    let options = ["-t", "ext3", "-b", "1024", "-N", "64"];
+    let sound = Image::make(&options, "8M", "");
+    for value in [3_u32, 0x200, 0x270, 0x1000] {
+        let mut image = sound.clone();
+        image.bytes[FIRST_DATA_BLOCK..FIRST_DATA_BLOCK + 4].copy_from_slice(&value.to_le_bytes());
+        let (code, found) = same(&format!("{value}"), &image);
+        assert!(code & ENDED != 0, "{value}: {code} {found:?}");
+    }
+}
+
 #[test]
 fn unused_inodes_without_the_feature_for_them() {
     let image = made(PLAIN, "1024", "");
@@ -124,6 +138,42 @@ fn inline_content_where_nothing_is_inline() {
         );
         let (code, found) = same(extents, &image);
         assert!(code != 0 && !found.is_empty(), "{extents}: {found:?}");
+    }
+}
+
+/// A link with a block of attributes is asked for its blocks whatever its flags say.
+#[test]
+fn a_link_with_a_block_of_attributes_that_is_said_to_be_inline() {
+    for extents in ["extent", "^extent,^64bit"] {
+        let features = format!("{PLAIN},{extents}");
+        let options = [
+            "-t", "ext4", "-b", "1024", "-I", "128", "-N", "64", "-O", &features,
+        ];
+        let commands = format!(
+            "symlink link {}\nea_set link user.colour blue\n",
+            "x".repeat(80)
+        );
+        let sound = Image::make(&options, "8M", &commands);
+        assert_eq!(same("sound", &sound).0, 0, "{extents}");
+        let at = slot(&sound, 12);
+        assert_ne!(
+            sound.bytes[at + ACL..at + ACL + 4],
+            [0; 4],
+            "{extents}: a block of attributes"
+        );
+        for with_extents in [0, flag::EXTENTS] {
+            let mut image = sound.clone();
+            let flags = flag::INLINE_DATA | with_extents;
+            loosely(&mut image, 12, FLAGS, &flags.to_le_bytes());
+            let what = format!("{extents}: flags {flags:#x}");
+            let (code, found) = same(&what, &image);
+            let stuck = found.contains(&"1_BLOCK_ITERATE");
+            assert_eq!(
+                stuck,
+                with_extents == 0 || extents != "extent",
+                "{what}: {code} {found:?}"
+            );
+        }
     }
 }
 

@@ -10,13 +10,17 @@ use super::Volume;
 /// Bytes of the table that are kept; no inode is torn by multiples of it.
 const WINDOW: u64 = 64 << 10;
 
+/// Pieces that are known to be unreadable; beyond them the oldest is tried again.
+const UNREADABLE: usize = 64;
+
 /// A reader of single inodes.
 pub(crate) struct Slots<'a> {
     volume: &'a Volume<'a>,
     window: Vec<u8>,
     start: u64,
-    /// The piece that could not be read last: its inodes are read one by one.
-    unreadable: Option<u64>,
+    /// The pieces that could not be read of late, the last one first: their inodes are read one by one. Names come from all over a
+    /// directory, so more than one is asked for in turn.
+    unreadable: Vec<u64>,
 }
 
 impl<'a> Slots<'a> {
@@ -26,7 +30,7 @@ impl<'a> Slots<'a> {
             volume,
             window: Vec::new(),
             start: 0,
-            unreadable: None,
+            unreadable: Vec::new(),
         }
     }
 
@@ -61,14 +65,15 @@ impl<'a> Slots<'a> {
             return None;
         }
         let start = at / WINDOW * WINDOW;
-        if self.unreadable != Some(start) {
+        if !self.unreadable.contains(&start) {
             let len = WINDOW.min(source.len() - start);
             self.window.resize(usize::try_from(len).ok()?, 0);
             self.start = start;
             if source.read_at(&mut self.window, start).is_ok() {
                 return Some(());
             }
-            self.unreadable = Some(start);
+            self.unreadable.insert(0, start);
+            self.unreadable.truncate(UNREADABLE);
         }
         self.window.resize(size, 0);
         self.start = at;
@@ -116,5 +121,31 @@ mod tests {
             (1990..1999).contains(&found) && bytes < 2 * table,
             "{found} {bytes}"
         );
+    }
+
+    /// Two bad sectors whose inodes are named in turn: each piece is tried once, and not each time the other was in between.
+    #[test]
+    fn bad_sectors_that_are_asked_for_in_turn_are_not_tried_again() {
+        let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
+        let options = options();
+        let sound = Ram::new(&image);
+        let volume = pass0::open(&sound, &options, &mut Log::new(1)).unwrap();
+        let table = volume.descriptors[0].inode_table() * u64::from(volume.geometry.block_size);
+        let first = table.next_multiple_of(WINDOW);
+        let sector = |at: u64| at + 512..at + 1024;
+        let bad = Ram::new(&image).failing([sector(first), sector(first + WINDOW)], 5);
+        let counting = Counting::new(&bad);
+        let volume = pass0::open(&counting, &options, &mut Log::new(1)).unwrap();
+        let before = counting.counts().bytes;
+        let mut slots = Slots::new(&volume);
+        let ino = |at: u64| ((at - table) / 256 + 1) as u32;
+        for nth in 0..100 {
+            for window in [first, first + WINDOW] {
+                // Sound ones, on the same piece as the bad sector.
+                assert!(slots.read(ino(window) + 8 + nth).is_some(), "{nth}");
+            }
+        }
+        let bytes = counting.counts().bytes - before;
+        assert!(bytes <= 2 * WINDOW + 200 * 256, "{bytes}");
     }
 }

@@ -170,6 +170,14 @@ fn of_inode(volume: &Volume<'_>, slot: &[u8]) -> Result<Found, String> {
     }
     let map = volume.map(&inode);
     let mapped = map.reach();
+    // e2fsck's walk ends at a block before the first one of the superblock, which nobody has judged yet.
+    let least = u64::from(volume.sb.s_first_data_block.get());
+    let mapped = if least > volume.geometry.first_data_block.into() {
+        let early = |nth: &u64| map.block(*nth).is_some_and(|block| block < least);
+        (0..mapped).find(early).unwrap_or(mapped)
+    } else {
+        mapped
+    };
     // e2fsck compares with an int: a journal of 2 GiB or more is never too short for it.
     let wanted = i64::from(inode.size() as u32 as i32);
     if ((mapped * block_size) as i64) < wanted {

@@ -118,6 +118,8 @@ impl Worker<'_> {
             return;
         }
         let by_extents = item.inode.has_flags(flag::EXTENTS) && features.extents;
+        // Symbolic links alone come here, those with a block of attributes: of files and directories with this flag `has_blocks`
+        // says that they have none.
         if item.inode.has_flags(flag::INLINE_DATA) && !by_extents {
             walk.stuck = Some(Stuck::Inline);
             return;

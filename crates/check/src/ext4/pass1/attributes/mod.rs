@@ -141,6 +141,23 @@ impl Shared {
     }
 }
 
+#[cfg(test)]
+impl Shared {
+    /// How often an inode is named as the holder of a value.
+    pub(crate) fn value_refs(&self, ino: u32) -> u32 {
+        self.value_refs.get(ino)
+    }
+
+    /// What workers have handed in, for comparison.
+    pub(crate) fn told(&self) -> String {
+        let handed = self.handed.lock().unwrap();
+        format!(
+            "{:?} {:?} {:?}",
+            handed.pending, handed.ranges, handed.value_inodes
+        )
+    }
+}
+
 /// Judges inodes in one thread.
 pub(crate) struct Worker<'a> {
     volume: &'a Volume<'a>,
