@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -31,6 +31,8 @@ pub(super) struct Program {
     pub(super) environment: Vec<(&'static str, &'static str)>,
     /// Open files that it gets, under the same numbers.
     pub(super) passed: Vec<RawFd>,
+    /// One more, which nobody else holds open.
+    pub(super) own: Option<OwnedFd>,
     /// Whether it stays on one CPU. UML's processes take turns; on two CPUs each turn waits for the
     /// other CPU to wake, which costs 2.5 to 3 times.
     pub(super) pinned: bool,
@@ -58,7 +60,8 @@ impl Program {
             .stderr(err)
             // Ctrl-C is the lab's to hear: it undoes things in their order.
             .process_group(0);
-        let (passed, parent) = (self.passed.clone(), getpid());
+        let (mut passed, parent) = (self.passed.clone(), getpid());
+        passed.extend(self.own.iter().map(AsRawFd::as_raw_fd));
         let cpu = self.pinned.then(one_cpu).flatten();
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -157,6 +160,7 @@ pub(super) mod tests {
             arguments: words(["-c", script]),
             environment: vec![("FSLAB_WORD", "told")],
             passed: Vec::new(),
+            own: None,
             pinned: true,
         };
         program.start(console).unwrap()

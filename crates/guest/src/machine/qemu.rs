@@ -98,6 +98,7 @@ pub(super) fn program(
         arguments: arguments(machine, accelerator, channel),
         environment: Vec::new(),
         passed,
+        own: None,
         pinned: false,
     })
 }

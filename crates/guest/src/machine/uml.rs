@@ -2,20 +2,25 @@
 //!
 //! UML is many processes, traced by one; a kill of that one alone leaves the others. So it is the
 //! first process of a pid namespace (`unshare --pid --fork --kill-child`), with which all of them
-//! end. Its `uml_dir`, where it keeps a pid file and a socket, is a filesystem of memory in a mount
-//! namespace of its own, which goes with its last process: a folder of the host would stay behind
-//! after kill -9. Without a `uml_dir` UML writes into the home folder, or panics where there is
-//! none. It is named from within, as `./`, because a socket's path has 108 bytes at most.
+//! end. Its `uml_dir`, where it keeps a pid file and a socket, is a filesystem of memory that is mounted
+//! nowhere (fsmount(2)) and goes with its last process: a folder of the host would stay behind after
+//! kill -9. Without a `uml_dir` UML writes into the home folder, or panics where there is none. It is
+//! named from within, as `./`, because a socket's path has 108 bytes at most.
+//!
+//! A mount namespace of its own would do as well, and is what is left to a user who is not root. But such
+//! a namespace is born with a copy of every mount, and a copy keeps a filesystem busy after its umount
+//! for as long as the guest runs: another run on this machine would check a disk that is still mounted.
 //! Its own memory is a file that it removes at once, in /dev/shm because that one is memory.
 //!
 //! Eight or more disks on a stripe hang in its disk driver (`mkfs.xfs` over md or dm, seen in 6.1, 6.12
 //! and 7.2): members have to be slices of one disk there.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::StatVfsMountFlags;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::process::{Program, by_number, need, words};
 use super::{Error, MARK, Machine};
@@ -52,14 +57,21 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
     }
     let unshare = need("unshare", "util-linux")?;
     let number = channel.as_raw_fd();
-    let mut line = words(["--pid", "--mount", "--fork", "--kill-child"]);
-    if !rustix::process::geteuid().is_root() {
-        line.extend(words(["--user", "--map-root-user"]));
+    let mut line = words(["--pid", "--fork", "--kill-child"]);
+    let unmounted = memory().ok();
+    if let Some(folder) = &unmounted {
+        line.extend(words(["--", "sh", "-c", SHIM]));
+        line.push(by_number(folder).into());
+    } else {
+        line.extend(words(["--mount"]));
+        if !rustix::process::geteuid().is_root() {
+            line.extend(words(["--user", "--map-root-user"]));
+        }
+        line.extend(words(["--", "sh", "-c", COVERING_SHIM]));
+        // The console is open already: its folder's place may be taken.
+        let covered = machine.console.parent().unwrap_or(Path::new("/"));
+        line.push(absolute(covered)?.into());
     }
-    line.extend(words(["--", "sh", "-c", SHIM]));
-    // The console is open already: its folder's place may be taken.
-    let covered = machine.console.parent().unwrap_or(Path::new("/"));
-    line.push(absolute(covered)?.into());
     line.push(absolute(&machine.kernel)?.into());
     line.extend(words([
         format!("mem={}M", machine.memory >> 20),
@@ -88,14 +100,28 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
         arguments: line,
         environment: vec![("TMPDIR", folder_for(machine.memory))],
         passed,
+        own: unmounted,
         pinned: true,
     })
 }
 
+/// A filesystem of memory that is mounted nowhere. Linux 5.2 and root have it.
+fn memory() -> rustix::io::Result<OwnedFd> {
+    let made = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(made.as_fd())?;
+    fsmount(
+        made.as_fd(),
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::empty(),
+    )
+}
+
 /// The namespace's first process cannot abort (the kernel takes no such signal from itself), which is
 /// how UML ends a panic: it would stand still for ever. So a shell is first, and waits for it. It
-/// gets a folder to put memory over, and what to run in it.
-const SHIM: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit; "$@"; exit $?"#;
+/// gets a folder, and what to run in it.
+const SHIM: &str = r#"cd "$0" || exit; "$@"; exit $?"#;
+/// The same, with memory put over the folder first.
+const COVERING_SHIM: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit; "$@"; exit $?"#;
 /// Memory as a folder.
 const SHM: &str = "/dev/shm";
 
