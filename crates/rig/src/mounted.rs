@@ -82,7 +82,7 @@ impl Mounted {
         self.mount_step.is_some()
     }
 
-    /// Syncs and unmounts; mount point and journal stay. Not mounted is success.
+    /// Syncs and unmounts, and waits until the device is free; mount point and journal stay. Not mounted is success.
     pub(crate) fn down(&mut self, patience: Duration) -> Result<()> {
         let Some(id) = self.id else {
             return Ok(());
@@ -93,7 +93,9 @@ impl Mounted {
                 tracing::warn!("{}: sync before umount: {error}", self.point.display());
             }
         }
-        reversal::unmount(&self.point, id, self.journal.run(), patience)?;
+        let run = self.journal.run();
+        reversal::unmount(&self.point, id, run, patience)?;
+        reversal::wait_for_release(&self.node, &self.point, run, patience)?;
         self.id = None;
         Ok(())
     }

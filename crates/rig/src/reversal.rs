@@ -15,6 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
+use crate::gate::is_claimed;
 use crate::host::{Host, Loop};
 use crate::syscall::block;
 use crate::{Error, Result};
@@ -102,6 +103,59 @@ pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> 
             }
             Err(error) => return Err(Error::io(point, "cannot umount it", error)),
         }
+    }
+}
+
+/// Waits until nobody holds what was mounted on `node`. An umount takes one mount away; a mount namespace that
+/// was born meanwhile (a container, a service with a private /tmp) has a copy, and while that lives the filesystem
+/// is neither clean on its device nor out of the cache.
+///
+/// # Errors
+/// [`Error::Busy`] with the processes that have the copy.
+pub(crate) fn wait_for_release(
+    node: &Path,
+    point: &Path,
+    run: &Path,
+    patience: Duration,
+) -> Result<()> {
+    let begun = Instant::now();
+    while is_claimed(node) {
+        if begun.elapsed() >= patience {
+            return Err(Error::Busy {
+                point: point.into(),
+                holders: copies_of(point),
+                run: run.into(),
+            });
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Who has a copy of the mount at `point`: the first process of each namespace.
+fn copies_of(point: &Path) -> String {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for pid in pids() {
+        let Ok(namespace) = fs::read_link(format!("/proc/{pid}/ns/mnt")) else {
+            continue;
+        };
+        if seen.contains(&namespace) {
+            continue;
+        }
+        let text = fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+        if mountinfo::parse(&text).iter().any(|m| m.point == point) {
+            found.push(named(pid));
+        }
+        seen.push(namespace);
+    }
+    if found.is_empty() {
+        "something that /proc does not show".into()
+    } else {
+        format!(
+            "a copy of the mount in the mount namespace of {}",
+            found.join(", ")
+        )
     }
 }
 
@@ -238,8 +292,7 @@ pub(crate) fn holders_of(point: &Path) -> String {
     let mut found = Vec::new();
     for pid in pids() {
         if uses(pid, point) {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            found.push(format!("{} (pid {pid})", name.trim()));
+            found.push(named(pid));
         }
     }
     let loops = Host::default().loops();
@@ -255,6 +308,12 @@ pub(crate) fn holders_of(point: &Path) -> String {
     } else {
         found.join(", ")
     }
+}
+
+/// `bash (pid 12)`.
+fn named(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("{} (pid {pid})", name.trim())
 }
 
 fn pids() -> Vec<u32> {

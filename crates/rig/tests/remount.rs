@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::{MIB, files, open, root, traces};
 use rig::{Class, Error, Request, Rig, Target};
@@ -115,6 +115,38 @@ fn a_busy_mount_is_told_with_its_holders_and_stays_needs_root() {
     assert!(path.exists(), "mounted still");
     drop(held);
     prepared.remount().unwrap().unwrap();
+    prepared.finish().unwrap();
+    assert_eq!(traces(run.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_in_another_mount_namespace_is_waited_for_and_named_needs_root() {
+    let Some(_alone) = root() else { return };
+    let run = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mut rig = open(run.path());
+    let mut prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let mut copy = Command::new("unshare")
+        .args(["--mount", "--propagation", "private"])
+        .args(["sh", "-c", "echo ready; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    copy.stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut ready)
+        .unwrap();
+    let busy = prepared.unmount().unwrap_err();
+    let Error::Busy { holders, .. } = &busy else {
+        panic!("{busy}")
+    };
+    let namespace = format!("in the mount namespace of cat (pid {})", copy.id());
+    assert!(holders.contains(&namespace), "{holders}");
+    drop(copy.stdin.take());
+    copy.wait().unwrap();
+    prepared.unmount().unwrap();
     prepared.finish().unwrap();
     assert_eq!(traces(run.path()), Vec::<String>::new());
 }

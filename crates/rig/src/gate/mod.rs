@@ -269,21 +269,26 @@ fn what_it_is(meta: &fs::Metadata) -> &'static str {
     }
 }
 
-/// `O_EXCL` without `O_CREAT` on a block device asks for the claim that mounts, volume managers and
-/// mkfs programs take (open(2)). Asked a few times: a child that was just forked keeps its
-/// parent's descriptors until it executes, so a claim may outlive its owner by a moment.
+/// Asked a few times: a child that was just forked keeps its parent's descriptors until it executes, so a claim
+/// may outlive its owner by a moment.
 fn in_use(device: &Path) -> bool {
-    let flags = (OFlags::EXCL | OFlags::NONBLOCK).bits() as i32;
     (0..10).all(|attempt| {
         if attempt > 0 {
             thread::sleep(Duration::from_millis(20));
         }
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(device);
-        opened.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::BUSY))
+        is_claimed(device)
     })
+}
+
+/// `O_EXCL` without `O_CREAT` on a block device asks for the claim that mounts, volume managers and
+/// mkfs programs take (open(2)).
+pub(crate) fn is_claimed(device: &Path) -> bool {
+    let flags = (OFlags::EXCL | OFlags::NONBLOCK).bits() as i32;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(device);
+    opened.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::BUSY))
 }
 
 fn open_for_reading(device: &Path) -> std::result::Result<File, Reason> {
