@@ -313,7 +313,7 @@ fn xfs_db_and_the_free_space_of_xfs_needs_root() {
         .tally
         .summary()
         .frag;
-    run(&["umount", mounted.path().to_str().unwrap()]);
+    mounted.unmount();
     let said = run(&[
         "xfs_db",
         "-r",

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use common::root;
 use rig::fsck::{self, Exit, Report, Request, Verdict};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use workload::{PhaseReport, Silent};
 
 /// Runs a program to its end and returns what it printed.
@@ -60,6 +62,11 @@ impl Loop {
         }
         let inode = sh(&format!("stat -c %i {}/d0/f0", point.display()));
         sh(&format!("umount {}", point.display()));
+        // A mount namespace that another test has just made keeps a copy.
+        let claim = OFlags::EXCL | OFlags::RDONLY;
+        while rustix::fs::open(lo.node.as_path(), claim, Mode::empty()).err() == Some(Errno::BUSY) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         (lo, inode.trim().parse().unwrap())
     }
 

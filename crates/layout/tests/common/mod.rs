@@ -5,6 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
 /// A fresh mounted filesystem; unmounted and gone when dropped.
 pub struct Mounted {
     folder: tempfile::TempDir,
@@ -53,6 +56,16 @@ impl Mounted {
         let point = self.path();
         let said = run(&["findmnt", "-n", "-o", "SOURCE", point.to_str().unwrap()]);
         said.trim().to_owned()
+    }
+
+    /// Unmounts it, and waits until it is unmounted: a mount namespace that another test has just made keeps a copy.
+    pub fn unmount(&self) {
+        let device = self.device();
+        run(&["umount", self.path().to_str().unwrap()]);
+        let claim = OFlags::EXCL | OFlags::RDONLY;
+        while rustix::fs::open(device.as_str(), claim, Mode::empty()).err() == Some(Errno::BUSY) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     }
 
     /// A file's path.
