@@ -145,10 +145,18 @@ impl Recorded {
                 bound >> 20
             ));
         }
+        let silent = events == 0 && warning.is_none();
+        if silent {
+            warning = Some(
+                "the block trace has not one event: either nothing reached the device, or this kernel \
+                 writes traces in a form that is not known here (`fslab doctor`)"
+                    .into(),
+            );
+        }
         let evidence = Evidence {
             phase: None,
             name: "trace_complete".into(),
-            holds: Some(warning.is_none()),
+            holds: (!silent).then_some(warning.is_none()),
             detail,
         };
         (evidence, warning)
@@ -299,6 +307,17 @@ mod tests {
             "{:?}",
             explained.warnings
         );
+    }
+
+    #[test]
+    fn a_trace_without_an_event_is_not_called_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut silent = recorded(folder.path(), 0);
+        silent.traces[0].0.events = 0;
+        let explained = silent.explain(&spans(), &Places::default());
+        assert_eq!(explained.evidence[0].holds, None);
+        let warning = &explained.warnings[0];
+        assert!(warning.contains("not one event"), "{warning}");
     }
 
     #[test]
