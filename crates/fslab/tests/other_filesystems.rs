@@ -215,7 +215,12 @@ fn fsck_ocfs2_reads_beside_the_model_needs_uml() {
         assert!(report.contains(words), "{words} is not in\n{report}");
     }
     let json = stdout(&run_in(temp.path(), &["report", "run", "--format", "json"]));
-    assert!(json.contains("\"program\": true") && json.contains("\"program\": false"));
+    for reader in ["model", "fsck.ocfs2"] {
+        assert!(
+            json.contains(&format!("\"reader\": \"{reader}\"")),
+            "{reader}"
+        );
+    }
 }
 
 #[test]
