@@ -4,8 +4,9 @@
 
 mod common;
 
+use common::{between, in_format};
 use record::{Crash, CrashAgreement, CrashDamage, Run};
-use report::{FormatName, Options, render};
+use report::FormatName;
 use serde_json::Value;
 
 /// A check whose every image was clean.
@@ -72,35 +73,21 @@ fn run() -> (Run, [usize; 2]) {
     (run, [found[0], found[1]])
 }
 
-fn report(run: &Run, format: FormatName) -> String {
-    let options = Options {
-        format,
-        ..Options::default()
-    };
-    render(run, None, &options).unwrap()
-}
-
-fn between<'a>(out: &'a str, begin: &str, end: &str) -> &'a str {
-    let begin = out.find(begin).unwrap();
-    let len = out[begin..].find(end).unwrap();
-    &out[begin..begin + len]
-}
-
 #[test]
 fn crash_checks_in_a_mail() {
-    let out = report(&run().0, FormatName::Text);
+    let out = in_format(&run().0, FormatName::Text);
     insta::assert_snapshot!(between(&out, "Crash check:", "\nClock (a)"));
 }
 
 #[test]
 fn crash_checks_in_markdown() {
-    let out = report(&run().0, FormatName::Md);
+    let out = in_format(&run().0, FormatName::Md);
     insta::assert_snapshot!(between(&out, "## Crash check:", "\n## "));
 }
 
 #[test]
 fn crash_checks_on_the_page() {
-    let out = report(&run().0, FormatName::Html);
+    let out = in_format(&run().0, FormatName::Html);
     assert!(out.contains("href=\"#crash\""));
     insta::assert_snapshot!(between(&out, "<section id=\"crash\"", "</section>"));
 }
@@ -108,7 +95,7 @@ fn crash_checks_on_the_page() {
 #[test]
 fn crash_checks_in_json_are_those_of_the_log() {
     let (run, [first, second]) = run();
-    let document: Value = serde_json::from_str(&report(&run, FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run, FormatName::Json)).unwrap();
     let read = |at: usize| -> Option<Crash> {
         serde_json::from_value(document["trials"][at]["crash"].clone()).unwrap()
     };
@@ -122,7 +109,7 @@ fn crash_checks_in_json_are_those_of_the_log() {
 fn a_run_without_says_nothing_of_it() {
     let run = common::wohlgemuth();
     for format in [FormatName::Text, FormatName::Md, FormatName::Html] {
-        let out = report(&run, format);
+        let out = in_format(&run, format);
         assert!(!out.contains("Crash check"), "{format:?}");
     }
 }

@@ -4,8 +4,9 @@
 
 mod common;
 
+use common::{between, in_format};
 use record::{Member, Members, Run};
-use report::{FormatName, Options, render};
+use report::FormatName;
 use serde_json::Value;
 use study::{Bytes, Layers, Md, Metadata, RaidLevel, Stack};
 
@@ -40,36 +41,22 @@ fn run() -> Run {
     run
 }
 
-fn report(run: &Run, format: FormatName) -> String {
-    let options = Options {
-        format,
-        ..Options::default()
-    };
-    render(run, None, &options).unwrap()
-}
-
-fn between<'a>(out: &'a str, begin: &str, end: &str) -> &'a str {
-    let begin = out.find(begin).unwrap();
-    let len = out[begin..].find(end).unwrap();
-    &out[begin..begin + len]
-}
-
 #[test]
 fn members_in_markdown() {
-    let out = report(&run(), FormatName::Md);
+    let out = in_format(&run(), FormatName::Md);
     insta::assert_snapshot!(between(&out, "## Members:", "\n## "));
 }
 
 #[test]
 fn members_on_the_page() {
-    let out = report(&run(), FormatName::Html);
+    let out = in_format(&run(), FormatName::Html);
     assert!(out.contains("href=\"#members\""));
     insta::assert_snapshot!(between(&out, "<section id=\"members\"", "</section>"));
 }
 
 #[test]
 fn members_in_json_are_numbers() {
-    let document: Value = serde_json::from_str(&report(&run(), FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run(), FormatName::Json)).unwrap();
     let members = &document["members"];
     assert_eq!(members["devices"][0]["name"], "raid<5>");
     let phases = members["phases"].as_array().unwrap();
@@ -91,9 +78,9 @@ fn members_in_json_are_numbers() {
 fn a_run_without_says_nothing_of_it() {
     let run = common::wohlgemuth();
     for format in [FormatName::Text, FormatName::Md, FormatName::Html] {
-        let out = report(&run, format);
+        let out = in_format(&run, format);
         assert!(!out.contains("Members:"), "{format:?}");
     }
-    let document: Value = serde_json::from_str(&report(&run, FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run, FormatName::Json)).unwrap();
     assert!(document["members"].is_null());
 }

@@ -126,10 +126,7 @@ fn bench() -> Result<bool> {
         .fslab
         .clone()
         .unwrap_or_else(|| own.with_file_name("fslab"));
-    if !fslab.is_file() {
-        let how = "build it with `cargo build --release -p fslab`";
-        return Err(needs::Missing(format!("{} is not there; {how}", fslab.display())).into());
-    }
+    needs::measured(&fslab)?;
     let mut bench = Bench {
         fslab: fslab.display().to_string(),
         arguments,

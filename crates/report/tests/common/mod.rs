@@ -10,7 +10,7 @@ use std::path::Path;
 
 use record::telemetry::Writer;
 use record::{Event, Evidence, Ledger, Mounted, Run, Sample, Status};
-use report::published;
+use report::{FormatName, Options, published, render};
 use serde_json::json;
 use study::{Clock, Order, Overrides, Plan, Slot, Study};
 
@@ -435,4 +435,20 @@ fn telemetry(path: &Path, begin: u64, seed: u64) {
 pub(crate) fn sequential(mut run: Run) -> Run {
     run.plan.order = Order::Sequential;
     run
+}
+
+/// A run's report in a format, with no other wish.
+pub(crate) fn in_format(run: &Run, format: FormatName) -> String {
+    let options = Options {
+        format,
+        ..Options::default()
+    };
+    render(run, None, &options).expect("a report")
+}
+
+/// What stands from `begin` to before `end`.
+pub(crate) fn between<'a>(out: &'a str, begin: &str, end: &str) -> &'a str {
+    let begin = out.find(begin).expect("its begin");
+    let len = out[begin..].find(end).expect("its end");
+    &out[begin..begin + len]
 }

@@ -43,18 +43,21 @@ fn grow(rules: Rules, names: &[Vec<u8>]) -> Growth {
     growth
 }
 
+/// Puts an entry's name in its place.
+fn placed(names: &[Vec<u8>], id: u32, place: &mut [u8]) -> Entry {
+    let name = &names[id as usize];
+    place[..name.len()].copy_from_slice(name);
+    Entry {
+        inode: id + 100,
+        kind: FileType::Regular,
+        len: name.len() as u8,
+    }
+}
+
 fn write(shape: &Shape, names: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![0xaa; (shape.blocks() * shape.rules.block_size) as usize];
     shape
-        .write(0, &mut bytes, OWN, |id, place| {
-            let name = &names[id as usize];
-            place[..name.len()].copy_from_slice(name);
-            Entry {
-                inode: id + 100,
-                kind: FileType::Regular,
-                len: name.len() as u8,
-            }
-        })
+        .write(0, &mut bytes, OWN, |id, place| placed(names, id, place))
         .unwrap();
     bytes
 }
@@ -351,15 +354,7 @@ fn too_many_names_are_told_in_parts_as_in_one_piece() {
 /// The names of a directory without blocks, area by area, and its parent.
 fn inside(shape: &Shape, names: &[Vec<u8>]) -> (u32, [Vec<Vec<u8>>; 2]) {
     let (head, tail) = shape
-        .write_inline(OWN, |id, place| {
-            let name = &names[id as usize];
-            place[..name.len()].copy_from_slice(name);
-            Entry {
-                inode: id + 100,
-                kind: FileType::Regular,
-                len: name.len() as u8,
-            }
-        })
+        .write_inline(OWN, |id, place| placed(names, id, place))
         .unwrap();
     let data = ondisk::ext4::inline::InlineData {
         head: &head,
