@@ -4,8 +4,8 @@
 //! filesystem clean. A pair is one run of each, and who goes first changes from pair to pair.
 //!
 //! - *hot*: everything both read lies in the page cache. That is proven, not believed: a pair in which a device gave
-//!   either side so much as a byte (`read_bytes` of /proc/PID/io) is not counted but repeated, and said. Each side has
-//!   run twice before the first pair: a page that was used twice is not the next to go.
+//!   either side more than a fiftieth of the image (`read_bytes` of /proc/PID/io) is not counted but repeated, and said. Each side
+//!   has run twice before the first pair: a page that was used twice is not the next to go.
 //! - *cold*: caches are dropped before each run, and no page of the image may be left, or the bench ends.
 //! - *limited*: the image is attached as a loop device that is held to a number of bytes and of requests a second, cold.
 //!
