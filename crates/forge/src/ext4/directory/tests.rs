@@ -307,15 +307,7 @@ fn what_is_grown_in_parts_is_what_grows_in_one_piece() {
             let vast = Vast::grow(rules, &story, Portions { first, window }).unwrap();
             let mut parts = vec![0xaa; whole.len()];
             assert_eq!(vast.blocks() as usize * 1024, whole.len());
-            let entry = |tag: u32, place: &mut [u8; 255]| {
-                let name = &names[tag as usize];
-                place[..name.len()].copy_from_slice(name);
-                Entry {
-                    inode: tag + 100,
-                    kind: FileType::Regular,
-                    len: name.len() as u8,
-                }
-            };
+            let entry = |tag: u32, place: &mut [u8; 255]| placed(&names, tag, place);
             vast.write(&story, OWN, entry, |block, bytes| {
                 parts[block as usize * 1024..][..1024].copy_from_slice(bytes);
                 Ok(())
