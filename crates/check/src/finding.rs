@@ -121,6 +121,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The reference does not come to see it.
+    pub(crate) fn hide(&mut self) {
+        self.reference_stops = false;
+        self.beyond_reference = true;
+    }
+
     /// This problem, somewhere.
     pub fn new(problem: &'static Problem) -> Finding {
         Finding {

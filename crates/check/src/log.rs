@@ -36,6 +36,8 @@ pub struct Log {
     stage: u8,
     /// Findings so far, which breaks ties of order and stage within one worker.
     sequence: u64,
+    /// See [`Log::unseen`].
+    unseen: bool,
 }
 
 impl Log {
@@ -46,6 +48,7 @@ impl Log {
             kinds: BTreeMap::new(),
             stage: 0,
             sequence: 0,
+            unseen: false,
         }
     }
 
@@ -60,11 +63,19 @@ impl Log {
         self.stage = stage;
     }
 
+    /// From here on findings are, or are no longer, of what the reference does not come to see.
+    pub(crate) fn unseen(&mut self, unseen: bool) {
+        self.unseen = unseen;
+    }
+
     /// Takes a finding.
     pub fn add(&mut self, mut finding: Finding) {
         self.sequence += 1;
         finding.sequence = self.sequence;
         finding.stage = self.stage;
+        if self.unseen {
+            finding.hide();
+        }
         self.keep(finding);
     }
 
@@ -112,8 +123,7 @@ impl Log {
         let kept = self.kinds.get_mut(&problem.code);
         for finding in kept.into_iter().flat_map(|kind| &mut kind.kept) {
             if finding.place.inode == Some(inode) {
-                finding.reference_stops = false;
-                finding.beyond_reference = true;
+                finding.hide();
             }
         }
     }

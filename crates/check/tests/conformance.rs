@@ -6,6 +6,8 @@
 //! problem comes first is asked of the e2fsck of this machine (`-E problem_log`), where there is one.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "common/codes.rs"]
+mod codes;
 #[path = "common/reference.rs"]
 mod reference;
 
@@ -84,11 +86,7 @@ fn logged(image: &Path, journal: Option<&Path>, log: &Path) -> Option<Vec<&'stat
         options.extend(["-j".into(), path.display().to_string()]);
     }
     e2fsck(image, &options);
-    let text = std::fs::read_to_string(log).ok()?;
-    let codes = text.match_indices(" code=\"").filter_map(|(at, before)| {
-        let code = text[at + before.len()..].split('"').next()?;
-        Problem::of(u32::from_str_radix(code.trim_start_matches("0x"), 16).ok()?)
-    });
+    let codes = codes::logged(log)?.into_iter().filter_map(Problem::of);
     Some(codes.filter(|problem| problem.is_fault()).collect())
 }
 

@@ -412,3 +412,60 @@ fn what_has_no_end_is_cut_off_the_same_by_any_number_of_threads() {
         assert!(alone == many, "{threads} threads: {first:?}");
     }
 }
+
+/// With `inline_data`, e2fsck passes over the blocks of a directory whose inode has a wrong checksum. It only ends where the names
+/// that it has seen elsewhere are not as many as the links, because it then reads the inode again.
+#[test]
+fn a_directory_of_a_wrong_checksum_is_passed_over_where_content_may_be_inline() {
+    let commands = "mkdir dir\ncd dir\nwrite @small a\nwrite @large b\nmkdir sub\n";
+    let sound = inline(commands);
+    let (dir, a, b, sub) = (12, 13, 14, 15);
+    let with = |changes: &[(u32, u16)]| {
+        let mut image = sound.clone();
+        for (ino, links) in changes {
+            loosely(&mut image, *ino, LINKS, &links.to_le_bytes());
+        }
+        image
+    };
+    // `.` is not seen, nor are the names within.
+    let mut image = sound.clone();
+    let flags = image.field(dir, |inode| inode.flags()) ^ flag::NOATIME;
+    loosely(&mut image, dir, FLAGS, &flags.to_le_bytes());
+    let found = ends_with(12, "as many links as names", &image);
+    assert!(found.contains(&"4_INCONSISTENT_COUNT"), "{found:?}");
+    ends_with(4, "as many links as are seen", &with(&[(dir, 2)]));
+    ends_with(12, "one link", &with(&[(dir, 1)]));
+    // Whoever is named there alone has no name.
+    for (what, ino) in [("inline", a), ("in blocks", b), ("a directory", sub)] {
+        let found = ends_with(12, what, &with(&[(dir, 2), (ino, 3)]));
+        assert!(found.contains(&"4_INCONSISTENT_COUNT"), "{what}: {found:?}");
+    }
+    let mut broken = with(&[(dir, 2)]);
+    loosely(&mut broken, dir, BLOCK + 8, &[3, 0]);
+    let found = ends_with(4, "and it is broken", &broken);
+    assert!(found.contains(&"2_DIR_CORRUPTED"), "{found:?}");
+}
+
+fn inline(commands: &str) -> Image {
+    let features = "inline_data,^has_journal";
+    let options = ["-t", "ext4", "-b", "1024", "-N", "64", "-O", features];
+    Image::make(&options, "8M", commands)
+}
+
+/// As the last before, and it is read into the place of another directory in e2fsck's cache of four.
+#[test]
+fn a_file_that_became_a_directory_is_taken_for_another_directory() {
+    // So many directories are read before it: behind two it is the root's turn.
+    for (before, expected) in [(0, 4), (1, 4), (2, 12), (3, 4), (4, 4)] {
+        let directories = ["mkdir a\n", "mkdir b\n", "mkdir c\n", "mkdir d\n"];
+        let commands = directories[..before as usize].concat() + "write @small file\n";
+        let mut image = inline(&commands);
+        let file = 12 + before;
+        loosely(&mut image, file, MODE, &0o040_755_u16.to_le_bytes());
+        let found = ends_with(expected, &format!("behind {before}"), &image);
+        let taken = found.contains(&"2_DBLIST_ITERATE");
+        assert_eq!(taken, expected == 12, "behind {before}: {found:?}");
+        loosely(&mut image, file, LINKS, &[2]);
+        ends_with(12, &format!("behind {before}, of two links"), &image);
+    }
+}

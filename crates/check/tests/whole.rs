@@ -289,6 +289,36 @@ fn too_little_memory_is_said_before_pass_1() {
     assert!(small.verdict(Judge::Strict).is_clean());
 }
 
+/// A superblock of a few numbers that are possible together speaks of 280 GB of descriptors, and they lie in a hole.
+#[test]
+fn more_descriptors_than_the_machine_has_memory_are_refused() {
+    const GROUPS: u64 = u32::MAX as u64;
+    let machine = rustix::system::sysinfo();
+    if machine.totalram as u64 * u64::from(machine.mem_unit) > GROUPS * 64 {
+        println!("skipped: this machine has memory for them");
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let image = scratch.path().join("image");
+    let features = "-t ext4 -b 1024 -I 1024 -O 64bit,^metadata_csum,^resize_inode,^has_journal";
+    made(features, &image).unwrap();
+    let mut superblock = std::fs::read(&image).unwrap()[1024..2048].to_vec();
+    let blocks = GROUPS * 8192;
+    let mut put =
+        |at: usize, value: u32| superblock[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    put(0, GROUPS as u32);
+    put(4, blocks as u32);
+    put(0x150, (blocks >> 32) as u32);
+    put(0x28, 1);
+    let mut ram = blockio::Ram::sparse(15 << 40);
+    ram.put(1024, &superblock);
+    let refused = check(&ram, &options(2), &Unwatched);
+    let Err(Failure::Memory { needs, limit }) = refused else {
+        panic!("{:?}", refused.map(|report| report.findings.list));
+    };
+    assert!(needs >= GROUPS * 64 && limit < needs, "{needs} of {limit}");
+}
+
 /// What was foreseen, and what was to be read by then.
 #[derive(Default)]
 struct Foreseen {

@@ -97,6 +97,16 @@ impl Estimate {
     }
 }
 
+/// Bytes that may be asked for before anything shows that they are needed: the caller's bound, or all that the machine has. A
+/// superblock may speak of half a billion groups, and their table lie in the hole of a sparse image.
+pub(crate) fn allowed(options: &Options) -> u64 {
+    options.memory.unwrap_or_else(|| {
+        let machine = rustix::system::sysinfo();
+        let units = (machine.totalram as u64).saturating_add(machine.totalswap as u64);
+        units.saturating_mul(machine.mem_unit.into())
+    })
+}
+
 /// Bytes of nodes of mappings that a thread reads beforehand, for the inodes that wait, and for each level below: less where requests
 /// are small, because there is little to be read or memory is bounded, and never less than eight blocks.
 pub(crate) fn shelves(options: &Options, block: usize) -> (usize, usize) {

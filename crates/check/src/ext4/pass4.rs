@@ -2,6 +2,9 @@
 //!
 //! Nearly all are, so the maps are compared from one end to the other, 64 inodes at a time, and inodes are read only where they differ.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
 use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::inode::number::{BAD, ROOT};
 use ondisk::ext4::inode::{OLD_SIZE, flag};
@@ -28,9 +31,12 @@ const MOST_COUNTED: u32 = 65_500;
 /// # Errors
 /// The check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    let unseen = state.unseen_names.lock();
+    let unseen = unseen.unwrap_or_else(PoisonError::into_inner);
     let mut pass = Pass {
         volume,
         state,
+        unseen: &unseen,
         slots: Slots::new(volume),
         log,
     };
@@ -59,12 +65,17 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
             }
         }
     }
+    for ino in unseen.keys() {
+        pass.by_names_seen(*ino);
+    }
     Ok(())
 }
 
 struct Pass<'a> {
     volume: &'a Volume<'a>,
     state: &'a State,
+    /// Names that e2fsck has not seen, of inodes whose checksum is wrong.
+    unseen: &'a BTreeMap<u32, u32>,
     slots: Slots<'a>,
     log: &'a mut Log,
 }
@@ -158,13 +169,29 @@ impl Pass<'_> {
         true
     }
 
-    /// e2fsck reads the inode here, and ends if its checksum is wrong.
+    /// e2fsck reads the inode here, and ends if its checksum is wrong. Where it has not seen all names, it decides by those it has seen.
     fn read_again(&mut self, ino: u32) {
-        if self.state.unsealed.contains(ino) {
-            let finding = Finding::new(&P4_INCONSISTENT_COUNT).inode(ino);
-            let note = "e2fsck has to read the inode again, and its checksum is wrong";
-            self.log.add(finding.note(note).stops_reference());
+        if self.state.unsealed.contains(ino) && !self.unseen.contains_key(&ino) {
+            self.ends_at(ino);
         }
+    }
+
+    /// Whether e2fsck reads an inode again of which it has not seen all names: `.` of a directory that it has passed over.
+    fn by_names_seen(&mut self, ino: u32) {
+        let state = self.state;
+        let unseen = self.unseen.get(&ino).copied().unwrap_or(0);
+        let seen = state.named.get(ino).saturating_sub(unseen);
+        let links = state.links.get(ino).min(MOST_COUNTED);
+        let left_out = state.imagic.contains(ino) || state.on_bad_blocks.contains(ino);
+        if (seen == 0 || seen.min(MOST_COUNTED) != links) && !left_out {
+            self.ends_at(ino);
+        }
+    }
+
+    fn ends_at(&mut self, ino: u32) {
+        let finding = Finding::new(&P4_INCONSISTENT_COUNT).inode(ino);
+        let note = "e2fsck has to read the inode again, and its checksum is wrong";
+        self.log.add(finding.note(note).stops_reference());
     }
 
     /// An inode in use that nothing names.

@@ -7,7 +7,9 @@
 //! All maps are filled by several threads at once, by atomic operations without order: nothing is read before the
 //! threads are joined.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use zerocopy::FromZeros;
@@ -279,6 +281,8 @@ pub struct State {
     pub statistics: Statistics,
     /// Value inodes and encryption policies.
     pub(crate) attributes: Attributes,
+    /// Names that e2fsck does not come to see, of inodes in `unsealed`: how many of each. Pass 2 counts.
+    pub unseen_names: Mutex<BTreeMap<u32, u32>>,
     /// Names whose order could not be judged: case is folded, and they are not ASCII. Pass 2 counts.
     pub unjudged_names: AtomicU64,
 }

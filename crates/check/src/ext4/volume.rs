@@ -11,6 +11,7 @@ use blockio::{BlockSource, Piece, Span, Sweep};
 use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Seed, Superblock};
 
 use super::memory::Guard;
+use super::pass1::attributes::Values;
 use super::{Failure, pace};
 use crate::log::DEFAULT_KEPT;
 use crate::watch::Watch;
@@ -159,6 +160,8 @@ pub struct Volume<'a> {
     pub options: Options,
     /// Holds the check to its bound of memory.
     pub(crate) guard: Guard,
+    /// Inodes of attributes' values that were looked at.
+    pub(crate) values: Values,
     /// Who watches.
     pub watch: &'a dyn Watch,
 }

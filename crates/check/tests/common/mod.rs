@@ -1,6 +1,7 @@
 //! Images that mke2fs and debugfs make, changed by hand, judged by e2fsck and by us.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+mod codes;
 pub(crate) mod random;
 pub(crate) mod reference;
 
@@ -11,7 +12,9 @@ use std::process::{Command, Stdio};
 
 use blockio::Ram;
 use check::ext4::{Options, Reference};
-use check::{Class, Report, Unwatched};
+use check::{Report, Unwatched};
+#[allow(unused_imports, reason = "each test file uses a part")]
+pub(crate) use codes::{counts, names};
 use ondisk::ext4::group_descriptor::GroupDescriptor;
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::{Geometry, Seed, Superblock, superblock};
@@ -139,7 +142,7 @@ impl Image {
         let option = format!("problem_log={}", log.display());
         let said = reference::e2fsck(&path, &["-E", &option]);
         let code = said.code.unwrap_or(-1);
-        (code, codes(&log))
+        (code, logged(&log))
     }
 
     /// Our report, by 1.47.0's judgement, which is what is installed.
@@ -154,41 +157,17 @@ impl Image {
     }
 }
 
-/// The codes in a problem log, sorted.
-fn codes(log: &Path) -> Vec<u32> {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    let mut codes: Vec<u32> = text
-        .split("code=\"0x")
-        .skip(1)
-        .map(|rest| u32::from_str_radix(&rest[..6], 16).unwrap())
-        .filter(|code| counts(*code))
-        .collect();
+/// The codes in a problem log that count, sorted.
+fn logged(log: &Path) -> Vec<u32> {
+    let mut codes = codes::logged(log).unwrap_or_default();
+    codes.retain(|code| counts(*code));
     codes.sort_unstable();
     codes
-}
-
-/// Whether a code says that something is wrong.
-pub(crate) fn counts(code: u32) -> bool {
-    check::Problem::of(code)
-        .is_some_and(|problem| matches!(problem.class, Class::Error | Class::Uncounted))
 }
 
 /// The codes of a report that the reference would raise as well, sorted.
 pub(crate) fn raised(report: &Report) -> Vec<u32> {
-    let list = report.findings.list.iter();
-    let end = list.clone().position(|finding| finding.reference_stops);
-    let mut codes: Vec<u32> = list
-        .take(end.map_or(usize::MAX, |end| end + 1))
-        .filter(|finding| !finding.beyond_reference)
-        .map(|finding| finding.problem.code)
-        .filter(|code| counts(*code))
-        .collect();
+    let mut codes = codes::raised(report);
     codes.sort_unstable();
     codes
-}
-
-/// Names for codes.
-pub(crate) fn names(codes: &[u32]) -> Vec<&'static str> {
-    let name = |code: &u32| check::Problem::of(*code).map_or("?", |problem| problem.name);
-    codes.iter().map(name).collect()
 }

@@ -1,4 +1,4 @@
-//! `e2fsck -fn` as a reference, with an end to what has none.
+//! e2fsck as a reference, with an end to what has none.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::ffi::OsStr;
@@ -30,10 +30,17 @@ impl Said {
     }
 }
 
-/// Runs it with further options. It is killed outright, because a polite signal it heeds only when it comes to it.
+/// `e2fsck -fn` with further options.
 pub(crate) fn e2fsck<O: AsRef<OsStr>>(image: &Path, options: &[O]) -> Said {
+    let mut all = vec![OsStr::new("-fn")];
+    all.extend(options.iter().map(AsRef::as_ref));
+    run(image, &all)
+}
+
+/// Runs it with these options. It is killed outright, because a polite signal it heeds only when it comes to it.
+pub(crate) fn run<O: AsRef<OsStr>>(image: &Path, options: &[O]) -> Said {
     let output = Command::new("timeout")
-        .args(["-s", "KILL", PATIENCE, "e2fsck", "-fn"])
+        .args(["-s", "KILL", PATIENCE, "e2fsck"])
         .args(options)
         .arg(image)
         .env("LC_ALL", "C")

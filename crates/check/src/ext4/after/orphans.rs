@@ -103,6 +103,10 @@ fn contents(volume: &Volume<'_>, ino: u32, log: &mut Log) -> Result<(), Corrupte
     for stretch in &map.stretches {
         let end = (stretch.logical + stretch.len).min(mapped.min(blocks));
         for logical in stretch.logical..end {
+            // A map may name one block as often as it has room for.
+            if volume.watch.cancelled() {
+                return Err(corrupted("the check was stopped"));
+            }
             let physical = stretch.physical + (logical - stretch.logical);
             let bytes = volume
                 .read_block(physical)

@@ -24,7 +24,8 @@ use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
 use self::library::{Refusal, Taken, take};
 use self::table::Table;
-use super::memory::Guard;
+use super::memory::{self, Guard};
+use super::pass1::attributes::Values;
 use super::{Options, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
@@ -103,7 +104,8 @@ fn attempt(
         });
     };
     let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
-    if let Some(limit) = options.memory.filter(|limit| *limit < needs) {
+    let limit = memory::allowed(options);
+    if limit < needs {
         return Err(Refusal::Memory { needs, limit });
     }
     let table = table::read(source, &taken.sb, geometry, taken.backup)?;
@@ -233,6 +235,7 @@ fn volume<'a>(
         backup,
         options: options.clone(),
         guard: Guard::default(),
+        values: Values::default(),
         watch: &Unwatched,
     })
 }
@@ -257,7 +260,7 @@ fn journal_of_impossible(
     };
     let misplaced = limits::wrong_first_data_block(sb) && !found;
     let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
-    let table = if misplaced || options.memory.is_some_and(|limit| limit < needs) {
+    let table = if misplaced || memory::allowed(options) < needs {
         Table::default()
     } else {
         table::read(source, &sane, &geometry, None).unwrap_or_default()
@@ -272,6 +275,7 @@ fn journal_of_impossible(
         backup: None,
         options: options.clone(),
         guard: Guard::default(),
+        values: Values::default(),
         watch: &Unwatched,
     };
     journal::check(&volume, log);

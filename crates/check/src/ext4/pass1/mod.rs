@@ -31,6 +31,7 @@ mod tally;
 mod walk;
 
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
 use blockio::{Content, Piece, Span, Sweep};
 use ondisk::ext4::feature::Compat;
@@ -393,6 +394,7 @@ fn assemble(
         imagic: Inodes::new(joined.imagic),
         unsealed: Inodes::new(joined.unsealed),
         large_files: joined.statistics.large_files > 0,
+        unseen_names: Mutex::default(),
         unjudged_names: 0.into(),
         metadata: maps.metadata,
         owners: joined.owners,

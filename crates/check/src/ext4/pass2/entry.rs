@@ -86,6 +86,9 @@ impl Worker<'_> {
             let key = self.key(at);
             self.twins.push((key, dir.at));
         }
+        if self.passes_over {
+            self.unseen(entry.inode);
+        }
         self.batch.add(&shared.state.named, entry.inode);
         true
     }

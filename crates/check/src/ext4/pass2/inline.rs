@@ -106,9 +106,15 @@ impl Worker<'_> {
         else {
             return;
         };
+        self.pass_over(self.shared.passes_over(dir.inode()));
+        self.names_of(&dir, &inode);
+        self.pass_over(false);
+    }
+
+    fn names_of(&mut self, dir: &Dir<'_>, inode: &Inode<'_>) {
         // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing. Where attributes
         // cannot be read, neither part is.
-        let Some(tail) = inline_tail(self.shared.volume, dir.inode(), &inode) else {
+        let Some(tail) = inline_tail(self.shared.volume, dir.inode(), inode) else {
             return;
         };
         let head = &inode.raw().i_block;
@@ -122,7 +128,7 @@ impl Worker<'_> {
         };
         let room = IN_BLOCK + tail.len();
         if !room.is_multiple_of(4) || (1..SHORTEST).contains(&tail.len()) {
-            let finding = self.of_block(&P2_BAD_INLINE_DIR_SIZE, &dir, &first, 0);
+            let finding = self.of_block(&P2_BAD_INLINE_DIR_SIZE, dir, &first, 0);
             let right = format!(
                 "a multiple of 4, {IN_BLOCK} or at least {}",
                 IN_BLOCK + SHORTEST
@@ -132,9 +138,9 @@ impl Worker<'_> {
         let parent = head
             .first_chunk()
             .map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        self.made_up(&dir, &first, parent);
+        self.made_up(dir, &first, parent);
         let mut hashes = Hashes::NONE;
-        self.chain(&dir, &first, &mut hashes, false);
+        self.chain(dir, &first, &mut hashes, false);
         if tail.is_empty() {
             return;
         }
@@ -147,10 +153,10 @@ impl Worker<'_> {
         };
         // An index counts the blocks that a directory maps: here 1, wherever the rest lies.
         if dir.indexed {
-            let finding = self.of_block(&P2_UNEXPECTED_HTREE_BLOCK, &dir, &second, 0);
+            let finding = self.of_block(&P2_UNEXPECTED_HTREE_BLOCK, dir, &second, 0);
             self.log.add(finding.stops_reference());
         }
-        self.chain(&dir, &second, &mut hashes, false);
+        self.chain(dir, &second, &mut hashes, false);
     }
 
     /// The entries that are not there.

@@ -17,6 +17,7 @@ mod block;
 mod entry;
 mod index;
 mod inline;
+mod misread;
 mod names;
 mod order;
 mod plain;
@@ -38,8 +39,7 @@ use super::{Failure, Run, State, Volume};
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
-    P1_FS_REV_LEVEL, P2_DBLIST_ITERATE, P2_DIR_CORRUPTED, P2_DIRECTORY_HOLE,
-    P2_FEATURE_LARGE_FILES, P2_READ_DIRBLOCK,
+    P1_FS_REV_LEVEL, P2_DIR_CORRUPTED, P2_DIRECTORY_HOLE, P2_FEATURE_LARGE_FILES, P2_READ_DIRBLOCK,
 };
 use shared::{Dir, Shared};
 use worker::{Harvest, Leaf, Role, Worker};
@@ -59,9 +59,9 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
 fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     let mut harvest = Harvest::default();
     holes(shared, log);
-    unreadable(shared, log);
     strays::judge(shared, log);
     inline::sweep(shared, &mut harvest, log)?;
+    misread::judge(shared, &harvest.broken, log);
     sweep(shared, &mut harvest, log)?;
     shared.state.attributes.roots.finish(shared.volume, log);
     // None of these lists is bounded but by what was found.
@@ -120,6 +120,12 @@ impl<'a> Worker<'a> {
             self.no_directory(run, piece);
             return;
         };
+        self.pass_over(self.shared.passes_over(run.inode));
+        self.blocks_of(&dir, run, piece);
+        self.pass_over(false);
+    }
+
+    fn blocks_of(&mut self, dir: &Dir<'_>, run: &Run, piece: &Piece<'_>) {
         let size = self.shared.volume.block_size();
         let first = piece.offset / size as u64;
         let place = |nth: u64| {
@@ -133,17 +139,17 @@ impl<'a> Worker<'a> {
                 for (nth, bytes) in blocks.enumerate() {
                     let (physical, logical) = place(nth as u64);
                     if bytes.len() == size && piece.offset.is_multiple_of(size as u64) {
-                        self.block(&dir, physical, logical, bytes);
+                        self.block(dir, physical, logical, bytes);
                     } else {
-                        self.unread(&dir, physical, logical, "the device ends within it", 1);
+                        self.unread(dir, physical, logical, "the device ends within it", 1);
                     }
                 }
             }
-            Content::Hole(len) => self.zeros(&dir, len.div_ceil(size as u64), place),
+            Content::Hole(len) => self.zeros(dir, len.div_ceil(size as u64), place),
             Content::Failed(error) => {
                 let blocks = error.len.div_ceil(size as u64).max(1);
                 let (physical, logical) = place(0);
-                self.unread(&dir, physical, logical, &error.to_string(), blocks);
+                self.unread(dir, physical, logical, &error.to_string(), blocks);
             }
         }
     }
@@ -216,6 +222,7 @@ fn holes(shared: &Shared<'_>, log: &mut Log) {
     }
     let runs = &shared.state.directories.runs;
     for run in runs.iter().take_while(|run| run.physical == 0) {
+        log.unseen(shared.passes_over(run.inode));
         for nth in 0..run.len.min(SEPARATE as u32) {
             let logical = run.logical.saturating_add(nth);
             let finding = Finding::new(&P2_DIRECTORY_HOLE)
@@ -228,25 +235,7 @@ fn holes(shared: &Shared<'_>, log: &mut Log) {
             log.add_times(finding, times.into());
         }
     }
-}
-
-/// With inline content about, e2fsck reads the inode of a directory again for each block; at one whose checksum is wrong it leaves the
-/// pass without a word, and then ends in pass 4, where the directory's links are not what was counted.
-fn unreadable(shared: &Shared<'_>, log: &mut Log) {
-    if !shared.has_inline() {
-        return;
-    }
-    for directory in &shared.state.directories.list {
-        let inode = directory.inode;
-        if shared.state.unsealed.contains(inode) {
-            let finding = Finding::new(&P2_DBLIST_ITERATE)
-                .inode(inode)
-                .note("e2fsck has to read the inode again, and its checksum is wrong")
-                .order(shared.order.of(inode, 0, 0, 0))
-                .listed(inode, 0);
-            log.add(finding.stops_reference());
-        }
-    }
+    log.unseen(false);
 }
 
 /// Judges the names of directories in which twins were met; their places in the list, ascending.

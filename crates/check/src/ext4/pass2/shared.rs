@@ -107,6 +107,12 @@ impl<'a> Shared<'a> {
         self.volume.sb.has_incompat(Incompat::INLINE_DATA)
     }
 
+    /// Whether e2fsck passes over the blocks of a directory: with inline content about, it reads the inode again for each, and goes on with the
+    /// next one where it cannot because of the checksum. None of its names counts then.
+    pub(super) fn passes_over(&self, inode: u32) -> bool {
+        self.has_inline() && self.state.unsealed.contains(inode)
+    }
+
     /// The directory at that place of the list.
     pub(super) fn directory(&self, at: usize) -> Option<Dir<'a>> {
         let volume = self.volume;

@@ -1,5 +1,7 @@
 //! What one thread of pass 2 keeps for itself until all are done.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::names::Names;
@@ -74,6 +76,12 @@ pub(super) struct Worker<'a> {
     pub(super) twins: Vec<(u64, usize)>,
     /// Names whose order could not be judged.
     pub(super) unjudged: u64,
+    /// The directory that is looked at is one that e2fsck passes over.
+    pub(super) passes_over: bool,
+    /// See [`State::unseen_names`](crate::ext4::State::unseen_names).
+    pub(super) unseen: BTreeMap<u32, u32>,
+    /// Directories within their inodes that e2fsck passes over, and whose entries are no chain.
+    pub(super) broken: Vec<u32>,
 }
 
 impl<'a> Worker<'a> {
@@ -90,6 +98,22 @@ impl<'a> Worker<'a> {
             seconds: Vec::new(),
             twins: Vec::new(),
             unjudged: 0,
+            passes_over: false,
+            unseen: BTreeMap::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// What follows is, or no longer is, of a directory that e2fsck passes over.
+    pub(super) fn pass_over(&mut self, passes_over: bool) {
+        self.passes_over = passes_over;
+        self.log.unseen(passes_over);
+    }
+
+    /// Counts a name that e2fsck does not see, of an inode that it cannot read again.
+    pub(super) fn unseen(&mut self, inode: u32) {
+        if self.shared.state.unsealed.contains(inode) {
+            *self.unseen.entry(inode).or_default() += 1;
         }
     }
 }
@@ -101,6 +125,7 @@ pub(super) struct Harvest {
     pub(super) nodes: Vec<Node>,
     pub(super) seconds: Vec<Second>,
     pub(super) twins: Vec<(u64, usize)>,
+    pub(super) broken: Vec<u32>,
 }
 
 impl Harvest {
@@ -110,9 +135,15 @@ impl Harvest {
         state.unjudged_names.fetch_add(worker.unjudged, Relaxed);
         worker.batch.finish(&state.named);
         log.merge(worker.log);
+        let unseen = state.unseen_names.lock();
+        let mut unseen = unseen.unwrap_or_else(PoisonError::into_inner);
+        for (inode, names) in worker.unseen {
+            *unseen.entry(inode).or_default() += names;
+        }
         self.leaves.extend(worker.leaves);
         self.nodes.extend(worker.nodes);
         self.seconds.extend(worker.seconds);
         self.twins.extend(worker.twins);
+        self.broken.extend(worker.broken);
     }
 }

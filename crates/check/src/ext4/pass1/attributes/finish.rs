@@ -5,12 +5,13 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::xattr::{self, List, MAGIC};
 
 use super::super::special;
+use super::kind::check_immutable;
 use super::pending::{Root, Target, Use};
 use super::policy::Policies;
 use super::region::Region;
 use super::roots::Roots;
 use super::value::{Owner, ValueJudge};
-use super::{Attributes, Shared, check_immutable, into_inner, list, stage};
+use super::{Attributes, Shared, into_inner, list, stage};
 use crate::ext4::Failure;
 use crate::ext4::state::{Links, Run};
 use crate::ext4::volume::Volume;

@@ -18,6 +18,7 @@
 mod finish;
 mod flags;
 mod index;
+mod kind;
 mod list;
 mod pending;
 mod policy;
@@ -26,6 +27,7 @@ mod roots;
 mod search;
 mod value;
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use blockio::ReadError;
@@ -34,22 +36,20 @@ use ondisk::ext4::inode::{OLD_SIZE, flag};
 use ondisk::ext4::xattr::List;
 use ondisk::ext4::{FileType, Inode};
 
-use super::special::{self, Link, Mapper, Probe};
+use super::special::{self, Mapper};
 use crate::ext4::state::{Links, OutOfMemory};
 use crate::ext4::volume::Volume;
 use crate::finding::Finding;
 use crate::log::Log;
 use crate::problem::{
-    P1_CORRUPT_ENCRYPTION_XATTR, P1_EA_TIME_OUT_OF_RANGE, P1_EXTRA_ISIZE,
-    P1_FAST_SYMLINK_EXTENT_FL, P1_HTREE_BADROOT, P1_HTREE_NODIR, P1_HTREE_SET,
-    P1_MISSING_ENCRYPTION_XATTR, P1_SET_IMMUTABLE, P1_SET_NONZSIZE, P1_SPECIAL_EXTENTS_IDATA,
-    P1_TREAT_AS_DIRECTORY,
+    P1_EA_TIME_OUT_OF_RANGE, P1_EXTRA_ISIZE, P1_HTREE_BADROOT, P1_HTREE_NODIR, P1_HTREE_SET,
 };
-use pending::{Pending, Root, Target};
+use pending::{Pending, Root};
 pub(crate) use policy::{Policies, PolicyId};
 use region::Region;
 use roots::Roots;
-use search::{CONTEXT, DATA, Search};
+pub(crate) use search::Values;
+use search::{DATA, Search};
 use value::{Owner, ValueJudge};
 
 /// The parts of an inode, in the order in which e2fsck judges them ([`Log::stage`]). Those that need a block of their own
@@ -74,18 +74,6 @@ pub(crate) struct Charge {
     pub(crate) clusters: u64,
     /// Inodes that hold values.
     pub(crate) inodes: u64,
-}
-
-/// What an inode turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    /// What its mode says, if it says anything.
-    pub(crate) file_type: Option<FileType>,
-    /// It is not what it says: pass 2 says so where a name leads to it. Links with a target in a block are decided later,
-    /// see [`Attributes::bad`].
-    pub(crate) bad: bool,
-    /// A sound link with inline content: it has no blocks to count, and the reference does not begin to.
-    pub(crate) done: bool,
 }
 
 /// What passes 2 and 4 want to know.
@@ -169,9 +157,13 @@ pub(crate) struct Worker<'a> {
     found: Vec<Finding>,
     slot: Vec<u8>,
     block: Vec<u8>,
-    /// The last attribute block that was looked into for its value inodes, and what it adds.
-    looked_into: Option<(u64, Charge)>,
+    /// The attribute blocks that were looked into for their value inodes, and what each adds. All of them, since every inode may name any of a few
+    /// blocks with a thousand values each; those that are none are not kept.
+    looked_into: HashMap<u64, Charge>,
 }
+
+/// Blocks that a thread remembers, some 8 MiB.
+const LOOKED_INTO: usize = 1 << 18;
 
 /// `i_file_acl`, whose high half counts with 64-bit block numbers only.
 pub(crate) fn block_number(volume: &Volume<'_>, inode: &Inode<'_>) -> u64 {
@@ -225,7 +217,7 @@ impl<'a> Worker<'a> {
             found: Vec::new(),
             slot: Vec::new(),
             block: Vec::new(),
-            looked_into: None,
+            looked_into: HashMap::new(),
         }
     }
 
@@ -327,121 +319,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Right after [`Worker::check_body`]: whether it is a directory in disguise, what it is encrypted with, whether
-    /// device, pipe, socket and link are what they say. `sound_checksum` as for [`Worker::check_flags`].
-    pub(crate) fn check_kind(
-        &mut self,
-        ino: u32,
-        inode: &Inode<'_>,
-        sound_checksum: bool,
-        log: &mut Log,
-    ) -> Kind {
-        let file_type = inode.file_type();
-        let mut kind = Kind {
-            file_type,
-            bad: false,
-            done: false,
-        };
-        if let Some(FileType::Regular | FileType::Directory) = file_type {
-            self.check_policy(ino, inode, sound_checksum, log);
-            return kind;
-        }
-        let by_extents =
-            self.volume.sb.has_incompat(Incompat::EXTENTS) && inode.has_flags(flag::EXTENTS);
-        if file_type == Some(FileType::Symlink) {
-            if by_extents && !special::maps_blocks(self.volume, inode) {
-                log.add(Finding::new(&P1_FAST_SYMLINK_EXTENT_FL).inode(ino));
-            }
-        } else if self.is_hidden_directory(ino, inode, sound_checksum) {
-            let mode = inode.raw().i_mode.get();
-            let finding = Finding::new(&P1_TREAT_AS_DIRECTORY).inode(ino);
-            log.add(finding.found(format!("i_mode {mode:#o}")));
-        }
-        self.check_policy(ino, inode, sound_checksum, log);
-        match file_type {
-            Some(FileType::Symlink) => self.check_link(ino, inode, sound_checksum, &mut kind, log),
-            Some(_) if special::is_device_like(inode) => check_device(ino, inode, log),
-            _ => kind.bad = true,
-        }
-        kind
-    }
-
-    fn is_hidden_directory(&mut self, ino: u32, inode: &Inode<'_>, sound: bool) -> bool {
-        if inode.block_words()[0] == 0 {
-            return false;
-        }
-        let inline_size = if sound {
-            self.inline_size(ino, inode)
-        } else {
-            None
-        };
-        let mut probe = Probe {
-            volume: self.volume,
-            block: &mut self.block,
-        };
-        probe.is_directory(ino, inode, || inline_size)
-    }
-
-    fn check_link(
-        &mut self,
-        ino: u32,
-        inode: &Inode<'_>,
-        sound: bool,
-        kind: &mut Kind,
-        log: &mut Log,
-    ) {
-        let volume = self.volume;
-        let judged = special::link(volume, inode, || {
-            if sound {
-                self.inline_size(ino, inode)
-            } else {
-                None
-            }
-        });
-        match judged {
-            Link::Bad => kind.bad = true,
-            Link::Sound => {
-                check_immutable(ino, inode.flags(), log);
-                kind.done = inode.has_flags(flag::INLINE_DATA);
-            }
-            Link::InBlock(block) => self.pending.targets.push(Target {
-                block,
-                ino,
-                size: inode.raw().i_size_lo.get(),
-                flags: inode.flags(),
-            }),
-        }
-    }
-
-    fn check_policy(&mut self, ino: u32, inode: &Inode<'_>, sound: bool, log: &mut Log) {
-        if !inode.has_flags(flag::ENCRYPT) {
-            return;
-        }
-        let context = if sound {
-            self.search().find(ino, inode, CONTEXT).ok().flatten()
-        } else {
-            None
-        };
-        let Some(context) = context else {
-            log.add(Finding::new(&P1_MISSING_ENCRYPTION_XATTR).inode(ino));
-            return;
-        };
-        if let Some(policy) = self.shared.numbers.of(&context) {
-            policy::push(&mut self.ranges, ino, policy);
-            return;
-        }
-        let found = match context.first() {
-            Some(version) => format!("version {version}, {} bytes", context.len()),
-            None => "no bytes".into(),
-        };
-        log.add(
-            Finding::new(&P1_CORRUPT_ENCRYPTION_XATTR)
-                .inode(ino)
-                .found(found)
-                .expected("28 bytes of version 1 or 40 of version 2"),
-        );
-    }
-
     /// Before an inode's blocks are counted, special inodes included: what its attribute block adds (nothing where there is
     /// none). `None`: there is no such block, and the inode is not what it says.
     pub(crate) fn check_block(&mut self, ino: u32, inode: &Inode<'_>) -> Option<Charge> {
@@ -469,10 +346,8 @@ impl<'a> Worker<'a> {
 
     /// What the values add that an attribute block keeps in inodes.
     fn values_in(&mut self, at: u64, owner: Owner) -> Charge {
-        if let Some((block, charge)) = self.looked_into
-            && block == at
-        {
-            return charge;
+        if let Some(charge) = self.looked_into.get(&at) {
+            return *charge;
         }
         let mut block = std::mem::take(&mut self.block);
         let mut charge = Charge::default();
@@ -486,9 +361,11 @@ impl<'a> Worker<'a> {
             charge = list::judge_block(owner.ino, &block, &mut self.region, &mut values, found);
             // The findings come when the block is judged for all its users.
             found.clear();
+            if List::of_block(&block).is_ok() && self.looked_into.len() < LOOKED_INTO {
+                self.looked_into.insert(at, charge);
+            }
         }
         self.block = block;
-        self.looked_into = Some((at, charge));
         charge
     }
 
@@ -530,27 +407,6 @@ impl<'a> Worker<'a> {
             Some(block) => finding.found(block),
             None => finding.note("no block"),
         });
-    }
-}
-
-/// A device, pipe or socket that can be one: flags and size that it should not have.
-fn check_device(ino: u32, inode: &Inode<'_>, log: &mut Log) {
-    let flags = inode.flags();
-    if flags & (flag::EXTENTS | flag::INLINE_DATA) != 0 {
-        let finding = Finding::new(&P1_SPECIAL_EXTENTS_IDATA).inode(ino);
-        log.add(finding.found(format!("i_flags {flags:#x}")));
-    }
-    check_immutable(ino, flags, log);
-    if inode.size() != 0 {
-        let finding = Finding::new(&P1_SET_NONZSIZE).inode(ino);
-        log.add(finding.found(inode.size()).expected(0_u32));
-    }
-}
-
-fn check_immutable(ino: u32, flags: u32, log: &mut Log) {
-    if flags & (flag::IMMUTABLE | flag::APPEND) != 0 {
-        let finding = Finding::new(&P1_SET_IMMUTABLE).inode(ino);
-        log.add(finding.found(format!("i_flags {flags:#x}")));
     }
 }
 

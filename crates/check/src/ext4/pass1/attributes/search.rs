@@ -5,6 +5,9 @@
 //! encrypted inode is encrypted with. The library's verdict decides the reference's, so its peculiarities are kept: names are
 //! compared with their prefix, and a number without a prefix adds none.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use ondisk::ext4::Inode;
 use ondisk::ext4::feature::{Compat, Incompat};
 use ondisk::ext4::inode::{OLD_SIZE, flag};
@@ -12,7 +15,7 @@ use ondisk::ext4::xattr::{self, Entry, List};
 
 use super::super::special::Mapper;
 use super::list::{END, ENTRY, hash_fits, padded};
-use super::value::{Owner, is_tied, read_inode};
+use super::value::{Marks, Owner, is_tied, read_inode};
 use crate::ext4::volume::Volume;
 
 /// The rest of inline content.
@@ -150,50 +153,115 @@ impl Search<'_> {
 
     /// An entry whose value lies in an inode.
     fn elsewhere(&mut self, owner: Owner, entry: &Entry<'_>) -> Result<(), Trouble> {
-        /// The most bytes of a value.
-        const MOST: u32 = 64 << 10;
         if !self.volume.sb.has_incompat(Incompat::EA_INODE)
             || entry.e_value_offs != 0
-            || entry.e_value_size > MOST
+            || entry.e_value_size > MOST_BYTES
         {
             return Err(Trouble::Attribute);
         }
-        let mut slot = std::mem::take(self.slot);
-        let inode = read_inode(self.volume, entry.e_value_inum, &mut slot);
-        let judged = match &inode {
-            Ok(inode) => self.value(owner, entry, inode),
-            Err(_) => Err(Trouble::Beyond),
+        let ino = entry.e_value_inum;
+        let known = self.volume.values.get(ino);
+        let held = known.unwrap_or_else(|| {
+            let held = self.held(ino);
+            self.volume.values.keep(ino, held);
+            held
+        });
+        let Held::Value { size, whole, marks } = held else {
+            return Err(match held {
+                Held::Beyond => Trouble::Beyond,
+                _ => Trouble::Attribute,
+            });
         };
-        *self.slot = slot;
-        judged
+        if size != u64::from(entry.e_value_size) {
+            return Err(Trouble::Attribute);
+        }
+        if !whole {
+            return Err(Trouble::Beyond);
+        }
+        if entry.e_hash != 0 && !is_tied(self.volume, owner, entry, marks) {
+            return Err(Trouble::Attribute);
+        }
+        Ok(())
     }
 
-    /// The inode that holds a value: the library reads all of it.
-    fn value(&mut self, owner: Owner, entry: &Entry<'_>, inode: &Inode<'_>) -> Result<(), Trouble> {
-        if inode.has_flags(flag::INLINE_DATA)
-            || !inode.has_flags(flag::EA_INODE)
-            || inode.raw().i_links_count.get() == 0
-            || inode.size() != u64::from(entry.e_value_size)
-        {
-            return Err(Trouble::Attribute);
-        }
+    /// What an inode holds; the library reads all of it.
+    fn held(&mut self, ino: u32) -> Held {
+        let mut slot = std::mem::take(self.slot);
+        let held = match read_inode(self.volume, ino, &mut slot) {
+            Err(_) => Held::Beyond,
+            Ok(inode)
+                if inode.has_flags(flag::INLINE_DATA)
+                    || !inode.has_flags(flag::EA_INODE)
+                    || inode.raw().i_links_count.get() == 0 =>
+            {
+                Held::No
+            }
+            Ok(inode) => Held::Value {
+                size: inode.size(),
+                whole: self.is_whole(ino, &inode),
+                marks: Marks::of(&inode),
+            },
+        };
+        *self.slot = slot;
+        held
+    }
+
+    /// Whether all bytes of a value can be read; of what is larger than a value may be nobody asks.
+    fn is_whole(&self, ino: u32, inode: &Inode<'_>) -> bool {
         let mut buffer = Vec::new();
-        let blocks = entry.e_value_size.div_ceil(self.volume.geometry.block_size);
-        for logical in 0..blocks {
+        let blocks = inode.size().min(MOST_BYTES.into()) as u32;
+        (0..blocks.div_ceil(self.volume.geometry.block_size)).all(|logical| {
             let mut mapper = Mapper {
                 volume: self.volume,
                 block: &mut buffer,
                 written: true,
             };
-            let at = mapper.block_at(entry.e_value_inum, inode, logical);
-            if let Some(block) = at.map_err(|_| Trouble::Beyond)? {
-                super::read_block(self.volume, block, &mut buffer).map_err(|_| Trouble::Beyond)?;
+            match mapper.block_at(ino, inode, logical) {
+                Ok(Some(block)) => super::read_block(self.volume, block, &mut buffer).is_ok(),
+                Ok(None) => true,
+                Err(_) => false,
             }
+        })
+    }
+}
+
+/// The most bytes of a value.
+const MOST_BYTES: u32 = 64 << 10;
+
+/// An inode that an entry names for its value.
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    /// It cannot be read.
+    Beyond,
+    /// It holds no value.
+    No,
+    /// A value of so many bytes, and whether all of it can be read.
+    Value {
+        size: u64,
+        whole: bool,
+        marks: Marks,
+    },
+}
+
+/// Inodes of values that were looked at, by any thread: a block of attributes that a million inodes share may name thousands of
+/// them, and would otherwise have them read a million times.
+#[derive(Debug, Default)]
+pub(crate) struct Values(Mutex<HashMap<u32, Held>>);
+
+impl Values {
+    /// No more than so many are kept, some 10 MiB.
+    const MOST: usize = 1 << 18;
+
+    fn get(&self, ino: u32) -> Option<Held> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&ino).copied()
+    }
+
+    fn keep(&self, ino: u32, held: Held) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < Values::MOST {
+            known.insert(ino, held);
         }
-        if entry.e_hash != 0 && !is_tied(self.volume, owner, entry, inode) {
-            return Err(Trouble::Attribute);
-        }
-        Ok(())
     }
 }
 

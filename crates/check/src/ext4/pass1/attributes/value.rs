@@ -116,6 +116,24 @@ impl ValueJudge<'_> {
     }
 }
 
+/// What of an inode of a value says whose it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    hash: u32,
+    lustre_owner: u32,
+    generation: u32,
+}
+
+impl Marks {
+    pub(super) fn of(inode: &Inode<'_>) -> Marks {
+        Marks {
+            hash: inode.ea_hash(),
+            lustre_owner: inode.ea_lustre_owner(),
+            generation: inode.raw().i_generation.get(),
+        }
+    }
+}
+
 /// How the hash of an entry and the inode it names belong together.
 enum Tie {
     Hash,
@@ -123,26 +141,20 @@ enum Tie {
     None,
 }
 
-fn tie(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, inode: &Inode<'_>) -> Tie {
-    let fits = |sign| entry_hash_of_inode(entry.name, inode.ea_hash(), sign) == entry.e_hash;
+fn tie(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> Tie {
+    let fits = |sign| entry_hash_of_inode(entry.name, of.hash, sign) == entry.e_hash;
     if fits(Sign::Unsigned) || fits(Sign::Signed) {
         return Tie::Hash;
     }
-    let generation = Some(inode.raw().i_generation.get());
-    if inode.ea_lustre_owner() == owner.ino && generation == owner.generation(volume) {
+    if of.lustre_owner == owner.ino && Some(of.generation) == owner.generation(volume) {
         return Tie::Lustre;
     }
     Tie::None
 }
 
 /// The same, for whoever reads attributes without judging them.
-pub(super) fn is_tied(
-    volume: &Volume<'_>,
-    owner: Owner,
-    entry: &Entry<'_>,
-    inode: &Inode<'_>,
-) -> bool {
-    !matches!(tie(volume, owner, entry, inode), Tie::None)
+pub(super) fn is_tied(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> bool {
+    !matches!(tie(volume, owner, entry, of), Tie::None)
 }
 
 impl Values for ValueJudge<'_> {
@@ -187,7 +199,7 @@ impl Values for ValueJudge<'_> {
         let flagged = inode.has_flags(flag::EA_INODE);
         let size = inode.size();
         let right = entry_hash_of_inode(entry.name, inode.ea_hash(), Sign::Unsigned);
-        let tied = tie(self.volume, self.owner, entry, &inode);
+        let tied = tie(self.volume, self.owner, entry, Marks::of(&inode));
         if entry.e_value_size == 0 || u64::from(entry.e_value_size) != size {
             let fault = self.about(&P1_ATTR_VALUE_SIZE, entry);
             let fault = fault.found(entry.e_value_size).expected(size);

@@ -16,6 +16,7 @@ use blockio::{BlockSource, Buffered};
 use ondisk::ext4::superblock::OFFSET;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
+use crate::ext4::pass1::attributes::Values;
 use crate::ext4::volume::Claims;
 use crate::ext4::{Options, Reference, State, Volume};
 use crate::log::{Findings, Log};
@@ -131,6 +132,7 @@ fn plain(source: &dyn BlockSource, threads: usize) -> Volume<'_> {
             ..Options::default()
         },
         guard: crate::ext4::memory::Guard::default(),
+        values: Values::default(),
         watch: &Unwatched,
     }
 }

@@ -1,12 +1,14 @@
 //! A filesystem of one group in memory, as small as can be, whose inodes and blocks tests write by hand.
 
-use blockio::layer::Faulty;
+use blockio::layer::{Counting, Faulty};
 use blockio::{BlockSource, Ram};
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::{Geometry, GroupDescriptor, Inode, Seed, Superblock};
 
-use super::super::{Attributes, Charge, Kind, Shared, Worker};
+use super::super::kind::Kind;
+use super::super::{Attributes, Charge, Shared, Worker};
+use crate::ext4::pass1::attributes::Values;
 use crate::ext4::volume::{Options, Reference, Volume};
 use crate::log::{Findings, Log};
 use crate::watch::Unwatched;
@@ -33,6 +35,8 @@ pub(super) struct Judged {
     /// For each inode given: what its body and its block are charged, and what it is.
     pub(super) inodes: Vec<(Charge, Kind, Option<Charge>)>,
     pub(super) claimed: Vec<(u64, u32)>,
+    /// Requests that it took.
+    pub(super) reads: u64,
 }
 
 impl Judged {
@@ -117,10 +121,11 @@ impl Fixture {
             }
             None => Box::new(&self.ram),
         };
+        let source = Counting::new(source);
         let mut descriptor = GroupDescriptor::empty(32);
         descriptor.set_inode_table(TABLE);
         let volume = Volume {
-            source: &*source,
+            source: &source,
             sb: self.sb,
             geometry: Geometry::new(&self.sb).unwrap(),
             descriptors: vec![descriptor],
@@ -134,9 +139,12 @@ impl Fixture {
             backup: None,
             claims: crate::ext4::volume::Claims::default(),
             guard: crate::ext4::memory::Guard::default(),
+            values: Values::default(),
             watch: &Unwatched,
         };
-        self.judge_on(&volume, inodes, root)
+        let mut judged = self.judge_on(&volume, inodes, root);
+        judged.reads = source.counts().requests;
+        judged
     }
 
     fn judge_on(&self, volume: &Volume<'_>, inodes: &[u32], root: Option<u64>) -> Judged {
@@ -179,6 +187,7 @@ impl Fixture {
             attributes,
             inodes: seen,
             claimed,
+            reads: 0,
         }
     }
 }

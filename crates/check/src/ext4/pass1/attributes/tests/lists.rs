@@ -349,6 +349,75 @@ fn a_block_that_names_value_inodes_is_charged_with_them() {
 }
 
 #[test]
+fn blocks_that_many_inodes_name_in_turn_are_looked_into_once() {
+    let reads = |inodes: u32| {
+        let mut fixture = Fixture::new().incompat(Incompat::EA_INODE);
+        let users: Vec<u32> = (20..20 + inodes).collect();
+        for block in [100, 101] {
+            let mut bytes = vec![0; BLOCK];
+            let named = ["a", "b", "c"].map(|name| NewEntry {
+                index: 1,
+                name: name.into(),
+                value: NewValue::Inode {
+                    ino: 15,
+                    size: 1025,
+                    hash: 99,
+                },
+            });
+            xattr::write_block(&mut bytes, &named, inodes / 2, block, None).unwrap();
+            fixture.block(block, &bytes);
+        }
+        for (nth, ino) in users.iter().enumerate() {
+            // One after the other for each of the two workers.
+            let block = 100 + nth as u32 / 2 % 2;
+            fixture.inode(*ino, FILE, |inode| {
+                inode.raw().unwrap().i_file_acl_lo = block.into();
+            });
+        }
+        fixture.judge(&users, None).reads
+    };
+    assert_eq!(reads(40), reads(4));
+}
+
+/// Whoever looks for one attribute reads the values of all before it, as e2fsprogs does; but not for each inode anew.
+#[test]
+fn values_that_many_encrypted_inodes_share_are_read_once() {
+    let reads = |inodes: u32| {
+        let mut fixture = Fixture::new().incompat(Incompat::EA_INODE);
+        fixture.inode(15, FILE, |inode| {
+            let raw = inode.raw().unwrap();
+            raw.i_size_lo = 1025.into();
+            raw.i_flags = flag::EA_INODE.into();
+            raw.i_links_count = 1.into();
+            raw.i_block[..8].copy_from_slice(&[200_u32, 201].map(u32::to_le_bytes).concat());
+        });
+        let mut bytes = vec![0; BLOCK];
+        let named = ["a", "b", "d", "e", "f", "g"].map(|name| NewEntry {
+            index: 1,
+            name: name.into(),
+            value: NewValue::Inode {
+                ino: 15,
+                size: 1025,
+                hash: 0,
+            },
+        });
+        xattr::write_block(&mut bytes, &named, inodes, 100, None).unwrap();
+        fixture.block(100, &bytes);
+        let users: Vec<u32> = (20..20 + inodes).collect();
+        for ino in &users {
+            fixture.inode(*ino, FILE, |inode| {
+                let raw = inode.raw().unwrap();
+                raw.i_flags = flag::ENCRYPT.into();
+                raw.i_file_acl_lo = 100.into();
+            });
+        }
+        fixture.judge(&users, None).reads
+    };
+    let more = reads(40) - reads(20);
+    assert!(more <= 2 * 20, "{more} requests for 20 inodes more");
+}
+
+#[test]
 fn a_value_inode_with_a_wrong_checksum_ends_the_reference() {
     let mut fixture = Fixture::new().incompat(Incompat::EA_INODE);
     fixture.checksums = true;
