@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/features.rs"]
+mod features;
 
 use common::{
     RICH, SMALL, SMALL_AND_NOTED, assert_clean, census, debugfs, forge, options, profile,
@@ -374,6 +376,70 @@ fn any_mixture_is_clean() {
     }
 }
 
+/// The same with names, values and owners that need features, and some of all features.
+fn any_wishes(seed: u64) -> (String, Vec<&'static str>) {
+    let mut state = seed ^ 0x5eed;
+    let mut one_in = |of: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33).is_multiple_of(of)
+    };
+    let all = features::FEATURES.iter().copied();
+    let mut features: Vec<&str> = all.filter(|_| one_in(6)).collect();
+    let mut text = any_profile(seed);
+    let encrypted = one_in(3);
+    if encrypted {
+        features.push("encrypt");
+        text = text
+            .replace("[names]\nlength = 1\n", "[names]\nlength = 16\n")
+            .replace("length = \"1-255\"", "length = \"16-255\"")
+            .replace("[names]", "[names]\nencrypted = true");
+    }
+    if one_in(3) {
+        features.push("casefold");
+        text = text.replace("[names]", "[names]\ncasefold = true");
+        if !encrypted {
+            text = text
+                .replace("\"utf8\"", "\"plain\"")
+                .replace("\"bytes\"", "\"plain\"");
+        }
+    }
+    if one_in(3) {
+        features.push("ea_inode");
+        let values = "[attributes]\nvalue = 0.4\nvalue_size = 9000\nvalue_sharing = 3";
+        text = text.replace("[attributes]", values);
+    }
+    if one_in(3) {
+        features.extend(["quota", "project"]);
+        let lines = text.lines().filter(|line| !line.starts_with("hard_links"));
+        text = format!("projects = 3\n{}", lines.collect::<Vec<_>>().join("\n"));
+    }
+    (text, features)
+}
+
+#[test]
+fn any_features_with_any_wishes_are_clean_or_refused() {
+    let mut made = 0;
+    for seed in 0..50 {
+        let (text, features) = any_wishes(seed);
+        let block_size = [1024, 4096, 2048, 8192][seed as usize % 4];
+        let mut options = options("1200M", Ext4, block_size, &features.join(","));
+        options.inode_size = [None, Some(512)][seed as usize / 4 % 2];
+        println!("{seed}: {block_size} {features:?}");
+        match forge(&options, profile(&text)) {
+            Ok(forged) => {
+                assert_clean(&forged.image);
+                made += 1;
+            }
+            // Contradictions, and what needs a larger inode or another feature.
+            Err(forge::ext4::Error::Option(why)) => println!("  {why}"),
+            Err(error) => panic!("{seed}: {error}"),
+        }
+    }
+    assert!(made >= 15, "{made} were made");
+}
+
 /// Quota files hold what e2fsck counts; owners are drawn.
 #[test]
 fn quotas_say_what_each_owner_has() {
@@ -381,6 +447,7 @@ fn quotas_say_what_each_owner_has() {
         (Ext4, 1024, "quota"),
         (Ext4, 4096, "quota,project,orphan_file"),
         (Ext4, 4096, "quota,bigalloc"),
+        (Ext4, 1024, "quota,bigalloc"),
         (Ext3, 2048, "quota"),
     ] {
         let text = format!("{RICH}\n[attributes]\nblock = 0.3\nblock_sharing = 4")
@@ -394,6 +461,40 @@ fn quotas_say_what_each_owner_has() {
             words.all(|word| word.is_ok()) && !line.trim().is_empty()
         });
         assert_eq!(owners.count(), 101, "{said}");
+    }
+    // A value is charged to each of its owners, and its own inode to nobody.
+    for (block_size, features, size, sharing) in [
+        (1024, "quota,ea_inode", 9000, 3),
+        (4096, "quota,project,ea_inode", 100, 1),
+        (4096, "quota,ea_inode,bigalloc,inline_data", 65_536, 40),
+        (4096, "quota,project,ea_inode,^metadata_csum", 4096, 2),
+    ] {
+        let text = format!(
+            "{RICH}\n[attributes]\nblock = 0.2\nblock_sharing = 4\ninode = 0.2\nvalue = 0.3\nvalue_size = {size}\nvalue_sharing = {sharing}"
+        );
+        let options = options("600M", Ext4, block_size, features);
+        println!("{features}");
+        assert_clean(&forge(&options, profile(&text)).unwrap().image);
+    }
+    // A project is inherited, and its file says who has what.
+    for (inode_size, features) in [(256, "quota,project"), (512, "quota,project,ea_inode")] {
+        let mut text = RICH.replace("owners = 3", "owners = 3\nprojects = 5");
+        text = text.replace("hard_links = 0.2", "");
+        if features.contains("ea_inode") {
+            text += "\n[attributes]\nvalue = 0.3\nvalue_sharing = 4";
+        }
+        let mut options = options("600M", Ext4, 4096, features);
+        options.inode_size = Some(inode_size);
+        let forged = forge(&options, profile(&text)).unwrap();
+        assert_clean(&forged.image);
+        let said = debugfs(&forged.image, "list_quota project");
+        let projects: Vec<u64> = said
+            .lines()
+            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+            .collect();
+        // Of three directories in the root, each draws one of five.
+        assert!(projects.len() >= 2 && projects[0] == 0, "{said}");
+        assert!(projects.iter().all(|project| *project <= 5), "{said}");
     }
     // Of files that are all alike, every one is counted.
     let options = options("400M", Ext4, 4096, "quota");
@@ -426,12 +527,11 @@ fn blocks_of_attributes_have_several_owners() {
 
 #[test]
 fn names_that_ignore_case_or_are_encrypted() {
-    for alphabet in ["", "alphabet = \"bytes\"\nencrypted = true"] {
-        let names = if alphabet.is_empty() {
-            "casefold = true"
-        } else {
-            alphabet
-        };
+    for names in [
+        "casefold = true",
+        "alphabet = \"bytes\"\nencrypted = true",
+        "alphabet = \"bytes\"\nencrypted = true\ncasefold = true",
+    ] {
         for (block_size, files) in [(1024, 3000), (4096, 9000)] {
             let text = format!(
                 "files = {files}\nper_directory = \"0-2k\"\n[names]\nlength = \"16-90\"\nsets = 0\n{names}\n[ageing]\nfreed = 0.1\nreused = 0.2\nremoved_names = 0.5"
@@ -439,6 +539,108 @@ fn names_that_ignore_case_or_are_encrypted() {
             check("400M", Ext4, block_size, "casefold,encrypt", &text);
         }
     }
+}
+
+/// All that can be encrypted, and what lies in encrypted directories without being so itself.
+const SECRET: &str = r#"
+    files = 4000
+    per_directory = [["0-20", 2], ["300-900", 3]]
+    file_size = "0-9k"
+    [names]
+    length = "16-80"
+    alphabet = "bytes"
+    encrypted = true
+    [kinds]
+    symlinks = 0.4
+    target_length = [["1-60", 5], ["61-1020", 5]]
+    special = 0.1
+    hard_links = 0.1
+    [attributes]
+    block = 0.2
+    [ageing]
+    removed_names = 0.5
+"#;
+
+#[test]
+fn encrypted_links_and_what_is_beside_them() {
+    for (block_size, features) in [
+        (1024, "encrypt"),
+        (4096, "encrypt"),
+        (4096, "encrypt,^metadata_csum,^extent,^64bit"),
+        (4096, "encrypt,inline_data,bigalloc"),
+        (2048, "encrypt,^dir_index"),
+    ] {
+        check("400M", Ext4, block_size, features, SECRET);
+        let folded = SECRET.replace("[names]", "[names]\ncasefold = true");
+        let both = format!("{features},casefold");
+        check("400M", Ext4, block_size, &both, &folded);
+    }
+    // Other attributes beside the context need more room than an inode of 256 bytes has.
+    let text = SECRET.replace(
+        "[attributes]",
+        "[attributes]\ninode = 0.5\nvalue = 0.2\nvalue_sharing = 3",
+    );
+    let mut options = options("400M", Ext4, 1024, "encrypt,ea_inode,quota");
+    let error = forge(&options, profile(&text)).err().unwrap().to_string();
+    assert!(error.contains("inodes of 512 bytes"), "{error}");
+    options.inode_size = Some(512);
+    let forged = forge(&options, profile(&text)).unwrap();
+    assert_clean(&forged.image);
+    // A target whose ciphertext and length fill a block but for the NUL fits, and a longer one does not.
+    let longest = |bytes: u32| {
+        let target = format!("target_length = {bytes}");
+        SECRET.replace("target_length = [[\"1-60\", 5], [\"61-1020\", 5]]", &target)
+    };
+    check("400M", Ext4, 1024, "encrypt", &longest(1021));
+    options.inode_size = None;
+    let error = forge(&options, profile(&longest(1022)));
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("kinds.target_length"), "{error}");
+}
+
+/// e2fsck believes the hash behind a name, so the hash must be right: one that is another is found.
+#[test]
+fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
+    use std::os::unix::fs::FileExt as _;
+
+    let text = "files = 2000\nper_directory = 2000\n[names]\nencrypted = true\ncasefold = true";
+    let options = options("100M", Ext4, 1024, "encrypt,casefold,^metadata_csum");
+    let forged = forge(&options, profile(text)).unwrap();
+    assert_clean(&forged.image);
+    let home = forged.population.list(0).into_iter();
+    let home = home.map(|named| String::from_utf8(named.name).unwrap());
+    let mut home = home.filter(|name| name != "lost+found");
+    let home = home.next().unwrap();
+    let dump = debugfs(&forged.image, &format!("htree_dump /{home}"));
+    assert!(dump.contains("Hash Version: 6"), "{dump}");
+    let block = debugfs(&forged.image, &format!("bmap /{home} 1"));
+    let at = block.trim().lines().next().unwrap().parse::<u64>().unwrap() * 1024;
+    let image = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&forged.image)
+        .unwrap();
+    let mut leaf = [0; 1024];
+    image.read_exact_at(&mut leaf, at).unwrap();
+    let first = ondisk::ext4::directory::entries(&leaf, 1024)
+        .next()
+        .unwrap()
+        .unwrap();
+    assert_eq!(first.name.len(), 16);
+    let hash = first.stored_hash().unwrap();
+    assert!(hash.major > 0 && hash.major.is_multiple_of(2), "{hash:?}");
+    let behind = at + first.offset as u64 + 24;
+    image
+        .write_all_at(&0xffff_fff0_u32.to_le_bytes(), behind)
+        .unwrap();
+    let output = std::process::Command::new("e2fsck")
+        .arg("-fn")
+        .arg(&forged.image)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("bad max hash"), "{said}");
 }
 
 #[test]

@@ -252,6 +252,8 @@ fn the_kernel_keeps_quotas_guards_and_fast_commits_needs_root() {
     for features in ["quota,project", "quota,orphan_file"] {
         round("600M", Ext4, 4096, features, RICH);
     }
+    let values = format!("{RICH}\n[attributes]\nvalue = 0.3\nvalue_size = 9000\nvalue_sharing = 3");
+    round("600M", Ext4, 4096, "quota,ea_inode", &values);
 }
 
 /// Whether this kernel mounts a filesystem with quota files, of mke2fs's making, to write to it.
@@ -309,30 +311,122 @@ fn the_kernel_finds_names_of_any_case_needs_root() {
     mount_and_compare(&forged);
 }
 
-/// Without the key names are shown encoded; they can be counted and removed, but not made.
+/// The bytes that a name shown without the key stands for: base64url without padding.
+fn decoded(shown: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut bytes = Vec::new();
+    let (mut word, mut bits) = (0_u32, 0);
+    for byte in shown {
+        let digit = DIGITS.iter().position(|digit| digit == byte);
+        word = word << 6 | digit.expect("base64url") as u32;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    bytes
+}
+
+/// Everything of a directory as a kernel without the key shows it: the hash in two words and the name, or as much of it as fits. Targets come
+/// likewise, under a hash of 0. Gives a path of every third file.
+fn read_encoded(population: &Generated, directory: u32, folder: &Path) -> Vec<PathBuf> {
+    /// Bytes behind the hash that are shown as they are; of more follows a digest.
+    const SHOWN: usize = 149;
+    let mut expected: BTreeMap<Vec<u8>, Listed> = BTreeMap::new();
+    for named in population.list(directory) {
+        assert!(named.name.len() <= SHOWN);
+        expected.insert(named.name, named.what);
+    }
+    let mut some = Vec::new();
+    for (nth, entry) in fs::read_dir(folder).unwrap().enumerate() {
+        let entry = entry.unwrap();
+        let name = decoded(entry.file_name().as_bytes()).split_off(8);
+        let path = entry.path();
+        let Some(Listed::File(id)) = expected.remove(&name) else {
+            panic!("{}", path.display());
+        };
+        let about = fs::symlink_metadata(&path).unwrap();
+        let object = population.object(id);
+        assert_eq!(about.nlink(), u64::from(object.links));
+        let stored = population.link_target(id);
+        assert_eq!(about.file_type().is_symlink(), stored.is_some());
+        if let Some(stored) = stored {
+            let target = decoded(fs::read_link(&path).unwrap().as_os_str().as_bytes());
+            let (len, ciphertext) = stored.split_at(2);
+            assert_eq!(
+                usize::from(len[0]) | usize::from(len[1]) << 8,
+                ciphertext.len()
+            );
+            let shown = &ciphertext[..ciphertext.len().min(SHOWN)];
+            assert_eq!(target[..8], [0; 8], "{}", path.display());
+            assert_eq!(target[8..8 + shown.len()], *shown, "{}", path.display());
+            let digest = if ciphertext.len() > SHOWN { 32 } else { 0 };
+            assert_eq!(target.len(), 8 + shown.len() + digest);
+        } else if about.is_file() {
+            assert!(fs::File::open(&path).is_err(), "{}", path.display());
+        }
+        if nth % 3 == 0 {
+            some.push(path);
+        }
+    }
+    assert!(expected.is_empty(), "{} are not there", expected.len());
+    some
+}
+
+/// Without the key names and targets are shown encoded; they can be read and removed, but not made.
 #[test]
 fn the_kernel_lists_and_removes_encrypted_names_needs_root() {
     if !is_root() || !known("encryption") {
         println!("skipped: needs root, and a kernel that encrypts");
         return;
     }
-    let text = "files = 4000\nper_directory = 1000\nfile_size = 5000\n[names]\nlength = 32\nalphabet = \"bytes\"\nencrypted = true";
-    let forged = forge(&options("300M", Ext4, 1024, "encrypt"), profile(text)).unwrap();
-    let mounted = Mounted::new(&forged.image, "rw");
-    for named in forged.population.list(0) {
-        let Listed::Directory(directory) = named.what else {
-            continue;
-        };
-        let folder = mounted.path().join(OsStr::from_bytes(&named.name));
-        let names: Vec<_> = fs::read_dir(&folder).unwrap().map(Result::unwrap).collect();
-        assert_eq!(names.len(), forged.population.list(directory).len());
-        for entry in names.iter().step_by(3) {
-            fs::remove_file(entry.path()).unwrap();
-        }
-        assert!(fs::write(folder.join("made"), "x").is_err());
+    let text = r#"
+        files = 4000
+        per_directory = 1000
+        file_size = 5000
+        [names]
+        length = "16-100"
+        alphabet = "bytes"
+        encrypted = true
+        [kinds]
+        symlinks = 0.3
+        target_length = [["1-50", 1], ["51-1000", 1]]
+        special = 0.1
+        hard_links = 0.1
+        [attributes]
+        block = 0.1
+    "#;
+    let folded = text.replace("[names]", "[names]\ncasefold = true");
+    let mut rounds = vec![("encrypt", text), ("encrypt,^dir_index", text)];
+    if known("casefold") {
+        rounds.push(("encrypt,casefold", &folded));
+    } else {
+        println!("without casefold, which this kernel does not know");
     }
-    mounted.unmount();
-    assert_clean(&forged.image);
+    for (features, text) in rounds {
+        for block_size in [1024, 4096] {
+            println!("{features}, {block_size}");
+            let options = options("300M", Ext4, block_size, features);
+            let forged = forge(&options, profile(text)).unwrap();
+            let mounted = Mounted::new(&forged.image, "rw");
+            let mut some = Vec::new();
+            for named in forged.population.list(0) {
+                let Listed::Directory(directory) = named.what else {
+                    continue;
+                };
+                let folder = mounted.path().join(OsStr::from_bytes(&named.name));
+                some.extend(read_encoded(&forged.population, directory, &folder));
+                assert!(fs::write(folder.join("made"), "x").is_err());
+            }
+            // Names of one file are counted in other directories, too, so nothing goes before all is read.
+            for path in some {
+                fs::remove_file(path).unwrap();
+            }
+            mounted.unmount();
+            assert_clean(&forged.image);
+        }
+    }
 }
 
 #[test]

@@ -105,6 +105,8 @@ pub struct Object {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+    /// Project (`i_projid`), which inodes of 128 bytes have not.
+    pub project: u32,
     /// All times, seconds since 1970; 0 stands for the time of the filesystem's creation.
     pub time: i64,
     /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example). With `INLINE_DATA` the content
@@ -155,6 +157,15 @@ pub struct Piece {
     pub gap: u32,
 }
 
+/// What quotas charge an object for beside its own blocks and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owed {
+    /// Bytes.
+    pub bytes: u64,
+    /// Inodes.
+    pub inodes: u64,
+}
+
 /// What exists. All methods are pure; several threads ask at once.
 pub trait Population: Sync {
     /// Directories with the root, at least 1.
@@ -186,6 +197,13 @@ pub trait Population: Sync {
     /// should cover the size.
     fn pieces(&self, id: ObjectId, object: &Object, pieces: &mut Vec<Piece>) {
         let _ = (id, object, pieces);
+    }
+
+    /// What an object is charged for the values of attributes that have inodes of their own, shared ones too; those inodes themselves are
+    /// charged to nobody. Asked only in filesystems with quotas. The kernel counts whole clusters, and one inode for each value.
+    fn owed(&self, id: ObjectId) -> Owed {
+        let _ = id;
+        Owed::default()
     }
 
     /// Writes what the layout cannot know into an inode that is complete but for its checksum: a short target, a device

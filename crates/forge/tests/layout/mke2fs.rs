@@ -392,6 +392,10 @@ fn clusters_are_mke2fs_s() {
                 .features("bigalloc"),
         );
     }
+    for (mib, block_size) in [(300, 4096), (100, 1024), (700, 1024)] {
+        let case = case(mib * MIB, FsType::Ext4).blocks(block_size);
+        compare(&case.features("bigalloc,quota,project"));
+    }
 }
 
 #[test]

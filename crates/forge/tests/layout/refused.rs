@@ -53,6 +53,27 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
         ),
         "{error}"
     );
+    // With clusters, whole ones are counted: a thousand files of a block each take a thousand clusters.
+    let mut options = Options::new(64 << 20, FsType::Ext4);
+    options.block_size = Some(1024);
+    options.cluster_size = Some(64 << 10);
+    options.features.names = vec!["bigalloc".to_owned()];
+    options.inodes = Some(4000);
+    let layout = Layout::new(&options).unwrap();
+    let files = (0..1000).map(|nth| file(format!("{nth}"), 1024)).collect();
+    let error = write(&layout, &tree(&layout, files), &image, &()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Room {
+                what: "blocks",
+                need: 64_000..,
+                have: 65_536,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(!image.exists());
 }
 

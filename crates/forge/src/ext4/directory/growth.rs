@@ -1,11 +1,10 @@
 //! Names come and go; blocks fill and split.
 
-use ondisk::ext4::directory::needed;
 use ondisk::ext4::htree::IndexEntry;
 
 use super::index::{Index, Room, Way};
 use super::inline::Inline;
-use super::leaf::{DOT_DOT, DOT_LEN, FREE, Leaf, Record};
+use super::leaf::{FREE, Leaf, NAMES, Record, dots_len};
 use super::{Full, Rules};
 use crate::ext4::Error;
 
@@ -95,7 +94,7 @@ impl Growth {
     /// An empty directory: one block with `.` and `..`, or none where it may begin in its inode.
     pub fn new(rules: Rules) -> Self {
         let inline = rules.inline.map(|more| Box::new(Inline::empty(more)));
-        let dots = || Block::Leaf(Leaf::of_dots(rules.leaf_room()));
+        let dots = || Block::Leaf(Leaf::of_dots(rules.leaf_room(), rules.secret.is_some()));
         Self {
             rules,
             needs: Vec::new(),
@@ -138,7 +137,7 @@ impl Growth {
                 continue;
             };
             let mut leaf = leaf.clone();
-            for record in leaf.records.iter_mut().filter(|record| record.id < DOT_DOT) {
+            for record in leaf.records.iter_mut().filter(|record| record.id < NAMES) {
                 take(record.id);
                 let old = record.id as usize;
                 record.id = this.needs.len() as u32;
@@ -198,7 +197,7 @@ impl Growth {
     /// [`Full`] when the index or the largest size of a directory is reached.
     pub fn add(&mut self, len: u8, hash: u32) -> Result<u32, Full> {
         let id = self.needs.len() as u32;
-        self.needs.push(needed(len.into(), false) as u16);
+        self.needs.push(self.rules.needed(len) as u16);
         self.hashes.push(hash);
         if self.index.is_some() {
             self.add_indexed(id)?;
@@ -225,7 +224,7 @@ impl Growth {
         let dots = if self.index.is_some() || self.inline.is_some() {
             0
         } else {
-            2 * u64::from(DOT_LEN)
+            dots_len(self.rules.secret.is_some()).into()
         };
         let (_, nodes) = self.numbering();
         Shape {

@@ -14,8 +14,19 @@ pub(super) const FREE: u32 = u32::MAX;
 pub(super) const DOT: u32 = u32::MAX - 1;
 /// The entry `..`.
 pub(super) const DOT_DOT: u32 = u32::MAX - 2;
-/// Bytes that each of the two needs.
-pub(super) const DOT_LEN: u32 = 12;
+/// The entry `..` of a directory whose names have hashes behind them: the kernel leaves room for one when it puts a name there.
+pub(super) const WIDE_DOT_DOT: u32 = u32::MAX - 3;
+/// Names are numbered below this.
+pub(super) const NAMES: u32 = WIDE_DOT_DOT;
+/// Bytes that `.` needs, and `..`.
+const DOT_LEN: u32 = 12;
+/// Bytes that the `..` with room for a hash needs.
+const WIDE_LEN: u32 = 20;
+
+/// Bytes that `.` and `..` need together.
+pub(super) fn dots_len(wide: bool) -> u32 {
+    DOT_LEN + if wide { WIDE_LEN } else { DOT_LEN }
+}
 
 /// A block of entries.
 #[derive(Debug, Clone)]
@@ -32,14 +43,15 @@ impl Record {
         match self.id {
             FREE => 0,
             DOT | DOT_DOT => DOT_LEN,
+            WIDE_DOT_DOT => WIDE_LEN,
             id => needs[id as usize].into(),
         }
     }
 }
 
 impl Leaf {
-    /// The first block of a directory.
-    pub(super) fn of_dots(room: u32) -> Self {
+    /// The first block of a directory; `wide` where names have hashes behind them.
+    pub(super) fn of_dots(room: u32, wide: bool) -> Self {
         Self {
             records: vec![
                 Record {
@@ -47,18 +59,18 @@ impl Leaf {
                     len: DOT_LEN,
                 },
                 Record {
-                    id: DOT_DOT,
+                    id: if wide { WIDE_DOT_DOT } else { DOT_DOT },
                     len: room - DOT_LEN,
                 },
             ],
-            room: room - 2 * DOT_LEN,
+            room: room - dots_len(wide),
             gaps: false,
         }
     }
 
     /// The first block of a directory that had its names in the inode: the dots, then both areas as they were.
     pub(super) fn of_areas(room: u32, first: Self, second: Option<Self>, needs: &[u16]) -> Self {
-        let mut this = Self::of_dots(room);
+        let mut this = Self::of_dots(room, false);
         let mut left = room - DOT_LEN;
         if let Some(dots) = this.records.last_mut() {
             dots.len = DOT_LEN;
@@ -133,7 +145,7 @@ impl Leaf {
     pub(super) fn remove(&mut self, gone: impl Fn(u32) -> bool, needs: &mut [u16]) {
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
         for record in &self.records {
-            if record.id >= DOT_DOT || !gone(record.id) {
+            if record.id >= NAMES || !gone(record.id) {
                 kept.push(*record);
                 continue;
             }

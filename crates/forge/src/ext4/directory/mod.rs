@@ -13,6 +13,10 @@
 //!
 //! With `inline_data` the first names lie in the inode, until they no longer fit there.
 //!
+//! A directory that is both encrypted and case-folded is ordered by SipHash under a key of its own, over names that nobody without the
+//! key knows. So each record has its hash behind the name ([`Rules::secret`]). The kernel counts these 8 bytes for every
+//! record whose length it computes anew, `..` too, and only there: `.` and a fresh `..` have none.
+//!
 //! Memory: some thirty bytes for each name of the one directory that grows. Where that would be too much, [`Vast`] grows the same
 //! directory in parts.
 
@@ -29,7 +33,7 @@ pub use growth::{Growth, Shape};
 pub use vast::{Event, Portions, Story, Vast};
 pub use write::{Entry, Identity};
 
-use ondisk::ext4::hash::{HashVersion, name_hash};
+use ondisk::ext4::hash::{HashVersion, NameHash, name_hash};
 use ondisk::ext4::{directory, htree};
 
 /// What the shape of a directory depends on.
@@ -47,6 +51,9 @@ pub struct Rules {
     pub file_types: bool,
     /// Bytes that the inode has for the attribute `system.data`, where a directory begins in its inode (`inline_data`).
     pub inline: Option<u32>,
+    /// The key of SipHash where each name has its hash behind it: encrypted and case-folded directories. Their index is ordered by
+    /// that hash, whatever [`Rules::index`] names.
+    pub secret: Option<[u64; 2]>,
 }
 
 /// A hash and the filesystem's seed of it.
@@ -66,6 +73,19 @@ impl Hashing {
 }
 
 impl Rules {
+    /// The major hash of a name, 0 where nothing is ordered by it.
+    pub fn hash(&self, name: &[u8]) -> u32 {
+        match self.secret {
+            Some(key) => NameHash::sip(name, key).major,
+            None => self.index.map_or(0, |hashing| hashing.of(name)),
+        }
+    }
+
+    /// Bytes of the record of a name.
+    fn needed(&self, len: u8) -> usize {
+        directory::needed(len.into(), self.secret.is_some())
+    }
+
     /// Bytes of a leaf that entries may use.
     fn leaf_room(&self) -> u32 {
         self.block_size
@@ -89,7 +109,7 @@ impl Rules {
             None => self.most_blocks(),
             Some(_) => self.limit(true) as u64 * node.pow(self.most_levels.into()),
         };
-        let each = directory::needed(len.into(), false) as u64;
+        let each = self.needed(len) as u64;
         names > leaves * (u64::from(self.leaf_room()) / each)
     }
 

@@ -25,6 +25,15 @@ fn rules(block_size: u32, version: Option<HashVersion>, levels: u8) -> Rules {
         most_levels: levels,
         file_types: true,
         inline: None,
+        secret: None,
+    }
+}
+
+/// The same of a directory that is encrypted and case-folded.
+fn keyed(rules: Rules) -> Rules {
+    Rules {
+        secret: Some([7, 1 << 60]),
+        ..rules
     }
 }
 
@@ -37,7 +46,7 @@ fn name(number: u32, len: usize) -> Vec<u8> {
 fn grow(rules: Rules, names: &[Vec<u8>]) -> Growth {
     let mut growth = Growth::new(rules);
     for (nth, name) in names.iter().enumerate() {
-        let hash = rules.index.map_or(0, |hashing| hashing.of(name));
+        let hash = rules.hash(name);
         assert_eq!(growth.add(name.len() as u8, hash), Ok(nth as u32));
     }
     growth
@@ -77,11 +86,11 @@ fn leaf(bytes: &[u8], block_size: u32) -> Vec<(Vec<u8>, u32)> {
 fn walk(shape: &Shape, bytes: &[u8]) -> Vec<(Vec<u8>, u32)> {
     let size = shape.rules.block_size;
     let block = |nth: u32| &bytes[(nth * size) as usize..((nth + 1) * size) as usize];
-    let Some(hashing) = shape.rules.index.filter(|_| shape.levels() > 0) else {
+    if shape.rules.index.is_none() || shape.levels() == 0 {
         return (0..shape.blocks())
             .flat_map(|nth| leaf(block(nth), size))
             .collect();
-    };
+    }
     let root = IndexBlock::read_root(block(0)).unwrap();
     let Kind::Root { info, dot, dot_dot } = root.kind() else {
         panic!("no root")
@@ -114,7 +123,7 @@ fn walk(shape: &Shape, bytes: &[u8]) -> Vec<(Vec<u8>, u32)> {
     for (nth, (from, leaf_block)) in level.iter().enumerate() {
         let until = level.get(nth + 1).map_or(u32::MAX, |next| next.0);
         for (name, ino) in leaf(block(*leaf_block), size) {
-            let hash = hashing.of(&name);
+            let hash = shape.rules.hash(&name);
             assert!(
                 from & !1 <= hash && hash <= until & !1,
                 "{hash:x} in {from:x}..{until:x}"
@@ -168,6 +177,49 @@ fn an_index_of_every_hash_and_depth() {
     }
 }
 
+/// The hash behind each name is that of the key, and orders the index; the dots have none, but the kernel leaves room behind `..`.
+#[test]
+fn encrypted_and_folded_names_have_their_hashes_behind_them() {
+    use ondisk::ext4::hash::NameHash;
+
+    for version in [None, Some(HashVersion::HalfMd4)] {
+        for (count, len) in [(1, 16), (9, 40), (4000, 17)] {
+            let names: Vec<_> = (0..count).map(|n| name(n, len + n as usize % 5)).collect();
+            let rules = keyed(rules(1024, version, 1));
+            let mut growth = grow(rules, &names);
+            growth.remove(|id| id % 3 == 1);
+            let shape = growth.finish();
+            let bytes = write(&shape, &names);
+            let found = sorted(walk(&shape, &bytes));
+            assert_eq!(found, expected(&names, |id| id % 3 != 1), "{version:?}");
+            let indexed = shape.levels() > 0;
+            assert_eq!(indexed, version.is_some() && count > 9);
+            let mut seen = 0;
+            for (nth, block) in bytes.chunks_exact(1024).enumerate().skip(indexed.into()) {
+                for entry in entries(block, 1024).map(Result::unwrap) {
+                    match entry.name {
+                        b"." => assert_eq!(entry.rec_len, 12),
+                        b".." => assert_eq!((nth, entry.rec_len), (0, 20)),
+                        name if entry.inode != 0 => {
+                            let hash = NameHash::sip(name, rules.secret.unwrap());
+                            assert_eq!(entry.stored_hash(), Some(hash));
+                            assert!(entry.needed(true) <= entry.rec_len);
+                            seen += 1;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            assert_eq!(seen, found.len());
+            if indexed {
+                let root = IndexBlock::read_root(&bytes[..1024]).unwrap();
+                let hash = root.hash_version(false);
+                assert_eq!(hash, Some(HashVersion::SipHash));
+            }
+        }
+    }
+}
+
 #[test]
 fn three_levels_need_large_dir() {
     let long: Vec<_> = (0..70_000).map(|n| name(n, 200)).collect();
@@ -178,7 +230,7 @@ fn three_levels_need_large_dir() {
     let small_rules = rules(1024, Some(HashVersion::HalfMd4), 1);
     let mut small = Growth::new(small_rules);
     let full = long.iter().find_map(|name| {
-        let hash = small_rules.index.unwrap().of(name);
+        let hash = small_rules.hash(name);
         small.add(name.len() as u8, hash).err()
     });
     let full = full.expect("two levels are not enough");
@@ -205,7 +257,7 @@ fn names_that_went_leave_room_for_others() {
         let before = growth.clone().finish().blocks() as usize;
         growth.remove(|id| id % 2 == 0);
         for name in &names[2000..] {
-            let hash = rules.index.map_or(0, |hashing| hashing.of(name));
+            let hash = rules.hash(name);
             growth.add(name.len() as u8, hash).unwrap();
         }
         let shape = growth.finish();
@@ -240,7 +292,7 @@ proptest! {
         let mut growth = grow(rules, &names[..half]);
         growth.remove(|id| id % modulus == 0);
         for name in &names[half..] {
-            let hash = rules.index.map_or(0, |hashing| hashing.of(name));
+            let hash = rules.hash(name);
             growth.add(name.len() as u8, hash).unwrap();
         }
         let shape = growth.finish();
@@ -267,7 +319,7 @@ impl Story for Life<'_> {
             }
             each(Event::Name {
                 len: name.len() as u8,
-                hash: self.rules.index.map_or(0, |hashing| hashing.of(name)),
+                hash: self.rules.hash(name),
                 tag: nth as u32,
             })?;
         }
@@ -285,9 +337,13 @@ fn what_is_grown_in_parts_is_what_grows_in_one_piece() {
         (9_000, 8, 5_000, 1, HashVersion::HalfMd4),
         (12_000, 30, 700, 1, HashVersion::Tea),
         (40_000, 120, 40_000, 2, HashVersion::LegacyUnsigned),
+        (9_000, 16, 5_000, 1, HashVersion::SipHash),
     ] {
         let names: Vec<_> = (0..count).map(|n| name(n, len + n as usize % 9)).collect();
-        let rules = rules(1024, Some(version), levels);
+        let rules = match version {
+            HashVersion::SipHash => keyed(rules(1024, Some(HashVersion::HalfMd4), levels)),
+            _ => rules(1024, Some(version), levels),
+        };
         let story = Life {
             rules,
             names: &names,
@@ -298,9 +354,7 @@ fn what_is_grown_in_parts_is_what_grows_in_one_piece() {
             growth.remove(|id| story.gone(id));
         }
         for name in &names[early..] {
-            growth
-                .add(name.len() as u8, rules.index.unwrap().of(name))
-                .unwrap();
+            growth.add(name.len() as u8, rules.hash(name)).unwrap();
         }
         let whole = write(&growth.finish(), &names);
         for (first, window) in [(500, 1300), (2000, 1_000_000), (900, 1)] {
@@ -327,7 +381,7 @@ fn too_many_names_are_told_in_parts_as_in_one_piece() {
     let rules = rules(1024, Some(HashVersion::HalfMd4), 1);
     let mut growth = Growth::new(rules);
     let whole = names.iter().find_map(|name| {
-        let hash = rules.index.unwrap().of(name);
+        let hash = rules.hash(name);
         growth.add(name.len() as u8, hash).err()
     });
     let story = Life {

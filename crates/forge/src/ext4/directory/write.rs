@@ -1,13 +1,16 @@
 //! A shape becomes blocks.
 
-use ondisk::ext4::directory::{HEAD, LONGEST_NAME, TAIL, TAIL_TYPE, rec_len_to_disk, seal};
+use ondisk::ext4::directory::{
+    HEAD, LONGEST_NAME, TAIL, TAIL_TYPE, needed, rec_len_from_disk, rec_len_to_disk, seal,
+};
+use ondisk::ext4::hash::{HashVersion, NameHash};
 use ondisk::ext4::htree::{self, IndexEntry, NewRoot};
 use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::{FileType, Seed};
 
 use super::growth::Block;
 use super::index::{Index, Node};
-use super::leaf::{DOT, DOT_DOT, FREE, Leaf};
+use super::leaf::{DOT, DOT_DOT, FREE, Leaf, WIDE_DOT_DOT};
 use super::{Rules, Shape};
 use crate::ext4::Error;
 
@@ -107,7 +110,10 @@ pub(super) fn write_root(
     let root = NewRoot {
         dot: own.dot,
         dot_dot: own.dot_dot,
-        hash: hashing.version,
+        hash: match rules.secret {
+            Some(_) => HashVersion::SipHash,
+            None => hashing.version,
+        },
         indirect_levels: index.levels,
         file_types: rules.file_types,
     };
@@ -147,6 +153,9 @@ pub(super) fn write_leaf(
 ) -> Result<(), Error> {
     bytes.fill(0);
     let at = write_records(rules, leaf, bytes, own, entry)?;
+    if let Some(key) = rules.secret {
+        store_hashes(&mut bytes[..at], rules.block_size, key);
+    }
     if rules.checksums {
         bytes[at + 4] = TAIL as u8;
         bytes[at + 7] = TAIL_TYPE;
@@ -155,6 +164,28 @@ pub(super) fn write_leaf(
         }
     }
     Ok(())
+}
+
+/// Writes its hash behind each name of a block of records. A pass of its own, so that blocks without hashes know nothing of it.
+fn store_hashes(bytes: &mut [u8], block_size: u32, key: [u64; 2]) {
+    let mut at = 0;
+    while let Some(&[a, b, c, d, low, high, name_len, _]) = bytes
+        .get(at..)
+        .and_then(|record| record.first_chunk::<HEAD>())
+    {
+        let name_len = usize::from(name_len);
+        let name = bytes.get(at + HEAD..at + HEAD + name_len);
+        let hash = name
+            .filter(|name| [a, b, c, d] != [0; 4] && !matches!(*name, b"." | b".."))
+            .map(|name| NameHash::sip(name, key));
+        let behind = at + needed(name_len, false);
+        if let Some((hash, place)) = hash.zip(bytes.get_mut(behind..behind + 8)) {
+            place[..4].copy_from_slice(&hash.major.to_le_bytes());
+            place[4..].copy_from_slice(&hash.minor.to_le_bytes());
+        }
+        // No record is shorter than its head, so this ends.
+        at += rec_len_from_disk(u16::from_le_bytes([low, high]), block_size).max(HEAD);
+    }
 }
 
 /// Writes the records alone, into zeros; gives where they end.
@@ -180,7 +211,7 @@ pub(super) fn write_records(
                 at += len;
                 continue;
             }
-            DOT | DOT_DOT => {
+            DOT | DOT_DOT | WIDE_DOT_DOT => {
                 name[..2].copy_from_slice(b"..");
                 let (inode, len) = if record.id == DOT {
                     (own.dot, 1)

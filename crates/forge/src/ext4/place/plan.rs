@@ -212,7 +212,10 @@ impl Total {
         let quotas = usage.is_wanted();
         let mut this = Self::default();
         let shift = layout.geometry.block_size.trailing_zeros();
-        let round = u64::from(layout.geometry.block_size) - 1;
+        // Whole clusters, which are powers of two.
+        let cluster = u64::from(layout.geometry.cluster_blocks);
+        let round = (cluster << shift) - 1;
+        let whole = !(cluster - 1);
         for directory in 0..population.directories() {
             let slots = population.slots(directory);
             if slots == 0 {
@@ -227,9 +230,12 @@ impl Total {
                 if quotas && met.is_ok() {
                     met = usage.meet(object);
                 }
-                let mut one = u64::from(object.gap) + u64::from(object.xattr_block);
+                let mut one = u64::from(object.gap);
+                if object.xattr_block && !object.xattr_shared {
+                    one += cluster;
+                }
                 if object.has_blocks() {
-                    one += object.size.saturating_add(round) >> shift;
+                    one += object.size.saturating_add(round) >> shift & whole;
                 }
                 blocks = blocks.saturating_add(one.saturating_mul(times));
             };
@@ -388,7 +394,7 @@ impl Walk<'_, '_> {
         )?;
         if self.usage.is_wanted() {
             let bytes = self.mapping.blocks * u64::from(self.layout.geometry.block_size);
-            self.usage.add(object, bytes);
+            self.usage.add(object, bytes, self.population.owed(id));
         }
         let blocks = self.cursor.given - before + u64::from(object.gap);
         self.share.done += self.share.block * blocks as f64;

@@ -1,12 +1,13 @@
 //! The inodes that every filesystem has: the root, lost+found, the resize inode, the journal, the orphan file.
 
+use ondisk::ext4::extent::{self, Extent};
 use ondisk::ext4::feature::{Compat, Incompat};
-use ondisk::ext4::{extent, quota};
+use ondisk::ext4::quota;
 
 use super::{Cursor, Full, Mapping, Node, Placer, Usage};
 use crate::ext4::Error;
 use crate::ext4::layout::{Layout, Taken};
-use crate::ext4::plan::{Kind, Object, ObjectId, Population};
+use crate::ext4::plan::{Kind, Object, ObjectId, Owed, Population};
 
 /// Where they lie.
 #[derive(Debug, Default)]
@@ -133,16 +134,21 @@ impl System {
     /// Counts what root has before the population comes: the first directory and `lost+found`.
     pub(in crate::ext4) fn charge(&self, usage: &mut Usage, layout: &Layout) {
         let block_size = u64::from(layout.geometry.block_size);
-        usage.add(&self.root_object, self.root.blocks * block_size);
-        usage.add(&Object::default(), self.lost_and_found.blocks * block_size);
+        let nothing = Owed::default();
+        usage.add(&self.root_object, self.root.blocks * block_size, nothing);
+        let bytes = self.lost_and_found.blocks * block_size;
+        usage.add(&Object::default(), bytes, nothing);
     }
 }
 
 /// A quota file as the library that writes it allocates it: its header first, the root of its tree last. That shows where a block
-/// holds no more than the header.
+/// holds no more than the header. Within a cluster every block has its place, and only the extents tell the order.
 fn in_order_of_writing(layout: &Layout, mapping: Mapping) -> Mapping {
     if layout.geometry.block_size as usize > quota::BLOCK || !mapping.nodes.is_empty() {
         return mapping;
+    }
+    if layout.geometry.cluster_blocks > 1 {
+        return behind_the_root(mapping);
     }
     let data = mapping.data.iter();
     let mut blocks: Vec<u64> = data
@@ -164,6 +170,27 @@ fn in_order_of_writing(layout: &Layout, mapping: Mapping) -> Mapping {
     } else {
         mapping
     }
+}
+
+/// Parts the first extent of a quota file in clusters behind its second block, which is written last and so joins the first alone.
+fn behind_the_root(mut mapping: Mapping) -> Mapping {
+    const FIRST: u16 = 2;
+    // An inode lists four.
+    let room = mapping.data.len() < 4;
+    if let Some(run) = mapping.data.first_mut()
+        && run.len > FIRST
+        && room
+    {
+        let rest = Extent {
+            block: run.block + u32::from(FIRST),
+            len: run.len - FIRST,
+            start: run.start + u64::from(FIRST),
+            unwritten: false,
+        };
+        run.len = FIRST;
+        mapping.data.insert(1, rest);
+    }
+    mapping
 }
 
 /// A journal of more than four extents, but not of more than one block lists. mke2fs places that block when the fifth extent

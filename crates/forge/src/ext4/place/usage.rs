@@ -2,6 +2,9 @@
 //!
 //! Who there is must be known before anything is placed, because it decides the size of the files; how much each has is known only
 //! afterwards, since the blocks that map a file depend on where it lies.
+//!
+//! The inode of an attribute's value is charged to nobody, and in place of it each owner pays for the whole value and an inode, as if it
+//! had the value alone. The kernel and e2fsck count so, and what an owner pays is in its `i_blocks` as well.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +14,7 @@ use zerocopy::FromZeros;
 
 use crate::ext4::Error;
 use crate::ext4::layout::Layout;
-use crate::ext4::plan::{Kind, Object};
+use crate::ext4::plan::{Kind, Object, Owed};
 
 /// Seconds for which a soft limit may be exceeded: a week, as the library that mke2fs uses has it.
 const GRACE: u32 = 7 * 24 * 60 * 60;
@@ -21,8 +24,7 @@ const GRACE: u32 = 7 * 24 * 60 * 60;
 pub(in crate::ext4) struct Usage {
     users: BTreeMap<u32, Used>,
     groups: BTreeMap<u32, Used>,
-    /// All belongs to project 0.
-    all: Used,
+    projects: BTreeMap<u32, Used>,
     wanted: bool,
 }
 
@@ -33,9 +35,9 @@ struct Used {
 }
 
 impl Used {
-    fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.inodes += 1;
+    fn add(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.inodes += more.inodes;
     }
 }
 
@@ -51,6 +53,7 @@ impl Usage {
         };
         this.users.insert(0, Used::default());
         this.groups.insert(0, Used::default());
+        this.projects.insert(0, Used::default());
         this
     }
 
@@ -61,14 +64,10 @@ impl Usage {
 
     /// Somebody exists.
     pub(in crate::ext4) fn meet(&mut self, object: &Object) -> Result<(), Error> {
-        if object.kind == Kind::Value {
-            return Err(Error::Option(
-                "quota cannot be had with values of attributes in inodes of their own; clear one of both".to_owned(),
-            ));
-        }
-        if object.kind != Kind::Free {
+        if !matches!(object.kind, Kind::Free | Kind::Value) {
             self.users.entry(object.uid).or_default();
             self.groups.entry(object.gid).or_default();
+            self.projects.entry(object.project).or_default();
         }
         if self.users.len().max(self.groups.len()) > MOST {
             return Err(Error::Option(format!(
@@ -80,29 +79,37 @@ impl Usage {
 
     /// Forgets what they have.
     pub(in crate::ext4) fn clear(&mut self) {
-        let used = self.users.values_mut().chain(self.groups.values_mut());
-        used.for_each(|used| *used = Used::default());
-        self.all = Used::default();
+        for owners in [&mut self.users, &mut self.groups, &mut self.projects] {
+            for used in owners.values_mut() {
+                *used = Used::default();
+            }
+        }
     }
 
-    /// An object takes so many bytes.
-    pub(in crate::ext4) fn add(&mut self, object: &Object, bytes: u64) {
+    /// An object takes so many bytes, and pays for more.
+    pub(in crate::ext4) fn add(&mut self, object: &Object, bytes: u64, owed: Owed) {
+        if object.kind == Kind::Value {
+            return;
+        }
+        let more = Used {
+            bytes: bytes + owed.bytes,
+            inodes: 1 + owed.inodes,
+        };
         for (owners, id) in [
             (&mut self.users, object.uid),
             (&mut self.groups, object.gid),
+            (&mut self.projects, object.project),
         ] {
-            owners.entry(id).or_default().add(bytes);
+            owners.entry(id).or_default().add(more);
         }
-        self.all.add(bytes);
     }
 
     /// A quota file.
     pub(in crate::ext4) fn file(&self, kind: Quota) -> Vec<u8> {
-        let all = BTreeMap::from([(0, self.all)]);
         let owners = match kind {
             Quota::User => &self.users,
             Quota::Group => &self.groups,
-            Quota::Project => &all,
+            Quota::Project => &self.projects,
         };
         let entry = |(id, used): (&u32, &Used)| {
             let mut entry = Entry::new_zeroed();

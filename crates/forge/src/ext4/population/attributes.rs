@@ -3,7 +3,6 @@
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::device::Device;
-use ondisk::ext4::encryption::{self, Context, Key, Policy};
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::xattr::{NewEntry, NewValue, value_hash, write_block, write_inode};
 
@@ -12,22 +11,12 @@ use super::inline;
 use super::random::{below, chance};
 use super::slots::{Role, Slots};
 use crate::ext4::Error;
-use crate::ext4::plan::{Home, Kind, ObjectId};
+use crate::ext4::plan::{Home, Kind, ObjectId, Owed};
 
 /// Bytes behind an inode's fields that both attributes in an inode need at most.
 pub(super) const NEEDED: usize = 4 + (20 + NOTE) + 24 + 4;
-/// Bytes behind an inode's fields that the context of an encrypted one needs.
-pub(super) const CONTEXT: usize = 4 + (20 + 40) + 4;
 /// The longest value of the attribute in an inode.
 pub(super) const NOTE: usize = 24;
-/// The namespace of encryption contexts, which has no prefix.
-const ENCRYPTION: u8 = 9;
-/// `FSCRYPT_MODE_AES_256_XTS`.
-const AES_256_XTS: u8 = 1;
-/// `FSCRYPT_MODE_AES_256_CTS`.
-const AES_256_CTS: u8 = 4;
-/// `FSCRYPT_POLICY_FLAGS_PAD_16`.
-const PADDED_TO_16: u8 = 2;
 /// `user.`
 const USER: u8 = 1;
 /// `trusted.`
@@ -206,14 +195,11 @@ impl Generated {
             Role::File(file) => file,
             Role::Value(value) => return self.finish_value(&slots, id, value, home, inode),
             Role::Directory if self.profile.names.encrypted => {
-                return self.write_context(id, inode);
+                return write_behind(inode, &[self.context(id)]);
             }
             Role::Directory => return self.finish_directory(&slots, id, home, inode),
             _ => return Ok(()),
         };
-        if self.profile.names.encrypted {
-            return self.write_context(id, inode);
-        }
         match self.kind(id) {
             (Kind::FastSymlink, length) => {
                 let target = self.target(id, length);
@@ -240,6 +226,9 @@ impl Generated {
     ) -> Result<(), Error> {
         let mut entries = Vec::new();
         let (kind, size) = self.kind(id);
+        if self.is_encrypted(kind) {
+            entries.push(self.context(id));
+        }
         if self.is_inline(slots, id, file, kind, size) {
             let bytes = self.read(id, 0, size as usize);
             entries.push(inline::content(&bytes, &mut inode.raw()?.i_block));
@@ -255,7 +244,7 @@ impl Generated {
             let value = owner / self.profile.attributes.value_sharing;
             let bytes = self.value(id.directory, value);
             let slot = slots.of_value(value);
-            self.charge(bytes.len(), inode)?;
+            self.charge(inode)?;
             entries.push(NewEntry {
                 index: USER,
                 name: b"value".to_vec(),
@@ -272,44 +261,28 @@ impl Generated {
         write_behind(inode, &entries)
     }
 
-    /// Writes the context of an encrypted inode. Its key does not exist, so that nobody reads what the names mean; all of a
-    /// filesystem have one policy, as a directory and what is in it must.
-    fn write_context(&self, id: ObjectId, inode: &mut InodeMut<'_>) -> Result<(), Error> {
-        let (a, b) = (u64::from(id.directory), u64::from(id.slot));
-        let words = [0, 1].map(|nth| self.draws.content.of(a << 32 | b, nth).to_le_bytes());
-        let [low, high] = [0, 1].map(|nth| self.draws.content.of(u64::MAX, nth).to_le_bytes());
-        let mut identifier = [0; 16];
-        identifier[..8].copy_from_slice(&low);
-        identifier[8..].copy_from_slice(&high);
-        let mut nonce = [0; 16];
-        nonce.copy_from_slice(words.as_flattened());
-        let context = Context {
-            policy: Policy {
-                contents_mode: AES_256_XTS,
-                filenames_mode: AES_256_CTS,
-                flags: PADDED_TO_16,
-                key: Key::Identifier {
-                    log2_data_unit_size: 0,
-                    reserved: [0; 3],
-                    identifier,
-                },
-            },
-            nonce,
-        };
-        let entry = NewEntry {
-            index: ENCRYPTION,
-            name: encryption::XATTR_NAME.to_vec(),
-            value: NewValue::Here(context.to_bytes()),
-        };
-        write_behind(inode, &[entry])
+    /// Bytes that an owner of a value is charged: whole clusters. Each owner pays for all of it.
+    fn value_charge(&self) -> u64 {
+        let whole = u64::from(self.block_size) * u64::from(self.cluster);
+        u64::from(self.profile.attributes.value_size).next_multiple_of(whole)
     }
 
-    /// Adds the blocks of a value to the space that its owner takes: each owner pays for all of it.
-    fn charge(&self, bytes: usize, inode: &mut InodeMut<'_>) -> Result<(), Error> {
-        let whole = u64::from(self.block_size) * u64::from(self.cluster);
+    /// Adds the blocks of a value to the space that its owner takes.
+    fn charge(&self, inode: &mut InodeMut<'_>) -> Result<(), Error> {
         let taken = inode.inode()?.sectors(self.huge_file, self.block_size);
-        let more = (bytes as u64).next_multiple_of(whole) / 512;
-        Ok(inode.set_sectors(taken + more, self.block_size)?)
+        Ok(inode.set_sectors(taken + self.value_charge() / 512, self.block_size)?)
+    }
+
+    /// What quotas charge an object for its value, whose own inode they do not count.
+    pub(super) fn owed_for_values(&self, id: ObjectId) -> Owed {
+        let slots = self.slots_of(id.directory);
+        match slots.role(id.slot) {
+            Role::File(file) if slots.owner(file).is_some() => Owed {
+                bytes: self.value_charge(),
+                inodes: 1,
+            },
+            _ => Owed::default(),
+        }
     }
 
     fn finish_value(

@@ -260,8 +260,11 @@ impl Generated {
         self.kind(id).0.file_type().unwrap_or(FileType::Regular)
     }
 
-    /// The target of a symbolic link.
+    /// The target of a symbolic link, as it is stored.
     pub(super) fn target(&self, id: ObjectId, length: u64) -> Vec<u8> {
+        if self.profile.names.encrypted {
+            return self.encrypted_target(id, length);
+        }
         let mut random = self.draws.target.of(id.directory.into(), id.slot.into());
         let mut target = Vec::with_capacity(length as usize);
         for nth in 0..length {

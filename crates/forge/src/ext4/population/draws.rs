@@ -19,6 +19,7 @@ pub(super) struct Draws {
     pub(super) target_length: Key,
     pub(super) freed: Key,
     pub(super) owner: Key,
+    pub(super) project: Key,
     pub(super) inode_attribute: (Key, u64),
     pub(super) block_attribute: (Key, u64),
     pub(super) attribute_value: Key,
@@ -49,6 +50,7 @@ impl Draws {
             + ageing.gaps
             + kinds.hard_links
             + f64::from(profile.owners)
+            + f64::from(profile.projects)
             + f64::from(u8::from(profile.names.encrypted));
         let size = profile.file_size.only().filter(|_| rare <= 0.0);
         Self {
@@ -70,6 +72,7 @@ impl Draws {
             target_length: key(Purpose::TargetLength),
             freed: key(Purpose::FreedPlace),
             owner: key(Purpose::Owner),
+            project: key(Purpose::Project),
             inode_attribute: (key(Purpose::InodeAttribute), threshold(attributes.inode)),
             block_attribute: (key(Purpose::BlockAttribute), threshold(attributes.block)),
             attribute_value: key(Purpose::AttributeValue),

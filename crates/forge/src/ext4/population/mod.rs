@@ -16,10 +16,12 @@ mod content;
 mod counts;
 mod distribution;
 mod draws;
+mod encrypted;
 mod inline;
 mod names;
 mod object;
 mod pieces;
+mod possible;
 mod profile;
 mod random;
 mod readback;
@@ -45,11 +47,11 @@ use self::names::Names;
 use self::random::{Key, Purpose, threshold};
 use self::sizes::DirectorySizes;
 use self::slots::{Slots, links_to};
-use self::template::{Nursery, Recipe, Tale, Template, VAST};
+use self::template::{Nursery, Recipe, Tale, Template};
 use self::tree::Tree;
 use super::Error;
 use super::directory::{Full, Hashing, Rules};
-use super::plan::{Blocks, Home, Object, ObjectId, Piece, Population};
+use super::plan::{Blocks, Home, Object, ObjectId, Owed, Piece, Population};
 
 /// A population of a profile, for one filesystem.
 #[derive(Debug)]
@@ -105,12 +107,8 @@ pub fn rules(sb: &Superblock) -> Result<Rules, Error> {
         },
         file_types: sb.has_incompat(Incompat::FILETYPE),
         inline: inline::room(sb),
+        secret: None,
     })
-}
-
-/// Bytes of the shortest name.
-fn shortest_name(profile: &Profile) -> u8 {
-    profile.names.length.least().clamp(1, 255) as u8
 }
 
 /// Blocks of a cluster.
@@ -168,7 +166,10 @@ impl Generated {
         );
         let removed = profile.ageing.removed_names;
         let mut nursery = Nursery::new(rules, names, reused, removed);
-        nursery.casefold = profile.names.casefold;
+        match (profile.names.casefold, profile.names.encrypted) {
+            (true, true) => nursery.secret = Some(Key::new(profile.seed, Purpose::HashKey)),
+            (folded, _) => nursery.casefold = folded,
+        }
         let mut draws = Draws::new(&profile);
         if let Some(more) = rules.inline {
             // Those in their inodes are finished one by one.
@@ -191,76 +192,6 @@ impl Generated {
         };
         this.possible(sb)?;
         Ok(this)
-    }
-
-    /// Whether the filesystem has what the profile needs.
-    fn possible(&self, sb: &Superblock) -> Result<(), Error> {
-        let wants = |what: &str, needs: &str| {
-            Err(Error::Option(format!("{what} cannot be had here: {needs}")))
-        };
-        let Profile {
-            attributes,
-            ageing,
-            kinds,
-            names,
-            ..
-        } = &self.profile;
-        if names.casefold && !sb.has_incompat(Incompat::CASEFOLD) {
-            return wants("names.casefold", "it needs the feature casefold");
-        }
-        if names.encrypted && !sb.has_incompat(Incompat::ENCRYPT) {
-            return wants("names.encrypted", "it needs the feature encrypt");
-        }
-        if names.encrypted && self.inode_room < attributes::CONTEXT {
-            return wants("names.encrypted", "it needs inodes of 256 bytes");
-        }
-        if attributes.value > 0.0 && !sb.has_incompat(Incompat::EA_INODE) {
-            return wants("attributes.value", "it needs the feature ea_inode");
-        }
-        if attributes.block + attributes.inode > 0.0 && !sb.has_compat(Compat::EXT_ATTR) {
-            return wants("attributes", "they need the feature ext_attr");
-        }
-        if attributes.inode + attributes.value > 0.0 && self.inode_room < attributes::NEEDED {
-            return wants(
-                "attributes.inode and attributes.value",
-                "they need inodes of 256 bytes",
-            );
-        }
-        if ageing.unwritten > 0.0 && !self.extents {
-            return wants("ageing.unwritten", "it needs the feature extent");
-        }
-        let longest = kinds
-            .target_length
-            .as_ref()
-            .map_or(0, Distribution::greatest);
-        if kinds.symlinks > 0.0 && longest >= u64::from(self.block_size) {
-            let needs = format!("a target must fit a block of {} bytes", self.block_size);
-            return wants("kinds.target_length", &needs);
-        }
-        // One of the largest directories is grown now, so that a size that can never fit is said before anything is written.
-        let largest = self.counts.largest();
-        let names = self.files(largest);
-        let shortest = shortest_name(&self.profile);
-        if self.nursery.rules.surely_full(names.into(), shortest) {
-            let full = Full {
-                names,
-                block_size: self.block_size,
-                levels: self.nursery.rules.most_levels + 1,
-            };
-            return Err(Error::Option(full.to_string()));
-        }
-        for directory in [0, largest] {
-            let slots = self.slots_of(directory);
-            let names = self.tale(directory, &slots).names();
-            if names > VAST && self.nursery.rules.index.is_none() {
-                return Err(Error::Option(format!(
-                    "a directory with {names} names, those that were removed counted, is too slow without an index: {VAST} are possible; set the feature dir_index, or put fewer into each"
-                )));
-            }
-            self.template(directory)
-                .map_err(|full| Error::Option(full.to_string()))?;
-        }
-        Ok(())
     }
 
     fn files(&self, directory: u32) -> u32 {
@@ -386,6 +317,10 @@ impl Population for Generated {
         block: &mut [u8],
     ) -> Result<(), Error> {
         self.attribute_block(id, home, at, block)
+    }
+
+    fn owed(&self, id: ObjectId) -> Owed {
+        self.owed_for_values(id)
     }
 
     fn content(&self, id: ObjectId, home: &Home<'_>, blocks: &mut dyn Blocks) -> Result<(), Error> {

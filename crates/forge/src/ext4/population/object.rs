@@ -4,6 +4,7 @@ use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 
 use super::Generated;
+use super::encrypted;
 use super::random::{Key, below, chance};
 use super::slots::{Role, Slots};
 use crate::ext4::plan::{Kind, Object, ObjectId};
@@ -35,6 +36,7 @@ impl Generated {
             size,
             links: 2 + subdirectories + u32::from(directory == 0),
             permissions: 0o755,
+            project: self.project(directory),
             flags: flags | self.directory_flags(directory),
             finish: blocks == 0 || self.profile.names.encrypted && directory > 0,
             content: blocks > 0,
@@ -63,6 +65,7 @@ impl Generated {
         let gap = !fragmented && !inline && kind.has_blocks() && draw(self.draws.gap);
         let in_inode = self.attributes_in_inode(slots, id, file);
         let xattr_block = draw(self.draws.block_attribute);
+        let encrypted = self.is_encrypted(kind);
         Object {
             kind,
             size,
@@ -74,14 +77,21 @@ impl Generated {
             },
             uid: owner,
             gid: owner,
+            project: self.project(directory),
             fragmented,
             gap: if gap { self.free_run(id, 0) } else { 0 },
             xattr_block,
             xattr_shared: xattr_block && self.shares_block(slots, id, file),
-            flags: self.encrypted_flag() | if inline { flag::INLINE_DATA } else { 0 },
+            flags: if encrypted {
+                flag::ENCRYPT
+            } else if inline {
+                flag::INLINE_DATA
+            } else {
+                0
+            },
             finish: in_inode
                 || inline
-                || self.profile.names.encrypted
+                || encrypted
                 || matches!(
                     kind,
                     Kind::FastSymlink | Kind::CharacterDevice | Kind::BlockDevice
@@ -91,22 +101,38 @@ impl Generated {
         }
     }
 
-    /// The flag of everything below the root that is encrypted.
-    fn encrypted_flag(&self) -> u32 {
-        if self.profile.names.encrypted {
-            flag::ENCRYPT
-        } else {
-            0
-        }
-    }
-
     /// What directories below the root are besides.
     fn directory_flags(&self, directory: u32) -> u32 {
-        if directory == 0 {
+        let names = &self.profile.names;
+        let mut flags = 0;
+        if directory > 0 && names.encrypted {
+            flags |= flag::ENCRYPT;
+        }
+        if directory > 0 && names.casefold {
+            flags |= flag::CASEFOLD;
+        }
+        if directory > 0 && self.profile.projects > 0 {
+            flags |= flag::PROJINHERIT;
+        }
+        flags
+    }
+
+    /// The project of a directory and its files: that of the directory in the root above it, as it is inherited.
+    fn project(&self, directory: u32) -> u32 {
+        if directory == 0 || self.profile.projects == 0 {
             return 0;
         }
-        let folded = self.profile.names.casefold;
-        self.encrypted_flag() | if folded { flag::CASEFOLD } else { 0 }
+        let mut top = directory;
+        loop {
+            match self.tree.parent(top) {
+                0 => break,
+                parent => top = parent,
+            }
+        }
+        1 + below(
+            self.draws.project.of(top.into(), 0),
+            self.profile.projects.into(),
+        ) as u32
     }
 
     /// Kind and size of a file.
@@ -116,7 +142,10 @@ impl Generated {
         if draws.symlinks_and_special > 0 && !self.owns_value(id) {
             let kind = draws.kind.of(a, b);
             if chance(kind, draws.symlinks) {
-                let length = self.target_length(id);
+                let mut length = self.target_length(id);
+                if self.profile.names.encrypted {
+                    length = encrypted::stored_target(length, self.block_size);
+                }
                 let fast = length < 60;
                 return (
                     if fast {

@@ -39,6 +39,8 @@ pub struct Profile {
     pub contents: bool,
     /// Users that files belong to; 0: all is root's.
     pub owners: u32,
+    /// Projects that the directories in the root belong to, each with all below (the feature `project`); 0: all is project 0.
+    pub projects: u32,
     /// The tree.
     pub directories: Directories,
     /// Names.
@@ -142,6 +144,7 @@ impl Default for Profile {
             seed: 0,
             contents: false,
             owners: 0,
+            projects: 0,
             directories: Directories::default(),
             names: NameRules::default(),
             kinds: Kinds::default(),
@@ -327,6 +330,9 @@ impl Profile {
             }
         }
         self.check_names()?;
+        if self.projects > 0 && self.kinds.hard_links > 0.0 {
+            return Err("projects and kinds.hard_links: no link leads from one project to another; take one of both".to_owned());
+        }
         for weight in &self.directories.depth {
             within("directories.depth", *weight, 1e9)?;
         }
@@ -340,16 +346,13 @@ impl Profile {
 impl Profile {
     fn check_names(&self) -> Result<(), String> {
         let names = &self.names;
-        if names.casefold && names.alphabet != Alphabet::Plain {
-            return Err(
-                "names.casefold: only names.alphabet = \"plain\" is folded here".to_owned(),
-            );
-        }
         if !names.encrypted {
+            if names.casefold && names.alphabet != Alphabet::Plain {
+                return Err(
+                    "names.casefold: only names.alphabet = \"plain\" is folded here".to_owned(),
+                );
+            }
             return Ok(());
-        }
-        if names.casefold {
-            return Err("names.encrypted and names.casefold: such names are hashed by a key; take one of both".to_owned());
         }
         let shortest = ondisk::ext4::encryption::SHORTEST_NAME as u64;
         if names.length.least() < shortest {
@@ -357,10 +360,6 @@ impl Profile {
                 "names.length: {}: an encrypted name has {shortest} bytes at least",
                 names.length.least()
             ));
-        }
-        let Attributes { inode, value, .. } = self.attributes;
-        if self.kinds.symlinks + self.kinds.special + inode + value > 0.0 {
-            return Err("names.encrypted: symbolic links, special files and attributes in the inode are not made with it".to_owned());
         }
         Ok(())
     }
@@ -451,6 +450,18 @@ mod tests {
                 "directories.depth: the weights",
             ),
             ("[kinds]\ntarget_length = \"1-9M\"", "kinds.target_length"),
+            (
+                "projects = 2\n[kinds]\nhard_links = 0.1",
+                "projects and kinds.hard_links: no link",
+            ),
+            (
+                "[names]\nencrypted = true\nlength = \"8-40\"",
+                "names.length: 8: an encrypted name has 16 bytes at least",
+            ),
+            (
+                "[names]\ncasefold = true\nalphabet = \"utf8\"",
+                "names.casefold: only names.alphabet = \"plain\"",
+            ),
             ("= 3", "p.toml:1:"),
         ] {
             let error = Profile::parse("p.toml", text).unwrap_err().to_string();
@@ -458,6 +469,8 @@ mod tests {
             assert!(!error.contains('\n'), "{error}");
         }
         assert!(Profile::parse("p", "per_directory = [[0, 1], [\"1-50\", 3]]").is_ok());
+        let both = "[names]\nencrypted = true\ncasefold = true\nalphabet = \"bytes\"";
+        assert!(Profile::parse("p", both).is_ok());
         let units = Profile::parse("p", "per_directory = \"3k\"\nfile_size = \"3k\"").unwrap();
         assert_eq!(units.per_directory.only(), Some(3000));
         assert_eq!(units.file_size.only(), Some(3072));

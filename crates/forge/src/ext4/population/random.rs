@@ -31,6 +31,8 @@ pub(super) enum Purpose {
     Hole,
     Unwritten,
     Content,
+    HashKey,
+    Project,
 }
 
 /// One round of SplitMix64.

@@ -108,7 +108,8 @@ impl Generated {
         }
     }
 
-    /// The target of a symbolic link, `None` for anything else.
+    /// The target of a symbolic link, `None` for anything else. Of an encrypted one what is stored: the length of the ciphertext in
+    /// two bytes, and the ciphertext.
     pub fn link_target(&self, id: ObjectId) -> Option<Vec<u8>> {
         match self.slots_of(id.directory).role(id.slot) {
             Role::File(_) => match self.kind(id) {

@@ -122,6 +122,8 @@ pub(super) struct Nursery {
     kept: Mutex<Kept>,
     /// Whether names below the root are hashed without regard to case.
     pub(super) casefold: bool,
+    /// What the keys come from that hash names below the root, where these are encrypted and case-folded.
+    pub(super) secret: Option<Key>,
     /// Held while a vast directory is grown: one at a time is what memory is for.
     pub(super) vast: Mutex<()>,
 }
@@ -148,6 +150,7 @@ impl Nursery {
             removed,
             kept: Mutex::default(),
             casefold: false,
+            secret: None,
             vast: Mutex::default(),
         }
     }
@@ -165,7 +168,7 @@ impl Nursery {
         if let Some(template) = self.at_hand(recipe) {
             return Ok(template);
         }
-        let vast = Vast::grow(self.rules, &tale, Portions::default())?;
+        let vast = Vast::grow(tale.rules(), &tale, Portions::default())?;
         Ok(self.keep(recipe, Template::Vast(Box::new(vast))))
     }
 
@@ -309,14 +312,23 @@ impl Tale<'_> {
         Ok(any)
     }
 
-    /// Grows it in one piece.
-    fn grow(&self) -> Result<Template, Full> {
+    /// The rules of this directory. Of a name nobody knows more than its ciphertext, so that is what the key hashes; directories of
+    /// one set of names have one key, where the kernel has one for each, so that they grow alike.
+    fn rules(&self) -> Rules {
         let mut rules = self.nursery.rules;
         if self.recipe.root {
             // mke2fs gives it a block, and lost+found as well.
             rules.inline = None;
+        } else {
+            let key = self.nursery.secret;
+            rules.secret = key.map(|key| [0, 1].map(|nth| key.of(self.recipe.set, nth)));
         }
-        let mut growth = Growth::new(rules);
+        rules
+    }
+
+    /// Grows it in one piece.
+    fn grow(&self) -> Result<Template, Full> {
+        let mut growth = Growth::new(self.rules());
         let mut targets: Vec<Packed> = Vec::new();
         self.tell(&mut |event| {
             match event {
@@ -341,7 +353,8 @@ impl Tale<'_> {
 
 impl Story for Tale<'_> {
     fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
-        let Nursery { rules, names, .. } = self.nursery;
+        let names = &self.nursery.names;
+        let rules = self.rules();
         let mut place = [0; 255];
         self.changes(&mut |change| {
             let (class, number, target) = match change {
@@ -361,7 +374,7 @@ impl Story for Tale<'_> {
             let name = &place[..usize::from(len)];
             each(Event::Name {
                 len,
-                hash: rules.index.map_or(0, |hashing| hashing.of(name)),
+                hash: rules.hash(name),
                 tag: Packed::new(target).0,
             })
         })

@@ -76,6 +76,9 @@ impl<'a> Inodes<'a> {
             extra.i_atime_extra = high.into();
             extra.i_crtime = low;
             extra.i_crtime_extra = high.into();
+            if object.project != 0 {
+                extra.i_projid = object.project.into();
+            }
         }
         if mapping.blocks > 0 {
             let sectors = mapping.blocks * u64::from(self.block_size / 512);
