@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Run, Status};
+use record::Run;
 use serde::Serialize;
 use stats::{Comparison, Verdict};
 use study::{Cell, Clock, Plan};
@@ -162,22 +162,9 @@ fn check_names(run: &Run, options: &Options) -> Result<(), Error> {
 
 /// The values of a cell, each with its block, in block order, and their unit.
 fn values(run: &Run, cell: &Cell, series: &Series) -> (Vec<(u32, f64)>, Option<String>) {
-    let mut slots: Vec<_> = run
-        .plan
-        .slots
-        .iter()
-        .filter(|s| s.cell == cell.id)
-        .collect();
-    slots.sort_by_key(|slot| slot.block);
     let mut unit = None;
     let mut values = Vec::new();
-    for slot in slots {
-        let Some(record) = run.trials.get(slot.trial as usize) else {
-            continue;
-        };
-        if record.status != Status::Finished {
-            continue;
-        }
+    for (slot, record) in run.finished(cell.id) {
         let mine = record.samples.iter().filter(|s| {
             s.phase == series.phase && s.metric == series.metric && s.clock == series.clock
         });

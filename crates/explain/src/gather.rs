@@ -5,13 +5,14 @@
 //! traced twin, the cell that differs in the factor `trace` alone; they come from another trial, so
 //! they say how the filesystem asks, not how long this trial took.
 
+mod context;
 mod facts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use record::telemetry::{Reader, Table};
-use record::{Phase, Run, Status, TrialRecord};
+use record::{Phase, Run, TrialRecord};
 use study::{Cell, Clock, Limit};
 
 use crate::pair::Direction;
@@ -24,6 +25,8 @@ pub(crate) struct Gatherer<'a> {
     dir: Option<&'a Path>,
     windows: BTreeMap<u32, Vec<Result<Window, String>>>,
     sides: BTreeMap<(u32, String), Side>,
+    /// Items of the context that a trial recorded for itself.
+    recorded: BTreeSet<String>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -33,6 +36,7 @@ impl<'a> Gatherer<'a> {
             dir,
             windows: BTreeMap::new(),
             sides: BTreeMap::new(),
+            recorded: context::recorded(run),
         }
     }
 
@@ -46,13 +50,13 @@ impl<'a> Gatherer<'a> {
             cell: cell.id,
             ..Side::default()
         };
-        for (trial, record) in finished(self.run, cell) {
+        for (slot, record) in self.run.finished(cell.id) {
+            let trial = slot.trial;
             let Some(at) = record.phases.iter().position(|p| p.name == phase) else {
                 continue;
             };
             side.trials += 1;
             let of_trial = OfTrial {
-                run: self.run,
                 cell,
                 record,
                 phase: &record.phases[at],
@@ -62,7 +66,8 @@ impl<'a> Gatherer<'a> {
                 .entry(trial)
                 .or_insert_with(|| windows(self.dir, record))
                 .get(at);
-            of_trial.add(trial, window, &mut side);
+            of_trial.add(window, &mut side);
+            context::add(self.run, cell, trial, &self.recorded, &mut side);
         }
         self.of_plan(cell, &mut side);
         self.of_trace(cell, phase, &mut side);
@@ -136,7 +141,7 @@ impl<'a> Gatherer<'a> {
                     factor == "trace" || other.levels.get(factor) == Some(level)
                 })
         });
-        for (_, record) in twin.into_iter().flat_map(|twin| finished(self.run, twin)) {
+        for (_, record) in twin.into_iter().flat_map(|twin| self.run.finished(twin.id)) {
             traced(record, phase, side);
         }
         if side.figures.contains_key("trace_requests") {
@@ -146,22 +151,6 @@ impl<'a> Gatherer<'a> {
             side.absent.insert("trace", why);
         }
     }
-}
-
-/// The finished trials of a cell, in block order.
-fn finished<'a>(run: &'a Run, cell: &Cell) -> Vec<(u32, &'a TrialRecord)> {
-    let mut slots: Vec<_> = run
-        .plan
-        .slots
-        .iter()
-        .filter(|s| s.cell == cell.id)
-        .collect();
-    slots.sort_by_key(|slot| slot.block);
-    slots
-        .into_iter()
-        .filter_map(|slot| Some((slot.trial, run.trials.get(slot.trial as usize)?)))
-        .filter(|(_, record)| record.status == Status::Finished)
-        .collect()
 }
 
 /// The telemetry of each phase of a trial.
@@ -268,14 +257,13 @@ fn traced(record: &TrialRecord, phase: &str, side: &mut Side) {
 
 /// One phase of one trial.
 struct OfTrial<'a> {
-    run: &'a Run,
     cell: &'a Cell,
     record: &'a TrialRecord,
     phase: &'a Phase,
 }
 
 impl OfTrial<'_> {
-    fn add(&self, trial: u32, window: Option<&Result<Window, String>>, side: &mut Side) {
+    fn add(&self, window: Option<&Result<Window, String>>, side: &mut Side) {
         let mut figures = self.samples(side);
         match window {
             Some(Ok(window)) => {
@@ -313,7 +301,7 @@ impl OfTrial<'_> {
         self.layout(side);
         self.mounted(side);
         self.evidence(side);
-        self.context(trial, side);
+        side.add_fact("workload", &self.cell.workload_name);
     }
 
     /// The phase's samples; those that exist under several clocks by `metric.clock`.
@@ -439,25 +427,6 @@ impl OfTrial<'_> {
             side.add_fact(&format!("evidence.{}", found.name), holds);
             side.add_fact(&format!("said.{}", found.name), &found.detail);
         }
-    }
-
-    /// The trial's own context: what differs from the run's, devices and filesystem aside, which the
-    /// mounted facts tell.
-    fn context(&self, trial: u32, side: &mut Side) {
-        const ASIDE: [&str; 3] = ["block.", "filesystem.measured.", "memory.working_set"];
-        let own = self.run.contexts.get(&format!("trial {}", trial + 1));
-        let items = own.map(|own| own.get("items").unwrap_or(own));
-        let items = items.and_then(serde_json::Value::as_object);
-        for (name, item) in items.into_iter().flatten() {
-            let value = item.get("value").filter(|value| !value.is_null());
-            if let Some(value) = value.filter(|_| !ASIDE.iter().any(|a| name.starts_with(a))) {
-                let text = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                side.add_fact(&format!("context.{name}"), &text);
-            }
-        }
-        side.add_fact("workload", &self.cell.workload_name);
     }
 }
 

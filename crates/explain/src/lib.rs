@@ -30,6 +30,7 @@
     reason = "a string per printed line costs nothing here, and write! returns a Result to discard"
 )]
 
+mod alike;
 pub mod compare;
 mod differences;
 mod error;

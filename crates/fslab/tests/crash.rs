@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{assert_code, assert_ran, run_in, stderr, stdout};
-use record::{Crash, Run, Status};
+use record::{Crash, PowerCut, Run, Status};
 
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
@@ -373,4 +373,164 @@ fn a_log_that_is_full_is_no_evidence_needs_root_needs_uml() {
         panic!("{:?}", run.trials[0].status);
     };
     assert!(message.contains("log_size"), "{message}");
+}
+
+/// A run whose power is cut; its only trial.
+fn cut(temp: &Path, executor: &str, more: &[&str]) -> Run {
+    let crash = ["--executor", executor, "--out", "run", "--set"];
+    let method = ["crash.enabled=true", "--set", "crash.method=cut"];
+    let output = run_in(
+        temp,
+        &common::guests::with(&[&crash[..], &method, more].concat()),
+    );
+    assert_ran(&output);
+    common::guests::nothing_is_left(temp);
+    Run::load(&temp.join("run")).unwrap()
+}
+
+/// What is left is sound, all that was promised is there, and there was a cut.
+fn keeps_its_promise(run: &Run) -> &PowerCut {
+    let trial = &run.trials[0];
+    assert_eq!(trial.status, Status::Finished, "{:?}", trial.status);
+    let crash = trial.crash.as_ref().unwrap();
+    assert_eq!(
+        (crash.judged, crash.clean, crash.damaged),
+        (1, 1, 0),
+        "{crash:?}"
+    );
+    let agreement = crash.agreement.as_ref().unwrap();
+    assert_eq!(
+        (agreement.before, agreement.after),
+        ([1, 1], [1, 1]),
+        "{agreement:?}"
+    );
+    let cut = crash.cut.as_ref().unwrap();
+    assert_eq!(
+        (cut.kept, cut.dropped),
+        (Some(cut.promised), Some(true)),
+        "{cut:?}"
+    );
+    let evidence = trial.evidence.iter().find(|e| e.name == "power_cut");
+    assert_eq!(evidence.unwrap().holds, Some(true), "{evidence:?}");
+    cut
+}
+
+fn can_cut(executor: &str) -> bool {
+    if !common::is_root() {
+        println!("skipped: needs root");
+        return false;
+    }
+    common::guests::can(executor)
+}
+
+/// Behind a phase all is synced: all of it is there after the cut, and what was written later is not.
+#[test]
+fn a_power_cut_keeps_all_that_was_synced_and_nothing_more_needs_root_needs_uml() {
+    if !can_cut("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let run = cut(temp.path(), "uml", &["--set", "crash.cut_phase=create"]);
+    let cut = keeps_its_promise(&run);
+    assert!(cut.promised > 100 && cut.read > 100, "{cut:?}");
+    assert_eq!(cut.by, "dm-flakey (drop_writes)");
+    assert_eq!(
+        cut.sync_after, "succeeded",
+        "writes are dropped without a word"
+    );
+    assert_eq!((cut.phase.as_str(), cut.after_seconds), ("create", None));
+    let report = fs::read_to_string(temp.path().join("run/report.txt")).unwrap();
+    assert!(report.contains("behind phase create,"), "{report}");
+    assert!(temp.path().join("run/promises/trial-0001.json").is_file());
+    // What was whole before the cut has its figures.
+    let samples = &run.trials[0].samples;
+    assert!(
+        samples.iter().any(|s| s.phase == "initial_create"),
+        "{samples:?}"
+    );
+}
+
+/// Within a phase: what was there before it is promised, and the workload ends with the cut. A device that says that it
+/// fails is noticed by the sync of the file that is written afterwards.
+#[test]
+fn a_power_cut_within_a_phase_ends_the_workload_needs_root_needs_uml() {
+    if !can_cut("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let run = cut(
+        temp.path(),
+        "uml",
+        &[
+            "--set",
+            "crash.cut_phase=patch",
+            "--set",
+            "crash.cut_after_ms=0",
+            "--set",
+            "device=flakey",
+            "--set",
+            "stack.flakey.failure=error_writes",
+        ],
+    );
+    let cut = keeps_its_promise(&run);
+    assert!(cut.promised > 100, "{cut:?}");
+    assert_eq!(cut.phase, "patch");
+    assert!(cut.after_seconds.is_some(), "{cut:?}");
+    assert!(cut.sync_after.contains("error"), "{cut:?}");
+    let trial = &run.trials[0];
+    let phases: Vec<&str> = trial.samples.iter().map(|s| s.phase.as_str()).collect();
+    assert!(!phases.contains(&"patch"), "it has no figures: {phases:?}");
+    assert!(
+        trial
+            .warnings
+            .iter()
+            .any(|w| w.contains("within phase patch")),
+        "{:?}",
+        trial.warnings
+    );
+}
+
+/// A kernel of QEMU's cuts its disk's power just so; where no phase is named, behind the first.
+#[test]
+fn a_power_cut_behind_the_first_phase_needs_root_needs_qemu() {
+    if !can_cut("qemu") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let run = cut(temp.path(), "qemu", &[]);
+    let cut = keeps_its_promise(&run);
+    assert_eq!(
+        (cut.phase.as_str(), cut.after_seconds),
+        ("initial_create", None)
+    );
+}
+
+#[test]
+fn a_phase_that_never_comes_is_said_with_those_that_do_needs_root_needs_uml() {
+    if !can_cut("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let run = cut(temp.path(), "uml", &["--set", "crash.cut_phase=creat"]);
+    let Status::Failed(_, message) = &run.trials[0].status else {
+        panic!("{:?}", run.trials[0].status);
+    };
+    assert!(
+        message.contains("cut_phase=creat: the workload has no such phase"),
+        "{message}"
+    );
+    assert!(message.contains("create"), "{message}");
+}
+
+#[test]
+fn a_moment_without_a_cut_is_refused_in_a_line() {
+    let temp = tempfile::tempdir().unwrap();
+    for (set, why) in [
+        ("crash.cut_phase=create", "needs method = 'cut'"),
+        ("crash.cut_after_ms=5", "needs method = 'cut'"),
+    ] {
+        let output = run_in(temp.path(), &["plan", "journal", "--set", set]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
 }

@@ -126,6 +126,50 @@ fn what_is_not_possible_is_said_in_one_line_and_leaves_nothing() {
     }
 }
 
+/// What e2fsck has nothing to say about, `fslab check` has not either.
+#[test]
+fn both_checkers_find_what_is_forged_clean() {
+    const KINDS: &str = "[kinds]\nsymlinks = 0.4\ntarget_length = \"1-900\"\nspecial = 0.1\nhard_links = 0.1\n\
+                         [ageing]\nremoved_names = 0.5\n";
+    const NAMES: &str = "alphabet = \"bytes\"\nencrypted = true\n";
+    let value = "owners = 9\n[attributes]\nblock = 0.3\nblock_sharing = 3\nvalue = 0.3\nvalue_sharing = 4\n";
+    for (features, profile) in [
+        ("encrypt", format!("[names]\n{NAMES}{KINDS}")),
+        (
+            "encrypt,casefold",
+            format!("[names]\ncasefold = true\n{NAMES}{KINDS}"),
+        ),
+        (
+            "encrypt,casefold,^metadata_csum,^dir_index",
+            format!("[names]\ncasefold = true\n{NAMES}{KINDS}"),
+        ),
+        ("quota,project,ea_inode", format!("{value}{KINDS}")),
+        ("quota,ea_inode,bigalloc", format!("{value}{KINDS}")),
+        (
+            "quota,project,ea_inode",
+            format!(
+                "projects = 3\n{value}{}",
+                KINDS.replace("hard_links = 0.1\n", "")
+            ),
+        ),
+    ] {
+        let scratch = Scratch::new();
+        fs::write(scratch.join("profile.toml"), profile).unwrap();
+        let more = ["--features", features, "--profile", "profile.toml"];
+        assert_code(&small(&scratch, &more), 0);
+        let checked = Command::new("e2fsck")
+            .args(["-fn", "image"])
+            .current_dir(scratch.path())
+            .output()
+            .unwrap();
+        assert_eq!(checked.status.code(), Some(0), "{}", stdout(&checked));
+        let ours = run_in(scratch.path(), &["check", "image", "--format", "json"]);
+        assert_code(&ours, 0);
+        let said: serde_json::Value = serde_json::from_str(&stdout(&ours)).unwrap();
+        assert_eq!(said["findings"].as_array().map(Vec::len), Some(0), "{said}");
+    }
+}
+
 #[test]
 fn an_image_that_exists_is_left_alone() {
     let scratch = Scratch::new();

@@ -22,7 +22,7 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mountpoint -q /dev || mount -t devtmpfs dev /dev
 mount -t tmpfs -o size=1500m tmp /mnt
-for module in loop dm-mod dm-log-writes libcrc32c xor raid6_pq async_tx async_memcpy async_xor async_pq \
+for module in loop dm-mod dm-flakey dm-log-writes libcrc32c xor raid6_pq async_tx async_memcpy async_xor async_pq \
     async_raid6_recov md-mod raid456; do
   file=$(find /usr/lib/uml/modules -name "$module.ko" | head -1)
   [ -n "$file" ] && insmod "$file"
@@ -116,6 +116,22 @@ fn a_trial_of_a_host_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
     assert!(said.contains("on 3 of 3 recovered images"), "{said}");
     let whole = "write_log_whole\",\"holds\":true";
     assert!(said.contains(whole), "{said}");
+    assert!(said.contains(NOTHING), "{said}");
+}
+
+/// A host's own kernel cuts the power of an image, which is judged there and then.
+#[test]
+fn the_power_of_a_hosts_device_is_cut_needs_root_needs_uml() {
+    if !can_host() {
+        return;
+    }
+    let said = on_a_host(
+        "run --set crash.enabled=true --set crash.method=cut\ncat err.txt\n\
+         grep -A14 '^Crash' out.txt\ngrep -o 'power_cut\",\"holds\":[a-z]*' run/events.jsonl\nleft after\n",
+    );
+    assert!(said.contains("by dm-flakey"), "{said}");
+    assert!(said.contains("1 of 1 after recovery"), "{said}");
+    assert!(said.contains("power_cut\",\"holds\":true"), "{said}");
     assert!(said.contains(NOTHING), "{said}");
 }
 

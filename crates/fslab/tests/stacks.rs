@@ -32,9 +32,15 @@ const SMALL: [&str; 16] = [
     "run.reference_seconds=0",
 ];
 
-fn run(temp: &Path, more: &[&str]) -> (Run, String) {
+/// Runs it in such a guest, each device of this size, on these filesystems, with further settings.
+fn run(temp: &Path, executor: &str, size: &str, filesystems: &str, sets: &[&str]) -> (Run, String) {
+    let size = format!("device_size={size}");
+    let filesystems = format!("filesystem={filesystems}");
     let mut line: Vec<&str> = SMALL.to_vec();
-    line.extend_from_slice(more);
+    line.extend(["--executor", executor, "--filter", &filesystems]);
+    for set in [size.as_str()].iter().chain(sets) {
+        line.extend(["--set", set]);
+    }
     line.extend(["--out", "run"]);
     let output = run_in(temp, &line);
     assert_ran(&output);
@@ -76,20 +82,10 @@ fn eleven_disks_of_raid0_are_seen_told_or_withheld_needs_uml() {
     let temp = tempfile::tempdir().unwrap();
     let (run, text) = run(
         temp.path(),
-        &[
-            "--executor",
-            "uml",
-            "--set",
-            "device=['raid0x11']",
-            "--set",
-            "hints=['auto', 'given', 'withheld']",
-            "--set",
-            "device_size=1g",
-            "--filter",
-            "filesystem=ext4,xfs",
-            "--filter",
-            "hints=auto,withheld",
-        ],
+        "uml",
+        "1g",
+        "ext4,xfs",
+        &["device=['raid0x11']", "hints=['auto', 'withheld']"],
     );
     let trials = by_level(&run);
     assert_eq!(trials.len(), 4);
@@ -127,16 +123,10 @@ fn every_layer_of_md_and_device_mapper_carries_a_filesystem_needs_uml() {
     let temp = tempfile::tempdir().unwrap();
     let (run, _) = run(
         temp.path(),
-        &[
-            "--executor",
-            "uml",
-            "--set",
-            "device=['stripe8', 'lvm8', 'raid5', 'raid10', 'delay', 'log_writes']",
-            "--set",
-            "device_size=256m",
-            "--filter",
-            "filesystem=ext4",
-        ],
+        "uml",
+        "256m",
+        "ext4",
+        &["device=['stripe8', 'lvm8', 'raid5', 'raid10', 'delay', 'log_writes']"],
     );
     let trials = by_level(&run);
     assert_eq!(trials.len(), 6);
@@ -175,19 +165,13 @@ fn an_array_is_in_sync_or_says_that_nobody_made_it_so_needs_uml() {
     let temp = tempfile::tempdir().unwrap();
     let (run, text) = run(
         temp.path(),
+        "uml",
+        "256m",
+        "ext4",
         &[
-            "--executor",
-            "uml",
-            "--set",
             "device=['raid1', 'raid5']",
-            "--set",
             "stack.raid5.members=3",
-            "--set",
             "stack.raid5.assume_clean=false",
-            "--set",
-            "device_size=256m",
-            "--filter",
-            "filesystem=ext4",
         ],
     );
     let trials = by_level(&run);
@@ -222,21 +206,14 @@ fn a_device_that_fails_ends_its_trial_needs_uml() {
         let failure = format!("stack.flakey.failure={failure}");
         let (run, _) = run(
             temp.path(),
+            "uml",
+            "256m",
+            "ext4",
             &[
-                "--executor",
-                "uml",
-                "--set",
                 "device=flakey",
-                "--set",
                 "stack.flakey.up_seconds=0",
-                "--set",
                 "stack.flakey.down_seconds=3600",
-                "--set",
                 &failure,
-                "--set",
-                "device_size=256m",
-                "--filter",
-                "filesystem=ext4",
             ],
         );
         let Status::Failed(_, message) = &run.trials[0].status else {
@@ -254,16 +231,10 @@ fn memory_and_whole_disks_carry_filesystems_needs_qemu() {
     let temp = tempfile::tempdir().unwrap();
     let (run, text) = run(
         temp.path(),
-        &[
-            "--executor",
-            "qemu",
-            "--set",
-            "device=['null_blk-1ms', 'raid0x11']",
-            "--set",
-            "device_size=256m",
-            "--filter",
-            "filesystem=ext4",
-        ],
+        "qemu",
+        "256m",
+        "ext4",
+        &["device=['null_blk-1ms', 'raid0x11']"],
     );
     let trials = by_level(&run);
     let null = trials["ext4 null_blk-1ms"];

@@ -5,20 +5,19 @@
 //! said in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
 //! the choice but not the needs: what a kernel lacks is said before anything is made.
 
+mod here;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use guest::kernel::{Added, Cache, Form, Host, Kernel};
-use guest::machine;
 use study::Plan;
 
 use crate::error::Error;
 use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget, Target};
-
-/// Where Debian puts User-mode Linux's modules and configuration.
-const UML_MODULES: &str = "/usr/lib/uml/modules";
-const UML_CONFIG: &str = "/usr/share/doc/user-mode-linux/config.gz";
+pub(crate) use here::user_mode_linux;
+use here::{Here, ThisMachine};
 
 /// Who runs trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +60,17 @@ struct Able {
 /// # Errors
 /// Nobody has what it needs, each with what is lacking; a kernel that is not in the cache.
 pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
+    choose_on(&ThisMachine, plan, wish)
+}
+
+fn choose_on(here: &dyn Here, plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
     let needs = Needs::of(plan);
     if let [name, ..] = needs.unknown()[..] {
         let name = name.to_owned();
         return Err(guest::kernel::Error::UnknownCapability { name }.into());
     }
     let seeker = Seeker {
+        here,
         plan,
         needs: &needs,
         cache: wish.cache.as_deref(),
@@ -167,6 +171,7 @@ fn machine_for(kernel: &Kernel) -> GuestMachine {
 }
 
 struct Seeker<'a> {
+    here: &'a dyn Here,
     plan: &'a Plan,
     needs: &'a Needs,
     cache: Option<&'a Path>,
@@ -188,7 +193,7 @@ impl Seeker<'_> {
         }
         let cache = self.cache()?;
         let uml = match asked {
-            Some(Runner::Guest(GuestMachine::Uml)) => Some(user_mode_linux(&cache)),
+            Some(Runner::Guest(GuestMachine::Uml)) => Some(self.here.uml(&cache)),
             _ => None,
         };
         let mut found = BTreeMap::new();
@@ -238,12 +243,11 @@ impl Seeker<'_> {
     }
 
     fn host(&self) -> Result<Able, String> {
-        let host = Host::here();
-        let lacks = self.needs.lacking_here(&host);
+        let (release, lacks) = self.here.host(self.needs);
         if lacks.is_empty() {
             return Ok(Able {
                 target: Target::LoopImages,
-                place: format!("the host's Linux {}", host.release),
+                place: format!("the host's Linux {release}"),
             });
         }
         Err(format!("host lacks {}", lacks.join(", ")))
@@ -254,7 +258,7 @@ impl Seeker<'_> {
         machine: GuestMachine,
         named: &BTreeMap<String, Kernel>,
     ) -> Result<Result<Able, String>, Error> {
-        if let Err(missing) = crate::guest::present(machine) {
+        if let Err(missing) = self.here.present(machine) {
             return Ok(Err(format!("{}: {missing}", machine.name())));
         }
         if !named.is_empty() {
@@ -262,7 +266,7 @@ impl Seeker<'_> {
         }
         let cache = self.cache()?;
         let found = match machine {
-            GuestMachine::Uml => match user_mode_linux(&cache) {
+            GuestMachine::Uml => match self.here.uml(&cache) {
                 Ok(kernel) => vec![kernel],
                 Err(missing @ Error::Guest(_)) => return Ok(Err(format!("uml: {missing}"))),
                 Err(other) => return Err(other),
@@ -359,38 +363,6 @@ fn newest_first(cache: &Cache) -> Result<Vec<Kernel>, Error> {
     Ok(all)
 }
 
-/// User-mode Linux as it is installed, kept under its content with the modules and the configuration of its
-/// package; where none is installed, that of the cache.
-pub(crate) fn user_mode_linux(cache: &Cache) -> Result<Kernel, Error> {
-    let image = match machine::installed_uml() {
-        Ok(image) => image,
-        Err(missing) => return cache.kernel("uml").map_err(|_| Error::Guest(missing)),
-    };
-    let config = Path::new(UML_CONFIG);
-    let mut added = Added {
-        image,
-        modules: newest_folder(Path::new(UML_MODULES)),
-        config: config.is_file().then(|| config.to_owned()),
-    };
-    match cache.keep(&added, &mut |_| ()) {
-        // An own build on the PATH, and modules of the package.
-        Err(guest::kernel::Error::Mismatch { .. }) => {
-            added.modules = None;
-            added.config = None;
-            Ok(cache.keep(&added, &mut |_| ())?)
-        }
-        other => Ok(other?),
-    }
-}
-
-fn newest_folder(below: &Path) -> Option<PathBuf> {
-    let folders = std::fs::read_dir(below).ok()?.flatten();
-    let folders = folders
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir());
-    folders.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
-}
-
 /// Whether a kernel and what is to run it belong together.
 fn fits(kernel: &Kernel, machine: GuestMachine, several: bool) -> Result<(), Error> {
     let right = machine_for(kernel);
@@ -462,3 +434,6 @@ pub fn keep(
     };
     Ok(Cache::open(cache)?.keep(&added, say)?.name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,27 +4,28 @@
 //! own phases, and this module only adds up a ledger, so that the lab's own time is what is left.
 
 mod crash;
+mod findings;
+mod reading;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use blktrace::analysis::window::Places;
 use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
-use record::{Event, Evidence, FailureKind, Ledger, Mounted, Reference, RunFolder, Sample};
-use rig::{Class, Prepared, Rig};
-use study::{Bytes, CheckSpec, FilesystemKind, Plan, ScanSpec, Trial, WorkloadSpec};
+use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
+use rig::{Prepared, Rig};
+use study::{Bytes, FilesystemKind, Plan, Trial, WorkloadSpec};
 use workload::{Outcome, age, fill, stream, throughput, tree};
 
-use crate::check::{self, Checked};
+use self::findings::{Findings, Stopped, trace_failure};
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
 use crate::interrupt::Interrupt;
 use crate::layout::Looker;
 use crate::observer::{self, Asked, Seen, TrialObserver};
 use crate::target::Target;
-use crate::traced::{self, Explained, Spans, Traced};
+use crate::traced::{self, Spans, Traced};
 use crate::watch::Watcher;
 use crate::{convert, reference, scan, scan_program, stack, telemetry};
 
@@ -114,14 +115,18 @@ impl<'a> LocalExecutor<'a> {
         let workload = &trial.cell.workload;
         let observer = TrialObserver::new(
             trial.slot.trial,
-            self.asked(trial, prepared),
+            self.asked(trial, prepared)?,
             prepared,
             self.interrupt,
             self.watcher,
             emit,
         );
         let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
-        let outcome = run_workload(workload, dir, seed, &observer).map_err(|error| {
+        let ran = run_workload(workload, dir, seed, &observer);
+        if observer.cutter().is_some() && !self.interrupt.is_raised() {
+            return self.without_power(trial, observer, ran);
+        }
+        let outcome = ran.map_err(|error| {
             observer.broken_off(&error);
             Self::workload_failure(&error)
         })?;
@@ -129,7 +134,7 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// What is looked at besides the counters.
-    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Asked {
+    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Result<Asked, Stopped> {
         let (cell, number) = (&trial.cell, trial.slot.trial);
         let root = prepared.mount_point();
         let looker = |spec| Looker::new(spec, number, &self.folder, root);
@@ -137,11 +142,12 @@ impl<'a> LocalExecutor<'a> {
             WorkloadSpec::Stream(_) => observer::Traced::Whole,
             _ => observer::Traced::InPart,
         };
-        Asked {
+        Ok(Asked {
+            cutter: Self::cutter(trial, prepared)?,
             looker: cell.layout.map(looker),
             traced: cell.trace.then_some(whole),
             kept: convert::keeps_files(&cell.workload),
-        }
+        })
     }
 
     /// Starts the block trace that the study asks for, if it does.
@@ -159,88 +165,6 @@ impl<'a> LocalExecutor<'a> {
             message: format!("block trace: {why}"),
             fatal: None,
         })
-    }
-
-    /// Unmounts and runs the checker that the study asks for, if it does.
-    fn check(
-        &self,
-        trial: &Trial,
-        prepared: &mut Prepared,
-        findings: &mut Findings,
-        ledger: &mut Ledger,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), Stopped> {
-        let Some(spec) = &trial.cell.check else {
-            return Ok(());
-        };
-        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
-            let why = "no check: the filesystem of a directory that was there is not unmounted";
-            findings.warnings.push(why.into());
-            return Ok(());
-        };
-        self.unmount(trial, prepared, ledger)?;
-
-        self.watcher.step(trial, "checking");
-        let begun = Instant::now();
-        let checked = self.run_check(trial, spec, prepared, &device, findings);
-        ledger.workload += begun.elapsed().as_secs_f64();
-        let checked = checked.map_err(|error| self.rig_failure(error))?;
-        findings.checked(checked, emit)
-    }
-
-    /// Unmounts and has the filesystem's own checker read its metadata.
-    fn scan_by_program(
-        &self,
-        trial: &Trial,
-        prepared: &mut Prepared,
-        findings: &mut Findings,
-        ledger: &mut Ledger,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), Stopped> {
-        let Some(device) = prepared.device_node().map(Path::to_path_buf) else {
-            return Err(Stopped {
-                kind: FailureKind::Cell,
-                message: format!("{}: {}", prepared.mount_point().display(), scan::NO_DEVICE),
-                fatal: None,
-            });
-        };
-        self.unmount(trial, prepared, ledger)?;
-        self.watcher.step(trial, "the checker reads the metadata");
-        let spec = trial.cell.check.clone().unwrap_or_default();
-        let spec = CheckSpec { cold: true, ..spec };
-        let (begun, known) = (Instant::now(), findings.evidence.len());
-        let checked = self.run_check(trial, &spec, prepared, &device, findings);
-        ledger.workload += begun.elapsed().as_secs_f64();
-        let cold = findings.evidence.split_off(known);
-        let cold = cold.into_iter().map(scan_program::of_reading);
-        findings.evidence.extend(cold);
-        let checked = checked.map_err(|error| self.rig_failure(error))?;
-        findings.checked(scan_program::reading(checked), emit)
-    }
-
-    fn run_check(
-        &self,
-        trial: &Trial,
-        spec: &CheckSpec,
-        prepared: &Prepared,
-        device: &Path,
-        findings: &mut Findings,
-    ) -> Result<Checked, rig::Error> {
-        if spec.cold {
-            let proof = observer::cold(&prepared.drop_device_caches()?);
-            let proof = convert::evidence(&proof, Some("check"));
-            findings.evidence.push(proof);
-        }
-        let job = check::Job {
-            trial: trial.slot.trial,
-            prepared,
-            kind: trial.cell.filesystem.kind,
-            spec,
-            folder: &self.folder,
-            watcher: self.watcher,
-            interrupt: self.interrupt,
-        };
-        check::run(&job, device)
     }
 
     fn attempt(
@@ -351,55 +275,6 @@ impl<'a> LocalExecutor<'a> {
         Ok(findings)
     }
 
-    /// Unmounts and reads all metadata past the page cache.
-    fn scan(
-        &self,
-        trial: &Trial,
-        spec: &ScanSpec,
-        prepared: &mut Prepared,
-        findings: &mut Findings,
-        ledger: &mut Ledger,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), Stopped> {
-        self.unmount(trial, prepared, ledger)?;
-        self.watcher.step(trial, "reading the metadata");
-        let begun = Instant::now();
-        let job = scan::Job {
-            prepared,
-            spec,
-            trial: trial.slot.trial,
-            interrupt: self.interrupt,
-            watcher: self.watcher,
-        };
-        let scanned = scan::run(&job, emit);
-        ledger.workload += begun.elapsed().as_secs_f64();
-        let scanned = scanned.map_err(|stop| match stop {
-            scan::Stop::Rig(error) => self.rig_failure(error),
-            stop => Stopped {
-                kind: stop.kind(self.interrupt),
-                message: stop.to_string(),
-                fatal: None,
-            },
-        })?;
-        findings.samples.extend(scanned.samples);
-        findings.evidence.extend(scanned.evidence);
-        Ok(())
-    }
-
-    /// Unmounts what was filled, if it is mounted still.
-    fn unmount(
-        &self,
-        trial: &Trial,
-        prepared: &mut Prepared,
-        ledger: &mut Ledger,
-    ) -> Result<(), Stopped> {
-        self.watcher.step(trial, UNMOUNTING);
-        let begun = Instant::now();
-        let unmounted = prepared.unmount();
-        ledger.umount += begun.elapsed().as_secs_f64();
-        unmounted.map_err(|error| self.rig_failure(error))
-    }
-
     /// What a trial's context adds to the run's: the measured filesystem and its device, and
     /// whatever changed on the machine since.
     fn trial_context(&self, trial: &Trial, prepared: &Prepared) -> Event {
@@ -428,91 +303,6 @@ impl<'a> LocalExecutor<'a> {
             context: serde_json::json!({ "taken_at": now.taken_at, "items": changed }),
         }
     }
-
-    fn rig_failure(&self, error: rig::Error) -> Stopped {
-        let message = error.to_string();
-        let (kind, fatal) = match error.class() {
-            _ if self.interrupt.is_raised() => (FailureKind::Interrupted, None),
-            Class::Interrupted => (FailureKind::Interrupted, None),
-            Class::Cell => (FailureKind::Cell, None),
-            Class::Trial => (FailureKind::Trial, None),
-            // Not this trial's fault: it runs again when the run is resumed.
-            Class::Safety | Class::Target => (FailureKind::Interrupted, Some(Box::new(error))),
-        };
-        Stopped {
-            kind,
-            message,
-            fatal,
-        }
-    }
-
-    fn workload_failure(error: &workload::Error) -> Stopped {
-        let kind = match error {
-            workload::Error::Interrupted { .. } => FailureKind::Interrupted,
-            workload::Error::BadOption { .. } | workload::Error::Unsupported { .. } => {
-                FailureKind::Cell
-            }
-            _ => FailureKind::Trial,
-        };
-        Stopped {
-            kind,
-            message: error.to_string(),
-            fatal: None,
-        }
-    }
-}
-
-/// What a trial has shown so far.
-struct Findings {
-    samples: Vec<Sample>,
-    evidence: Vec<Evidence>,
-    warnings: Vec<String>,
-    /// What lies where on the device, for its trace.
-    places: Places,
-}
-
-impl Findings {
-    /// What a check gives; an error when it makes the trial invalid.
-    fn checked(&mut self, checked: Checked, emit: &mut Emit<'_>) -> Result<(), Stopped> {
-        for event in checked.events {
-            emit(event);
-        }
-        self.samples.extend(checked.samples);
-        self.evidence.extend(checked.evidence);
-        checked.failure.map_or(Ok(()), |message| {
-            Err(Stopped {
-                kind: FailureKind::Trial,
-                message,
-                fatal: None,
-            })
-        })
-    }
-
-    /// What the trial's traces tell.
-    fn take(&mut self, explained: Explained, trial: u32, emit: &mut Emit<'_>) {
-        for trace in explained.traces {
-            emit(Event::Traced { trial, trace });
-        }
-        self.samples.extend(explained.samples);
-        self.evidence.extend(explained.evidence);
-        self.warnings.extend(explained.warnings);
-    }
-}
-
-/// A trace that could not be written or taken back.
-fn trace_failure(why: &str) -> Stopped {
-    Stopped {
-        kind: FailureKind::Trial,
-        message: format!("block trace: {why}"),
-        fatal: None,
-    }
-}
-
-/// Why an attempt ended early.
-struct Stopped {
-    kind: FailureKind,
-    message: String,
-    fatal: Option<Box<rig::Error>>,
 }
 
 impl Executor for LocalExecutor<'_> {

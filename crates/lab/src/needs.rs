@@ -70,8 +70,11 @@ impl Needs {
                 add("memcg");
             }
             needs.traced |= cell.trace;
-            needs.crash |= cell.crash.is_some();
-            let below = cell.crash.is_some() && place::stands_straight(&cell.device);
+            if place::is_cut(cell) {
+                add(place::CUTS);
+            }
+            needs.crash |= place::is_logged(cell);
+            let below = place::is_logged(cell) && place::stands_straight(&cell.device);
             needs.crash_below += usize::from(below);
             needs.zones += usize::from(has_zones(cell));
             needs.disks = needs.disks.max(cell.device.disks().len());

@@ -16,6 +16,7 @@ use record::{Event, Evidence, Sample};
 use rig::Prepared;
 use workload::{Observer, PhaseReport, Progress};
 
+use crate::crash::cut::Cutter;
 use crate::executor::Emit;
 use crate::interrupt::Interrupt;
 use crate::layout::Looker;
@@ -44,6 +45,8 @@ pub(crate) struct TrialObserver<'a> {
     unrecorded: AtomicBool,
     /// What a phase wrote is still there when it ends.
     kept: bool,
+    /// Cuts the power, where the study asks for it.
+    cutter: Option<Cutter>,
     open: Open<Begin>,
     looks: Looks,
     /// Looks at where the files lie, where the study asks for it.
@@ -69,10 +72,13 @@ pub(crate) struct Seen {
     pub(crate) samples: Vec<Sample>,
     /// What lies where on the device.
     pub(crate) places: Places,
+    /// The phases that were finished, where the power is cut: the workload then does not tell of them.
+    pub(crate) finished: Vec<PhaseReport>,
 }
 
-/// What is looked at besides the counters.
+/// What is looked at besides the counters, and done.
 pub(crate) struct Asked {
+    pub(crate) cutter: Option<Cutter>,
     pub(crate) looker: Option<Looker>,
     pub(crate) traced: Option<Traced>,
     /// What a phase wrote is still there when it ends.
@@ -99,11 +105,17 @@ impl<'a> TrialObserver<'a> {
             emit: Mutex::new(emit),
             unrecorded: AtomicBool::new(false),
             kept: asked.kept,
+            cutter: asked.cutter,
             looker: asked.looker,
             traced: asked.traced,
             open: Open::default(),
             seen: Mutex::default(),
         }
+    }
+
+    /// The power cut, and whether the workload was stopped for it.
+    pub(crate) fn cutter(&self) -> Option<&Cutter> {
+        self.cutter.as_ref()
     }
 
     pub(crate) fn into_seen(self) -> Seen {
@@ -177,6 +189,9 @@ impl<'a> TrialObserver<'a> {
 impl Observer for TrialObserver<'_> {
     fn phase_started(&self, name: &str) {
         self.watcher.phase(name);
+        if let Some(cutter) = &self.cutter {
+            cutter.phase_started(name);
+        }
         self.open.begin(name, || {
             self.looks.begin();
             self.begin()
@@ -225,6 +240,12 @@ impl Observer for TrialObserver<'_> {
             });
         }
         self.look(&phase.name);
+        if let Some(cutter) = &self.cutter {
+            if let Ok(mut seen) = self.seen.lock() {
+                seen.finished.push(phase.clone());
+            }
+            cutter.phase_finished(&phase.name);
+        }
     }
 
     fn written(&self, phase: &str, files: &[&Path]) {
@@ -256,7 +277,9 @@ impl Observer for TrialObserver<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.interrupt.is_raised() || self.unrecorded.load(Ordering::Relaxed)
+        self.interrupt.is_raised()
+            || self.unrecorded.load(Ordering::Relaxed)
+            || self.cutter.as_ref().is_some_and(Cutter::is_over)
     }
 }
 

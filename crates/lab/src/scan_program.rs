@@ -216,6 +216,15 @@ mod tests {
         }
     }
 
+    /// A figure of a phase, which has it at most once.
+    fn figure(read: &Checked, phase: &str, metric: &str) -> Option<f64> {
+        let samples = read.samples.iter();
+        let mut found = samples.filter(|s| s.phase == phase && s.metric == metric);
+        let value = found.next().map(|sample| sample.value);
+        assert!(found.next().is_none(), "{phase} {metric} twice");
+        value
+    }
+
     #[test]
     fn the_figures_are_the_programs_own() {
         let mib = f64::from(1 << 20);
@@ -243,15 +252,7 @@ mod tests {
             failure: None,
         };
         let read = reading(checked);
-        let of = |phase: &str, metric: &str| {
-            let mut found = read
-                .samples
-                .iter()
-                .filter(|s| s.phase == phase && s.metric == metric);
-            let value = found.next().map(|sample| sample.value);
-            assert!(found.next().is_none(), "{phase} {metric} twice");
-            value
-        };
+        let of = |phase: &str, metric: &str| figure(&read, phase, metric);
         assert_eq!(of("scan_pass_1", "seconds"), Some(2.0));
         assert_eq!(of("scan_pass_1", "user_seconds"), Some(1.0));
         assert_eq!(of("scan_pass_1", "disk_bytes"), Some(6.0 * mib));
@@ -287,12 +288,7 @@ mod tests {
             failure: None,
         };
         let read = reading(checked);
-        let of = |metric: &str| {
-            let mut found = read.samples.iter().filter(|s| s.metric == metric);
-            let value = found.next().map(|sample| sample.value);
-            assert!(found.next().is_none(), "{metric} twice");
-            value
-        };
+        let of = |metric: &str| figure(&read, "scan_pass_1", metric);
         assert_eq!(
             (of("seconds"), of("reported_seconds")),
             (Some(2.0), Some(1.99))

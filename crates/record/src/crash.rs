@@ -1,4 +1,5 @@
-//! What a power cut at chosen moments of a trial would have left, as judged afterwards from a log of its writes.
+//! What a power cut at chosen moments of a trial would have left, as judged afterwards from a log of its writes; or
+//! what one that came during the trial has left.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub struct Crash {
     pub entries: u64,
     /// The first entry behind which a power cut was tried.
     pub from: u64,
-    /// After what: `flush`, `fua` (flush or FUA) or `write`.
+    /// After what: `flush`, `fua` (flush or FUA) or `write`; `cut` where the power was cut during the trial.
     pub boundary: String,
     /// Such moments in the log.
     pub boundaries: u64,
@@ -41,11 +42,51 @@ pub struct Crash {
     /// How far the checker and `fslab check` agreed, where both judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<CrashAgreement>,
+    /// The cut during the trial; none: moments of a log were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<PowerCut>,
     /// Wall seconds of all of it.
     pub seconds: f64,
     /// What a reader must know of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A power cut while the trial ran, and what became of what had been synced before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PowerCut {
+    /// What cut it and how: `dm-flakey (drop_writes)`.
+    pub by: String,
+    /// The phase in which it came, or behind which.
+    pub phase: String,
+    /// Seconds from the beginning of that phase; none: it came behind the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seconds: Option<f64>,
+    /// Files, folders and symlinks that were synced before and not touched between that and the cut.
+    pub promised: u64,
+    /// Bytes of these files.
+    pub promised_bytes: u64,
+    /// Of these files, how many were read before and after, every byte; the others by their sizes alone.
+    pub read: u64,
+    /// Of the promised ones, those that are as they were after recovery; none: nobody could look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
+    /// The first that are not, each with what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// Whether a file written and synced after the cut is gone after recovery, which shows that there was a cut; none: nobody could look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<bool>,
+    /// What the sync of that file said: `succeeded`, or its error.
+    pub sync_after: String,
+}
+
+impl PowerCut {
+    /// Promised ones that are not as they were.
+    pub fn missing(&self) -> u64 {
+        self.kept
+            .map_or(0, |kept| self.promised.saturating_sub(kept))
+    }
 }
 
 /// An image that was not clean.

@@ -34,7 +34,7 @@ pub mod show;
 pub mod telemetry;
 mod text;
 
-pub use crash::{Crash, CrashAgreement, CrashDamage};
+pub use crash::{Crash, CrashAgreement, CrashDamage, PowerCut};
 pub use error::Error;
 pub use event::*;
 pub use folder::RunFolder;

@@ -1,81 +1,19 @@
 //! A run as its log tells it: the fold of all events, which reports, resume and the index read.
 
+mod timing;
+mod trial;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
 use study::{Cell, Plan, Slot};
 
-use crate::crash::Crash;
 use crate::error::Error;
-use crate::event::{
-    Entry, Event, Evidence, FailureKind, Layout, Ledger, Members, MemoryPressure, Middle, Mounted,
-    Reference, Sample, Trace, Usage,
-};
+use crate::event::{Entry, Event, FailureKind, Reference};
 use crate::folder::{EVENTS, RunFolder};
 use crate::log::Reader;
-
-/// How a trial stands.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Status {
-    /// Not begun, or begun and torn off by a kill.
-    #[default]
-    Pending,
-    /// Whole: its samples count.
-    Finished,
-    /// Failed, with its one-line message.
-    Failed(FailureKind, String),
-}
-
-/// A phase of a trial.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Phase {
-    /// Name in snake case.
-    pub name: String,
-    /// CLOCK_MONOTONIC, nanoseconds, the telemetry's clock.
-    pub begin_ns: u64,
-    /// See `begin_ns`.
-    pub end_ns: u64,
-    /// The workload's full report.
-    pub detail: serde_json::Value,
-    /// What it used.
-    pub usage: Option<Usage>,
-    /// What memory management did meanwhile.
-    pub memory: Option<MemoryPressure>,
-    /// iostat and top in its middle.
-    pub middle: Option<Middle>,
-}
-
-/// Everything known of one trial.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TrialRecord {
-    /// How it stands.
-    pub status: Status,
-    /// When its last attempt began.
-    pub started_at: Option<jiff::Timestamp>,
-    /// Telemetry file, relative to the run's folder.
-    pub telemetry: Option<String>,
-    /// Its filesystem.
-    pub mounted: Option<Mounted>,
-    /// Its phases, in running order.
-    pub phases: Vec<Phase>,
-    /// Where its files lay, by the phase that left them so.
-    pub layouts: Vec<Layout>,
-    /// How its phases were shared among the members of its device; none for a plain one.
-    pub members: Vec<Members>,
-    /// Its block traces, one for each device.
-    pub traces: Vec<Trace>,
-    /// What power cuts would have left.
-    pub crash: Option<Crash>,
-    /// Its samples; empty unless finished.
-    pub samples: Vec<Sample>,
-    /// Its evidence.
-    pub evidence: Vec<Evidence>,
-    /// Its warnings.
-    pub warnings: Vec<String>,
-    /// Where its time went.
-    pub ledger: Ledger,
-}
+pub use timing::Timing;
+pub use trial::{Phase, Status, TrialRecord};
 
 /// The closing figures of a whole run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,54 +30,6 @@ pub struct Closing {
     pub seconds: f64,
     /// Its peak resident memory, bytes.
     pub peak_rss: u64,
-}
-
-/// What times are worth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Timing {
-    /// Of the hardware they were taken on.
-    Real,
-    /// Of a guest kernel, by what runs it: good for counts, layouts and verdicts alone.
-    Emulated {
-        /// `uml`, `qemu`.
-        executor: String,
-        /// `tcg`, `kvm`, `none`.
-        accelerator: String,
-    },
-}
-
-impl Timing {
-    /// Whether times of these two may be set side by side.
-    ///
-    /// # Errors
-    /// One line: why not.
-    pub fn beside(&self, other: &Timing) -> Result<(), String> {
-        if self == other {
-            return Ok(());
-        }
-        Err(format!(
-            "the times of one run are {self}, those of the other {other}: they cannot be compared; \
-             counts, layouts and verdicts can"
-        ))
-    }
-}
-
-impl fmt::Display for Timing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Timing::Real => f.write_str("of hardware"),
-            Timing::Emulated {
-                executor,
-                accelerator,
-            } if executor == "uml" || accelerator.is_empty() => {
-                write!(f, "emulated ({executor})")
-            }
-            Timing::Emulated {
-                executor,
-                accelerator,
-            } => write!(f, "emulated ({executor}, {accelerator})"),
-        }
-    }
 }
 
 fn said(context: &serde_json::Value, item: &str) -> Option<String> {
@@ -370,20 +260,6 @@ impl Run {
         own.or_else(|| self.contexts.get("start"))
     }
 
-    /// What the times of this run are worth. Whoever sets two runs side by side has to ask, see
-    /// [`Timing::beside`].
-    pub fn timing(&self) -> Timing {
-        match self.said("run.timing").as_deref() {
-            // Virtual time is an emulator's as well: its accelerator tells them apart.
-            Some("emulated" | "virtual") => Timing::Emulated {
-                executor: self.said("run.executor").unwrap_or_default(),
-                accelerator: self.said("run.accelerator").unwrap_or_default(),
-            },
-            // Runs of before guests said nothing, and were of the host.
-            _ => Timing::Real,
-        }
-    }
-
     fn with(&mut self, trial: u32, change: impl FnOnce(&mut TrialRecord)) {
         if let Some(record) = self.trials.get_mut(trial as usize) {
             change(record);
@@ -419,18 +295,24 @@ impl Run {
             .collect()
     }
 
-    /// The values of one metric of one cell, in block order, from finished trials only.
-    pub fn values(&self, cell: &Cell, phase: &str, metric: &str, clock: study::Clock) -> Vec<f64> {
-        let mut slots: Vec<&Slot> = self
-            .plan
-            .slots
-            .iter()
-            .filter(|s| s.cell == cell.id)
+    /// The finished trials of a cell, in block order, each with its place in the order.
+    pub fn finished(&self, cell: u32) -> Vec<(Slot, &TrialRecord)> {
+        let mut slots: Vec<&Slot> = (self.plan.slots.iter())
+            .filter(|slot| slot.cell == cell)
             .collect();
         slots.sort_by_key(|slot| slot.block);
         slots
+            .into_iter()
+            .filter_map(|slot| Some((*slot, self.trials.get(slot.trial as usize)?)))
+            .filter(|(_, record)| record.status == Status::Finished)
+            .collect()
+    }
+
+    /// The values of one metric of one cell, in block order, from finished trials only.
+    pub fn values(&self, cell: &Cell, phase: &str, metric: &str, clock: study::Clock) -> Vec<f64> {
+        self.finished(cell.id)
             .iter()
-            .flat_map(|slot| &self.trials[slot.trial as usize].samples)
+            .flat_map(|(_, record)| &record.samples)
             .filter(|s| s.phase == phase && s.metric == metric && s.clock == clock)
             .map(|s| s.value)
             .collect()
@@ -440,6 +322,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Layout, Trace};
     use crate::example;
 
     /// The example, and the event after the last line that speaks of trial 0's phases.
@@ -456,45 +339,6 @@ mod tests {
         run
     }
 
-    /// The example with a context that says these things.
-    fn saying(items: &[(&str, &str)]) -> Run {
-        let items: serde_json::Map<String, serde_json::Value> = items
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), serde_json::json!({"value": value})))
-            .collect();
-        with(Event::Context {
-            when: "start".into(),
-            context: serde_json::json!({ "items": items }),
-        })
-    }
-
-    #[test]
-    fn times_of_a_guest_are_not_set_beside_a_hosts() {
-        let old = saying(&[]);
-        let host = saying(&[("run.timing", "real"), ("run.executor", "host")]);
-        let guest = |executor, accelerator| {
-            saying(&[
-                ("run.timing", "emulated"),
-                ("run.executor", executor),
-                ("run.accelerator", accelerator),
-            ])
-        };
-        let (uml, tcg) = (guest("uml", "none"), guest("qemu", "tcg"));
-        assert_eq!(old.timing(), Timing::Real);
-        host.timing().beside(&old.timing()).unwrap();
-        uml.timing().beside(&guest("uml", "none").timing()).unwrap();
-        for (one, other) in [(&host, &uml), (&uml, &host), (&uml, &tcg)] {
-            one.timing().beside(&other.timing()).unwrap_err();
-        }
-        let said = host.timing().beside(&tcg.timing()).unwrap_err();
-        assert_eq!(
-            said,
-            "the times of one run are of hardware, those of the other emulated (qemu, tcg): they \
-             cannot be compared; counts, layouts and verdicts can"
-        );
-        assert_eq!(uml.timing().to_string(), "emulated (uml)");
-    }
-
     #[test]
     fn a_cell_has_the_context_of_its_kernel() {
         let mut run = with(Event::Context {
@@ -507,6 +351,26 @@ mod tests {
         assert_eq!(run.context_of(&cell), run.contexts.get("kernel 6.1"));
         run.contexts.clear();
         assert_eq!(run.context_of(&cell), None);
+    }
+
+    #[test]
+    fn finished_trials_of_a_cell_are_in_the_order_of_blocks() {
+        let mut run = example::run();
+        let cell = run.plan.cells[1].clone();
+        let before = run.finished(cell.id);
+        assert_eq!(before.len(), run.plan.blocks as usize);
+        let blocks: Vec<u32> = before.iter().map(|(slot, _)| slot.block).collect();
+        assert!(blocks.is_sorted(), "{blocks:?}");
+        let first = before[0].0.trial;
+        run.plan.slots.reverse();
+        run.trials[first as usize].status = Status::Pending;
+        let left: Vec<u32> = (run.finished(cell.id).iter())
+            .map(|(slot, _)| slot.block)
+            .collect();
+        assert_eq!(left, blocks[1..]);
+        // A plan with more slots than the log has trials.
+        run.trials.clear();
+        assert!(run.finished(cell.id).is_empty());
     }
 
     #[test]

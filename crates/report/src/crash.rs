@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use record::{Crash, CrashDamage};
+use record::{Crash, CrashAgreement, CrashDamage, PowerCut};
 
 use crate::Report;
 use crate::text::wrap;
@@ -47,7 +47,7 @@ fn body(crash: &Crash, width: usize) -> String {
     }
     for damage in &crash.damages {
         out.push('\n');
-        for (n, line) in damage_lines(damage).iter().enumerate() {
+        for (n, line) in damage_lines(crash, damage).iter().enumerate() {
             out.push_str(&wrap(if n == 0 { "  " } else { "    " }, 6, line, width));
         }
     }
@@ -66,7 +66,80 @@ pub(crate) fn unlisted(crash: &Crash) -> Option<String> {
 
 /// What was judged and how it ended, by name.
 pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let mut facts = vec![(
+        "device",
+        format!("{}, {:.0} MiB", crash.filesystem, mib(crash.device_bytes)),
+    )];
+    match &crash.cut {
+        Some(cut) => facts.push(("power cut", moment(cut))),
+        None => facts.extend(log(crash)),
+    }
+    facts.push(("recovery", crash.recovery.clone()));
+    facts.push(("checker", checker(crash)));
+    facts.push((
+        "clean",
+        format!("{} of {} after recovery", crash.clean, crash.judged),
+    ));
+    facts.push(("damaged", crash.damaged.to_string()));
+    if crash.unjudged > 0 {
+        facts.push(("no verdict", crash.unjudged.to_string()));
+    }
+    if let Some(cut) = &crash.cut {
+        facts.extend(promised(cut));
+    }
+    if let Some(agreement) = &crash.agreement {
+        facts.extend(agreed(agreement));
+    }
+    facts.extend(crash.notes.iter().map(|note| ("note", note.clone())));
+    facts
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// When the power was cut, and by what.
+fn moment(cut: &PowerCut) -> String {
+    let phase = &cut.phase;
+    let when = match cut.after_seconds {
+        None => format!("behind phase {phase}, when all was synced"),
+        Some(seconds) => format!("{seconds:.3} s into phase {phase}"),
+    };
+    format!("{when}, by {}", cut.by)
+}
+
+/// What became of what was synced before a cut, and of what was written after it.
+fn promised(cut: &PowerCut) -> Vec<(&'static str, String)> {
+    let things = format!(
+        "{} files and folders that had been synced ({:.1} MiB; {} files byte for byte)",
+        cut.promised,
+        mib(cut.promised_bytes),
+        cut.read
+    );
+    let became = match cut.kept {
+        Some(kept) => format!("{kept} of {things}"),
+        None => format!("nobody looked for {things}"),
+    };
+    let mut facts = vec![("kept", became)];
+    facts.extend(cut.lost.iter().map(|line| ("lost", line.clone())));
+    let more = cut.missing().saturating_sub(cut.lost.len() as u64);
+    if more > 0 {
+        facts.push(("lost", format!("and {more} more")));
+    }
+    let after = match cut.dropped {
+        Some(true) => "is gone, as it must be".to_owned(),
+        Some(false) => "is there: the power was never cut".to_owned(),
+        None => "was not looked for".to_owned(),
+    };
+    facts.push((
+        "after it",
+        format!("a file written then (its sync: {}) {after}", cut.sync_after),
+    ));
+    facts
+}
+
+/// The log, and the moments that were tried.
+fn log(crash: &Crash) -> [(&'static str, String); 2] {
     let after = match crash.boundary.as_str() {
         "flush" => "flushes",
         "fua" => "flushes and forced writes (FUA)",
@@ -84,11 +157,7 @@ pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
         0 => String::new(),
         from => format!(" behind entry {}", from - 1),
     };
-    let mut facts = vec![
-        (
-            "device",
-            format!("{}, {:.0} MiB", crash.filesystem, mib(crash.device_bytes)),
-        ),
+    [
         (
             "log",
             format!(
@@ -99,37 +168,25 @@ pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
             ),
         ),
         ("judged", format!("{judged}{from}")),
-        ("recovery", crash.recovery.clone()),
-        ("checker", checker(crash)),
-        (
-            "clean",
-            format!("{} of {} after recovery", crash.clean, crash.judged),
-        ),
-        ("damaged", crash.damaged.to_string()),
-    ];
-    if crash.unjudged > 0 {
-        facts.push(("no verdict", crash.unjudged.to_string()));
+    ]
+}
+
+/// How often `fslab check` said the same as the checker.
+fn agreed(agreement: &CrashAgreement) -> Vec<(&'static str, String)> {
+    let share = |[agreed, of]: [u64; 2]| format!("{agreed} of {of}");
+    let mut line = format!(
+        "same exit code as the checker's on {} recovered images",
+        share(agreement.after)
+    );
+    if agreement.before[1] > 0 {
+        let before = share(agreement.before);
+        let _ = write!(line, ", and on {before} as the power cut left them");
     }
-    if let Some(agreement) = &crash.agreement {
-        let share = |[agreed, of]: [u64; 2]| format!("{agreed} of {of}");
-        let mut line = format!(
-            "same exit code as the checker's on {} recovered images",
-            share(agreement.after)
-        );
-        if agreement.before[1] > 0 {
-            let before = share(agreement.before);
-            let _ = write!(line, ", and on {before} as the power cut left them");
-        }
-        facts.push(("fslab check", line));
-        facts.extend(
-            agreement
-                .differences
-                .iter()
-                .map(|line| ("differs", line.clone())),
-        );
-    }
-    facts.extend(crash.notes.iter().map(|note| ("note", note.clone())));
-    facts
+    let differences = agreement.differences.iter();
+    let differ = differences.map(|line| ("differs", line.clone()));
+    std::iter::once(("fslab check", line))
+        .chain(differ)
+        .collect()
 }
 
 fn by(writer: &str) -> String {
@@ -148,15 +205,16 @@ fn checker(crash: &Crash) -> String {
 }
 
 /// An image that was not clean: when, and how its checker ended, then what both checkers say.
-pub(crate) fn damage_lines(damage: &CrashDamage) -> Vec<String> {
+pub(crate) fn damage_lines(crash: &Crash, damage: &CrashDamage) -> Vec<String> {
     let mark = damage
         .mark
         .as_ref()
         .map_or_else(String::new, |mark| format!(", behind mark {mark:?}"));
-    let mut lines = vec![format!(
-        "as of entry {}{mark}: {}",
-        damage.entry, damage.checker
-    )];
+    let of = match &crash.cut {
+        Some(_) => "what the cut left".to_owned(),
+        None => format!("as of entry {}{mark}", damage.entry),
+    };
+    let mut lines = vec![format!("{of}: {}", damage.checker)];
     if let Some(why) = &damage.refused {
         lines.push(format!("recovery was refused: {why}"));
     }
@@ -171,8 +229,6 @@ pub(crate) fn damage_lines(damage: &CrashDamage) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::CrashAgreement;
-
     use super::*;
 
     fn crash() -> Crash {
@@ -240,5 +296,65 @@ mod tests {
             ..crash()
         };
         insta::assert_snapshot!(text(&damaged, 78));
+    }
+    fn cut() -> Crash {
+        Crash {
+            writer: String::new(),
+            log_bytes: 0,
+            entries: 0,
+            from: 0,
+            boundary: "cut".into(),
+            boundaries: 1,
+            judged: 1,
+            clean: 1,
+            agreement: Some(CrashAgreement {
+                before: [1, 1],
+                after: [1, 1],
+                differences: Vec::new(),
+            }),
+            cut: Some(PowerCut {
+                by: "dm-flakey (drop_writes)".into(),
+                phase: "create".into(),
+                promised: 1203,
+                promised_bytes: 67_000_000,
+                read: 1100,
+                kept: Some(1203),
+                dropped: Some(true),
+                sync_after: "succeeded".into(),
+                ..PowerCut::default()
+            }),
+            ..crash()
+        }
+    }
+
+    #[test]
+    fn a_cut_says_when_it_came_and_what_was_kept() {
+        insta::assert_snapshot!(text(&cut(), 78));
+    }
+
+    #[test]
+    fn a_cut_that_lost_what_was_synced_names_it() {
+        let mut crash = cut();
+        crash.clean = 0;
+        crash.damaged = 1;
+        crash.damages.push(CrashDamage {
+            checker: "exit code 4: errors left uncorrected".into(),
+            said: vec!["Inode 13, i_blocks is 8, should be 16.  Fix? no".into()],
+            own_exit: Some(4),
+            own_problems: vec!["1_BAD_I_BLOCKS".into()],
+            ..CrashDamage::default()
+        });
+        crash.notes.push(
+            "7 more were touched between the sync and the cut: nothing was promised of them".into(),
+        );
+        let cut = crash.cut.as_mut().unwrap();
+        cut.after_seconds = Some(0.2504);
+        cut.kept = Some(1190);
+        cut.lost = vec![
+            "native-0/a.c: is gone".into(),
+            "native-0/b.c: has 0 bytes of 912".into(),
+        ];
+        cut.dropped = Some(false);
+        insta::assert_snapshot!(text(&crash, 78));
     }
 }

@@ -5,12 +5,18 @@
 //! answer is taken from the run's record; an answer that the record lacks is shown as absent with
 //! its reason, never left out.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod device;
+mod items;
+
+use std::collections::BTreeMap;
 
 use record::Run;
 use serde_json::Value;
 
 use crate::variants::{self, Served};
+use device::{device, write_cache};
+pub use items::{Item, gib, items, plain};
+use items::{RAM, answer, memory_bytes};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,63 +35,6 @@ pub enum Answer {
     /// Why nothing was read.
     Absent(String),
 }
-
-/// One item of the context record.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Item {
-    /// Its name in the record.
-    pub name: String,
-    /// Its value, as text; none when it could not be read.
-    pub value: Option<String>,
-    /// Where it was read.
-    pub source: String,
-    /// Why it could not be read.
-    pub reason: Option<String>,
-}
-
-/// The items of a context record, in its order. Accepts `{items: {...}}` and the bare map.
-pub fn items(context: &Value) -> Vec<Item> {
-    let map = match context.get("items") {
-        Some(Value::Object(items)) => Some(items),
-        _ => context.as_object(),
-    };
-    map.into_iter()
-        .flatten()
-        .filter(|(_, item)| item.is_object())
-        .map(|(name, item)| Item {
-            name: name.clone(),
-            value: item.get("value").and_then(plain),
-            source: text(item.get("source")),
-            reason: item
-                .get("reason")
-                .filter(|r| !r.is_null())
-                .map(|r| text(Some(r))),
-        })
-        .collect()
-}
-
-/// A JSON value as one line; `None` for null.
-pub fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(s) => Some(s.trim().to_owned()),
-        Value::Array(list) => Some(list.iter().filter_map(plain).collect::<Vec<_>>().join(", ")),
-        Value::Object(map) => Some(
-            map.iter()
-                .filter_map(|(k, v)| plain(v).map(|v| format!("{k}={v}")))
-                .collect::<Vec<_>>()
-                .join(" "),
-        ),
-        other => Some(other.to_string()),
-    }
-}
-
-fn text(value: Option<&Value>) -> String {
-    value.and_then(plain).unwrap_or_default()
-}
-
-/// Where the record has the size of RAM: in KiB when the name says so, else in bytes.
-const RAM: &[&str] = &["memory.total_kib", "memory_total"];
 
 /// Questions that the context answers, with the names its items may have. The first that is there
 /// is taken; a name with `*` stands for one item of each device.
@@ -271,145 +220,6 @@ fn in_words(limit: &study::Limit) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The values that the measured devices gave for one fact, each once.
-fn measured(run: &Run, name: &str) -> Vec<String> {
-    let values: BTreeSet<String> = run
-        .trials
-        .iter()
-        .filter_map(|t| t.mounted.as_ref()?.device_facts.get(name).cloned())
-        .filter(|value| !value.is_empty())
-        .collect();
-    values.into_iter().collect()
-}
-
-/// The cache of the measured device before those of the other disks.
-fn write_cache(run: &Run, others: Fact) -> Fact {
-    let own = measured(run, "write_cache");
-    if own.is_empty() {
-        return others;
-    }
-    let own = format!("measured device {}", own.join(" or "));
-    let answer = match others.answer {
-        Answer::Known(text, source) => Answer::Known(format!("{own}; {text}"), source),
-        Answer::Absent(_) => Answer::Known(own, Some("/sys/block/*/queue/write_cache".to_owned())),
-    };
-    Fact {
-        name: others.name,
-        answer,
-    }
-}
-
-/// What the measured device is: what decides how its numbers must be read.
-fn device(run: &Run) -> Fact {
-    const TOLD: [(&str, &str); 8] = [
-        ("model", "model"),
-        ("size", "size"),
-        ("direct_io", "loop direct I/O"),
-        ("host_filesystem", "image on"),
-        ("scheduler", "scheduler"),
-        ("rotational", "rotational"),
-        ("read_ahead_kb", "readahead KiB"),
-        ("fua", "FUA"),
-    ];
-    let parts: Vec<String> = TOLD
-        .iter()
-        .filter_map(|(key, words)| {
-            let values = measured(run, key);
-            let mut values: Vec<String> = values
-                .iter()
-                .map(|v| match v.parse::<f64>() {
-                    Ok(bytes) if *key == "size" => gib(bytes),
-                    _ => chosen(v).to_owned(),
-                })
-                .collect();
-            // Kernels offer other schedulers beside the same choice.
-            values.sort();
-            values.dedup();
-            (!values.is_empty()).then(|| format!("{words} {}", values.join(" or ")))
-        })
-        .collect();
-    let answer = if parts.is_empty() {
-        Answer::Absent("no trial recorded its device".to_owned())
-    } else {
-        let parts: Vec<String> = layers(run).into_iter().chain(parts).collect();
-        Answer::Known(parts.join("; "), Some("/sys/block".to_owned()))
-    };
-    Fact {
-        name: "device",
-        answer,
-    }
-}
-
-/// What devices of several layers are made of, where trials had any: a stripe decides more than a scheduler.
-fn layers(run: &Run) -> Option<String> {
-    let all = run.plan.cells.iter();
-    let layers: BTreeSet<String> = all
-        .map(|cell| match &cell.device.stack {
-            Some(stack) => stack.to_string(),
-            None => "a plain disk".to_owned(),
-        })
-        .collect();
-    let some = run
-        .plan
-        .cells
-        .iter()
-        .any(|cell| cell.device.stack.is_some());
-    some.then(|| layers.into_iter().collect::<Vec<_>>().join(" or "))
-}
-
-/// The word in brackets of sysfs's `[none] mq-deadline kyber`, or the whole value.
-fn chosen(value: &str) -> &str {
-    let inside = |text| -> Option<&str> {
-        let (_, rest) = str::split_once(text, '[')?;
-        Some(rest.split_once(']')?.0)
-    };
-    inside(value).unwrap_or(value)
-}
-
-/// Whether an item has a name, `*` standing for any text.
-fn is_named(item: &Item, key: &str) -> bool {
-    match key.split_once('*') {
-        None => item.name == key,
-        Some((before, after)) => item
-            .name
-            .strip_prefix(before)
-            .is_some_and(|rest| rest.ends_with(after)),
-    }
-}
-
-fn answer(items: &[Item], keys: &[&str]) -> Answer {
-    for key in keys {
-        let found: Vec<&Item> = items.iter().filter(|item| is_named(item, key)).collect();
-        if let ([only], false) = (found.as_slice(), key.contains('*')) {
-            return of_item(only);
-        }
-        if !found.is_empty() {
-            let parts: Vec<String> = found
-                .iter()
-                .map(|item| {
-                    let value = item.value.as_deref().unwrap_or("not read");
-                    let (before, after) = key.split_once('*').unwrap_or_default();
-                    let device = item.name.strip_prefix(before).unwrap_or(&item.name);
-                    format!("{} {value}", device.strip_suffix(after).unwrap_or(device))
-                })
-                .collect();
-            return Answer::Known(parts.join("; "), Some(found[0].source.clone()));
-        }
-    }
-    Answer::Absent("not in this run's context record".to_owned())
-}
-
-fn of_item(item: &Item) -> Answer {
-    match &item.value {
-        Some(value) => Answer::Known(sized(&item.name, value), Some(item.source.clone())),
-        None => Answer::Absent(
-            item.reason
-                .clone()
-                .unwrap_or_else(|| format!("{} gave nothing", item.source)),
-        ),
-    }
-}
-
 /// Which variants' effective options turn barriers off. The kernels show only what differs from
 /// the default, and the default of all five filesystems today is on.
 fn barriers(run: &Run) -> Fact {
@@ -441,35 +251,6 @@ fn barriers(run: &Run) -> Fact {
     Fact {
         name: "barriers",
         answer,
-    }
-}
-
-/// Bytes of memory read better as GiB.
-fn sized(name: &str, value: &str) -> String {
-    if RAM.contains(&name) {
-        memory_bytes(name, value).map_or_else(|| value.to_owned(), gib)
-    } else {
-        value.to_owned()
-    }
-}
-
-/// Bytes of a memory item: in KiB when its name says so.
-fn memory_bytes(name: &str, value: &str) -> Option<f64> {
-    let number: f64 = value.parse().ok()?;
-    Some(if name.ends_with("_kib") {
-        number * 1024.0
-    } else {
-        number
-    })
-}
-
-/// `15.6 GiB` or `256 MiB`.
-pub fn gib(bytes: f64) -> String {
-    let mib = bytes / 1_048_576.0;
-    if mib >= 1024.0 {
-        format!("{:.1} GiB", mib / 1024.0)
-    } else {
-        format!("{mib:.0} MiB")
     }
 }
 
@@ -511,48 +292,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_shapes_of_context_are_read() {
-        let wrapped = json!({"items": {"a": {"value": 1, "source": "s"}}});
-        let bare = json!({"a": {"value": 1, "source": "s"}, "format": 1});
-        assert_eq!(items(&wrapped), items(&bare));
-        assert_eq!(items(&wrapped)[0].value.as_deref(), Some("1"));
-        assert!(items(&json!(null)).is_empty());
-    }
-
-    #[test]
-    fn absent_answers_give_their_reason() {
-        let found = items(&json!({"cpu": {"value": null, "source": "x", "reason": "no sysfs"}}));
-        assert_eq!(
-            answer(&found, &["cpu"]),
-            Answer::Absent("no sysfs".to_owned())
-        );
-        assert!(matches!(answer(&found, &["kernel"]), Answer::Absent(_)));
-    }
-
-    #[test]
-    fn a_device_of_layers_says_what_it_is_made_of() {
-        let mut run = record::example::run();
-        let device_of = |run: &Run| match device(run).answer {
-            Answer::Known(text, _) => text,
-            Answer::Absent(why) => panic!("{why}"),
-        };
-        let plain = device_of(&run);
-        assert!(!plain.contains("plain"), "{plain}");
-        run.plan.cells[0].device.stack = Some(study::Stack {
-            name: "stripe8".into(),
-            layers: study::Layers::Stripe(study::Striped {
-                members: 8,
-                chunk: study::Bytes(128 << 10),
-            }),
-            about: String::new(),
-        });
-        assert_eq!(
-            device_of(&run),
-            format!("a plain disk or dm stripe of 8 disks, chunk 128k; {plain}")
-        );
-    }
-
-    #[test]
     fn emulated_times_say_what_emulated_them() {
         let mut run = record::example::run();
         assert_eq!(emulated(&run), None);
@@ -574,35 +313,5 @@ mod tests {
             text.starts_with("EMULATED (qemu, tcg)") && text.ends_with("Linux 6.18.1"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn memory_is_shown_in_gib() {
-        let found = items(&json!({
-            "memory.total_kib": {"value": 16_777_216, "source": "/proc/meminfo"}
-        }));
-        assert_eq!(
-            answer(&found, RAM),
-            Answer::Known("16.0 GiB".to_owned(), Some("/proc/meminfo".to_owned()))
-        );
-    }
-
-    #[test]
-    fn sysfs_marks_the_chosen_scheduler() {
-        assert_eq!(chosen("mq-deadline kyber [bfq] none"), "bfq");
-        assert_eq!(chosen("write back"), "write back");
-        assert_eq!(chosen("a ] b [ c"), "a ] b [ c");
-    }
-
-    #[test]
-    fn devices_are_listed_each() {
-        let found = items(&json!({
-            "block.vda.queue.write_cache": {"value": "write back", "source": "sysfs"},
-            "block.vdb.queue.write_cache": {"value": "write through", "source": "sysfs"},
-        }));
-        let Answer::Known(text, _) = answer(&found, &["block.*.queue.write_cache"]) else {
-            panic!("known");
-        };
-        assert_eq!(text, "vda write back; vdb write through");
     }
 }

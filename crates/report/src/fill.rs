@@ -1,6 +1,6 @@
 //! From a layout to a table with numbers: samples, summaries, published neighbours, doubts.
 
-use record::{Run, Status};
+use record::Run;
 use study::Cell;
 
 use crate::layout::{Layout, Levels, Series, Span, has};
@@ -196,18 +196,9 @@ impl Sources<'_> {
 
     /// The samples of one cell and series from finished trials, in block order.
     pub(crate) fn points(&self, cell: &Cell, series: &Series, unit: &str) -> Vec<Point> {
-        let mut slots: Vec<_> = self
-            .run
-            .plan
-            .slots
-            .iter()
-            .filter(|s| s.cell == cell.id)
-            .collect();
-        slots.sort_by_key(|s| s.block);
-        slots
-            .iter()
-            .filter_map(|slot| Some((slot, self.run.trials.get(slot.trial as usize)?)))
-            .filter(|(_, trial)| trial.status == Status::Finished)
+        self.run
+            .finished(cell.id)
+            .into_iter()
             .flat_map(|(slot, trial)| {
                 trial
                     .samples
@@ -217,7 +208,7 @@ impl Sources<'_> {
                             && s.metric == series.metric
                             && s.clock == series.clock
                     })
-                    .filter_map(|s| {
+                    .filter_map(move |s| {
                         Some(Point {
                             trial: slot.trial,
                             block: slot.block,

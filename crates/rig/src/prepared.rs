@@ -14,7 +14,7 @@ use crate::bounds::Bounds;
 use crate::cache::{self, ColdProof};
 use crate::device::readahead::{OfFilesystem, Readahead};
 use crate::device::stack::dm;
-use crate::device::{ClosedLog, Device};
+use crate::device::{ClosedLog, Device, PowerSwitch};
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
 use crate::memory::GroupReading;
@@ -230,12 +230,31 @@ impl Prepared {
     /// # Errors
     /// See [`Prepared::finish`].
     pub fn close_log(&mut self) -> Result<Option<ClosedLog>> {
+        self.without_top(|device| device.close_log())
+    }
+
+    /// The switch by which the device's power is cut; none where it has none (all but `dm-flakey`).
+    pub fn power_switch(&self) -> Option<PowerSwitch> {
+        self.device.power_switch()
+    }
+
+    /// Unmounts, and takes away the layer whose power was cut: the node of what reached the disk. It stays as
+    /// [`Prepared::close_log`] says; none where there is no such layer.
+    ///
+    /// # Errors
+    /// See [`Prepared::finish`].
+    pub fn uncover(&mut self) -> Result<Option<PathBuf>> {
+        self.without_top(|device| device.uncover())
+    }
+
+    /// Unmounts for good and has the device take off its upper layer.
+    fn without_top<T>(&mut self, take: impl FnOnce(&mut dyn Device) -> Result<T>) -> Result<T> {
         self.unmount_for_good(reversal::PATIENCE)?;
         let begun = Instant::now();
         self.free_device()?;
-        let closed = self.device.close_log();
+        let taken = take(&mut *self.device);
         self.state().timings.device += begun.elapsed().as_secs_f64();
-        closed
+        taken
     }
 
     /// Ends without undoing what lies on the disks: for a guest, whose machine ends next, and whose disks its host

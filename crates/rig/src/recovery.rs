@@ -36,12 +36,29 @@ pub enum Recovery {
 /// # Errors
 /// No loop device, no driver for the filesystem, no right to mount; an unmount that does not succeed.
 pub fn by_mount(kind: &str, image: &Path, journal: &Arc<Journal>, number: u32) -> Result<Recovery> {
+    mounted(kind, image, journal, number, &mut |_| ())
+}
+
+/// The same, and `look` at the folder where it is mounted.
+///
+/// # Errors
+/// See [`by_mount`].
+pub fn mounted(
+    kind: &str,
+    image: &Path,
+    journal: &Arc<Journal>,
+    number: u32,
+    look: &mut dyn FnMut(&Path),
+) -> Result<Recovery> {
     let filesystem = filesystem::of_kind(kind)?;
     let mut device = LoopImage::over(image, journal)?;
     let node = device.node().unwrap_or(image).to_path_buf();
     let options: Vec<String> = options(kind).iter().map(ToString::to_string).collect();
     let mounted = match Mounted::mount(journal, filesystem, &node, number, &options) {
-        Ok(mut mounted) => mounted.undo(PATIENCE).map(|()| Recovery::Done),
+        Ok(mut mounted) => {
+            look(mounted.point());
+            mounted.undo(PATIENCE).map(|()| Recovery::Done)
+        }
         Err(Error::MountRefused { message, .. }) => Ok(Recovery::Refused(message)),
         Err(error) => Err(error),
     };

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::error::{Problem, quote};
 use crate::expand::Placed;
 use crate::factor::plain;
+use crate::left_out::LeftOut;
 use crate::model::Cell;
 use crate::node::{Node, Table};
 
@@ -62,28 +63,25 @@ fn rules(node: Option<&Node>) -> impl Iterator<Item = (&Node, &Table)> {
         .filter_map(|rule| Some((rule, rule.as_table()?)))
 }
 
-/// Takes the cells out that a rule names, numbers the others anew, and says of each rule how many
-/// it took and why.
-pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<String>, Problem> {
-    let mut notes = Vec::new();
+/// Takes the cells out that a rule names, each rule's with its reason.
+pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<LeftOut>, Problem> {
+    let mut all = Vec::new();
     for (_, table) in rules(node) {
         let rule = Rule::read(table);
-        let before = cells.len();
-        cells.retain(|placed| !rule.holds(&placed.cell));
         let why = rule.why.map_or(String::new(), |why| format!(": {why}"));
-        match before - cells.len() {
-            0 => {}
-            1 => notes.push(format!("1 cell is excluded ({}){why}", rule.text())),
-            n => notes.push(format!("{n} cells are excluded ({}){why}", rule.text())),
+        let words = format!("excluded ({}){why}", rule.text());
+        all.extend(LeftOut::take(
+            cells,
+            |placed| !rule.holds(&placed.cell),
+            words,
+        ));
+    }
+    match node {
+        Some(node) if cells.is_empty() => {
+            Err(Problem::new(&node.at, "no cell is left (exclude fewer)"))
         }
+        _ => Ok(all),
     }
-    if let (Some(node), true) = (node, cells.is_empty()) {
-        return Err(Problem::new(&node.at, "no cell is left (exclude fewer)"));
-    }
-    for (id, placed) in (0..).zip(cells.iter_mut()) {
-        placed.cell.id = id;
-    }
-    Ok(notes)
 }
 
 /// Factors and levels of rules that no profile has.

@@ -13,6 +13,7 @@ use crate::error::{Origin, Problem};
 use crate::exclude;
 use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, workload_factors};
 use crate::file::RunSpec;
+use crate::left_out::LeftOut;
 use crate::limit::Limit;
 use crate::model::{
     Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints,
@@ -56,7 +57,8 @@ pub(crate) struct Expansion {
     pub(crate) grids: Vec<GridSpec>,
     pub(crate) growth: Vec<GrowthSpec>,
     pub(crate) needs: NeedsSpec,
-    pub(crate) notes: Vec<String>,
+    /// What the study leaves out by itself.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
@@ -77,16 +79,16 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         memory: table.get("memory").and_then(memory),
         check: check(table.get("check")).map_err(one)?,
         layout: decode(table.get("layout")).map_err(one)?,
-        crash: decode(table.get("crash")).map_err(one)?,
+        crash: crash(table.get("crash")).map_err(one)?,
         trace: decode(table.get("trace")).map_err(one)?,
         kernel: table.get("kernel").map(factor::plain),
         rig: &rig,
         workloads: &workloads,
     };
     let mut cells = expander.cells().map_err(one)?;
-    let mut notes = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
-    notes.extend(stacks::without_stripes(&mut cells));
-    notes.extend(reader::once(&mut cells));
+    let mut left_out = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
+    left_out.extend(stacks::without_stripes(&mut cells));
+    left_out.extend(reader::once(&mut cells));
     let mut problems = settle_all(&mut cells, target);
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
@@ -102,7 +104,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         factors: factor::names(&rig, own),
         filesystems,
         cells,
-        notes,
+        left_out,
     })
 }
 
@@ -117,6 +119,16 @@ fn decode<T: DeserializeOwned + Default>(node: Option<&Node>) -> Result<T, Probl
     };
     serde_json::from_value(node.to_json())
         .map_err(|error| Problem::new(&node.at, error.to_string()))
+}
+
+/// `[crash]`, if what it says goes together.
+fn crash(node: Option<&Node>) -> Result<CrashSpec, Problem> {
+    let spec: CrashSpec = decode(node)?;
+    let (Some(node), Some((key, why))) = (node, spec.problem()) else {
+        return Ok(spec);
+    };
+    let at = node.find(&[key]).map_or(&node.at, |found| &found.at);
+    Err(Problem::new(at, why.to_owned()))
 }
 
 /// A limit of memory; `none` is none.
@@ -268,7 +280,7 @@ impl Expander<'_> {
                 memory: rigged.memory,
                 check: self.check.clone(),
                 layout: Some(self.layout).filter(|layout| layout.enabled),
-                crash: Some(self.crash).filter(|crash| crash.enabled),
+                crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
                 trace: rigged.trace,
                 kernel: rigged.kernel,
             },

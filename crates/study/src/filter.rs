@@ -7,37 +7,59 @@ use crate::nearest::hint;
 
 type Factors = [(String, Vec<String>)];
 
-/// Keeps the cells that have one of the levels of every filter; numbers them anew. A cell without
-/// the factor does not match.
-pub(crate) fn apply(
-    cells: Vec<Placed>,
-    factors: &Factors,
-    filters: &[String],
-) -> Result<Vec<Placed>, Vec<Problem>> {
-    let parsed: Result<Vec<_>, Problem> = filters.iter().map(|text| parse(text, factors)).collect();
-    let parsed = parsed.map_err(|problem| vec![problem])?;
-    let matches = |cell: &Cell| {
-        parsed.iter().all(|(factor, levels)| {
+/// What was asked for.
+pub(crate) struct Filters<'a> {
+    texts: &'a [String],
+    factors: &'a Factors,
+    parsed: Vec<(&'a str, Vec<&'a str>)>,
+}
+
+impl<'a> Filters<'a> {
+    /// Reads them against the study's factors and levels.
+    pub(crate) fn parse(texts: &'a [String], factors: &'a Factors) -> Result<Self, Problem> {
+        let parsed: Result<Vec<_>, Problem> =
+            texts.iter().map(|text| parse(text, factors)).collect();
+        Ok(Filters {
+            texts,
+            factors,
+            parsed: parsed?,
+        })
+    }
+
+    /// Whether a cell has one of the levels of every filter. One without the factor does not.
+    pub(crate) fn pass(&self, cell: &Cell) -> bool {
+        self.parsed.iter().all(|(factor, levels)| {
             let level = cell.levels.get(*factor).map(String::as_str);
             level.is_some_and(|level| levels.contains(&level))
         })
-    };
-    let kept = cells.into_iter().filter(|placed| matches(&placed.cell));
-    let number = |(id, mut placed): (u32, Placed)| {
-        placed.cell.id = id;
-        placed
-    };
-    let kept: Vec<Placed> = (0..).zip(kept).map(number).collect();
-    if kept.is_empty() {
-        let all: Vec<String> = filters
-            .iter()
+    }
+
+    /// Keeps the cells that pass, numbered anew. `left_out` says which of those that would pass the study
+    /// leaves out itself.
+    pub(crate) fn apply(
+        &self,
+        cells: Vec<Placed>,
+        left_out: &[String],
+    ) -> Result<Vec<Placed>, Problem> {
+        let kept = cells.into_iter().filter(|placed| self.pass(&placed.cell));
+        let number = |(id, mut placed): (u32, Placed)| {
+            placed.cell.id = id;
+            placed
+        };
+        let kept: Vec<Placed> = (0..).zip(kept).map(number).collect();
+        if !kept.is_empty() {
+            return Ok(kept);
+        }
+        let all: Vec<String> = (self.texts.iter())
             .map(|text| format!("--filter {}", shorten(text)))
             .collect();
         let at = Origin::argument(all.join(" "));
-        let message = format!("no cell has all of these ({})", describe(factors));
-        return Err(vec![Problem::new(&at, message)]);
+        let why = match left_out {
+            [] => format!("no cell has all of these ({})", describe(self.factors)),
+            _ => format!("no cell with all of these is left: {}", left_out.join("; ")),
+        };
+        Err(Problem::new(&at, why))
     }
-    Ok(kept)
 }
 
 fn parse<'a>(text: &'a str, factors: &Factors) -> Result<(&'a str, Vec<&'a str>), Problem> {

@@ -37,6 +37,7 @@ mod fits;
 pub mod footprint;
 mod inodes;
 pub mod kernel_range;
+mod left_out;
 pub mod limit;
 pub mod model;
 pub mod names;

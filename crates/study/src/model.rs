@@ -29,7 +29,7 @@ pub use age::AgeSpec;
 pub use cell::{Cell, Slot, Trial};
 pub use check::CheckSpec;
 pub use clock::Clock;
-pub use crash::{CrashBoundary, CrashSpec};
+pub use crash::{CrashBoundary, CrashMethod, CrashSpec};
 pub use device::{DeviceSpec, Hints};
 pub use filesystem::{FilesystemKind, FilesystemVariant};
 pub use fill::FillSpec;

@@ -3,6 +3,7 @@
 use crate::asks::Known;
 use crate::error::{Error, Origin, Problem, shorten};
 use crate::expand::{self, Expansion, Placed};
+use crate::filter::Filters;
 use crate::model::{Cell, Plan};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
@@ -152,10 +153,12 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     let device = target.filter(|_| !overrides.target_is_folder);
     let mut expansion = expand(&tree, device).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
-    let mut cells =
-        filter::apply(all, &expansion.factors, &overrides.filter).map_err(Error::Problems)?;
+    let filters = Filters::parse(&overrides.filter, &expansion.factors)?;
+    let left_out = expansion.left_out.iter();
+    let mut notes: Vec<String> = left_out.filter_map(|left| left.note(&filters)).collect();
+    let mut cells = filters.apply(all, &notes)?;
     if let Some(size) = target {
-        expansion.notes.extend(one_device_size(&mut cells, size));
+        notes.extend(one_device_size(&mut cells, size));
     }
     let problems = fits::problems(&cells, target);
     if !problems.is_empty() {
@@ -164,7 +167,8 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     bound_trials(&tree, cells.len(), expansion.run.blocks)?;
     let cells = cells.into_iter().map(|placed| placed.cell).collect();
     let seed = overrides.seed.unwrap_or(expansion.run.seed);
-    Ok(assemble(&tree, profile, expansion, cells, seed))
+    let plan = assemble(&tree, profile, expansion, cells, seed);
+    Ok(Plan { notes, ..plan })
 }
 
 /// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
@@ -238,7 +242,7 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         growth: all.growth,
         needs: all.needs,
         reference_seconds: run.reference_seconds,
-        notes: all.notes,
+        notes: Vec::new(),
         cells,
     }
     .without_idle_asks()

@@ -6,34 +6,27 @@
 //! precache, prefill, the buffer of a whole group, directory blocks ahead), or else the first.
 
 use crate::expand::Placed;
+use crate::left_out::LeftOut;
 use crate::model::{Cell, FilesystemKind, ScanSpec, WorkloadSpec};
 
-/// Takes the others out, numbers the rest anew, and says how many went.
-pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<String> {
+/// Takes the others out.
+pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {
     let all: Vec<Cell> = cells.iter().map(|placed| placed.cell.clone()).collect();
-    let before = cells.len();
-    cells.retain(|placed| match by_program(&placed.cell) {
-        Some(spec) => {
-            let same = all
-                .iter()
-                .filter(|cell| differ_in_switches(cell, &placed.cell));
-            let rank = |cell: &Cell, spec: &ScanSpec| (nearness(spec), u32::MAX - cell.id);
-            let own = rank(&placed.cell, spec);
-            same.filter_map(|cell| Some(rank(cell, by_program(cell)?)))
-                .all(|other| other <= own)
-        }
-        None => true,
-    });
-    for (id, placed) in (0..).zip(cells.iter_mut()) {
-        placed.cell.id = id;
-    }
-    match before - cells.len() {
-        0 => None,
-        n => Some(format!(
-            "{n} cell{} left out: fsck.ocfs2 reads OCFS2 in one way, and has none of the reader's switches",
-            if n == 1 { " is" } else { "s are" }
-        )),
-    }
+    let keep = |placed: &Placed| {
+        let Some(spec) = by_program(&placed.cell) else {
+            return true;
+        };
+        let same = all
+            .iter()
+            .filter(|cell| differ_in_switches(cell, &placed.cell));
+        let rank = |cell: &Cell, spec: &ScanSpec| (nearness(spec), u32::MAX - cell.id);
+        let own = rank(&placed.cell, spec);
+        same.filter_map(|cell| Some(rank(cell, by_program(cell)?)))
+            .all(|other| other <= own)
+    };
+    let words =
+        "left out: fsck.ocfs2 reads OCFS2 in one way, and has none of the reader's switches";
+    LeftOut::take(cells, keep, words)
 }
 
 /// The parameters of a cell that a program reads.

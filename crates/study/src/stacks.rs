@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use crate::error::Problem;
 use crate::expand::Placed;
 use crate::factor::{Factor, plain};
+use crate::left_out::LeftOut;
 use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
@@ -89,19 +90,10 @@ pub(crate) fn known(rig: &[Factor], stacks: &Stacks) -> Result<(), Vec<Problem>>
 
 /// Takes away the cells that would give or withhold what their device does not have: they would be
 /// the same trial again.
-pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<String> {
-    let before = cells.len();
-    cells.retain(|placed| !placed.cell.levels.contains_key("hints") || has_a_say(placed));
-    for (id, placed) in (0..).zip(cells.iter_mut()) {
-        placed.cell.id = id;
-    }
-    match before - cells.len() {
-        0 => None,
-        1 => Some("1 cell is left out: its device has no stripes to give or withhold".into()),
-        n => Some(format!(
-            "{n} cells are left out: their device has no stripes to give or withhold"
-        )),
-    }
+pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<LeftOut> {
+    let keep = |placed: &Placed| !placed.cell.levels.contains_key("hints") || has_a_say(placed);
+    let words = "left out: a device without stripes has none to give or withhold";
+    LeftOut::take(cells, keep, words)
 }
 
 fn has_a_say(placed: &Placed) -> bool {

@@ -1,3 +1,5 @@
+use record::Status;
+
 use super::*;
 
 fn found(options: &Options) -> Found {

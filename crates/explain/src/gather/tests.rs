@@ -130,3 +130,55 @@ fn a_phase_without_anything_says_what_is_absent() {
     }
     assert_eq!(side.median("cpu_seconds"), None);
 }
+
+/// What one trial alone found changed is a fact of the others too: the run's value.
+#[test]
+fn a_setting_that_changed_for_one_side_is_compared_with_the_runs() {
+    let mut run = record::example::run();
+    let item = |value: &str| serde_json::json!({"value": value});
+    let of = |items: &[(&str, &str)]| {
+        let items: serde_json::Map<String, serde_json::Value> = (items
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), item(value))))
+        .collect();
+        serde_json::json!({ "items": items })
+    };
+    let start = [
+        ("vm.dirty_ratio", "20"),
+        ("vm.swappiness", "60"),
+        ("run.command_line", "run"),
+    ];
+    run.contexts.insert("start".into(), of(&start));
+    let changed = [("vm.dirty_ratio", "40"), ("run.command_line", "resume")];
+    let own = |cell: u32| {
+        let mine = run.plan.slots.iter().filter(move |slot| slot.cell == cell);
+        mine.map(|slot| format!("trial {}", slot.trial + 1))
+            .collect::<Vec<String>>()
+    };
+    for when in own(0) {
+        run.contexts.insert(when, of(&changed));
+    }
+    for when in own(1) {
+        run.contexts.insert(when, of(&[]));
+    }
+    let mut gatherer = Gatherer::new(&run, None);
+    for (cell, phase, ratio) in [(0, "rewrite", "40"), (1, "clean", "20")] {
+        let cell = &run.plan.cells[cell];
+        gatherer.gather(cell, phase);
+        let side = gatherer.side(cell, phase).unwrap();
+        assert!(side.trials > 0);
+        assert_eq!(side.fact("context.vm.dirty_ratio"), Some(ratio));
+        assert_eq!(
+            side.fact("context.vm.swappiness"),
+            None,
+            "no trial changed it"
+        );
+        assert_eq!(side.fact("context.run.command_line"), None);
+    }
+    // A trial of before contexts has no facts of one.
+    let cell = &run.plan.cells[2];
+    gatherer.gather(cell, "rewrite");
+    let side = gatherer.side(cell, "rewrite").unwrap();
+    assert!(side.trials > 0);
+    assert_eq!(side.fact("context.vm.dirty_ratio"), None);
+}

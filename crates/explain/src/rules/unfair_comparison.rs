@@ -5,12 +5,11 @@
 //! kind) and the contexts of their trials are held against each other, without what the factor itself
 //! sets. Evidence that does not hold on one side alone (a cache that was not cold, direct I/O not
 //! honoured) counts too, and so does another program that took a fifth of a CPU more during the slower
-//! side's phases. It holds when anything differs; it cannot say how much that costs, so its
-//! confidence stays low, and what else holds is to be read with it in mind. With facts of both sides and
-//! no difference it is denied.
+//! side's phases. What each boot of a guest finds a little otherwise is the same within the bounds of [`alike`]. It
+//! holds when anything differs; it cannot say how much that costs, so its confidence stays low, and what
+//! else holds is to be read with it in mind. With facts of both sides and no difference it is denied.
 
-use std::collections::BTreeMap;
-
+use crate::alike::alike;
 use crate::pair::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
@@ -33,6 +32,13 @@ const DEVICE: [(&str, &[&str]); 12] = [
 
 /// Factors that say what the filesystem is and how it is mounted.
 const OF_FILESYSTEM: [&str; 3] = ["filesystem", "mkfs", "mount"];
+
+/// Items of the context that a factor sets.
+const SETS: [(&str, &str); 3] = [
+    ("kernel", "context.system.kernel."),
+    ("memory", "context.cgroup.limits.memory"),
+    ("limit", "context.cgroup.limits.io"),
+];
 
 /// Share of a CPU that another program may take more on one side.
 const FOREIGN: f64 = 0.2;
@@ -84,12 +90,17 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
     let mut rows = Vec::new();
     let mut compared = 0;
     let mut compare = |name: &str, label: &str, source: &str| {
-        let of = |facts: &BTreeMap<String, Vec<String>>| facts.get(name).map(|v| v.join(" or "));
-        if let (Some(slower), Some(faster)) = (of(&pair.slower.facts), of(&pair.faster.facts)) {
-            compared += 1;
-            if slower != faster {
-                rows.push(Row::words(name, label, &slower, &faster, source));
-            }
+        let Some(same) = alike(name, pair.slower, pair.faster) else {
+            return;
+        };
+        compared += 1;
+        if !same {
+            let [slower, faster] = [pair.slower, pair.faster].map(|side| {
+                side.facts
+                    .get(name)
+                    .map_or_else(String::new, |v| v.join(" or "))
+            });
+            rows.push(Row::words(name, label, &slower, &faster, source));
         }
     };
     for (fact, factors) in DEVICE {
@@ -107,6 +118,11 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
         .facts
         .keys()
         .filter(|name| name.starts_with("context."))
+        .filter(|name| {
+            let set =
+                |(factor, item): &(&str, &str)| pair.factor == *factor && name.starts_with(item);
+            !SETS.iter().any(set)
+        })
         .collect();
     for name in contexts {
         compare(name, name.trim_start_matches("context."), "context");
@@ -181,6 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn boots_that_differ_a_little_are_fair_and_twice_the_memory_is_not() {
+        let limits = |n: u32| format!(r#"{{"hard":"{n}","soft":"{n}"}}"#);
+        let boots = |memory: [&str; 2], processes: [u32; 2]| {
+            let [slow, fast] = processes.map(limits);
+            Sides::new("read")
+                .facts("context.memory.total_kib", memory[0], memory[1])
+                .facts("context.process.limits.processes", &slow, &fast)
+                .facts("context.process.limits.pending_signals", &slow, &fast)
+        };
+        let said = judge(&boots(["2021440", "2021308"], [7717, 7716]));
+        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        let said = judge(&boots(["2021440", "4118592"], [7717, 15904]));
+        let named = "memory.total_kib, process.limits.pending_signals, process.limits.processes";
+        assert!(said.because.ends_with(named), "{}", said.because);
+    }
+
+    #[test]
     fn what_the_factor_sets_is_fair() {
         let sides = Sides::new("read")
             .factor("readahead")
@@ -195,6 +228,14 @@ mod tests {
                 .facts("device.fua", "0", "0");
         assert_eq!(judge(&filesystem).verdict, Verdict::Denied);
         assert!(judge(&filesystem.factor("memory")).confidence().is_some());
+        let kernel = |factor| {
+            Sides::new("read")
+                .factor(factor)
+                .facts("context.system.kernel.release", "6.1", "6.12")
+                .facts("device.fua", "0", "0")
+        };
+        assert_eq!(judge(&kernel("kernel")).verdict, Verdict::Denied);
+        assert!(judge(&kernel("mount")).confidence().is_some());
     }
 
     #[test]

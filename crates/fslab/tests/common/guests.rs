@@ -102,6 +102,7 @@ pub(crate) fn nothing_is_left(folder: &Path) {
         "index.sqlite",
         "lock",
         "mnt",
+        "promises",
         "report.html",
         "report.txt",
         "telemetry",

@@ -12,7 +12,7 @@ use rig::undo::Journal;
 use workload::Observer;
 
 use super::image::Throwaway;
-use super::{Recover, Request, interrupted};
+use super::{Recover, interrupted};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
@@ -64,9 +64,19 @@ impl Compared {
     }
 }
 
+/// How images are judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How<'a> {
+    /// Kind of filesystem.
+    pub(super) filesystem: &'a str,
+    pub(super) recover: Recover,
+    /// For one run of the checker.
+    pub(super) timeout: std::time::Duration,
+}
+
 /// Judges image after image.
 pub(super) struct Judge<'a> {
-    request: &'a Request,
+    how: How<'a>,
     journal: &'a Arc<Journal>,
     interrupt: &'a Interrupt,
     checker: [String; 2],
@@ -83,12 +93,12 @@ impl Observer for Stop<'_> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(
-        request: &'a Request,
+        how: How<'a>,
         journal: &'a Arc<Journal>,
         interrupt: &'a Interrupt,
     ) -> Judge<'a> {
         Judge {
-            request,
+            how,
             journal,
             interrupt,
             checker: Default::default(),
@@ -110,7 +120,7 @@ impl<'a> Judge<'a> {
     ) -> Result<Judged, Error> {
         let mut compared = Vec::new();
         // Without a recovery both judgements would be one.
-        if self.is_ext() && self.request.recover != Recover::Nothing {
+        if self.is_ext() && self.how.recover != Recover::Nothing {
             let theirs = self.check(image.path())?;
             let own = self.own(device)?;
             compared.extend(beside(&theirs, &own, false));
@@ -146,25 +156,42 @@ impl<'a> Judge<'a> {
     }
 
     fn is_ext(&self) -> bool {
-        matches!(self.request.filesystem.as_str(), "ext2" | "ext3" | "ext4")
+        matches!(self.how.filesystem, "ext2" | "ext3" | "ext4")
     }
 
     fn recover(&mut self, image: &Path) -> Result<Recovery, Error> {
-        match self.request.recover {
+        match self.how.recover {
             Recover::Nothing => Ok(Recovery::Done),
             Recover::E2fsck => Ok(recovery::by_e2fsck(image)?),
             Recover::Mount => {
                 self.mounts += 1;
-                let kind = &self.request.filesystem;
+                let kind = self.how.filesystem;
                 Ok(recovery::by_mount(kind, image, self.journal, self.mounts)?)
             }
         }
     }
 
+    /// Mounts an image for somebody to `look` at.
+    pub(super) fn mounted(
+        &mut self,
+        image: &Path,
+        look: &mut dyn FnMut(&Path),
+    ) -> Result<Recovery, Error> {
+        self.mounts += 1;
+        let kind = self.how.filesystem;
+        Ok(recovery::mounted(
+            kind,
+            image,
+            self.journal,
+            self.mounts,
+            look,
+        )?)
+    }
+
     fn check(&mut self, image: &Path) -> Result<Report, Error> {
-        let kind = &self.request.filesystem;
+        let kind = self.how.filesystem;
         let asked = fsck::Request {
-            kind: kind.clone(),
+            kind: kind.to_owned(),
             device: image.to_owned(),
             block_name: None,
             // It wants to be told that it reads a file.
@@ -173,7 +200,7 @@ impl<'a> Judge<'a> {
             } else {
                 Vec::new()
             },
-            timeout: self.request.timeout,
+            timeout: self.how.timeout,
         };
         let report = fsck::run(&asked, &Stop(self.interrupt))?;
         if self.checker[0].is_empty() {

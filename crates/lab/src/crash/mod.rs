@@ -8,14 +8,20 @@
 //!
 //! Everything happens after the trial, on the host, whatever kernel wrote the log. Nothing is timed.
 //!
+//! The power can also be cut while a trial runs ([`cut`]): then there is one image, the disk itself, and besides it
+//! is asked whether all that was synced is still there ([`promise`]).
+//!
 //! Rejected: one image that is rolled forward and recovered in place. Recovery writes, so the next image would
 //! hold what no power cut left; and undoing it costs as much as the copy of what a log has written.
 
+pub(crate) mod after_cut;
+pub(crate) mod cut;
 mod image;
 mod judge;
 pub(crate) mod of_trial;
 mod part;
 pub mod place;
+mod promise;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +36,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::watch::Watcher;
 use image::Throwaway;
-use judge::{Judge, Judged};
+use judge::{How, Judge, Judged};
 use part::{Source, open};
 
 pub use part::Part;
@@ -144,7 +150,12 @@ pub fn run(
     };
     note_log(&mut crash, &log, base.len());
     let mut device = AsOf::new(base, &log);
-    let mut judge = Judge::new(request, journal, interrupt);
+    let how = How {
+        filesystem: &request.filesystem,
+        recover: request.recover,
+        timeout: request.timeout,
+    };
+    let mut judge = Judge::new(how, journal, interrupt);
     for (number, moment) in chosen.iter().enumerate() {
         if interrupt.is_raised() {
             return Err(interrupted());
@@ -154,7 +165,7 @@ pub fn run(
         let image = Throwaway::of(&device, journal)?;
         let judged = judge.judge(&device, &image, *moment)?;
         let stop = !judged.is_clean() && request.keep.is_some();
-        note(&mut crash, &log, judged)?;
+        note(&mut crash, judged, &|moment| last_mark(&log, moment))?;
         if let Some(kept) = request.keep.as_deref().filter(|_| stop) {
             keep(&device, kept, &mut crash)?;
             break;
@@ -245,8 +256,12 @@ fn interrupted() -> Error {
     Error::Interrupted("the crash check was interrupted; it left nothing behind".into())
 }
 
-/// Counts a judgement, and lists it where it is not clean.
-fn note(crash: &mut Crash, log: &Log<Source>, judged: Judged) -> Result<(), Error> {
+/// Counts a judgement, and lists it where it is not clean, with the last mark before its moment.
+fn note(
+    crash: &mut Crash,
+    judged: Judged,
+    mark: &dyn Fn(usize) -> Result<Option<String>, Error>,
+) -> Result<(), Error> {
     crash.judged += 1;
     match judged.clean {
         Some(true) => crash.clean += 1,
@@ -281,7 +296,7 @@ fn note(crash: &mut Crash, log: &Log<Source>, judged: Judged) -> Result<(), Erro
     if judged.is_clean() || crash.damages.len() >= LISTED {
         return Ok(());
     }
-    let mark = last_mark(log, judged.moment)?;
+    let mark = mark(judged.moment)?;
     crash.damages.push(CrashDamage {
         entry: judged.moment as u64 - 1,
         mark,

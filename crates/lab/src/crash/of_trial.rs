@@ -8,18 +8,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockio::log_writes::Boundary;
-use record::{Crash, Event, Evidence};
+use record::{Crash, Event, Evidence, FailureKind};
 use rig::undo::Journal;
 use study::{Cell, CrashBoundary, CrashSpec};
 
+use super::after_cut::AfterCut;
 use super::{Base, From, Part, Recover, Request};
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::interrupt::Interrupt;
 use crate::local::kind_name;
 use crate::watch::Watcher;
 
 /// The mark that the lab puts into dm-log-writes' log when the filesystem is mounted: what is judged begins there.
 pub(crate) const MOUNTED: &str = "mounted";
+
+/// The step in which that is done.
+pub(crate) const JUDGING: &str = "judging what power cuts would have left";
 
 /// A log of a trial that nobody writes to any more.
 #[derive(Clone, Debug)]
@@ -35,22 +39,50 @@ pub(crate) struct Finished {
     pub(crate) until: Option<usize>,
 }
 
+/// What a trial leaves to be judged.
+pub(crate) enum Left {
+    Log(Finished),
+    Cut(AfterCut),
+}
+
+/// Who judges, and what was asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Court<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) spec: &'a CrashSpec,
+    pub(crate) journal: &'a Arc<Journal>,
+    pub(crate) watcher: &'a dyn Watcher,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Left {
+    pub(crate) fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
+        match self {
+            Left::Log(log) => log.judge(court),
+            Left::Cut(cut) => cut.judge(court),
+        }
+    }
+}
+
+/// How a trial fails that could not be judged.
+pub(crate) fn unjudged(error: &Error) -> (FailureKind, String) {
+    let kind = match error.class() {
+        Class::Interrupted => FailureKind::Interrupted,
+        _ => FailureKind::Trial,
+    };
+    (kind, format!("crash check: {error}"))
+}
+
 /// What came of it.
 pub(crate) struct Told {
-    crash: Crash,
-    whole: bool,
+    pub(super) crash: Crash,
+    pub(super) evidence: Vec<Evidence>,
 }
 
 impl Finished {
     /// Judges it as the study asks. The device was blank when the log began.
-    pub(crate) fn judge(
-        &self,
-        cell: &Cell,
-        spec: CrashSpec,
-        journal: &Arc<Journal>,
-        watcher: &dyn Watcher,
-        interrupt: &Interrupt,
-    ) -> Result<Told, Error> {
+    fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
+        let Court { cell, spec, .. } = *court;
         if !self.has_begin() {
             return Err(Error::Preflight(format!(
                 "the log of {} does not say where the filesystem was mounted: it was full before, or its disk could not \
@@ -75,10 +107,13 @@ impl Finished {
             timeout: Duration::from_secs(spec.timeout_seconds.into()),
             keep: None,
         };
-        let mut crash = super::run(&request, journal, watcher, interrupt)?;
+        let mut crash = super::run(&request, court.journal, court.watcher, court.interrupt)?;
         self.writer.clone_into(&mut crash.writer);
         let whole = super::is_whole(&self.log, &self.disk)?;
-        Ok(Told { crash, whole })
+        Ok(Told {
+            evidence: vec![log_is_whole(&crash, whole)],
+            crash,
+        })
     }
 
     /// Whether what is judged can begin: a log that was full before has no mark, and often not even a superblock.
@@ -102,7 +137,7 @@ impl Told {
         else {
             return;
         };
-        evidence.push(self.evidence());
+        evidence.extend(self.evidence);
         if self.crash.judged == 0 {
             warnings.push("crash check: the log holds no moment to judge".into());
         }
@@ -112,29 +147,36 @@ impl Told {
                 self.crash.judged, self.crash.damaged, self.crash.unjudged
             ));
         }
+        if let Some(cut) = self.crash.cut.as_ref().filter(|cut| cut.missing() > 0) {
+            warnings.push(format!(
+                "crash check: of {} files and folders that were synced before the power was cut {} are not as they were",
+                cut.promised,
+                cut.missing()
+            ));
+        }
         emit(Event::CrashChecked {
             trial: *trial,
             crash: self.crash,
         });
     }
+}
 
-    fn evidence(&self) -> Evidence {
-        let Crash {
-            entries, writer, ..
-        } = &self.crash;
-        let outcome = if self.whole {
-            "byte for byte the disk as the trial left it"
-        } else {
-            "not the disk that the trial left: a write is missing (a log that is full takes none; see log_size)"
-        };
-        Evidence {
-            phase: None,
-            name: "write_log_whole".into(),
-            holds: Some(self.whole),
-            detail: format!(
-                "the {entries} entries of the log of {writer}, upon a blank disk, are {outcome}"
-            ),
-        }
+fn log_is_whole(crash: &Crash, whole: bool) -> Evidence {
+    let Crash {
+        entries, writer, ..
+    } = crash;
+    let outcome = if whole {
+        "byte for byte the disk as the trial left it"
+    } else {
+        "not the disk that the trial left: a write is missing (a log that is full takes none; see log_size)"
+    };
+    Evidence {
+        phase: None,
+        name: "write_log_whole".into(),
+        holds: Some(whole),
+        detail: format!(
+            "the {entries} entries of the log of {writer}, upon a blank disk, are {outcome}"
+        ),
     }
 }
 
@@ -172,7 +214,10 @@ mod tests {
             damaged,
             ..Crash::default()
         };
-        Told { crash, whole }
+        Told {
+            evidence: vec![log_is_whole(&crash, whole)],
+            crash,
+        }
     }
 
     #[test]

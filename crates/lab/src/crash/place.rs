@@ -1,11 +1,14 @@
 //! Where a crash check can follow a trial: refused beforehand anywhere else.
 //!
-//! What is judged is a log of all that reached one disk. Two write one: QEMU logs a guest's disk on the host, and
+//! What is judged is the disk itself, after a power cut that dm-flakey made; it stands under the filesystem wherever fslab makes
+//! the device. Or it is a log of all that reached one disk. Two write one: QEMU logs a guest's disk on the host, and
 //! dm-log-writes logs in the kernel of the trial, which is what the host and User-mode Linux have. Where QEMU does not
 //! run the trial, a plain device of a cell with a crash check therefore becomes `log_writes`. Whatever else ran the
 //! trial would give the same figures and silently no check, and a reader would take "no damage" for an answer.
 
-use study::{DeviceSpec, Layers, LogWrites, Plan, Stack};
+use study::{
+    Cell, CrashMethod, DeviceSpec, Failing, Flakey, Layers, LogWrites, Plan, Stack, WorkloadSpec,
+};
 
 use crate::error::Error;
 use crate::target::{GuestMachine, Target};
@@ -16,6 +19,23 @@ pub(crate) const LACKING: &str = "dm-log-writes (crash check)";
 pub(crate) const LACKING_BELOW: &str = "a log of the disk below a device (crash check)";
 /// The capability of a kernel, as `fslab kernel list` names it.
 pub(crate) const CAPABILITY: &str = "dm-log-writes";
+
+/// What a power cut needs, by the same names.
+pub(crate) const CUTS: &str = "dm-flakey";
+/// Seconds that a device is up which is never down by itself: any number.
+const UP: u32 = 3600;
+
+/// Whether the power of a cell's device is cut.
+pub(crate) fn is_cut(cell: &Cell) -> bool {
+    cell.crash
+        .as_ref()
+        .is_some_and(|crash| crash.method == CrashMethod::Cut)
+}
+
+/// Whether a log is kept of what a cell writes.
+pub(crate) fn is_logged(cell: &Cell) -> bool {
+    cell.crash.is_some() && !is_cut(cell)
+}
 
 /// Who writes a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +65,27 @@ impl Writer {
     }
 }
 
-/// Puts the plain devices of cells with a crash check upon dm-log-writes, where nobody else logs.
+/// Puts the plain devices of cells with a crash check upon dm-log-writes, where nobody else logs, and upon dm-flakey
+/// where the power is cut.
 pub fn prepare(plan: &mut Plan, target: &Target) {
-    if Writer::at(target) != Some(Writer::Kernel) {
+    let Some(writer) = Writer::at(target) else {
+        return;
+    };
+    for cell in plan.cells.iter_mut().filter(|cell| is_cut(cell)) {
+        cell.device.stack.get_or_insert_with(|| Stack {
+            name: "flakey".into(),
+            about: "dm-flakey, for the power cut".into(),
+            layers: Layers::Flakey(Flakey {
+                up_seconds: UP,
+                down_seconds: 0,
+                failure: Failing::DropWrites,
+            }),
+        });
+    }
+    if writer != Writer::Kernel {
         return;
     }
-    for cell in plan.cells.iter_mut().filter(|cell| cell.crash.is_some()) {
+    for cell in plan.cells.iter_mut().filter(|cell| is_logged(cell)) {
         cell.device.stack.get_or_insert_with(|| Stack {
             name: "log_writes".into(),
             about: "dm-log-writes, for the crash check".into(),
@@ -65,8 +100,16 @@ pub fn prepare(plan: &mut Plan, target: &Target) {
 /// A target that keeps no log of writes, or a device whose log would not be the filesystem's.
 pub(crate) fn check(plan: &Plan, target: &Target) -> Result<(), Error> {
     devices(plan)?;
-    let mut wanted = plan.cells.iter().filter(|cell| cell.crash.is_some());
-    let why = match Writer::at(target) {
+    let at = Writer::at(target);
+    if at.is_none() && plan.cells.iter().any(is_cut) {
+        return Err(Error::Preflight(format!(
+            "{}: the power of a device can be cut where fslab makes the device; run the study without it, or \
+             without the cut (--set crash.enabled=false)",
+            place(target)
+        )));
+    }
+    let mut wanted = plan.cells.iter().filter(|cell| is_logged(cell));
+    let why = match at {
         Some(Writer::Qemu) => return Ok(()),
         Some(Writer::Kernel) => {
             let Some(cell) = wanted.find(|cell| !logged_by_itself(&cell.device)) else {
@@ -78,15 +121,10 @@ pub(crate) fn check(plan: &Plan, target: &Target) -> Result<(), Error> {
             )
         }
         None if wanted.next().is_none() => return Ok(()),
-        None => {
-            let place = match target {
-                Target::Directory(path) | Target::Device { path, .. } => path.display().to_string(),
-                other => other.to_string(),
-            };
-            format!(
-                "{place}: the crash check needs a log of a device's writes, which is kept of disks that fslab makes"
-            )
-        }
+        None => format!(
+            "{}: the crash check needs a log of a device's writes, which is kept of disks that fslab makes",
+            place(target)
+        ),
     };
     Err(Error::Preflight(format!(
         "{why}; run the study with --executor qemu, or without the check (--set crash.enabled=false)"
@@ -98,7 +136,11 @@ pub(crate) fn check(plan: &Plan, target: &Target) -> Result<(), Error> {
 /// # Errors
 /// The first such device of a cell with a crash check.
 pub(crate) fn devices(plan: &Plan) -> Result<(), Error> {
-    let mut wanted = plan.cells.iter().filter(|cell| cell.crash.is_some());
+    let mut uncut = plan.cells.iter().filter(|cell| is_cut(cell));
+    if let Some(why) = uncut.find_map(no_cut) {
+        return Err(Error::Preflight(why));
+    }
+    let mut wanted = plan.cells.iter().filter(|cell| is_logged(cell));
     let possible = |device: &DeviceSpec| {
         device.stack.is_none() || stands_straight(device) || logged_by_itself(device)
     };
@@ -110,6 +152,43 @@ pub(crate) fn devices(plan: &Plan) -> Result<(), Error> {
          device=plain and without --virtual-time, or without the check (--set crash.enabled=false)",
         words(&cell.device)
     )))
+}
+
+/// Why the power of a cell's device cannot be cut, or nothing be learnt of it.
+fn no_cut(cell: &Cell) -> Option<String> {
+    let layers = cell.device.stack.as_ref().map(|stack| &stack.layers);
+    match layers {
+        None
+        | Some(Layers::Flakey(Flakey {
+            down_seconds: 0, ..
+        })) => {}
+        Some(_) => {
+            return Some(format!(
+                "device {}: the power is cut of device=plain, or of one of kind flakey that is never down by itself \
+                 (down_seconds = 0); choose one, or replay a log of the writes (--set crash.method=replay)",
+                words(&cell.device)
+            ));
+        }
+    }
+    if cell.check.is_some() {
+        return Some(
+            "check and a power cut: the crash check runs the checker itself, after recovery; leave the other out \
+             (--set check.enabled=false)"
+                .into(),
+        );
+    }
+    matches!(cell.workload, WorkloadSpec::Scan(_)).then(|| {
+        "a power cut and workload scan: what it reads would be a filesystem without power; replay a log of the \
+         writes (--set crash.method=replay)"
+            .into()
+    })
+}
+
+fn place(target: &Target) -> String {
+    match target {
+        Target::Directory(path) | Target::Device { path, .. } => path.display().to_string(),
+        other => other.to_string(),
+    }
 }
 
 fn words(device: &DeviceSpec) -> String {
@@ -248,5 +327,60 @@ mod tests {
         crate::virtual_time::prepare(&mut virtual_time).unwrap();
         let message = refused(&virtual_time, &qemu);
         assert!(message.contains("--virtual-time"), "{message}");
+    }
+    fn cut(set: &[&str]) -> Plan {
+        let study = Study::load("journal").unwrap();
+        let mut set: Vec<String> = set.iter().map(|one| (*one).to_owned()).collect();
+        set.extend(["crash.enabled=true".into(), "crash.method=cut".into()]);
+        let overrides = Overrides {
+            set,
+            filter: vec!["filesystem=ext4".into()],
+            ..Overrides::default()
+        };
+        study::plan(&study, &overrides).unwrap()
+    }
+
+    #[test]
+    fn a_device_whose_power_is_cut_stands_upon_flakey_whoever_runs_it() {
+        for target in [
+            guest(GuestMachine::Uml),
+            guest(GuestMachine::Qemu),
+            Target::LoopImages,
+        ] {
+            let mut plan = cut(&[]);
+            prepare(&mut plan, &target);
+            check(&plan, &target).unwrap();
+            for cell in &plan.cells {
+                let needs = cell.device.needs();
+                assert!(needs.contains(&CUTS), "{needs:?}");
+            }
+        }
+        let message = refused(&cut(&[]), &Target::Directory("/mnt/a".into()));
+        assert!(
+            message.contains("/mnt/a: the power of a device"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_cut_of_which_nothing_could_be_learnt_is_refused() {
+        let qemu = guest(GuestMachine::Qemu);
+        for (set, why) in [
+            (&["device=delay"][..], "device delay (dm-delay"),
+            (&["device=raid1"], "down_seconds = 0"),
+            (
+                &["device=flakey", "stack.flakey.down_seconds=3"],
+                "down_seconds = 0",
+            ),
+            (&["check.enabled=true"], "check.enabled=false"),
+        ] {
+            let message = refused(&cut(set), &qemu);
+            assert!(message.contains(why), "{set:?}: {message}");
+        }
+        check(
+            &cut(&["device=flakey", "stack.flakey.failure=error"]),
+            &qemu,
+        )
+        .unwrap();
     }
 }

@@ -21,15 +21,17 @@ use guest::machine::Disk;
 use record::{Event, FailureKind};
 use rig::device::stack::shares;
 use rig::undo::Journal;
-use study::{CrashSpec, Trial};
+use study::{CrashMethod, CrashSpec, Trial};
 
 use super::account::Stopped;
 use super::disks;
 use super::job::Said;
-use crate::crash::of_trial::{Finished, MOUNTED, Told};
+use crate::crash::after_cut::AfterCut;
+use crate::crash::cut;
+use crate::crash::of_trial::{Court, Finished, Left, MOUNTED, Told, unjudged};
 use crate::crash::place::{self, Writer};
 use crate::crash::{self, From, Part};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::local::UNMOUNTING;
 use crate::watch::Watcher;
@@ -43,6 +45,8 @@ pub(super) struct Logged {
 
 /// Where the log is.
 enum Kept {
+    /// Nowhere: the guest cuts the power itself, and the disk is what is judged.
+    Nowhere,
     /// On the host, by QEMU.
     Beside(Beside),
     /// On a disk of the guest: the same one where it is cut, else one of its own.
@@ -69,10 +73,12 @@ impl Logged {
         disks: &mut [Disk],
         images: &Path,
     ) -> Result<Option<Logged>, Stopped> {
-        let Some(spec) = trial.cell.crash else {
+        let Some(spec) = trial.cell.crash.clone() else {
             return Ok(None);
         };
-        let made = if place::logged_by_itself(&trial.cell.device) {
+        let made = if spec.method == CrashMethod::Cut {
+            alone(disks)
+        } else if place::logged_by_itself(&trial.cell.device) {
             inside(trial, disks)
         } else {
             beside(disks, images)
@@ -120,28 +126,37 @@ impl Logged {
         watcher: &dyn Watcher,
         interrupt: &Interrupt,
     ) -> Result<Told, Stopped> {
+        let left = self.left(&folder.join(cut::file_of(trial.slot.trial)));
         let judged = Journal::open(folder)
             .map_err(Error::from)
             .and_then(|journal| {
-                let log = self.log();
-                log.judge(&trial.cell, self.spec, &journal, watcher, interrupt)
+                left.judge(&Court {
+                    cell: &trial.cell,
+                    spec: &self.spec,
+                    journal: &journal,
+                    watcher,
+                    interrupt,
+                })
             });
         // A run of guests has no journal otherwise. One with something left in it stays, for clean.
         if Journal::open(folder).is_ok_and(|journal| journal.left().is_empty()) {
             let _ = std::fs::remove_file(folder.join(rig::undo::FILE));
         }
         judged.map_err(|error| {
-            let kind = match error.class() {
-                Class::Interrupted => FailureKind::Interrupted,
-                _ => FailureKind::Trial,
-            };
-            Stopped::new(kind, format!("crash check: {error}"))
+            let (kind, message) = unjudged(&error);
+            Stopped::new(kind, message)
         })
     }
 
     /// What is judged.
-    fn log(&self) -> Finished {
-        match &self.log {
+    fn left(&self, promise: &Path) -> Left {
+        Left::Log(match &self.log {
+            Kept::Nowhere => {
+                return Left::Cut(AfterCut {
+                    disk: by_number(&self.disk).into(),
+                    promise: promise.to_owned(),
+                });
+            }
             Kept::Beside(beside) => Finished {
                 writer: Writer::Qemu.name(),
                 log: by_number(&beside.log).into(),
@@ -156,7 +171,7 @@ impl Logged {
                 from: From::Mark(MOUNTED.into()),
                 until: None,
             },
-        }
+        })
     }
 }
 
@@ -164,6 +179,14 @@ impl Beside {
     /// Entries so far; QEMU counts them at each flush.
     fn entries(&self) -> usize {
         crash::entries(&by_number(&self.log).into()).unwrap_or(0)
+    }
+}
+
+/// The one disk, whose power the guest's kernel cuts. None where there are more.
+fn alone(disks: &[Disk]) -> std::io::Result<Option<(File, Kept)>> {
+    match disks {
+        [disk] => Ok(Some((disk.file.try_clone()?, Kept::Nowhere))),
+        _ => Ok(None),
     }
 }
 

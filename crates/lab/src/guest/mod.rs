@@ -221,8 +221,7 @@ impl<'a> GuestExecutor<'a> {
             ledger.device += (ended.seconds - ledger.total).max(0.0);
         }
         if let Some(logged) = logged {
-            self.watcher
-                .step(trial, "judging what power cuts would have left");
+            self.watcher.step(trial, crate::crash::of_trial::JUDGING);
             let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
             judged.tell(emit, &mut event);
         }

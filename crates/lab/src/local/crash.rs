@@ -1,22 +1,27 @@
-//! The end of a trial's device, and the crash check that may come before it.
+//! The end of a trial's device, and the crash check that may come before it; and the power cut that some are about.
 //!
 //! Where the trial's own kernel has logged the writes, the log is whole when the layer that logs is gone, and can be
 //! read for as long as the members are there. On a host it is judged then, and the members go afterwards. In a guest
 //! they stay as they are: the host judges, which is faster, and whose `fslab check` is not timed by an emulated
 //! processor.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use record::{FailureKind, Ledger};
 use rig::Prepared;
 use rig::device::ClosedLog;
-use study::{CrashSpec, Trial};
+use study::{CrashMethod, CrashSpec, Trial};
+use workload::Outcome;
 
-use super::{LocalExecutor, Stopped};
+use super::LocalExecutor;
+use super::findings::Stopped;
 use crate::crash::From;
-use crate::crash::of_trial::{Finished, MOUNTED, Told};
+use crate::crash::after_cut::AfterCut;
+use crate::crash::cut::{self, Cutter};
+use crate::crash::of_trial::{Court, Finished, JUDGING, Left, MOUNTED, Told, unjudged};
 use crate::crash::place::Writer;
-use crate::error::Class;
+use crate::observer::{Seen, TrialObserver};
 
 impl LocalExecutor<'_> {
     /// Leaves logs of writes, and the disks that they are of, to whoever reads them after this process: for guests.
@@ -33,6 +38,70 @@ impl LocalExecutor<'_> {
         marked.map_err(|error| self.rig_failure(error))
     }
 
+    /// What cuts the power in this trial, if the study asks for it.
+    pub(super) fn cutter(trial: &Trial, prepared: &Prepared) -> Result<Option<Cutter>, Stopped> {
+        let Some(spec) = trial.cell.crash.as_ref().filter(|spec| is_cut(spec)) else {
+            return Ok(None);
+        };
+        let switch = prepared.power_switch().ok_or_else(|| {
+            failed(
+                FailureKind::Cell,
+                "power cut: the device has no dm-flakey whose table could be exchanged",
+            )
+        })?;
+        Ok(Some(Cutter::new(spec, switch, prepared.mount_point())))
+    }
+
+    /// Ends a workload whose power is cut, or was: what its phases had measured until then is kept.
+    pub(super) fn without_power(
+        &self,
+        trial: &Trial,
+        observer: TrialObserver<'_>,
+        ran: Result<Outcome, workload::Error>,
+    ) -> Result<(Outcome, Seen), Stopped> {
+        let Some(cutter) = observer.cutter() else {
+            return Err(failed(
+                FailureKind::Trial,
+                "power cut: nothing is there to cut it",
+            ));
+        };
+        let cut_came = cutter.came();
+        let (phases, mut warnings) = match ran {
+            Ok(outcome) => (outcome.phases, outcome.warnings),
+            Err(error) if !cut_came => {
+                observer.broken_off(&error);
+                return Err(Self::workload_failure(&error));
+            }
+            Err(error) => (Vec::new(), ended(&error)),
+        };
+        let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        let came = cutter
+            .finish(&names)
+            .map_err(|why| failed(FailureKind::Trial, format!("power cut: {why}")))?;
+        let file = self.folder.join(cut::file_of(trial.slot.trial));
+        came.write(&file).map_err(|error| {
+            failed(
+                FailureKind::Trial,
+                format!("{}: cannot be kept: {error}", file.display()),
+            )
+        })?;
+        let mut seen = observer.into_seen();
+        let told = std::mem::take(&mut seen.finished);
+        let phases = if phases.is_empty() { told } else { phases };
+        if came.is_within() {
+            warnings.push(format!(
+                "the power was cut within phase {}: neither it nor what would have come behind it has figures",
+                came.phase()
+            ));
+        }
+        let outcome = Outcome {
+            phases,
+            warnings,
+            ..Outcome::default()
+        };
+        Ok((outcome, seen))
+    }
+
     /// Unmounts and undoes everything. What is said of power cuts goes before it, if the trial is `whole`.
     pub(super) fn finish(
         &self,
@@ -42,16 +111,16 @@ impl LocalExecutor<'_> {
         ledger: &mut Ledger,
     ) -> Result<Option<Told>, Stopped> {
         let begun = Instant::now();
-        let asked = trial.cell.crash.filter(|_| whole);
-        let closed = asked.map_or(Ok(None), |_| prepared.close_log());
+        let asked = trial.cell.crash.as_ref().filter(|_| whole);
+        let left = asked.map_or(Ok(None), |spec| self.left(trial, spec, &mut prepared));
         ledger.umount += begun.elapsed().as_secs_f64();
-        let closed = closed.map_err(|error| self.rig_failure(error))?;
-        let told = match (asked, closed) {
+        let left = left.map_err(|error| self.rig_failure(error))?;
+        let told = match (asked, left) {
             (Some(_), Some(_)) if self.leaves_logs => {
                 prepared.leave();
                 return Ok(None);
             }
-            (Some(spec), Some(closed)) => self.judge(trial, spec, closed).map(Some),
+            (Some(spec), Some(left)) => self.judge(trial, spec, &left).map(Some),
             _ => Ok(None),
         };
         let begun = Instant::now();
@@ -61,28 +130,62 @@ impl LocalExecutor<'_> {
         told
     }
 
-    fn judge(&self, trial: &Trial, spec: CrashSpec, closed: ClosedLog) -> Result<Told, Stopped> {
-        self.watcher
-            .step(trial, "judging what power cuts would have left");
-        let log = Finished {
+    /// Unmounts; what is left to judge.
+    fn left(
+        &self,
+        trial: &Trial,
+        spec: &CrashSpec,
+        prepared: &mut Prepared,
+    ) -> rig::Result<Option<Left>> {
+        if is_cut(spec) {
+            let after = |data: PathBuf| AfterCut {
+                disk: data.into(),
+                promise: self.folder.join(cut::file_of(trial.slot.trial)),
+            };
+            return Ok(prepared.uncover()?.map(after).map(Left::Cut));
+        }
+        let log = |closed: ClosedLog| Finished {
             writer: Writer::Kernel.name(),
             log: closed.log.into(),
             disk: closed.data.into(),
             from: From::Mark(MOUNTED.into()),
             until: None,
         };
-        let journal = self.rig.journal();
-        let judged = log.judge(&trial.cell, spec, journal, self.watcher, self.interrupt);
+        Ok(prepared.close_log()?.map(log).map(Left::Log))
+    }
+
+    fn judge(&self, trial: &Trial, spec: &CrashSpec, left: &Left) -> Result<Told, Stopped> {
+        self.watcher.step(trial, JUDGING);
+        let judged = left.judge(&Court {
+            cell: &trial.cell,
+            spec,
+            journal: self.rig.journal(),
+            watcher: self.watcher,
+            interrupt: self.interrupt,
+        });
         judged.map_err(|error| {
-            let kind = match error.class() {
-                Class::Interrupted => FailureKind::Interrupted,
-                _ => FailureKind::Trial,
-            };
-            Stopped {
-                kind,
-                message: format!("crash check: {error}"),
-                fatal: None,
-            }
+            let (kind, message) = unjudged(&error);
+            failed(kind, message)
         })
+    }
+}
+
+fn is_cut(spec: &CrashSpec) -> bool {
+    spec.method == CrashMethod::Cut
+}
+
+/// What a workload says that was stopped by the cut, if it says more than that it was stopped.
+fn ended(error: &workload::Error) -> Vec<String> {
+    match error {
+        workload::Error::Interrupted { .. } => Vec::new(),
+        other => vec![format!("behind the power cut the workload ended: {other}")],
+    }
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> Stopped {
+    Stopped {
+        kind,
+        message: message.into(),
+        fatal: None,
     }
 }

@@ -91,6 +91,7 @@ impl Stop {
 /// Reads all metadata of what is unmounted; each pass, and all of them as the last phase.
 pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
     let asked = Asked {
+        cutter: None,
         looker: None,
         traced: None,
         kept: true,

@@ -36,7 +36,7 @@ use crate::{Roots, sampler};
 pub use catalogue::{Entry, catalogue, document};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;
-pub use run::{OF_PROCESS, binary_is, binary_sha256, of_process};
+pub use run::{OF_PROCESS, binary_is, binary_sha256, file_sha256, of_process};
 
 /// What the run is about. Everything is optional: a record can be taken of a bare machine.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! The run itself: items 50 to 60. Most of these stand with each trial or are given by the caller.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
@@ -129,19 +130,27 @@ pub fn binary_is(hash: String) {
 /// It cannot be read.
 pub fn binary_sha256() -> Result<String, String> {
     let hash = HASH.get_or_init(|| {
-        let mut file = std::fs::File::open("/proc/self/exe").map_err(|e| e.to_string())?;
-        let mut hasher = Sha256::new();
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            match std::io::Read::read(&mut file, &mut buffer) {
-                Ok(0) => return Ok(hex(&hasher.finalize())),
-                Ok(n) => hasher.update(&buffer[..n]),
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e.to_string()),
-            }
-        }
+        file_sha256(Path::new("/proc/self/exe")).map_err(|error| error.to_string())
     });
     hash.clone()
+}
+
+/// Lower-case hexadecimal SHA-256 of a file's bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub fn file_sha256(path: &Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match std::io::Read::read(&mut file, &mut buffer) {
+            Ok(0) => return Ok(hex(&hasher.finalize())),
+            Ok(n) => hasher.update(&buffer[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn faults(c: &mut Collector<'_>) {

@@ -24,7 +24,7 @@ fn trial((heading, crash): (String, &Crash)) -> Value {
         .damages
         .iter()
         .map(|damage| {
-            let lines = damage_lines(damage);
+            let lines = damage_lines(crash, damage);
             let (head, said) = lines.split_first().unzip();
             json!({"head": head, "said": said})
         })

@@ -26,7 +26,7 @@ fn one(crash: &Crash) -> String {
     }
     out.push('\n');
     for damage in &crash.damages {
-        for (n, line) in damage_lines(damage).iter().enumerate() {
+        for (n, line) in damage_lines(crash, damage).iter().enumerate() {
             let indent = if n == 0 { "" } else { "  " };
             out.push_str(&format!("{indent}- {}\n", escape(line)));
         }

@@ -22,6 +22,25 @@ pub struct ClosedLog {
     pub data: PathBuf,
 }
 
+/// The power of a device, which can be cut once: from then on nothing that is written to it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PowerSwitch {
+    name: String,
+    table: String,
+    /// What the device does without power: `drop_writes`, `error_writes`, `error`.
+    pub failure: &'static str,
+}
+
+impl PowerSwitch {
+    /// Cuts it.
+    ///
+    /// # Errors
+    /// What dmsetup says.
+    pub fn cut(&self) -> Result<()> {
+        stack::dm::swap(&self.name, &self.table)
+    }
+}
+
 /// A place for one trial. Whatever it made on the host is undone by [`Device::release`], and by
 /// `Drop` on every other way out.
 pub trait Device: Send + Sync {
@@ -69,6 +88,20 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// It will not go.
     fn close_log(&mut self) -> Result<Option<ClosedLog>> {
+        Ok(None)
+    }
+
+    /// The switch of a device whose power can be cut (`dm-flakey`).
+    fn power_switch(&self) -> Option<PowerSwitch> {
+        None
+    }
+
+    /// Takes the layer that fails away, so that what reached the disk below can be read: its node. None where there
+    /// is no such layer.
+    ///
+    /// # Errors
+    /// It will not go.
+    fn uncover(&mut self) -> Result<Option<PathBuf>> {
         Ok(None)
     }
 

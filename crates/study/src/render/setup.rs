@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, CrashBoundary, FilesystemKind, Hints, Plan};
+use crate::model::{Cell, CrashBoundary, CrashMethod, FilesystemKind, Hints, Plan};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -147,7 +147,20 @@ fn layout(plan: &Plan) -> Option<String> {
 
 /// The judgement of what power cuts would have left.
 fn crash(plan: &Plan) -> Option<String> {
-    let spec = plan.cells.iter().find_map(|cell| cell.crash)?;
+    let spec = plan.cells.iter().find_map(|cell| cell.crash.as_ref())?;
+    if spec.method == CrashMethod::Cut {
+        let phase = match &spec.cut_phase {
+            Some(phase) => format!("phase {phase}"),
+            None => "the first phase".to_owned(),
+        };
+        let moment = match spec.cut_after_ms {
+            None => format!("behind {phase}"),
+            Some(ms) => format!("{ms} ms after the beginning of {phase}"),
+        };
+        return Some(format!(
+            "the power is cut {moment}; what is left is recovered and checked, and what was synced is looked for"
+        ));
+    }
     let after = match spec.boundaries {
         CrashBoundary::Flush => "flush",
         CrashBoundary::Fua => "flush and forced write",

@@ -106,6 +106,16 @@ pub(super) fn find(host: &Host, name: &str) -> Option<String> {
         .find(|device| host.text(format!("sys/block/{device}/dm/name")).as_deref() == Some(name))
 }
 
+/// Gives a device another table while it is in use. What was on its way reaches the old one, what comes waits for the new one:
+/// no request is torn.
+pub(in crate::device) fn swap(name: &str, table: &str) -> Result<()> {
+    run(PROGRAM, PACKAGE, &words(["load", name, "--table", table]))?;
+    // Without `--nolockfs` the filesystem upon it would be frozen first, which syncs it.
+    run(PROGRAM, PACKAGE, &words(["suspend", "--nolockfs", name]))?;
+    let resume = words(["resume", "--noudevsync", "--noudevrules", name]);
+    run(PROGRAM, PACKAGE, &resume).map(|_| ())
+}
+
 /// Removes the device called `name`; not there is success.
 pub(super) fn remove(host: &Host, name: &str) -> Result<()> {
     let begun = Instant::now();

@@ -10,11 +10,14 @@ use rustix::fs::{major, minor};
 
 use super::members::Members;
 use super::{Bases, Part, Stack, Stacking, dm, kernel, lvm, md, null_blk, undo};
-use crate::device::{ClosedLog, Device, queue_facts};
+use crate::device::{ClosedLog, Device, PowerSwitch, queue_facts};
 use crate::host::Host;
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result};
+
+/// Seconds that no trial outlasts.
+const FOR_GOOD: u32 = 1_000_000_000;
 
 /// A device of several layers.
 pub struct Stacked {
@@ -30,7 +33,16 @@ pub struct Stacked {
     size: u64,
     members: Vec<String>,
     log: Option<ClosedLog>,
+    failing: Option<Failing>,
     warnings: Vec<String>,
+}
+
+/// What a device that can fail stands upon, and how it then fails.
+struct Failing {
+    data: PathBuf,
+    /// The table of a device that is down for good.
+    table: String,
+    failure: &'static str,
 }
 
 impl Stacked {
@@ -59,6 +71,7 @@ impl Stacked {
             size: 0,
             members: Vec::new(),
             log: None,
+            failing: None,
             warnings: Vec::new(),
         };
         let mut members = Members::none();
@@ -129,7 +142,14 @@ impl Stacked {
                 up_seconds,
                 down_seconds,
                 feature,
-            } => dm::flakey(first()?, *up_seconds, *down_seconds, *feature),
+            } => {
+                self.failing = Some(Failing {
+                    data: first()?.node.clone(),
+                    table: dm::flakey(first()?, 0, FOR_GOOD, *feature),
+                    failure: feature.unwrap_or("error"),
+                });
+                dm::flakey(first()?, *up_seconds, *down_seconds, *feature)
+            }
             Stack::LogWrites => {
                 let log = nodes.get(1).cloned().unwrap_or_default();
                 let table = dm::log_writes(first()?, &log);
@@ -234,6 +254,22 @@ impl Device for Stacked {
             self.undo_last()?;
         }
         Ok(self.log.take())
+    }
+
+    fn power_switch(&self) -> Option<PowerSwitch> {
+        let failing = self.failing.as_ref()?;
+        Some(PowerSwitch {
+            name: self.mapped()?.to_owned(),
+            table: failing.table.clone(),
+            failure: failing.failure,
+        })
+    }
+
+    fn uncover(&mut self) -> Result<Option<PathBuf>> {
+        if self.failing.is_some() {
+            self.undo_last()?;
+        }
+        Ok(self.failing.take().map(|failing| failing.data))
     }
 
     fn facts(&self) -> Words {

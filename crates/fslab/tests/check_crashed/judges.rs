@@ -1,0 +1,77 @@
+//! Both judges on one image: exit code, and which problems, the first of them by name.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use check::Unwatched;
+use check::ext4::{Options, Reference};
+
+use crate::codes;
+use crate::common::{run_in, stderr, stdout};
+use crate::reference::{self, e2fsck};
+
+/// What a judge says of an image.
+#[derive(Debug)]
+pub(crate) struct Judgement {
+    pub(crate) exit: i32,
+    /// The problems that count, in the order in which they were found.
+    codes: Vec<u32>,
+}
+
+impl Judgement {
+    /// The exit code, and all problems, by name.
+    pub(crate) fn all(&self) -> (i32, BTreeSet<&'static str>) {
+        (self.exit, codes::names(&self.codes).into_iter().collect())
+    }
+
+    /// The problem found first. In pass 1 only that it is of this pass: the reference puts inodes off that have block maps or
+    /// blocks of attributes, and judges others before them.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        let first = self.codes.first()?;
+        match first >> 16 {
+            1 => Some("a problem of pass 1"),
+            _ => codes::names(&[*first]).pop(),
+        }
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.exit == 0 && self.codes.is_empty()
+    }
+}
+
+/// The reference's judgement, and its words; none where it has no verdict.
+pub(crate) fn theirs(image: &Path) -> Option<(Judgement, String)> {
+    let log = image.with_extension("log");
+    let _ = std::fs::remove_file(&log);
+    let said = e2fsck(image, &["-E", &format!("problem_log={}", log.display())]);
+    let mut codes = codes::logged(&log).unwrap_or_default();
+    codes.retain(|code| codes::counts(*code));
+    let exit = said.verdict()?;
+    Some((Judgement { exit, codes }, said.text))
+}
+
+/// Ours: the exit code of the program, the problems of the library.
+pub(crate) fn ours(image: &Path) -> Judgement {
+    let folder = image.parent().unwrap();
+    let file = image.to_str().unwrap();
+    let said = run_in(folder, &["check", "--verdict", "e2fsck-1.47.0", file]);
+    let Some(exit) = said.status.code() else {
+        panic!("{file}: {}{}", stdout(&said), stderr(&said));
+    };
+    let options = Options {
+        reference: Reference::E2fsck1470,
+        threads: 2,
+        ..Options::default()
+    };
+    let source = blockio::Buffered::open(image).unwrap();
+    let report = check::ext4::check(&source, &options, &Unwatched).unwrap();
+    let codes = codes::raised(&report);
+    Judgement { exit, codes }
+}
+
+/// Has e2fsck repair it, unasked, as often as that helps; whether nothing was left to repair. A file that has a block twice is mended into
+/// the same again.
+pub(crate) fn repaired(image: &Path) -> bool {
+    let again = |_| reference::run(image, &["-fy"]).code;
+    reference::run(image, &["-fp"]).code == Some(0) || (0..4).map(again).any(|code| code == Some(0))
+}
