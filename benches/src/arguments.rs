@@ -42,6 +42,14 @@ pub struct Place {
     pub dir: PathBuf,
 }
 
+/// The binary that is measured.
+#[derive(Args, Clone, Debug)]
+pub struct Binary {
+    /// The binary.
+    #[arg(long, default_value = "target/release/fslab")]
+    pub fslab: PathBuf,
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;

@@ -6,11 +6,11 @@
 //! device show on any machine are tests of the binary (crates/fslab/tests/counter_experiments.rs); those
 //! here are about processor time, which a machine with other work to do distorts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use benches::arguments::Place;
+use benches::arguments::{Binary, Place};
 use benches::needs;
 use benches::run::{Stop, output, verdict};
 use benches::table::{Row, Table};
@@ -22,9 +22,8 @@ use study::Clock;
 /// Runs each cause with and without, and prints how the difference changed.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// The binary.
-    #[arg(long, default_value = "target/release/fslab")]
-    fslab: PathBuf,
+    #[command(flatten)]
+    binary: Binary,
     /// Only the rules whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
@@ -103,9 +102,9 @@ fn measure() -> Result<bool> {
             .without
             .iter()
             .fold(on.clone(), |text, (from, to)| text.replace(from, to));
-        let with = experiment.seen(&arguments.fslab, folder.path(), "with", &on)?;
+        let with = experiment.seen(&arguments.binary.fslab, folder.path(), "with", &on)?;
         stop.check()?;
-        let without = experiment.seen(&arguments.fslab, folder.path(), "without", &off)?;
+        let without = experiment.seen(&arguments.binary.fslab, folder.path(), "without", &off)?;
         table.rows.push(experiment.row(with, without));
     }
     println!("{}", table.text());

@@ -6,12 +6,12 @@
 //! trial's filesystem was ready, a second boot and a mkfs later; that one has no target.
 
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
-use benches::arguments::Place;
+use benches::arguments::{Binary, Place};
 use benches::needs;
 use benches::run::{Stop, cannot_start, verdict};
 use benches::table::{Row, Table};
@@ -30,9 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Starts guests and prints the seconds from the command to their first event.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// The binary.
-    #[arg(long, default_value = "target/release/fslab")]
-    fslab: PathBuf,
+    #[command(flatten)]
+    binary: Binary,
     #[command(flatten)]
     place: Place,
     /// Runs of each machine, after one that warms the cache.
@@ -51,7 +50,7 @@ fn measure() -> Result<bool> {
     for (_, program, package, _) in MACHINES {
         needs::peers(&[(program, package)])?;
     }
-    needs::measured(&arguments.fslab)?;
+    needs::measured(&arguments.binary.fslab)?;
     let stop = Stop::on_signals()?;
     let mut table = Table::new(
         "from the command to a guest's first event, seconds",
@@ -98,7 +97,7 @@ fn median(sorted: &[f64]) -> f64 {
 fn one(arguments: &Arguments, machine: &str, stop: &Stop) -> Result<(f64, f64)> {
     let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let out = folder.path().join("run");
-    let mut command = Command::new(&arguments.fslab);
+    let mut command = Command::new(&arguments.binary.fslab);
     command
         .args(["run", "journal", "--profile", "quick", "--blocks", "1"])
         .args(["--filter", "filesystem=ext4"])
@@ -112,7 +111,7 @@ fn one(arguments: &Arguments, machine: &str, stop: &Stop) -> Result<(f64, f64)> 
     let begun = SystemTime::now();
     let mut child = command
         .spawn()
-        .map_err(|error| cannot_start(&arguments.fslab.display().to_string(), error))?;
+        .map_err(|error| cannot_start(&arguments.binary.fslab.display().to_string(), error))?;
     let measured = watch(&mut child, &out.join("events.jsonl"), begun, stop);
     // It undoes what it made.
     let _ = kill_process(Pid::from_child(&child), Signal::TERM);

@@ -9,12 +9,11 @@
 //! one record for each child, compilebench's two.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use benches::arguments::Place;
+use benches::arguments::{Binary, Place};
 use benches::run::{Stop, cannot_start, verdict};
 use benches::table::{Row, Table};
 use benches::{memory, needs};
@@ -33,9 +32,8 @@ const SECONDS: f64 = 300.0;
 /// Runs `fslab run journal --profile quick` and prints what the lab itself cost.
 #[derive(Parser, Debug)]
 struct Arguments {
-    /// The binary.
-    #[arg(long, default_value = "target/release/fslab")]
-    fslab: PathBuf,
+    #[command(flatten)]
+    binary: Binary,
     #[command(flatten)]
     place: Place,
     /// Blocks; none: as the profile says.
@@ -51,11 +49,11 @@ fn main() -> std::process::ExitCode {
 fn measure() -> Result<bool> {
     let arguments = Arguments::parse();
     needs::root("loop devices and mounts")?;
-    needs::measured(&arguments.fslab)?;
+    needs::measured(&arguments.binary.fslab)?;
     let stop = Stop::on_signals()?;
     let folder = tempfile::tempdir_in(&arguments.place.dir)?;
     let out = folder.path().join("run");
-    let mut command = Command::new(&arguments.fslab);
+    let mut command = Command::new(&arguments.binary.fslab);
     command
         .args(["run", "journal", "--profile", "quick", "--out"])
         .arg(&out);
@@ -71,7 +69,7 @@ fn measure() -> Result<bool> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| cannot_start(&arguments.fslab.display().to_string(), error))?;
+        .map_err(|error| cannot_start(&arguments.binary.fslab.display().to_string(), error))?;
     let (status, peak) = wait(&mut child, &stop)?;
     let wall = begun.elapsed().as_secs_f64();
     stop.check()?;

@@ -1,6 +1,6 @@
 //! What became of one trial: made, mounted, filled, checked, and if not, why.
 
-use record::{Status, TrialRecord};
+use record::{Crash, PowerCut, Status, TrialRecord};
 
 use crate::rows::FILES;
 
@@ -58,6 +58,10 @@ fn done(trial: &TrialRecord) -> [(&'static str, bool); 4] {
     };
     let counted = detail("fill").and_then(|fill| fill["figures"]["count"].as_f64());
     let said = detail("check").and_then(|check| check["explanation"].as_str());
+    let checked = match &trial.crash {
+        Some(crash) => survived(crash),
+        None => said.is_some_and(|said| said.starts_with("exit code 0:")),
+    };
     [
         ("made", mounted.is_some_and(|m| !m.mkfs.is_empty())),
         (
@@ -65,11 +69,17 @@ fn done(trial: &TrialRecord) -> [(&'static str, bool); 4] {
             mounted.is_some_and(|m| m.mounted_type == m.asked_type),
         ),
         ("loaded", counted.is_some_and(|files| files >= FILES)),
-        (
-            "checked",
-            said.is_some_and(|said| said.starts_with("exit code 0:")),
-        ),
+        ("checked", checked),
     ]
+}
+
+/// Whether what a power cut left was sound after recovery, all that was synced is there, and there was a cut.
+fn survived(crash: &Crash) -> bool {
+    let kept = |cut: &PowerCut| {
+        let all = cut.promised as f64 >= FILES && cut.kept == Some(cut.promised);
+        all && cut.dropped == Some(true)
+    };
+    crash.judged > 0 && crash.clean == crash.judged && crash.cut.as_ref().is_some_and(kept)
 }
 
 fn why(trial: &TrialRecord) -> String {
@@ -81,6 +91,13 @@ fn why(trial: &TrialRecord) -> String {
         return format!(
             "{} was asked for and {} is mounted",
             mounted.asked_type, mounted.mounted_type
+        );
+    }
+    if let Some(crash) = &trial.crash {
+        let cut = crash.cut.clone().unwrap_or_default();
+        return format!(
+            "of the power cut {} of {} images are clean, {:?} of {} files kept, what came after it gone: {:?}",
+            crash.clean, crash.judged, cut.kept, cut.promised, cut.dropped
         );
     }
     let check = trial.phases.iter().find(|phase| phase.name == "check");

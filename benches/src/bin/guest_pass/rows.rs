@@ -57,9 +57,6 @@ size = "1g"
 blocks = 1
 reference_seconds = 0
 
-[check]
-enabled = true
-
 [[workload]]
 name = "fill"
 kind = "fill"
@@ -71,9 +68,29 @@ per_directory = 30
 keep = true
 "#;
 
+const CHECK: &str = "
+[check]
+enabled = true
+";
+
+/// The power of the device is cut when all is filled and synced.
+const CUT: &str = r#"
+[factors]
+filesystem = ["ext4", "xfs", "btrfs"]
+
+[crash]
+enabled = true
+method = "cut"
+"#;
+
 /// The study of the short pass: all its rows.
 pub(crate) fn short() -> String {
-    [HEAD, SHORT, BODY].concat()
+    [HEAD, SHORT, BODY, CHECK].concat()
+}
+
+/// The study of the power cuts.
+pub(crate) fn cut() -> String {
+    [HEAD, CUT, BODY].concat()
 }
 
 /// A device and a filesystem on it.
@@ -127,7 +144,7 @@ impl Row {
     pub(crate) fn study(self) -> String {
         let Row { device, filesystem } = self;
         format!(
-            "{HEAD}\n[factors]\nfilesystem = [\"{filesystem}\"]\ndevice = [\"{device}\"]\n{BODY}"
+            "{HEAD}\n[factors]\nfilesystem = [\"{filesystem}\"]\ndevice = [\"{device}\"]\n{BODY}{CHECK}"
         )
     }
 }
@@ -230,5 +247,6 @@ mod tests {
             assert_eq!(cells(row.study()), 1, "{}", row.name());
         }
         assert_eq!(cells(short()), 16);
+        assert_eq!(cells(cut()), 3);
     }
 }
