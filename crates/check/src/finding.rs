@@ -112,7 +112,8 @@ pub struct Finding {
     /// How far its worker was with what `order` names: parts of one inode are judged at different times.
     #[serde(skip)]
     pub(crate) stage: u8,
-    /// Who lists the block, where several directories list it, or one does so several times: decides among equals of order.
+    /// Who lists the block, where several directories list it, or one does so several times; or see [`Finding::put_behind`]: decides
+    /// among equals of order and stage.
     #[serde(skip)]
     pub(crate) listing: u64,
     /// When its worker found it: decides among equals of all that.
@@ -240,6 +241,14 @@ impl Finding {
     /// When one walker would meet it.
     pub(crate) fn place_in_pass(&self) -> (u64, u8, u64, u64) {
         (self.order, self.stage, self.listing, self.sequence)
+    }
+
+    /// Comes behind all that is found by itself up to this order, among others that do by its rank, and at its stage among
+    /// those of that rank; `stage` is one beyond all others.
+    pub(crate) fn put_behind(&mut self, order: u32, rank: u32, stage: u8) {
+        self.order = order.into();
+        self.listing = u64::from(rank) << 8 | u64::from(self.stage);
+        self.stage = stage;
     }
 
     /// The reference gives up here.

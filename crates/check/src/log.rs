@@ -4,7 +4,7 @@
 //! first so many are kept, "first" in the order in which one walker would meet them, which does not
 //! depend on the threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Finding;
 use crate::problem::{Class, Problem};
@@ -126,6 +126,22 @@ impl Log {
                 finding.hide();
             }
         }
+    }
+
+    /// Inodes that kept findings of this pass or part of one are about, ascending, where `which` says so.
+    pub(crate) fn inodes(&self, subpass: u16, which: impl Fn(&Finding) -> bool) -> BTreeSet<u32> {
+        let kinds = self.kinds.values();
+        let kept = kinds.flat_map(|kind| &kind.kept);
+        let of_pass = kept.filter(|finding| finding.problem.subpass() == subpass);
+        let wanted = of_pass.filter(|finding| which(finding));
+        wanted.filter_map(|finding| finding.place.inode).collect()
+    }
+
+    /// Gives findings of this pass or part of one another place in it.
+    pub(crate) fn reorder(&mut self, subpass: u16, mut place: impl FnMut(&mut Finding)) {
+        let kept = self.kinds.values_mut().flat_map(|kind| &mut kind.kept);
+        kept.filter(|finding| finding.problem.subpass() == subpass)
+            .for_each(&mut place);
     }
 
     /// Whether nothing was found that counts as damage.

@@ -24,14 +24,10 @@ impl Judgement {
         (self.exit, codes::names(&self.codes).into_iter().collect())
     }
 
-    /// The problem found first. In pass 1 only that it is of this pass: the reference puts inodes off that have block maps or
-    /// blocks of attributes, and judges others before them.
+    /// The problem found first, by name.
     pub(crate) fn first(&self) -> Option<&'static str> {
         let first = self.codes.first()?;
-        match first >> 16 {
-            1 => Some("a problem of pass 1"),
-            _ => codes::names(&[*first]).pop(),
-        }
+        codes::names(&[*first]).pop()
     }
 
     pub(crate) fn is_clean(&self) -> bool {

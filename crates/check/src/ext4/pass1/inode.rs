@@ -6,7 +6,7 @@ use ondisk::ext4::{FileType, Inode};
 
 use super::attributes::{Charge, stage};
 use super::walk::{Head, Item, has_blocks};
-use super::{Deep, Worker};
+use super::{Deep, Worker, aside};
 use crate::ext4::state::Directory;
 use crate::finding::Finding;
 use crate::problem::{
@@ -377,10 +377,7 @@ impl Worker<'_> {
 
     /// Counts the blocks now, or with others when that needs reading.
     fn blocks_soon(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
-        // The reference walks pointers, and looks into attribute blocks, of many inodes at a time, when it is done with the rest of them.
-        let later = item.inode.flags() & (flag::EXTENTS | flag::INLINE_DATA) == 0
-            && (item.ino == number::ROOT || item.ino >= self.maps.volume.sb.first_ino())
-            && (item.inode.file_acl() != 0 || item.inode.block_words()[12..] != [0; 3]);
+        let later = aside::is_put(&self.maps.volume.sb, item.ino, &item.inode);
         if wrong && later {
             self.judge_checksum(item, wrong);
         }

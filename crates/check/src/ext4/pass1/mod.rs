@@ -12,6 +12,7 @@
 //! Every question is answered with no, as by `e2fsck -n`: an illegal pointer stays and is not claimed, a wrong inode counts
 //! as used. The order of the checks of one inode is that of e2fsck, because the first finding is what people compare.
 
+mod aside;
 pub(crate) mod attributes;
 mod bad_blocks;
 mod blocks;
@@ -258,6 +259,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     volume.guard.hold()?;
     let mut attributes = attributes.finish(volume, &joined.runs, &mut claim, log)?;
     joined.bad.append(&mut attributes.bad);
+    aside::order(volume, log);
     let on_bad_blocks = Inodes::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
         volume.watch.begin("1B");
