@@ -106,6 +106,9 @@ pub struct Finding {
     /// `e2fsck -fn` does not look for this, or not with `-n`: it counts for the strict verdict alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beyond_reference: bool,
+    /// The pass or part of one in which it is raised, as [`Problem::subpass`] has it: mostly that of its problem.
+    #[serde(skip)]
+    pub(crate) subpass: u16,
     /// Where it comes within its pass: findings of parallel workers are put into the order in which one walker meets them.
     #[serde(skip)]
     pub order: u64,
@@ -139,6 +142,7 @@ impl Finding {
             path: None,
             reference_stops: false,
             beyond_reference: false,
+            subpass: problem.subpass(),
             order: 0,
             stage: 0,
             listing: 0,
@@ -224,6 +228,13 @@ impl Finding {
         self
     }
 
+    /// Raised in the pass of another problem.
+    #[must_use]
+    pub(crate) fn beside(mut self, other: &Problem) -> Finding {
+        self.subpass = other.subpass();
+        self
+    }
+
     /// In a block as this directory lists it at this place.
     #[must_use]
     pub(crate) fn listed(mut self, directory: u32, logical: u32) -> Finding {
@@ -239,8 +250,14 @@ impl Finding {
     }
 
     /// When one walker would meet it.
-    pub(crate) fn place_in_pass(&self) -> (u64, u8, u64, u64) {
-        (self.order, self.stage, self.listing, self.sequence)
+    pub(crate) fn place_in_check(&self) -> (u16, u64, u8, u64, u64) {
+        (
+            self.subpass,
+            self.order,
+            self.stage,
+            self.listing,
+            self.sequence,
+        )
     }
 
     /// Comes behind all that is found by itself up to this order, among others that do by its rank, and at its stage among

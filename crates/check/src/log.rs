@@ -4,7 +4,7 @@
 //! first so many are kept, "first" in the order in which one walker would meet them, which does not
 //! depend on the threads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::finding::Finding;
 use crate::problem::{Class, Problem};
@@ -128,19 +128,16 @@ impl Log {
         }
     }
 
-    /// Inodes that kept findings of this pass or part of one are about, ascending, where `which` says so.
-    pub(crate) fn inodes(&self, subpass: u16, which: impl Fn(&Finding) -> bool) -> BTreeSet<u32> {
-        let kinds = self.kinds.values();
-        let kept = kinds.flat_map(|kind| &kind.kept);
-        let of_pass = kept.filter(|finding| finding.problem.subpass() == subpass);
-        let wanted = of_pass.filter(|finding| which(finding));
-        wanted.filter_map(|finding| finding.place.inode).collect()
+    /// What is kept of this pass or part of one, in no order.
+    pub(crate) fn of_pass(&self, subpass: u16) -> impl Iterator<Item = &Finding> {
+        let kept = self.kinds.values().flat_map(|kind| &kind.kept);
+        kept.filter(move |finding| finding.subpass == subpass)
     }
 
     /// Gives findings of this pass or part of one another place in it.
     pub(crate) fn reorder(&mut self, subpass: u16, mut place: impl FnMut(&mut Finding)) {
         let kept = self.kinds.values_mut().flat_map(|kind| &mut kind.kept);
-        kept.filter(|finding| finding.problem.subpass() == subpass)
+        kept.filter(|finding| finding.subpass == subpass)
             .for_each(&mut place);
     }
 
@@ -170,16 +167,14 @@ impl Log {
             }
             findings.list.append(&mut kind.kept);
         }
-        findings
-            .list
-            .sort_by_key(|finding| (finding.problem.subpass(), finding.place_in_pass()));
+        findings.list.sort_by_key(Finding::place_in_check);
         findings
     }
 }
 
 impl Kind {
     fn shrink(&mut self, keep: usize) {
-        self.kept.sort_by_key(Finding::place_in_pass);
+        self.kept.sort_by_key(Finding::place_in_check);
         self.kept.truncate(keep);
     }
 }

@@ -201,8 +201,8 @@ impl Pass<'_> {
             for fault in bad_inode::judge(self.volume, ino, &inode) {
                 // e2fsck raises these in pass 4, with the numbers of pass 2.
                 let finding = Finding::new(fault.problem).inode(ino);
-                let finding = fault.into_finding(finding).order(u64::MAX);
-                self.log.add(finding);
+                let finding = fault.into_finding(finding);
+                self.log.add(finding.beside(&P4_UNATTACHED_INODE));
             }
             if is_empty(&inode) {
                 self.log.add(Finding::new(&P4_ZERO_LEN_INODE).inode(ino));

@@ -103,53 +103,111 @@ pub(super) fn is_put(sb: &Superblock, ino: u32, inode: &Inode<'_>) -> bool {
         && (inode.file_acl() != 0 || inode.block_words()[12..] != [0; 3])
 }
 
+/// What a finding is about: an inode, and its block of attributes where it is about that.
+type Subject = (u32, Option<u64>);
+
 /// Moves the findings about such inodes to where the reference would have them.
 pub(super) fn order(volume: &Volume<'_>, log: &mut Log) {
     let mut slots = Slots::new(volume);
-    let mut groups = BTreeMap::<u32, BTreeSet<u32>>::new();
-    for ino in log.inodes(PASS, is_of_blocks) {
-        let waits = slots
-            .read(ino)
-            .is_some_and(|inode| is_put(&volume.sb, ino, &inode));
+    let mut groups = BTreeMap::<u32, Vec<Subject>>::new();
+    let subjects: BTreeSet<Subject> = log.of_pass(PASS).filter_map(subject).collect();
+    for (ino, attributes) in subjects {
+        let inode = slots.read(ino);
+        let waits = inode.is_some_and(|inode| is_put(&volume.sb, ino, &inode));
         if waits && let Some((group, _)) = volume.geometry.index_of_inode(ino) {
-            groups.entry(group).or_default().insert(ino);
+            groups.entry(group).or_default().push((ino, attributes));
         }
     }
-    let mut places = BTreeMap::new();
-    for (group, wanted) in groups {
-        let last = (group + 1).saturating_mul(volume.geometry.inodes_per_group);
-        let aside = of_group(volume, &mut slots, group);
-        places.extend(batches(&aside, last).filter(|(ino, _)| wanted.contains(ino)));
+    let mut moves = BTreeMap::new();
+    for (group, subjects) in groups {
+        let blocks = subjects.iter().filter_map(|subject| subject.1).collect();
+        let walk = Walk::of_group(volume, &mut slots, group, &blocks);
+        let places = subjects.into_iter().map(|one| (one, walk.place(one)));
+        moves.extend(places);
     }
     log.reorder(PASS, |finding| {
-        if is_of_blocks(finding)
-            && let Some(place) = finding.place.inode.and_then(|ino| places.get(&ino))
-        {
-            finding.put_behind(place.behind, place.rank, stage::BEHIND);
+        let place = subject(finding).and_then(|subject| moves.get(&subject));
+        if let Some((ino, place)) = place {
+            finding.place.inode = Some(*ino);
+            finding.order = (*ino).into();
+            if let Some(Place { behind, rank }) = *place {
+                finding.put_behind(behind, rank, stage::BEHIND);
+            }
         }
     });
 }
 
-/// Whether a finding is of what is judged when blocks are walked, and has the place of its inode.
-fn is_of_blocks(finding: &Finding) -> bool {
-    let own = finding.place.inode.map(u64::from);
-    finding.stage != stage::FIELDS && own == Some(finding.order)
+/// What a finding is about, if it is of what is judged when blocks are walked and has the place of its inode.
+fn subject(finding: &Finding) -> Option<Subject> {
+    let own = finding
+        .place
+        .inode
+        .filter(|ino| u64::from(*ino) == finding.order)?;
+    let block = finding
+        .place
+        .block
+        .filter(|_| finding.stage == stage::ATTRIBUTES);
+    (finding.stage != stage::FIELDS).then_some((own, block))
 }
 
-/// The inodes of a group that are put aside, ascending.
-fn of_group(volume: &Volume<'_>, slots: &mut Slots<'_>, group: u32) -> Vec<Aside> {
-    let count = plan::table(volume, group).map_or(0, |table| table.inodes);
-    let first = group.saturating_mul(volume.geometry.inodes_per_group);
-    let all = (1..=count).map(|nth| first.saturating_add(nth));
-    let aside = all.filter_map(|ino| {
-        let inode = slots.read(ino)?;
-        let linked = inode.raw().i_links_count.get() != 0;
-        (linked && is_put(&volume.sb, ino, &inode)).then(|| Aside::new(ino, &inode))
-    });
-    aside.collect()
+/// How the reference walks a group.
+struct Walk {
+    /// Inodes that it puts aside.
+    places: BTreeMap<u32, Place>,
+    /// Inodes that have the blocks of attributes that were asked for, ascending.
+    users: BTreeMap<u64, Vec<u32>>,
 }
 
-/// Where each comes; `last` is the last inode of the group.
+impl Walk {
+    fn of_group(
+        volume: &Volume<'_>,
+        slots: &mut Slots<'_>,
+        group: u32,
+        blocks: &BTreeSet<u64>,
+    ) -> Walk {
+        let count = plan::table(volume, group).map_or(0, |table| table.inodes);
+        let per_group = volume.geometry.inodes_per_group;
+        let first = group.saturating_mul(per_group);
+        let mut aside = Vec::new();
+        let mut users = BTreeMap::<u64, Vec<u32>>::new();
+        for ino in (1..=count).map(|nth| first.saturating_add(nth)) {
+            let Some(inode) = slots.read(ino) else {
+                continue;
+            };
+            if inode.raw().i_links_count.get() == 0 {
+                continue;
+            }
+            if is_put(&volume.sb, ino, &inode) {
+                aside.push(Aside::new(ino, &inode));
+            }
+            if blocks.contains(&inode.file_acl()) {
+                users.entry(inode.file_acl()).or_default().push(ino);
+            }
+        }
+        Walk {
+            places: batches(&aside, first.saturating_add(per_group)).collect(),
+            users,
+        }
+    }
+
+    /// The inode that the reference names for this one, and when it walks that; none where it does so as it comes to it.
+    fn place(&self, (ino, attributes): Subject) -> (u32, Option<Place>) {
+        let first = attributes.map_or(ino, |block| self.first_user(block, ino));
+        (first, self.places.get(&first).copied())
+    }
+
+    /// The inode for which the reference judges a block of attributes, which is its first user; `lowest` is the lowest.
+    fn first_user(&self, block: u64, lowest: u32) -> u32 {
+        let (Some(place), Some(users)) = (self.places.get(&lowest), self.users.get(&block)) else {
+            return lowest;
+        };
+        let before = users.iter().take_while(|ino| **ino <= place.behind);
+        let rank = |ino: &&u32| self.places.get(ino).map(|place| place.rank);
+        before.min_by_key(rank).copied().unwrap_or(lowest)
+    }
+}
+
+/// Where each of a group comes; `last` is the last inode of the group.
 fn batches(aside: &[Aside], last: u32) -> impl Iterator<Item = (u32, Place)> {
     aside.chunks(BATCH).flat_map(move |batch| {
         let full = batch.last().filter(|_| batch.len() == BATCH);

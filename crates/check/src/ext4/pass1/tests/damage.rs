@@ -125,6 +125,22 @@ const CASES: &[Case] = &[
         "sif g block[IND] 20000\nsif g block[DIND] 99999999\nsif f size 1\nsif long size 1",
         &[&P1_BAD_I_SIZE, &P1_BAD_I_BLOCKS, &P1_INODE_BLOCK_LATCH],
     ),
+    // A block of attributes is judged with the first of its users that is walked; a short link is so at once.
+    (
+        EXT3,
+        "sif f block[IND] 20000\nsif f block[DIND] 99999999\nsif f file_acl 21000\nsif g file_acl 21000",
+        &[&P1_BAD_EA_BLOCK, &P1_BAD_I_BLOCKS, &P1_INODE_BLOCK_LATCH],
+    ),
+    (
+        EXT3,
+        "sif g block[IND] 20000\nsif g block[DIND] 99999999\nsif g file_acl 21000\nsif f file_acl 21000",
+        &[&P1_BAD_EA_BLOCK, &P1_BAD_I_BLOCKS, &P1_INODE_BLOCK_LATCH],
+    ),
+    (
+        EXT3,
+        "sif g block[IND] 20000\nsif g block[DIND] 99999999\nsif g file_acl 21000\nsif f file_acl 21000\nsif link file_acl 21000",
+        &[&P1_BAD_EA_BLOCK, &P1_BAD_I_BLOCKS, &P1_INODE_BLOCK_LATCH],
+    ),
     (
         EXT2,
         "sif <8> links_count 1",
