@@ -112,11 +112,13 @@ pub struct Finding {
     /// Where it comes within its pass: findings of parallel workers are put into the order in which one walker meets them.
     #[serde(skip)]
     pub order: u64,
+    /// Where it comes among those that are put aside until what `order` names is through; 0 for those that are not.
+    #[serde(skip)]
+    pub(crate) aside: u64,
     /// How far its worker was with what `order` names: parts of one inode are judged at different times.
     #[serde(skip)]
     pub(crate) stage: u8,
-    /// Who lists the block, where several directories list it, or one does so several times; or see [`Finding::put_behind`]: decides
-    /// among equals of order and stage.
+    /// Who lists the block, where several directories list it, or one does so several times: decides among equals of order.
     #[serde(skip)]
     pub(crate) listing: u64,
     /// When its worker found it: decides among equals of all that.
@@ -144,6 +146,7 @@ impl Finding {
             beyond_reference: false,
             subpass: problem.subpass(),
             order: 0,
+            aside: 0,
             stage: 0,
             listing: 0,
             sequence: 0,
@@ -250,22 +253,15 @@ impl Finding {
     }
 
     /// When one walker would meet it.
-    pub(crate) fn place_in_check(&self) -> (u16, u64, u8, u64, u64) {
+    pub(crate) fn place_in_check(&self) -> (u16, u64, u64, u8, u64, u64) {
         (
             self.subpass,
             self.order,
+            self.aside,
             self.stage,
             self.listing,
             self.sequence,
         )
-    }
-
-    /// Comes behind all that is found by itself up to this order, among others that do by its rank, and at its stage among
-    /// those of that rank; `stage` is one beyond all others.
-    pub(crate) fn put_behind(&mut self, order: u32, rank: u32, stage: u8) {
-        self.order = order.into();
-        self.listing = u64::from(rank) << 8 | u64::from(self.stage);
-        self.stage = stage;
     }
 
     /// The reference gives up here.

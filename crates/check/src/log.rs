@@ -34,6 +34,8 @@ pub struct Log {
     kinds: BTreeMap<u32, Kind>,
     /// Where the findings to come belong within what their order names.
     stage: u8,
+    /// See [`Log::aside`].
+    aside: Option<(u64, u64)>,
     /// Findings so far, which breaks ties of order and stage within one worker.
     sequence: u64,
     /// See [`Log::unseen`].
@@ -47,6 +49,7 @@ impl Log {
             keep: keep.max(1),
             kinds: BTreeMap::new(),
             stage: 0,
+            aside: None,
             sequence: 0,
             unseen: false,
         }
@@ -63,6 +66,11 @@ impl Log {
         self.stage = stage;
     }
 
+    /// From here on findings are of what is put aside, with their order and their place among others that are; or no longer.
+    pub(crate) fn aside(&mut self, place: Option<(u64, u64)>) {
+        self.aside = place;
+    }
+
     /// From here on findings are, or are no longer, of what the reference does not come to see.
     pub(crate) fn unseen(&mut self, unseen: bool) {
         self.unseen = unseen;
@@ -73,6 +81,9 @@ impl Log {
         self.sequence += 1;
         finding.sequence = self.sequence;
         finding.stage = self.stage;
+        if let Some((order, aside)) = self.aside {
+            (finding.order, finding.aside) = (order, aside);
+        }
         if self.unseen {
             finding.hide();
         }
@@ -211,6 +222,23 @@ mod tests {
             .collect();
         assert_eq!(inodes, [0, 1, 2]);
         assert_eq!(findings.tallies[0].count, 400);
+    }
+
+    #[test]
+    fn what_is_put_aside_is_kept_and_told_by_its_place() {
+        let mut log = Log::new(3);
+        for (ino, place, times) in [(12, Some((100, 9)), 40), (13, Some((100, 3)), 2)] {
+            log.aside(place);
+            for _ in 0..times {
+                log.add(Finding::new(&P1_BAD_I_BLOCKS).inode(ino));
+            }
+        }
+        log.aside(None);
+        log.add(Finding::new(&P1_BAD_I_BLOCKS).inode(20));
+        let findings = log.finish();
+        let told = findings.list.iter().filter_map(|f| f.place.inode);
+        assert_eq!(told.collect::<Vec<_>>(), [20, 13, 13]);
+        assert_eq!(findings.tallies[0].count, 43);
     }
 
     #[test]

@@ -34,6 +34,14 @@ fn indexes() {
             image.block(block)[at..at + bytes.len()].copy_from_slice(bytes);
         });
     }
+    cases.case(
+        "a root of other bytes, whose entries end the reference",
+        &image,
+        |image| {
+            let block = dir_block(image, D, 0);
+            image.block(block).fill(b't');
+        },
+    );
     cases.case("a leaf exchanged for another", &image, |image| {
         let (one, two) = (dir_block(image, D, 2), dir_block(image, D, 3));
         let copy = image.block(one).to_vec();

@@ -19,9 +19,19 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// The exit code, and all problems, by name.
+    /// The exit code, and all problems.
     pub(crate) fn all(&self) -> (i32, BTreeSet<&'static str>) {
-        (self.exit, codes::names(&self.codes).into_iter().collect())
+        (self.exit, self.problems())
+    }
+
+    /// All problems, by name.
+    pub(crate) fn problems(&self) -> BTreeSet<&'static str> {
+        codes::names(&self.codes).into_iter().collect()
+    }
+
+    /// Whether it ended before it had seen everything.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.exit & 8 != 0
     }
 
     /// The problem found first, by name.

@@ -103,6 +103,19 @@ pub(super) fn is_put(sb: &Superblock, ino: u32, inode: &Inode<'_>) -> bool {
         && (inode.file_acl() != 0 || inode.block_words()[12..] != [0; 3])
 }
 
+/// Order and place for what is found while the blocks of an inode are walked, as far as it is known then: as if its group were
+/// one batch. It decides what is kept where there is more than is kept.
+pub(super) fn provisional(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<(u64, u64)> {
+    if !is_put(&volume.sb, ino, inode) {
+        return None;
+    }
+    let per_group = volume.geometry.inodes_per_group;
+    let behind = u64::from(ino).next_multiple_of(per_group.max(1).into());
+    // Ascending as numbers with a sign.
+    let indirect = inode.block_words()[12] ^ 1 << 31;
+    Some((behind, u64::from(indirect) << 31 | u64::from(ino >> 1) | 1))
+}
+
 /// What a finding is about: an inode, and its block of attributes where it is about that.
 type Subject = (u32, Option<u64>);
 
@@ -129,25 +142,21 @@ pub(super) fn order(volume: &Volume<'_>, log: &mut Log) {
         let place = subject(finding).and_then(|subject| moves.get(&subject));
         if let Some((ino, place)) = place {
             finding.place.inode = Some(*ino);
-            finding.order = (*ino).into();
-            if let Some(Place { behind, rank }) = *place {
-                finding.put_behind(behind, rank, stage::BEHIND);
-            }
+            (finding.order, finding.aside) = match *place {
+                Some(Place { behind, rank }) => (behind.into(), u64::from(rank) + 1),
+                None => ((*ino).into(), 0),
+            };
         }
     });
 }
 
-/// What a finding is about, if it is of what is judged when blocks are walked and has the place of its inode.
+/// What a finding is about, if it is of what is judged when blocks are walked.
 fn subject(finding: &Finding) -> Option<Subject> {
-    let own = finding
-        .place
-        .inode
-        .filter(|ino| u64::from(*ino) == finding.order)?;
-    let block = finding
-        .place
-        .block
-        .filter(|_| finding.stage == stage::ATTRIBUTES);
-    (finding.stage != stage::FIELDS).then_some((own, block))
+    let ino = finding.place.inode?;
+    let of_inode = finding.aside != 0 || finding.order == u64::from(ino);
+    let block = finding.place.block;
+    let block = block.filter(|_| finding.stage == stage::ATTRIBUTES);
+    (of_inode && finding.stage != stage::FIELDS).then_some((ino, block))
 }
 
 /// How the reference walks a group.

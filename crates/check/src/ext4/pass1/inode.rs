@@ -383,8 +383,7 @@ impl Worker<'_> {
         }
         let wrong = wrong && !later;
         if !self.leads_deeper(item) {
-            self.check_blocks(item, charge);
-            self.judge_checksum(item, wrong);
+            self.walk(item, charge, wrong);
             return;
         }
         self.deep.push(Deep {
@@ -399,6 +398,15 @@ impl Worker<'_> {
         }
     }
 
+    fn walk(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
+        let volume = self.maps.volume;
+        self.log
+            .aside(aside::provisional(volume, item.ino, &item.inode));
+        self.check_blocks(item, charge);
+        self.judge_checksum(item, wrong);
+        self.log.aside(None);
+    }
+
     /// Walks the inodes of a batch, their nodes read beforehand.
     pub(super) fn walk_deep(&mut self) {
         let deep = std::mem::take(&mut self.deep);
@@ -411,8 +419,7 @@ impl Worker<'_> {
         self.nodes.fetch(0, wanted);
         for (deep, inode) in deep.iter().zip(inodes()) {
             let item = Item::new(deep.ino, inode, deep.wrong);
-            self.check_blocks(&item, deep.charge);
-            self.judge_checksum(&item, deep.wrong);
+            self.walk(&item, deep.charge, deep.wrong);
         }
         (self.deep, self.deep_bytes) = (deep, bytes);
         self.deep.clear();

@@ -174,6 +174,9 @@ impl Worker<'_> {
             }
             part.end = seal.end_of_leaf(bytes.len(), dir.seed);
         }
+        if role == Role::Root {
+            self.root(dir, &part);
+        }
         let mut hashes = Hashes::NONE;
         let whole = self.chain(dir, &part, &mut hashes, dir.indexed && is_leaf);
         match role {

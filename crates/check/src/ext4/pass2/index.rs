@@ -72,9 +72,6 @@ impl Worker<'_> {
         let bytes = part.bytes;
         let is_root = role == Role::Root;
         let info = info(bytes);
-        if is_root {
-            self.root(dir, part, info);
-        }
         if let Some(seal) = broken {
             let problem = if is_root {
                 &P2_HTREE_ROOT_CSUM_INVALID
@@ -121,7 +118,9 @@ impl Worker<'_> {
         });
     }
 
-    fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>, info: RootInfo) {
+    /// Judges what a root says of the whole index: e2fsck does so before it looks at the entries of that block.
+    pub(super) fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>) {
+        let info = info(part.bytes);
         let large = self.shared.volume.sb.has_incompat(Incompat::LARGEDIR);
         let levels = if large { 3 } else { 2 };
         let why = if info.reserved_zero != 0 {

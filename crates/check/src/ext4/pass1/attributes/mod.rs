@@ -65,8 +65,6 @@ pub(crate) mod stage {
     pub(crate) const INDEX: u8 = 3;
     /// What the walk has counted, and the checksum.
     pub(crate) const SUMS: u8 = 4;
-    /// All but its fields, where that is judged behind other inodes.
-    pub(crate) const BEHIND: u8 = 5;
 }
 
 /// What the attributes of an inode add to what it is charged for: `i_blocks`, and the quota of its owner.
