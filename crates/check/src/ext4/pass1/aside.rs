@@ -1,9 +1,10 @@
 //! When the reference comes to the blocks of an inode with indirect blocks or a block of attributes.
 //!
 //! It puts such inodes aside and walks their blocks when it has 256 of them, or is through with a block group, sorted by where
-//! their first indirect block lies (e2fsck's `process_inodes`). Here an inode is walked when its nodes have been read, and what is found of it
-//! has the place of its number. So behind the pass findings are moved to where the reference would have them. That
-//! matters beyond the order in a report: it ends at a map that leads nowhere, and what it saw before depends on who came first.
+//! their first indirect block lies (e2fsck's `process_inodes`). Here an inode is walked when its nodes have been read, in whatever order. So what
+//! is found of it gets a place among such inodes of its group, which decides what is kept where too much is found, and behind the
+//! pass the place that the reference has for it. That matters beyond the order in a report: it ends at a map that leads
+//! nowhere, and what it saw before depends on who came first.
 //!
 //! Sound filesystems do not come here. Of damaged ones the tables of those groups are read once more whose inodes a finding is about: which
 //! inodes share a batch depends on those that nothing is wrong with.
