@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 
 use super::Image;
 
-/// Names in the directory `names`; enough for two levels of index with blocks of 1 KiB.
-pub(crate) const NAMES: usize = 4000;
+/// Names in the directory `names`, all long: enough for two levels of index with blocks of 1 KiB, and for two blocks of 64 KiB. mke2fs
+/// looks through the whole directory for each new name, so that many short ones would take most of the time.
+pub(crate) const NAMES: usize = 1000;
 
 /// Runs a program that must exist and end with one of `codes`.
 pub(crate) fn run(program: &str, args: &[&str], codes: &[i32]) -> Output {
@@ -57,9 +58,12 @@ pub(crate) fn tree(dir: &Path, block_size: usize) {
         piece.fill(7);
     }
     write_sparse(&dir.join("fragments"), &fragments, block_size);
-    for nth in 0..NAMES {
-        let tail = if nth % 5 == 0 { "ä" } else { "Xy" }.repeat(nth % 9);
-        fs::write(dir.join(format!("names/n{nth:05}-{tail}")), b"").unwrap();
+    // One file with all these names: thirty thousand inodes, deleted again, hold up the filesystem of those who run the tests.
+    let named = dir.join("names/empty");
+    fs::write(&named, b"").unwrap();
+    for nth in 1..NAMES {
+        let tail = if nth % 5 == 0 { "ä" } else { "Xy" }.repeat(80 + nth % 9);
+        fs::hard_link(&named, dir.join(format!("names/n{nth:05}-{tail}"))).unwrap();
     }
     fs::hard_link(dir.join("f5k"), dir.join("deep/second")).unwrap();
     symlink("f100", dir.join("short")).unwrap();
