@@ -12,10 +12,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ondisk::ext4::inode::{flag, number};
-use ondisk::ext4::{FileType, Inode, Superblock};
+use ondisk::ext4::{Inode, Superblock};
 
 use super::attributes::stage;
 use super::plan;
+use super::special::is_fast_link;
 use crate::ext4::slots::Slots;
 use crate::ext4::volume::Volume;
 use crate::finding::Finding;
@@ -25,8 +26,6 @@ use crate::log::Log;
 const BATCH: usize = 256;
 /// Pass 1 without its parts B to D, as [`crate::Problem::subpass`] says.
 const PASS: u16 = 0x010;
-/// A symbolic link shorter than this has its target in the inode.
-const FAST: u64 = 60;
 
 /// Where findings of an inode that was put aside come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +96,8 @@ pub(super) fn is_put(sb: &Superblock, ino: u32, inode: &Inode<'_>) -> bool {
         sb.s_orphan_file_inum.get(),
     ];
     let ordinary = ino == number::ROOT || ino >= sb.first_ino() && !special.contains(&ino);
-    let fast = inode.file_type() == Some(FileType::Symlink) && (1..FAST).contains(&inode.size());
     ordinary
-        && !fast
+        && !is_fast_link(inode)
         && inode.flags() & (flag::EXTENTS | flag::INLINE_DATA) == 0
         && (inode.file_acl() != 0 || inode.block_words()[12..] != [0; 3])
 }

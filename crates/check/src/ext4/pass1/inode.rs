@@ -377,11 +377,11 @@ impl Worker<'_> {
 
     /// Counts the blocks now, or with others when that needs reading.
     fn blocks_soon(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
-        let later = aside::is_put(&self.maps.volume.sb, item.ino, &item.inode);
-        if wrong && later {
+        let early = wrong && aside::is_put(&self.maps.volume.sb, item.ino, &item.inode);
+        if early {
             self.judge_checksum(item, wrong);
         }
-        let wrong = wrong && !later;
+        let wrong = wrong && !early;
         if !self.leads_deeper(item) {
             self.walk(item, charge, wrong);
             return;
