@@ -176,23 +176,40 @@ pub(crate) fn census(population: &Generated) -> (u64, u64) {
     (all, population.directories().into())
 }
 
-/// A mount that ends with the test.
+/// A mount that ends with the test, on a loop device of its own.
+///
+/// `mount -o loop` takes up a device that still holds the image, and says nothing worse than a warning when that one
+/// is read-only: as it is for as long as anybody looks at the device of the mount before.
 pub(crate) struct Mounted {
     dir: tempfile::TempDir,
+    device: String,
     there: bool,
 }
 
 impl Mounted {
+    /// With `ro` or `rw` among `options`.
     pub(crate) fn new(image: &Path, options: &str) -> Mounted {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut attach = Command::new("losetup");
+        attach.args(["--find", "--show"]);
+        if options.split(',').any(|option| option == "ro") {
+            attach.arg("--read-only");
+        }
+        let output = attach.arg(image).output().expect("losetup starts");
+        assert!(output.status.success(), "{}", text(&output));
+        let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let mut mounted = Mounted {
+            dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            device,
+            there: false,
+        };
         let output = Command::new("mount")
-            .args(["-t", "ext4", "-o", &format!("loop,{options}")])
-            .arg(image)
-            .arg(dir.path())
+            .args(["-t", "ext4", "-o", options, &mounted.device])
+            .arg(mounted.dir.path())
             .output()
             .expect("mount starts");
         assert!(output.status.success(), "{}", text(&output));
-        Mounted { dir, there: true }
+        mounted.there = true;
+        mounted
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -212,6 +229,9 @@ impl Drop for Mounted {
         {
             eprintln!("{error}");
         }
+        let _ = Command::new("losetup")
+            .args(["--detach", &self.device])
+            .output();
     }
 }
 
