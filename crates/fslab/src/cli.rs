@@ -1,7 +1,8 @@
 //! The command line, as clap sees it. Values stay as typed here; the libraries judge them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod alone;
@@ -202,9 +203,16 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
+/// A run is named by its folder, or by its name among those in the working directory.
+fn run_folder() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new()
+        .map(|named| record::folder::meant(named.into(), Path::new(record::folder::RUNS)))
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run's folder
+    /// The run's folder, or its name in `fslab list`
+    #[arg(value_parser = run_folder())]
     pub(crate) run: PathBuf,
     /// What stdout gets
     #[arg(long, value_enum, default_value = "text")]
@@ -222,7 +230,8 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run's folder
+    /// The run's folder, or its name in `fslab list`
+    #[arg(value_parser = run_folder())]
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
@@ -231,7 +240,8 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run's folder
+    /// The run's folder, or its name in `fslab list`
+    #[arg(value_parser = run_folder())]
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
@@ -291,7 +301,8 @@ pub(crate) enum ReportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// A run's folder, or a folder of runs [default: fslab-runs]
+    /// A run's folder or name, or a folder of runs [default: fslab-runs]
+    #[arg(value_parser = run_folder())]
     pub(crate) dir: Option<PathBuf>,
     /// Say what would be undone
     #[arg(long)]

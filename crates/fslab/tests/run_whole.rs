@@ -168,6 +168,28 @@ fn a_directory_run_makes_nothing_but_files() {
 }
 
 #[test]
+fn a_run_is_shown_by_the_name_in_the_list() {
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    fs::create_dir(scratch.join("target")).unwrap();
+    let study = study.to_string_lossy();
+    let run = ["run", &study, "--dir", "target", "--blocks", "1"];
+    assert_code(&run_in(scratch.path(), &run), 0);
+    let listed = run_in(scratch.path(), &["list", "--format", "json"]);
+    assert_code(&listed, 0);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let name = listed[0]["name"].as_str().unwrap();
+    for command in ["show", "report", "explain"] {
+        let output = run_in(scratch.path(), &[command, name]);
+        assert_code(&output, 0);
+        assert!(!output.stdout.is_empty(), "{command}");
+    }
+    let refused = run_in(scratch.path(), &["show", "no-such-run"]);
+    assert_code(&refused, 2);
+    assert!(stderr(&refused).contains("no-such-run"));
+}
+
+#[test]
 fn interrupted_twice_it_undoes_and_resumes_needs_root() {
     if !is_root() {
         return;

@@ -272,6 +272,20 @@ pub fn default_dir(study: &str, now: DateTime) -> PathBuf {
     Path::new(RUNS).join(format!("{safe}-{}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
+/// The run that somebody means who names a folder, or a run as `fslab list` names it. `runs` is the folder of
+/// runs without `--out`; what is named neither way stays as it is, for whoever opens it to refuse.
+pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
+    let is_name = named.file_name() == Some(named.as_os_str());
+    if !is_name || named.exists() {
+        return named;
+    }
+    let is_named = |dir: &PathBuf| dir.file_name() == named.file_name();
+    let mut found = Vec::new();
+    crate::list::search(runs, &mut found);
+    found.sort();
+    found.into_iter().find(is_named).unwrap_or(named)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,6 +400,28 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         assert!(text(RunFolder::open(temp.path())).contains("events.jsonl"));
         assert!(text(RunFolder::open(&temp.path().join("none"))).contains("not a run folder"));
+    }
+
+    #[test]
+    fn a_run_is_meant_by_its_folder_or_its_name() {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = temp.path();
+        for run in ["one", "sorted/two", "too/deep/three"] {
+            fs::create_dir_all(runs.join(run)).unwrap();
+            fs::write(runs.join(run).join(EVENTS), "").unwrap();
+        }
+        fs::create_dir(runs.join("none")).unwrap();
+        for (named, is) in [
+            ("one", runs.join("one")),
+            ("two", runs.join("sorted/two")),
+            ("./one", "./one".into()),
+            ("three", "three".into()),
+            ("none", "none".into()),
+            ("src", "src".into()),
+        ] {
+            assert_eq!(meant(named.into(), runs), is, "{named}");
+        }
+        assert_eq!(meant("one".into(), &runs.join("gone")), Path::new("one"));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct Listing {
 pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
     fs::read_dir(dir).map_err(|cause| Error::io("read", dir, cause))?;
     let mut found = Vec::new();
-    search(dir, DEPTH, &mut found);
+    search(dir, &mut found);
     let mut listings: Vec<Listing> = found.iter().map(|dir| look(dir)).collect();
     listings.sort_by(|a, b| {
         let key = |l: &Listing| (l.started.is_none(), l.started);
@@ -89,7 +89,12 @@ pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
     Ok(listings)
 }
 
-fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+/// The run folders at or below `dir`, in no order.
+pub(crate) fn search(dir: &Path, found: &mut Vec<PathBuf>) {
+    descend(dir, DEPTH, found);
+}
+
+fn descend(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     if dir.join(EVENTS).is_file() {
         found.push(dir.to_owned());
         return;
@@ -100,7 +105,7 @@ fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for entry in entries.flatten() {
         // The type of the entry itself: links are not followed.
         if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            search(&entry.path(), depth - 1, found);
+            descend(&entry.path(), depth - 1, found);
         }
     }
 }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockArg, DocumentFormat};
+use super::{ClockArg, DocumentFormat, run_folder};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The run's folder
+    /// The run's folder, or its name in `fslab list`
+    #[arg(value_parser = run_folder())]
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
