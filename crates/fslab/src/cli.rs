@@ -1,4 +1,4 @@
-//! The command line, as clap sees it. Values stay as typed here; the libraries judge them.
+//! The command line, as clap sees it. Values stay as typed here, or the libraries read them; those judge them, too.
 
 use std::path::{Path, PathBuf};
 

@@ -280,10 +280,8 @@ pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
         return named;
     }
     let is_named = |dir: &PathBuf| dir.file_name() == named.file_name();
-    let mut found = Vec::new();
-    crate::list::search(runs, &mut found);
-    found.sort();
-    found.into_iter().find(is_named).unwrap_or(named)
+    let mut there = crate::list::folders(runs).into_iter();
+    there.find(is_named).unwrap_or(named)
 }
 
 #[cfg(test)]

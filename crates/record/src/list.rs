@@ -79,9 +79,7 @@ pub struct Listing {
 /// [`Error::Io`] when `dir` itself cannot be read. Sub-folders that cannot be read hold no runs.
 pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
     fs::read_dir(dir).map_err(|cause| Error::io("read", dir, cause))?;
-    let mut found = Vec::new();
-    search(dir, &mut found);
-    let mut listings: Vec<Listing> = found.iter().map(|dir| look(dir)).collect();
+    let mut listings: Vec<Listing> = folders(dir).iter().map(|dir| look(dir)).collect();
     listings.sort_by(|a, b| {
         let key = |l: &Listing| (l.started.is_none(), l.started);
         key(a).cmp(&key(b)).then_with(|| a.dir.cmp(&b.dir))
@@ -89,12 +87,15 @@ pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
     Ok(listings)
 }
 
-/// The run folders at or below `dir`, in no order.
-pub(crate) fn search(dir: &Path, found: &mut Vec<PathBuf>) {
-    descend(dir, DEPTH, found);
+/// The run folders at or below `dir`, by path.
+pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    search(dir, DEPTH, &mut found);
+    found.sort();
+    found
 }
 
-fn descend(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     if dir.join(EVENTS).is_file() {
         found.push(dir.to_owned());
         return;
@@ -105,7 +106,7 @@ fn descend(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for entry in entries.flatten() {
         // The type of the entry itself: links are not followed.
         if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            descend(&entry.path(), depth - 1, found);
+            search(&entry.path(), depth - 1, found);
         }
     }
 }
