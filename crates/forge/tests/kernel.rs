@@ -13,8 +13,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::mounted::Mounted;
 use common::{
-    Forged, Mounted, RICH, SMALL, SMALL_AND_NOTED, assert_clean, forge, is_root, options, profile,
+    Forged, RICH, SMALL, SMALL_AND_NOTED, assert_clean, forge, is_root, options, profile,
 };
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
 use forge::ext4::plan::{Kind, ObjectId, Population as _};
@@ -272,7 +273,7 @@ fn mounts_quotas() -> bool {
     let (from, to) = (image.as_os_str(), point.as_os_str());
     let mounted = run("mount", &["-o".as_ref(), "loop,rw".as_ref(), from, to]);
     if mounted {
-        common::unmount(&point).unwrap();
+        common::unmount::unmount(&point).unwrap();
     }
     mounted
 }

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-mod unmount;
+pub(crate) mod mounted;
+pub(crate) mod unmount;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,8 +11,6 @@ use std::process::{Command, Output};
 use forge::ext4::plan::Population as _;
 use forge::ext4::population::{Generated, Profile};
 use forge::ext4::{Error, FsType, Layout, Options, write};
-
-pub(crate) use unmount::unmount;
 
 /// A forged filesystem in a folder of its own.
 pub(crate) struct Forged {
@@ -174,65 +173,6 @@ pub(crate) fn census(population: &Generated) -> (u64, u64) {
         );
     }
     (all, population.directories().into())
-}
-
-/// A mount that ends with the test, on a loop device of its own.
-///
-/// `mount -o loop` takes up a device that still holds the image, and says nothing worse than a warning when that one
-/// is read-only: as it is for as long as anybody looks at the device of the mount before.
-pub(crate) struct Mounted {
-    dir: tempfile::TempDir,
-    device: String,
-    there: bool,
-}
-
-impl Mounted {
-    /// With `ro` or `rw` among `options`.
-    pub(crate) fn new(image: &Path, options: &str) -> Mounted {
-        let mut attach = Command::new("losetup");
-        attach.args(["--find", "--show"]);
-        if options.split(',').any(|option| option == "ro") {
-            attach.arg("--read-only");
-        }
-        let output = attach.arg(image).output().expect("losetup starts");
-        assert!(output.status.success(), "{}", text(&output));
-        let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let mut mounted = Mounted {
-            dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
-            device,
-            there: false,
-        };
-        let output = Command::new("mount")
-            .args(["-t", "ext4", "-o", options, &mounted.device])
-            .arg(mounted.dir.path())
-            .output()
-            .expect("mount starts");
-        assert!(output.status.success(), "{}", text(&output));
-        mounted.there = true;
-        mounted
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub(crate) fn unmount(mut self) {
-        self.there = false;
-        unmount(self.dir.path()).unwrap_or_else(|error| panic!("{error}"));
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if self.there
-            && let Err(error) = unmount(self.dir.path())
-        {
-            eprintln!("{error}");
-        }
-        let _ = Command::new("losetup")
-            .args(["--detach", &self.device])
-            .output();
-    }
 }
 
 pub(crate) fn is_root() -> bool {

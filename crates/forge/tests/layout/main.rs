@@ -5,6 +5,8 @@
 #[path = "../common/features.rs"]
 mod features;
 mod mke2fs;
+#[path = "../common/mounted.rs"]
+mod mounted;
 mod placed;
 mod population;
 mod refused;

@@ -1,14 +1,13 @@
 //! Files of every shape: e2fsck finds nothing, debugfs and the kernel read what was meant.
 
 use std::path::Path;
-use std::process::Command;
 
 use forge::ext4::plan::{Kind, Object, ObjectId, Piece};
 use forge::ext4::{FsType, Layout, Options, Written, write};
 
+use crate::assert_clean;
+use crate::mounted::Mounted;
 use crate::population::{Directory, File, Tree, byte_at, file};
-use crate::unmount::unmount;
-use crate::{assert_clean, run, text};
 
 fn options(mib: u64, fs_type: FsType, block_size: u32, features: &str) -> Options {
     let mut options = Options::new(mib << 20, fs_type);
@@ -287,28 +286,6 @@ fn root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Mounted, and unmounted when dropped.
-struct Mount(std::path::PathBuf);
-
-impl Mount {
-    fn new(image: &Path, at: &Path) -> Self {
-        std::fs::create_dir_all(at).unwrap();
-        let output = run(Command::new("mount")
-            .arg("-o")
-            .arg("loop")
-            .arg(image)
-            .arg(at));
-        assert!(output.status.success(), "{}", text(&output));
-        Self(at.to_path_buf())
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        unmount(&self.0).unwrap();
-    }
-}
-
 fn read_back(at: &Path, fs_type: FsType, block_size: usize, cluster: usize) {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let rich = at.join("rich");
@@ -385,23 +362,19 @@ fn the_kernel_reads_writes_and_leaves_it_clean_needs_root() {
         let options = options(300, fs_type, block_size, features);
         forge(&options, &image);
         let cluster = clusters(Layout::new(&options).unwrap().superblock()) as usize;
-        {
-            let mount = Mount::new(&image, &dir.path().join("at"));
-            read_back(&mount.0, fs_type, block_size as usize, cluster);
-            let fresh = mount.0.join("deep in many");
-            std::fs::create_dir(&fresh).unwrap();
-            for nth in 0..500 {
-                std::fs::write(fresh.join(nth.to_string()), vec![1; 3000]).unwrap();
-            }
-            for nth in 0..300 {
-                std::fs::remove_file(
-                    mount
-                        .0
-                        .join(format!("many/a name of some length, number {nth}")),
-                )
-                .unwrap();
-            }
+        let mounted = Mounted::new(&image, "rw");
+        read_back(mounted.path(), fs_type, block_size as usize, cluster);
+        let fresh = mounted.path().join("deep in many");
+        std::fs::create_dir(&fresh).unwrap();
+        for nth in 0..500 {
+            std::fs::write(fresh.join(nth.to_string()), vec![1; 3000]).unwrap();
         }
+        let many = mounted.path().join("many");
+        for nth in 0..300 {
+            let name = format!("a name of some length, number {nth}");
+            std::fs::remove_file(many.join(name)).unwrap();
+        }
+        mounted.unmount();
         assert_clean(
             &image,
             &format!("{fs_type:?} {block_size} {features} written to"),
