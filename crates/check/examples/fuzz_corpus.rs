@@ -8,9 +8,9 @@
 )]
 #![allow(dead_code, reason = "the tests use the rest")]
 
-#[path = "../tests/raw/bases.rs"]
+#[path = "../tests/it/raw/bases.rs"]
 mod bases;
-#[path = "../tests/raw/damage.rs"]
+#[path = "../tests/it/raw/damage.rs"]
 mod damage;
 
 use std::path::Path;

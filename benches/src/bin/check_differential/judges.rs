@@ -12,7 +12,7 @@ use check::ext4::{Options, Reference};
 use serde::{Deserialize, Serialize};
 
 // The tests of the checker ask the same.
-#[path = "../../../../crates/check/tests/common/signs.rs"]
+#[path = "../../../../crates/check/tests/it/common/signs.rs"]
 mod signs;
 
 use signs::NO_VERDICT;

@@ -1,17 +1,17 @@
 //! Bytes as a damaged filesystem: the whole check, held to its bounds of memory, bytes read and time.
 //!
 //! An input is a small filesystem of the forge's and a program of damage, or an image outright
-//! (crates/check/tests/raw/damage.rs). The same harness runs for a moment among the ordinary tests.
+//! (crates/check/tests/it/raw/damage.rs). The same harness runs for a moment among the ordinary tests.
 
 #![no_main]
 
-#[path = "../../tests/raw/allocator.rs"]
+#[path = "../../tests/it/raw/allocator.rs"]
 mod allocator;
-#[path = "../../tests/raw/bases.rs"]
+#[path = "../../tests/it/raw/bases.rs"]
 mod bases;
-#[path = "../../tests/raw/bounds.rs"]
+#[path = "../../tests/it/raw/bounds.rs"]
 mod bounds;
-#[path = "../../tests/raw/damage.rs"]
+#[path = "../../tests/it/raw/damage.rs"]
 mod damage;
 
 use std::sync::LazyLock;

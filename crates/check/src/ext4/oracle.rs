@@ -1,6 +1,6 @@
 //! For tests: filesystems made by mke2fs, damaged by hand, and what e2fsck says of them.
 
-#[path = "../../tests/common/reference.rs"]
+#[path = "../../tests/it/common/reference.rs"]
 mod reference;
 
 use std::path::Path;

@@ -310,7 +310,7 @@ fn identify(sb: &mut Superblock, options: &Options) {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/common/features.rs"]
+#[path = "../../../tests/it/common/features.rs"]
 mod features;
 
 #[cfg(test)]

@@ -1,0 +1,12 @@
+//! All tests of `blktrace` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod blkparse;
+mod btt;
+mod common;
+mod robust;

@@ -1,0 +1,20 @@
+//! All tests of `check` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod attributes;
+mod cases;
+mod codes;
+mod common;
+mod conformance;
+mod damaged;
+mod forecast;
+mod metadata;
+mod names;
+mod raw;
+mod verdicts;
+mod whole;

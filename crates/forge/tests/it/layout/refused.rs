@@ -1,0 +1,185 @@
+//! What cannot be made is refused, and leaves nothing behind.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use forge::ext4::plan::Object;
+use forge::ext4::{Error, FsType, Layout, Options, Watch, write};
+
+use crate::common::unmount::unmount;
+use crate::layout::population::{Directory, File, Tree, file};
+use crate::layout::{run, text};
+
+fn tree(layout: &Layout, files: Vec<File>) -> Tree {
+    let root = Directory {
+        files,
+        ..Directory::default()
+    };
+    Tree::new(layout.superblock(), vec![root])
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_both_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
+    let large = tree(&layout, vec![file("large", 70 << 20)]);
+    let error = write(&layout, &large, &image, &()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Room {
+                what: "blocks",
+                need: 71_681..,
+                have: 65_536,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let many = tree(
+        &layout,
+        (0..20_000).map(|nth| file(format!("{nth}"), 0)).collect(),
+    );
+    let error = write(&layout, &many, &image, &()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Room {
+                what: "inodes",
+                need: 20_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    // With clusters, whole ones are counted: a thousand files of a block each take a thousand clusters.
+    let mut options = Options::new(64 << 20, FsType::Ext4);
+    options.block_size = Some(1024);
+    options.cluster_size = Some(64 << 10);
+    options.features.names = vec!["bigalloc".to_owned()];
+    options.inodes = Some(4000);
+    let layout = Layout::new(&options).unwrap();
+    let files = (0..1000).map(|nth| file(format!("{nth}"), 1024)).collect();
+    let error = write(&layout, &tree(&layout, files), &image, &()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Room {
+                what: "blocks",
+                need: 64_000..,
+                have: 65_536,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(!image.exists());
+}
+
+#[test]
+fn a_file_that_exists_is_not_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    std::fs::write(&image, "mine").unwrap();
+    let layout = Layout::new(&Options::new(8 << 20, FsType::Ext2)).unwrap();
+    let error = write(&layout, &Tree::empty(layout.superblock()), &image, &()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Io {
+                action: "create the image",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&image).unwrap(), b"mine");
+}
+
+#[test]
+fn contradictions_of_a_population_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
+    let links = File {
+        object: Object {
+            links: 70_000,
+            ..file("", 0).object
+        },
+        ..file("links", 0)
+    };
+    let late = File {
+        object: Object {
+            time: 1 << 40,
+            ..file("", 0).object
+        },
+        ..file("late", 0)
+    };
+    for wrong in [links, late, file("long", 1 << 50)] {
+        let name = wrong.name.clone();
+        let error = write(&layout, &tree(&layout, vec![wrong]), &image, &()).unwrap_err();
+        assert!(matches!(error, Error::Population(_)), "{name}: {error}");
+        assert!(!image.exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_needs_root() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let small = dir.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let tmpfs = ["-t", "tmpfs", "-o", "size=2M", "none"];
+    let output = run(Command::new("mount").args(tmpfs).arg(&small));
+    assert!(output.status.success(), "{}", text(&output));
+    let image = small.join("image");
+    let layout = Layout::new(&Options::new(512 << 20, FsType::Ext4)).unwrap();
+    let many = tree(
+        &layout,
+        (0..20_000)
+            .map(|nth| file(format!("{nth}"), 4096))
+            .collect(),
+    );
+    let result = write(&layout, &many, &image, &());
+    let left = image.exists();
+    unmount(&small).unwrap();
+    let error = result.unwrap_err();
+    let Error::Io { source, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    assert!(!left);
+}
+
+struct Impatient(AtomicU64);
+
+impl Watch for Impatient {
+    fn advance(&self, slots: u64) {
+        self.0.fetch_add(slots, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 1000
+    }
+}
+
+#[test]
+fn stopping_half_way_removes_the_image() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    let mut options = Options::new(2 << 30, FsType::Ext4);
+    options.features.names = vec!["^flex_bg".to_owned()];
+    let layout = Layout::new(&options).unwrap();
+    let many = tree(
+        &layout,
+        (0..5000).map(|nth| file(format!("{nth}"), 4096)).collect(),
+    );
+    let watch = Impatient(AtomicU64::new(0));
+    let error = write(&layout, &many, &image, &watch).unwrap_err();
+    assert!(matches!(error, Error::Stopped), "{error}");
+    assert!(watch.0.into_inner() > 0 && !image.exists());
+}

@@ -1,0 +1,144 @@
+//! `fslab check --memory`: a filesystem whose damage makes a check larger than its descriptors say.
+
+use crate::common;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use common::{Scratch, assert_code, stderr};
+use forge::damage::{Filesystem, ImageFile};
+
+const BLOCK: u64 = 4096;
+/// Files that all have the same mapping.
+const FILES: std::ops::Range<u32> = 100..2600;
+/// Leaves of that mapping, and where the first is.
+const LEAVES: u32 = 4;
+const FIRST_LEAF: u32 = 20_000;
+/// Extents in a leaf.
+const EXTENTS: u32 = 340;
+
+fn header(entries: u16, depth: u16) -> Vec<u8> {
+    [0xf30a, entries, entries, depth, 0, 0]
+        .iter()
+        .flat_map(|word: &u16| word.to_le_bytes())
+        .collect()
+}
+
+/// One block that lies apart from the others, for each logical one.
+fn leaf(nth: u32) -> Vec<u8> {
+    let mut bytes = header(EXTENTS as u16, 0);
+    for logical in nth * EXTENTS..(nth + 1) * EXTENTS {
+        bytes.extend(logical.to_le_bytes());
+        bytes.extend([1, 0, 0, 0]);
+        bytes.extend((FIRST_LEAF + 100 + 2 * logical).to_le_bytes());
+    }
+    bytes
+}
+
+/// A regular file with an index of the leaves.
+fn inode() -> Vec<u8> {
+    let mut bytes = vec![0; 160];
+    let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+    let size = LEAVES * EXTENTS * BLOCK as u32;
+    put(0, &0o100_644_u16.to_le_bytes());
+    put(4, &size.to_le_bytes());
+    put(26, &1_u16.to_le_bytes());
+    put(28, &((LEAVES * EXTENTS + LEAVES) * 8).to_le_bytes());
+    put(32, &0x8_0000_u32.to_le_bytes());
+    put(128, &32_u16.to_le_bytes());
+    let mut root = header(LEAVES as u16, 1);
+    for nth in 0..LEAVES {
+        root.extend((nth * EXTENTS).to_le_bytes());
+        root.extend((FIRST_LEAF + nth).to_le_bytes());
+        root.extend([0; 4]);
+    }
+    put(40, &root);
+    bytes
+}
+
+/// Thousands of files that claim the same thousand blocks: who claims which is a list of millions, and the descriptors know of none.
+fn crowded(image: &Path) {
+    let made = Command::new("mke2fs")
+        .args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-N"])
+        .args(["8192", "-g", "32768", "-O"])
+        .arg("^metadata_csum,^uninit_bg,^has_journal")
+        .arg(image)
+        .arg("4g")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let open = || File::options().read(true).write(true).open(image).unwrap();
+    let mut medium = ImageFile::new(open()).unwrap();
+    let filesystem = Filesystem::open(&mut medium).unwrap();
+    let places: Vec<u64> = FILES
+        .map(|ino| filesystem.inode_position(ino).unwrap())
+        .collect();
+    let (file, inode) = (open(), inode());
+    for at in places {
+        file.write_all_at(&inode, at).unwrap();
+    }
+    for nth in 0..LEAVES {
+        let at = u64::from(FIRST_LEAF + nth) * BLOCK;
+        file.write_all_at(&leaf(nth), at).unwrap();
+    }
+}
+
+/// Runs a check; what it said, and the most memory that was seen to be resident.
+fn check(image: &Path, more: &[&str]) -> (Output, u64) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fslab"))
+        .args(["check", "--threads", "2", "--no-paths"])
+        .args(more)
+        .arg(image)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    // The kernel's own high-water mark: only what comes behind the last look is missed.
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibi = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        most = most.max(kibi.unwrap_or(0) << 10);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (child.wait_with_output().unwrap(), most)
+}
+
+#[test]
+fn a_check_that_outgrows_its_bound_ends_before_it_and_says_why() {
+    const LIMIT: u64 = 64 << 20;
+    // Pages of the program that are shared with its file do not count for the bound.
+    const PROGRAM: u64 = 24 << 20;
+    let scratch = Scratch::new();
+    let image = scratch.join("disk.img");
+    crowded(&image);
+
+    let (output, most) = check(&image, &["--memory", "64M"]);
+    assert_code(&output, 8);
+    assert!(output.stdout.is_empty());
+    let said = stderr(&output);
+    let errors: Vec<_> = said
+        .lines()
+        .filter(|line| line.starts_with("fslab: "))
+        .collect();
+    assert_eq!(errors.len(), 1, "{said}");
+    assert!(
+        errors[0].starts_with("fslab: the check was ended when it held ")
+            && errors[0].contains(" bytes of memory of 67108864 that are allowed: damage makes"),
+        "{said}"
+    );
+    assert!(!said.contains("panicked"), "{said}");
+    println!("{} MiB of {} MiB", most >> 20, LIMIT >> 20);
+    assert!((LIMIT / 2..LIMIT + PROGRAM).contains(&most), "{most}");
+
+    // Without the bound it comes to its end, with a verdict and more memory.
+    let (output, free) = check(&image, &[]);
+    assert_code(&output, 4);
+    println!("{} MiB without a bound", free >> 20);
+    assert!(free > LIMIT + PROGRAM, "{free}");
+}

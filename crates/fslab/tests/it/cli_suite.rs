@@ -1,0 +1,198 @@
+//! The suite that every subcommand passes: help, a bad option, a missing thing, a closed pipe.
+
+use crate::common;
+
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use common::{Scratch, assert_code, error_line, example_run, fslab, run_in, stdout};
+
+/// Tests of one subcommand. `printing` is a call that prints something to stdout and succeeds;
+/// `missing` is a call that names something that is not there, with its exit code.
+macro_rules! suite {
+    ($name:ident, $words:expr, printing = |$scratch:ident| $printing:expr, missing = $missing:expr => $code:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn help_goes_to_stdout() {
+                let scratch = Scratch::new();
+                let mut args: Vec<&str> = $words.to_vec();
+                args.push("--help");
+                let output = run_in(scratch.path(), &args);
+                assert_code(&output, 0);
+                assert!(
+                    stdout(&output).contains("Usage: fslab"),
+                    "{}",
+                    stdout(&output)
+                );
+                assert!(
+                    stdout(&output)
+                        .lines()
+                        .all(|line| line.chars().count() <= 100)
+                );
+            }
+
+            #[test]
+            fn a_bad_option_is_one_line_and_code_2() {
+                let scratch = Scratch::new();
+                let mut args: Vec<&str> = $words.to_vec();
+                args.push("--no-such-option");
+                let output = run_in(scratch.path(), &args);
+                assert_code(&output, 2);
+                assert!(error_line(&output).contains("--no-such-option"));
+                assert!(output.stdout.is_empty());
+            }
+
+            #[test]
+            fn a_missing_thing_is_named() {
+                let scratch = Scratch::new();
+                let mut args: Vec<&str> = $words.to_vec();
+                args.extend($missing);
+                let output = run_in(scratch.path(), &args);
+                assert_code(&output, $code);
+                assert!(
+                    error_line(&output).contains("no-such-thing"),
+                    "{}",
+                    error_line(&output)
+                );
+                assert!(output.stdout.is_empty());
+                scratch.assert_nothing_left();
+            }
+
+            #[test]
+            fn a_closed_pipe_is_an_answer() {
+                let $scratch = Scratch::new();
+                let mut args: Vec<String> = $words.iter().map(|w| (*w).to_owned()).collect();
+                args.extend($printing);
+                let output = fslab()
+                    .current_dir($scratch.path())
+                    .args(&args)
+                    .stdout(closed_pipe())
+                    .stderr(Stdio::piped())
+                    .output()
+                    .expect("the binary starts");
+                assert_code(&output, 141);
+                assert!(error_line(&output).contains("closed"));
+                $scratch.assert_nothing_left();
+            }
+        }
+    };
+}
+
+/// The writing end of a pipe that nobody reads.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    Stdio::from(OwnedFd::from(writer))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn with_path(before: &str, path: &std::path::Path, after: &str) -> Vec<String> {
+    let mut all = words(before);
+    all.push(path.to_string_lossy().into_owned());
+    all.extend(words(after));
+    all
+}
+
+suite!(run, ["run"], printing = |scratch| {
+    let study = scratch.tiny_study(&["ext4"], "");
+    std::fs::create_dir(scratch.join("target")).unwrap();
+    with_path("", &study, "--dir target --out out --blocks 1 --set iozone.direct=false")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(plan, ["plan"], printing = |scratch| {
+    let study = scratch.tiny_study(&["ext4"], "");
+    with_path("", &study, "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(list, ["list"], printing = |scratch| {
+    example_run(&scratch);
+    with_path("", scratch.path(), "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(explain, ["explain"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(layout, ["layout"], printing = |scratch| {
+    // Not the scratch folder, which may be in memory.
+    with_path("", std::path::Path::new(env!("CARGO_MANIFEST_DIR")), "")
+}, missing = ["no-such-thing"] => 1);
+
+suite!(trace_report, ["trace", "report"], printing = |_scratch| {
+    let traces = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../blktrace/tests/data/sda");
+    with_path("", &traces, "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(forge_ext4, ["forge", "ext4"], printing = |_scratch| {
+    words("image --size 60M --files 100")
+}, missing = ["no-such-thing/image", "--size", "60M"] => 1);
+
+suite!(kernel_list, ["kernel", "list"], printing = |_scratch| words("--cache cache"),
+    missing = ["no-such-thing"] => 2);
+
+suite!(kernel_add, ["kernel", "add"], printing = |scratch| {
+    let image = scratch.join("vmlinux");
+    std::fs::write(&image, b"\x7fELF Linux version 6.6.1 (me)").unwrap();
+    with_path("mine --cache cache --kernel", &image, "")
+}, missing = ["mine", "--kernel", "no-such-thing"] => 1);
+
+suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
+
+suite!(show, ["show"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(report, ["report"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(clean, ["clean"], printing = |scratch| {
+    with_path("", scratch.path(), "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(resume, ["resume"], printing = |scratch| {
+    let study = scratch.tiny_study(&["ext4"], "");
+    std::fs::create_dir(scratch.join("target")).unwrap();
+    let out = with_path("run", &study, "--dir target --out out --blocks 1 --set iozone.direct=false");
+    let first = fslab().current_dir(scratch.path()).args(&out).output().unwrap();
+    assert_code(&first, 0);
+    words("out")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(bench_throughput, ["bench", "throughput"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "--engine null --settle 0")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_tree, ["bench", "tree"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "-i 1 -r 0 -n --scale 0.001")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_stream, ["bench", "stream"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "-b 4k -w 4")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_fill, ["bench", "fill"], printing = |scratch| {
+    with_path("-d", scratch.path(), "-n 3 -s 10 -S 0")
+}, missing = ["-d", "no-such-thing"] => 2);
+
+suite!(bench_age, ["bench", "age"], printing = |scratch| {
+    std::fs::create_dir(scratch.join("aged")).unwrap();
+    with_path("--dir", &scratch.join("aged"), "--rounds 1 -n 8 -t 1 -D 4 -N 2 --step 1 -s 1")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
+suite!(bench_fsck, ["bench", "fsck"], printing = |scratch| {
+    let image = scratch.join("image");
+    std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
+    let made = std::process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&image).status();
+    assert!(made.unwrap().success());
+    with_path("", &image, "")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(context, ["context"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "")
+}, missing = ["--dir", "no-such-thing"] => 2);

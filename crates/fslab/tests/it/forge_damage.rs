@@ -1,0 +1,135 @@
+//! `fslab forge damage`: what it breaks, says and refuses.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn fslab(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fslab"))
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn image(folder: &Path) -> String {
+    let path = folder.join("image").display().to_string();
+    let words = ["-q", "-F", "-t", "ext4", "-b", "1024", &path, "16384"];
+    assert!(
+        Command::new("mke2fs")
+            .args(words)
+            .status()
+            .unwrap()
+            .success()
+    );
+    path
+}
+
+fn e2fsck(image: &str) -> Option<i32> {
+    Command::new("e2fsck")
+        .args(["-fn", image])
+        .output()
+        .unwrap()
+        .status
+        .code()
+}
+
+#[test]
+fn a_case_and_random_damage_are_noticed_and_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = image(folder.path());
+    assert_eq!(e2fsck(&path), Some(0));
+    let done = fslab(&["forge", "damage", &path, "--case", "5-block-unused"]);
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(
+        text,
+        "5-block-unused (0x050004): a block that nobody has is in use\n"
+    );
+    assert_eq!(e2fsck(&path), Some(4));
+
+    let before = fs::read(&path).unwrap();
+    let words = ["forge", "damage", &path, "--random", "3", "--seed", "5"];
+    let done = fslab(&words);
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let after = fs::read(&path).unwrap();
+    assert!(before != after && before.len() == after.len());
+    fs::write(&path, &before).unwrap();
+    assert_eq!(
+        String::from_utf8(fslab(&words).stdout).unwrap(),
+        text,
+        "the seed decides"
+    );
+    assert!(fs::read(&path).unwrap() == after);
+}
+
+#[test]
+fn cases_are_listed_and_misspelt_ones_are_refused_before_anything_is_written() {
+    let list = fslab(&["forge", "damage", "--list"]);
+    let text = String::from_utf8(list.stdout).unwrap();
+    assert!(text.lines().count() > 250);
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("1-zero-dtime ") && line.contains("0x010004"))
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = image(folder.path());
+    let before = fs::read(&path).unwrap();
+    let words = [
+        "forge",
+        "damage",
+        &path,
+        "--case",
+        "5-block-unused",
+        "--case",
+        "5-blok-unused",
+    ];
+    let refused = fslab(&words);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        said(&refused).contains("did you mean 5-block-unused?"),
+        "{}",
+        said(&refused)
+    );
+    assert!(fs::read(&path).unwrap() == before);
+    let nothing = fslab(&["forge", "damage", &path]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(said(&nothing).contains("--case NAME"));
+}
+
+#[test]
+fn devices_other_files_and_missing_structures_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = image(folder.path());
+    let noise = folder.path().join("noise").display().to_string();
+    fs::write(&noise, vec![7; 9000]).unwrap();
+    for (words, code, part) in [
+        (["/dev/null", "--random", "1"], 5, "not a regular file"),
+        ([&noise, "--random", "1"], 1, "s_magic"),
+        (
+            [&path, "--case", "0-mmp-invalid-magic"],
+            1,
+            "no multiple mount protection",
+        ),
+        (["/nonexistent", "--random", "1"], 1, "No such file"),
+    ] {
+        let output = fslab(&[&["forge", "damage"], &words[..]].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{words:?}: {}",
+            said(&output)
+        );
+        let line = said(&output);
+        assert!(
+            line.contains(part) && line.trim_end().lines().count() == 1,
+            "{line}"
+        );
+    }
+}

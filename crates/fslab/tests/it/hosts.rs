@@ -1,0 +1,168 @@
+//! What only a host with md and device-mapper can do, on a machine without: User-mode Linux is booted upon this machine's
+//! own root folder, read-only, and is such a host. The same binary runs in it by `--executor host`, as root, with
+//! all its results in a tmpfs that goes with the kernel.
+
+use crate::common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::guests::can;
+
+/// Bytes of the kernel's memory, MiB: images lie in it.
+const MEMORY: u64 = 2000;
+/// Before the commands: what a host has running already. Modules come in the order of their dependencies.
+const PROLOGUE: &str = r#"#!/bin/bash
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mountpoint -q /dev || mount -t devtmpfs dev /dev
+mount -t tmpfs -o size=1500m tmp /mnt
+for module in loop dm-mod dm-flakey dm-log-writes libcrc32c xor raid6_pq async_tx async_memcpy async_xor async_pq \
+    async_raid6_recov md-mod raid456; do
+  file=$(find /usr/lib/uml/modules -name "$module.ko" | head -1)
+  [ -n "$file" ] && insmod "$file"
+done
+cd /mnt
+run() {
+  "$FSLAB" run journal --profile quick --filter filesystem=ext4 --filter workload=compilebench \
+    --set device.size=160m --set run.reference_seconds=0 --blocks 1 --executor host --out /mnt/run "$@" \
+    > out.txt 2> err.txt
+}
+left() {
+  echo "$1: $(grep -c '^md' /proc/mdstat) arrays, $(dmsetup ls | grep -c fslab) mapped, $(losetup -a | grep -c /mnt)" \
+    "loops, $(grep -c ' /mnt/run' /proc/mounts) mounts, $(ls /mnt/run/images | wc -l) images"
+}
+"#;
+const EPILOGUE: &str = "\necho the end\necho o > /proc/sysrq-trigger\nsleep 60\n";
+
+/// Whether such a host can be here.
+fn can_host() -> bool {
+    if !common::is_root() {
+        println!("skipped: needs root");
+        return false;
+    }
+    if !can("uml") {
+        return false;
+    }
+    let there = |program: &str| {
+        let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        folders
+            .iter()
+            .any(|folder| Path::new(folder).join(program).exists())
+    };
+    let missing = ["insmod", "dmsetup", "mdadm"]
+        .into_iter()
+        .find(|p| !there(p));
+    if let Some(program) = missing {
+        println!("skipped: needs {program}");
+    }
+    missing.is_none()
+}
+
+/// Runs commands on such a host; what they print.
+fn on_a_host(commands: &str) -> String {
+    let temp = tempfile::tempdir().unwrap();
+    let init = temp.path().join("init");
+    let fslab = format!("FSLAB={}\n", env!("CARGO_BIN_EXE_fslab"));
+    let text = [PROLOGUE, &fslab, commands, EPILOGUE].concat();
+    fs::write(&init, text).unwrap();
+    fs::set_permissions(&init, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut kernel = Command::new("unshare");
+    kernel
+        .args(["--pid", "--fork", "--kill-child"])
+        .arg(guest::machine::installed_uml().unwrap())
+        .arg(format!("mem={MEMORY}M"))
+        .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
+        .args(["loglevel=3", "con=null", "con0=null,fd:1"])
+        .arg(format!("init={}", init.display()))
+        .current_dir(temp.path())
+        .stdin(Stdio::null());
+    if let Some(folder) = memory_folder(temp.path()) {
+        kernel.env("TMPDIR", folder);
+    }
+    let output = kernel.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("the end"), "{said}");
+    said
+}
+
+/// Where its memory may lie, if not where it puts it by itself: a container's /dev/shm is small, or noexec.
+fn memory_folder(temp: &Path) -> Option<&Path> {
+    let stat = rustix::fs::statvfs("/dev/shm").ok();
+    let fits = stat.is_some_and(|stat| {
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        free > MEMORY << 20 && !stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)
+    });
+    (!fits).then_some(temp)
+}
+
+/// A host's own kernel logs a plain device's writes, onto an image beside it.
+#[test]
+fn a_trial_of_a_host_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
+    if !can_host() {
+        return;
+    }
+    let said = on_a_host(
+        "run --set crash.enabled=true --set crash.most=3\ncat err.txt\n\
+         grep -A14 '^Crash' out.txt\ngrep -o 'write_log_whole.*left it' run/events.jsonl\nleft after\n",
+    );
+    assert!(said.contains("by dm-log-writes"), "{said}");
+    assert!(said.contains("3 of 3 after recovery"), "{said}");
+    assert!(said.contains("on 3 of 3 recovered images"), "{said}");
+    let whole = "write_log_whole\",\"holds\":true";
+    assert!(said.contains(whole), "{said}");
+    assert!(said.contains(NOTHING), "{said}");
+}
+
+/// A host's own kernel cuts the power of an image, which is judged there and then.
+#[test]
+fn the_power_of_a_hosts_device_is_cut_needs_root_needs_uml() {
+    if !can_host() {
+        return;
+    }
+    let said = on_a_host(
+        "run --set crash.enabled=true --set crash.method=cut\ncat err.txt\n\
+         grep -A14 '^Crash' out.txt\ngrep -o 'power_cut\",\"holds\":[a-z]*' run/events.jsonl\nleft after\n",
+    );
+    assert!(said.contains("by dm-flakey"), "{said}");
+    assert!(said.contains("1 of 1 after recovery"), "{said}");
+    assert!(said.contains("power_cut\",\"holds\":true"), "{said}");
+    assert!(said.contains(NOTHING), "{said}");
+}
+
+const NOTHING: &str = "after: 0 arrays, 0 mapped, 0 loops, 0 mounts, 0 images";
+
+/// kill -9 of the lab while its array is mounted: everything of it stays, and `fslab clean` takes it down from the
+/// top, by its journal.
+#[test]
+fn a_killed_lab_leaves_a_stack_that_clean_takes_down_needs_root_needs_uml() {
+    if !can_host() {
+        return;
+    }
+    let said = on_a_host(
+        "run --set device=raid5 &\n\
+         until grep -qs '\"made\":\"mount\",' run/undo.jsonl; do kill -0 $! || break; done\n\
+         kill -9 $(pgrep -P $! -x fslab || echo $!)\nwait\nleft before\n\
+         $FSLAB clean run\necho \"code $?\"\nleft after\ncat err.txt\n",
+    );
+    assert!(
+        said.contains("before: 1 arrays, 0 mapped, 11 loops, 1 mounts, 11 images"),
+        "{said}"
+    );
+    let place = |what: &str| {
+        said.find(what)
+            .unwrap_or_else(|| panic!("no {what:?}: {said}"))
+    };
+    let order = [
+        "undone: mount /mnt/run/mnt/1",
+        "undone: md array /dev/md",
+        "undone: loop device /dev/loop",
+        "undone: image /mnt/run/images",
+    ];
+    assert!(order.map(place).is_sorted(), "{said}");
+    assert!(said.contains("code 0"), "{said}");
+    assert!(said.contains(NOTHING), "{said}");
+}

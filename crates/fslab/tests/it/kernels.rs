@@ -1,0 +1,264 @@
+//! Where a plan runs: the choice by what it needs, kernels as a factor, kernels by their files, and that a run
+//! goes on in the kernel it began in.
+
+use crate::common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use common::guests::{SMALL, can};
+use common::{assert_code, assert_ran, error_line, fslab, stderr, stdout};
+use record::{Run, Status};
+
+/// The installed User-mode Linux.
+fn uml() -> PathBuf {
+    guest::machine::installed_uml().unwrap()
+}
+
+fn run(dir: &Path, command: &str, more: &[&str]) -> Output {
+    fslab()
+        .current_dir(dir)
+        .env("FSLAB_CACHE", dir.join("cache"))
+        .arg(command)
+        .args(SMALL)
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+fn add(dir: &Path, name: &str, image: &Path) {
+    let output = fslab()
+        .current_dir(dir)
+        .args(["kernel", "add", name, "--cache", "cache", "--kernel"])
+        .arg(image)
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+}
+
+/// Why it runs where it does, and the plan's notes.
+fn planned(dir: &Path, more: &[&str]) -> (String, String) {
+    let output = run(dir, "plan", &[&["--format", "json"], more].concat());
+    assert_code(&output, 0);
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = plan["plan"]["notes"].to_string();
+    (plan["choice"].as_str().unwrap().to_owned(), notes)
+}
+
+#[test]
+fn the_host_runs_what_it_has_everything_for() {
+    let temp = tempfile::tempdir().unwrap();
+    let (why, notes) = planned(temp.path(), &[]);
+    assert!(
+        why.starts_with("nothing is lacking: runs in the host's Linux"),
+        "{why}"
+    );
+    assert_eq!(notes, "[]");
+}
+
+#[test]
+fn the_first_that_has_everything_runs_it_and_the_plan_says_why_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let planned = |more: &[&str]| planned(temp.path(), more);
+    let (why, notes) = planned(&["--executor", "uml"]);
+    assert!(
+        why.starts_with("as asked: runs in User-mode Linux") && why.ends_with("times are emulated"),
+        "{why}"
+    );
+    assert!(notes.contains(&why), "{notes}");
+    // A version is one of User-mode Linux where that is asked for.
+    let place = why.rsplit("User-mode Linux ").next().unwrap();
+    let series: Vec<&str> = place.split('.').take(2).collect();
+    let (of_series, _) = planned(&["--executor", "uml", "--kernel", &series.join(".")]);
+    assert_eq!(of_series, why);
+    // hostfs is of User-mode Linux alone.
+    let (why, notes) = planned(&["--set", "needs.capabilities=[\"hostfs\"]"]);
+    assert!(
+        why.starts_with("host lacks hostfs: runs in User-mode Linux"),
+        "{why}"
+    );
+    assert!(notes.contains(&why), "{notes}");
+    let output = run(
+        temp.path(),
+        "plan",
+        &["--set", "needs.capabilities=[\"hostfs\"]"],
+    );
+    assert!(
+        stdout(&output).contains("host lacks hostfs"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+/// The one line of a run that is refused before anything is made.
+fn refused(dir: &Path, more: &[&str]) -> String {
+    let output = run(dir, "run", &[&["--out", "run"], more].concat());
+    assert_code(&output, 2);
+    assert!(!dir.join("run").exists());
+    error_line(&output)
+}
+
+#[test]
+fn what_nobody_has_is_one_line_that_names_all_three() {
+    let temp = tempfile::tempdir().unwrap();
+    let refused = |more: &[&str]| refused(temp.path(), more);
+    let said = refused(&["--set", "needs.kernel=>=99"]);
+    assert!(
+        said.contains("host lacks a version >=99")
+            && (said.contains("uml") || said.contains("User-mode")),
+        "{said}"
+    );
+    assert!(said.contains("fslab kernel"), "{said}");
+    let said = refused(&["--kernel", "5.10,6.99"]);
+    assert!(
+        said.contains("no kernels 5.10, 6.99") && said.contains("`fslab kernel fetch 5.10 6.99`"),
+        "{said}"
+    );
+    let said = refused(&["--kernel", "mine"]);
+    assert!(
+        said.contains("no kernel mine") && said.contains("fslab kernel add mine"),
+        "{said}"
+    );
+    let said = refused(&[
+        "--executor",
+        "host",
+        "--set",
+        "needs.capabilities=[\"warp\"]",
+    ]);
+    assert!(said.contains("`warp` is no capability"), "{said}");
+    let said = refused(&["--modules", "/lib", "--kernel", "6.1"]);
+    assert!(said.contains("--kernel ./bzImage"), "{said}");
+    let said = refused(&["--dir", "/tmp", "--set", "kernel=6.1"]);
+    assert!(said.contains("its own kernel"), "{said}");
+    let said = refused(&["--kernel", "./none"]);
+    assert!(said.contains("./none"), "{said}");
+}
+
+#[test]
+fn a_kernel_that_cannot_is_named_with_what_it_lacks_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let refused = |more: &[&str]| refused(temp.path(), more);
+    add(temp.path(), "uml-a", &uml());
+    let said = refused(&["--kernel", "uml-a", "--set", "needs.times=absolute"]);
+    assert!(
+        said.contains("kernel uml-a lacks times of hardware"),
+        "{said}"
+    );
+    let said = refused(&["--kernel", "uml-a", "--executor", "qemu"]);
+    assert!(
+        said.contains("--executor uml") || said.contains("install"),
+        "{said}"
+    );
+    let said = refused(&["--kernel", "uml-a", "--executor", "host"]);
+    assert!(said.contains("leave out --executor host"), "{said}");
+}
+
+/// A run of two kernels that are one and the same: everything but the numbers is as between two.
+#[test]
+fn kernels_are_a_factor_like_any_other_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let image = uml();
+    let temp = tempfile::tempdir().unwrap();
+    for name in ["uml-a", "uml-b"] {
+        add(temp.path(), name, &image);
+    }
+    let more = ["--kernel", "uml-a,uml-b", "--blocks", "2", "--out", "run"];
+    let output = run(temp.path(), "run", &more);
+    assert_ran(&output);
+    let dir = temp.path().join("run");
+    let run = Run::load(&dir).unwrap();
+    assert_eq!(run.target, "guest uml kernels=uml-a:uml-a,uml-b:uml-b");
+    assert_eq!((run.plan.cells.len(), run.trials.len()), (2, 4));
+    assert!(
+        run.trials
+            .iter()
+            .all(|trial| trial.status == Status::Finished)
+    );
+    for cell in &run.plan.cells {
+        let level = &cell.levels["kernel"];
+        assert_eq!(cell.kernel.as_ref(), Some(level));
+        let context = run.context_of(cell).unwrap();
+        let called = context["items"]["run.kernel"]["value"].as_str().unwrap();
+        assert!(called.ends_with(&format!("({level})")), "{called}");
+        assert!(run.contexts.contains_key(&format!("kernel {level}")));
+        assert!(
+            dir.join(format!("guests/context-{level}.console"))
+                .is_file()
+        );
+    }
+    assert!(run.said("run.choice").unwrap().contains("User-mode Linux"));
+    let text = stdout(&output);
+    assert!(text.contains("uml-a") && text.contains("uml-b"), "{text}");
+    assert!(text.contains("times emulated (User-mode Linux)"), "{text}");
+}
+
+#[test]
+fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
+    if !can("uml") {
+        return;
+    }
+    let image = uml();
+    let temp = tempfile::tempdir().unwrap();
+    let mine = temp.path().join("linux");
+    fs::copy(&image, &mine).unwrap();
+    let more = ["--kernel", "./linux", "--blocks", "1", "--out", "run"];
+    let output = run(temp.path(), "run", &more);
+    assert_ran(&output);
+    let dir = temp.path().join("run");
+    let target = Run::load(&dir).unwrap().target;
+    let name = target.strip_prefix("guest uml kernel=linux-").unwrap();
+    assert_eq!(name.len(), 12, "{target}");
+    // What was given may go; the cache has it.
+    fs::remove_file(&mine).unwrap();
+    let log = dir.join("events.jsonl");
+    let whole = fs::read_to_string(&log).unwrap();
+    let begun = whole
+        .lines()
+        .take_while(|line| !line.contains("\"trial_started\""));
+    let begun: String = begun.flat_map(|line| [line, "\n"]).collect();
+    let resume = || {
+        fslab()
+            .current_dir(temp.path())
+            .env("FSLAB_CACHE", temp.path().join("cache"))
+            .args(["resume", "run"])
+            .output()
+            .unwrap()
+    };
+    // As if it had begun in another kernel.
+    let release = Run::load(&dir)
+        .unwrap()
+        .said("system.kernel.release")
+        .unwrap();
+    fs::write(&log, begun.replace(&release, "5.4.0-elsewhere")).unwrap();
+    let output = resume();
+    assert_code(&output, 2);
+    let said = error_line(&output);
+    assert!(
+        said.contains("began in kernel 5.4.0-elsewhere") && said.contains(&release),
+        "{said}"
+    );
+    fs::write(&log, &begun).unwrap();
+    assert_ran(&resume());
+    let run = Run::load(&dir).unwrap();
+    assert_eq!(run.trials[0].status, Status::Finished);
+    assert_eq!(run.target, target);
+    // A cache that was emptied cannot serve it, and says what is missing.
+    fs::write(&log, &begun).unwrap();
+    fs::remove_dir_all(temp.path().join("cache")).unwrap();
+    let output = resume();
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("no kernel linux-"),
+        "{}",
+        stderr(&output)
+    );
+}

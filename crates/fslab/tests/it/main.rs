@@ -1,0 +1,42 @@
+//! All tests of `fslab` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod bad_input;
+mod bench;
+mod bench_fsck;
+mod broken_off;
+mod builtin;
+mod check;
+mod check_crashed;
+mod check_memory;
+mod checks;
+mod cli_suite;
+mod common;
+mod counter_experiments;
+mod crash;
+mod docs;
+mod explain;
+mod forge;
+mod forge_damage;
+mod fsck_io;
+mod guest;
+mod guest_failures;
+mod hosts;
+mod kernel;
+mod kernels;
+mod layout;
+mod limits;
+mod other_filesystems;
+mod refusals;
+mod run_whole;
+mod same_layout;
+mod stacks;
+mod trace;
+mod trace_report;
+mod traced;
+mod virtual_time;

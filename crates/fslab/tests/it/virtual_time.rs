@@ -1,0 +1,83 @@
+//! `--virtual-time`: two runs of one trial take the same time.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::guests::{can, with};
+use common::{assert_code, assert_ran, run_in, stderr};
+use record::{Run, Status};
+
+/// All phases of two runs of one trial agree within this share, and so does each phase. On one machine they have
+/// agreed to the nanosecond whenever they were measured.
+const WITHIN: f64 = 0.005;
+
+/// Seconds of each phase of a run's only trial.
+fn phases(folder: &Path, out: &str) -> BTreeMap<String, f64> {
+    let arguments = with(&[
+        "--executor",
+        "qemu",
+        "--virtual-time",
+        "--seed",
+        "7",
+        "--set",
+        "device.size=96m",
+        "--set",
+        "compilebench.scale=0.004",
+        "--out",
+        out,
+    ]);
+    let output = run_in(folder, &arguments);
+    assert_ran(&output);
+    let run = Run::load(&folder.join(out)).unwrap();
+    assert_eq!(
+        run.contexts["start"]["items"]["run.timing"]["value"],
+        "virtual"
+    );
+    assert!(run.target.contains("virtual-time"), "{}", run.target);
+    let trial = &run.trials[0];
+    assert_eq!(trial.status, Status::Finished, "{}", stderr(&output));
+    let report = std::fs::read_to_string(folder.join(out).join("report.txt")).unwrap();
+    assert!(report.contains("VIRTUAL"), "{report}");
+    let seconds = |phase: &record::Phase| (phase.end_ns - phase.begin_ns) as f64 / 1e9;
+    trial
+        .phases
+        .iter()
+        .map(|p| (p.name.clone(), seconds(p)))
+        .collect()
+}
+
+#[test]
+fn two_runs_of_one_trial_take_the_same_time_needs_qemu() {
+    if !can("qemu") {
+        return;
+    }
+    // Neither where the run is nor what it is called is in the guest.
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let there = there.path().join("a-folder-whose-name-is-longer");
+    std::fs::create_dir(&there).unwrap();
+    let (one, other) = (phases(here.path(), "one"), phases(&there, "the-other"));
+    println!("{one:?}\n{other:?}");
+    assert!(!one.is_empty());
+    assert!(one.keys().eq(other.keys()));
+    let apart = |one: f64, other: f64| (other / one - 1.0).abs();
+    for (name, seconds) in &one {
+        let other = other[name];
+        assert!(apart(*seconds, other) < WITHIN, "{name}: {seconds} {other}");
+    }
+    let whole = (one.values().sum::<f64>(), other.values().sum::<f64>());
+    assert!(apart(whole.0, whole.1) < WITHIN, "{whole:?}");
+}
+
+#[test]
+fn virtual_time_is_qemus_alone() {
+    let temp = tempfile::tempdir().unwrap();
+    let output = run_in(temp.path(), &with(&["--executor", "uml", "--virtual-time"]));
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("virtual time is QEMU's alone"),
+        "{}",
+        stderr(&output)
+    );
+}

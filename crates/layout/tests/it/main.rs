@@ -1,0 +1,10 @@
+//! All tests of `layout` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+mod tools;

@@ -1,0 +1,11 @@
+//! All tests of `probe` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod capture;
+mod context;
+mod sampler;

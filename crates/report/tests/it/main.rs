@@ -1,0 +1,20 @@
+//! All tests of `report` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+mod crash;
+mod formats;
+mod grids;
+mod growth;
+mod io;
+mod mail;
+mod members;
+mod page;
+mod scan;
+mod text;
+mod vendored;

@@ -1,0 +1,320 @@
+//! The page in a real browser: no console error, no overflow, no empty plot, no live markup.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use report::{FormatName, Options, render};
+
+/// The browser: the first of these that PATH has, as the scripts find it.
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut files = names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    files.find(|file| file.is_file())
+}
+
+fn html(run: &record::Run, dir: Option<&Path>) -> String {
+    let options = Options {
+        format: FormatName::Html,
+        ..Options::default()
+    };
+    render(run, dir, &options).unwrap()
+}
+
+/// Counts what is wrong and tells the frame above, which has the window's real width.
+const CHECKER: &str = r##"<script>
+window.problems = [];
+addEventListener("error", (e) => problems.push("error: " + e.message));
+addEventListener("securitypolicyviolation", (e) => problems.push("request: " + e.blockedURI));
+addEventListener("load", () => setTimeout(() => {
+  const drawn = (c) => {
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    let n = 0;
+    for (let i = 3; i < d.length; i += 4) if (d[i] !== 0) n++;
+    return n;
+  };
+  const plots = [...document.querySelectorAll("svg.plot")];
+  const bars = plots.map((p) => [...p.querySelectorAll("rect.bar")].filter((b) => b.getBBox().width > 1).length);
+  const canvases = [...document.querySelectorAll("canvas")];
+  const result = {
+    problems,
+    width: document.documentElement.clientWidth,
+    scroll: document.documentElement.scrollWidth,
+    plots: plots.length,
+    empty_plots: bars.filter((n) => n === 0).length,
+    unlabelled: plots.filter((p) => !p.getAttribute("aria-label")).length,
+    whiskers: document.querySelectorAll("svg .whisker").length,
+    diamonds: document.querySelectorAll("svg .published").length,
+    canvases: canvases.length,
+    empty_canvases: canvases.filter((c) => drawn(c) < 500).length,
+    trials: document.querySelectorAll("#tele-pick option").length,
+    hacked: !!window.hacked,
+  };
+  parent.postMessage(JSON.stringify(result), "*");
+}, 600));
+</script>"##;
+
+/// Opens the page in a frame of that width and returns what the checker saw.
+fn open(page: &str, width: u32) -> serde_json::Value {
+    let dir = tempfile::tempdir().unwrap();
+    let page = page.replacen("<head>", &format!("<head>{CHECKER}"), 1);
+    std::fs::write(dir.path().join("page.html"), page).unwrap();
+    let wrapper = format!(
+        "<!doctype html><body style='margin:0'><iframe src='page.html' style='border:0;width:{width}px;height:2000px'></iframe>\
+         <pre id='out'>nothing</pre><script>addEventListener('message', (e) => {{ document.getElementById('out').textContent = e.data; }});</script>"
+    );
+    let file = dir.path().join("wrapper.html");
+    std::fs::write(&file, wrapper).unwrap();
+    let output = Command::new(browser().expect("looked for before"))
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--log-level=0",
+            "--virtual-time-budget=8000",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            dir.path().join("profile").display()
+        ))
+        .arg(format!("--window-size={},2200", width.max(600)))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let console: Vec<&str> = stderr.lines().filter(|l| l.contains("CONSOLE")).collect();
+    assert!(console.is_empty(), "{console:?}");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let json = dom
+        .split("<pre id=\"out\">")
+        .nth(1)
+        .and_then(|rest| rest.split("</pre>").next())
+        .unwrap_or_else(|| panic!("no result in {dom}\n{stderr}"));
+    serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}\n{stderr}"))
+}
+
+fn chromium() -> bool {
+    let there = browser().is_some();
+    if !there {
+        println!("skipped: needs chromium");
+    }
+    there
+}
+
+/// A page like that of a quick run, kept for looking at when FSLAB_KEEP_PAGE names a file.
+fn quick_page() -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let run = common::quick(5, Some(dir.path()));
+    let page = html(&run, Some(dir.path()));
+    if let Some(path) = std::env::var_os("FSLAB_KEEP_PAGE") {
+        std::fs::write(PathBuf::from(path), &page).unwrap();
+    }
+    page
+}
+
+#[test]
+fn a_quick_run_opens_clean_at_both_widths_needs_chromium() {
+    let page = quick_page();
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    let note = "all 30 trials of workload compilebench: scale 0.02: trees";
+    assert_eq!(page.matches(note).count(), 1);
+    assert!(page.contains("s of wall time"));
+    if !chromium() {
+        return;
+    }
+    for width in [1280, 390] {
+        let seen = open(&page, width);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+        assert_eq!(seen["width"], width, "{seen}");
+        assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+        assert!(seen["plots"].as_u64() >= Some(22), "{seen}");
+        assert_eq!(seen["empty_plots"], 0, "{seen}");
+        assert_eq!(seen["unlabelled"], 0, "{seen}");
+        assert!(seen["whiskers"].as_u64() >= Some(100), "{seen}");
+        // 22 published rows with four columns each.
+        assert_eq!(seen["diamonds"], 88, "{seen}");
+        assert!(seen["canvases"].as_u64() >= Some(6), "{seen}");
+        assert_eq!(seen["empty_canvases"], 0, "{seen}");
+        assert_eq!(seen["trials"], 90, "{seen}");
+    }
+}
+
+/// The pages of runs with grids, kept like [`quick_page`] with the run's study before the name.
+fn grid_pages() -> [String; 2] {
+    [common::grids::streaming(5), common::grids::fsck_scale(3)].map(|run| {
+        let page = html(&run, None);
+        if let Some(path) = std::env::var_os("FSLAB_KEEP_PAGE") {
+            let path = PathBuf::from(path);
+            std::fs::write(
+                path.with_extension(format!("{}.html", run.plan.study)),
+                &page,
+            )
+            .unwrap();
+        }
+        page
+    })
+}
+
+#[test]
+fn grids_open_clean_at_both_widths_needs_chromium() {
+    let [streaming, matrix] = grid_pages();
+    assert!(
+        streaming.contains("<b>[11]</b>") && streaming.contains("iostat -x, today&#x27;s layout")
+            || streaming.contains("today's layout")
+    );
+    assert_eq!(
+        streaming.matches("maxresident)k").count(),
+        40 * 3,
+        "three phases of each trial"
+    );
+    assert!(streaming.contains("Timing buffered disk reads: 1576 MB in  3.00 seconds"));
+    assert_eq!(matrix.matches("<td class=\"num\">missing</td>").count(), 11);
+    assert!(matrix.contains("File System Size (in GiB)"));
+    if !chromium() {
+        return;
+    }
+    // Rows of ext4, ext3 and XFS; six rows of the matrix.
+    for (page, plots) in [(&streaming, 3), (&matrix, 6)] {
+        // Open footnotes must not widen the page either.
+        let page = page.replace("<details", "<details open");
+        for width in [1280, 390] {
+            let seen = open(&page, width);
+            assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+            assert_eq!(seen["width"], width, "{seen}");
+            assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+            assert_eq!(
+                (&seen["plots"], &seen["empty_plots"]),
+                (&plots.into(), &0.into()),
+                "{seen}"
+            );
+        }
+    }
+}
+
+#[test]
+fn layouts_and_traces_open_clean_at_both_widths_needs_chromium() {
+    let mut run = common::io::allocation(5);
+    // A figure that only one trial has, and names that are longer than a column.
+    run.trials[1].traces[0].notes.push("<b>x</b>".to_owned());
+    let page = html(&run, None);
+    for heading in [
+        "Layout:",
+        "Block trace:",
+        "Cost of tracing",
+        "as the message lists them",
+        ">Why<",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    assert!(!page.contains("<b>x</b>"));
+    assert_eq!(
+        page.matches("! degraded").count(),
+        4,
+        "in each table of figures"
+    );
+    if let Some(path) = std::env::var_os("FSLAB_KEEP_PAGE") {
+        std::fs::write(PathBuf::from(path).with_extension("allocation.html"), &page).unwrap();
+    }
+    if !chromium() {
+        return;
+    }
+    let page = page.replace("<details", "<details open");
+    for width in [1280, 390] {
+        let seen = open(&page, width);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+        assert_eq!(seen["width"], width, "{seen}");
+        assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+        assert_eq!(seen["empty_plots"], 0, "{seen}");
+    }
+}
+
+#[test]
+fn hostile_names_are_inert_needs_chromium() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = common::quick(2, Some(dir.path()));
+    let hostile =
+        "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'&";
+    run.name = hostile.to_owned();
+    run.plan.title = hostile.to_owned();
+    run.tool = hostile.to_owned();
+    run.notes.push(hostile.to_owned());
+    for (_, levels) in &mut run.plan.factors {
+        for level in levels.iter_mut().filter(|l| *l == "xfs") {
+            *level = hostile.to_owned();
+        }
+    }
+    for cell in &mut run.plan.cells {
+        for level in cell.levels.values_mut().filter(|l| *l == "xfs") {
+            *level = hostile.to_owned();
+        }
+    }
+    for trial in &mut run.trials {
+        trial.warnings.push(hostile.to_owned());
+        for evidence in &mut trial.evidence {
+            evidence.detail = hostile.to_owned();
+        }
+        for phase in &mut trial.phases {
+            phase.name = hostile.to_owned();
+        }
+    }
+    let page = html(&run, Some(dir.path()));
+    assert!(!page.contains("<script>window.hacked"), "a script element");
+    assert!(!page.contains("<img src=x"), "an image element");
+    if !chromium() {
+        return;
+    }
+    let seen = open(&page, 390);
+    assert_eq!(seen["hacked"], false, "{seen}");
+    assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+    assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+}
+
+#[test]
+fn a_row_without_values_says_so_instead_of_an_empty_plot() {
+    let mut run = record::example::run();
+    for trial in &mut run.trials {
+        trial.samples.retain(|s| s.phase != "patch");
+    }
+    let page = html(&run, None);
+    assert_eq!(page.matches("No finished trial measured it.").count(), 1);
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 15);
+}
+
+#[test]
+fn nothing_is_fetched() {
+    let page = quick_page();
+    for wrong in [
+        " src=",
+        "@import",
+        "url(",
+        "<link",
+        "fetch(",
+        "XMLHttpRequest",
+    ] {
+        assert!(!page.contains(wrong), "{wrong}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_page_without_telemetry_or_context_says_so() {
+    let mut run = record::example::run();
+    run.contexts.clear();
+    let page = html(&run, None);
+    assert!(
+        page.contains("No telemetry to show: the report was made without the run&#x27;s folder."),
+        "says why"
+    );
+    assert!(page.contains("This run has no context record."));
+    assert!(!page.contains("tele-data"));
+}

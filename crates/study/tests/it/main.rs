@@ -1,0 +1,13 @@
+//! All tests of `study` from outside, in one program: a module is what used to be one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod errors;
+mod hostile;
+mod includes;
+mod journal;
+mod scale;
