@@ -20,7 +20,7 @@ pub(crate) mod trace;
 
 use std::path::{Path, PathBuf};
 
-use lab::{Class, Ending, Finished, GuestMachine, Runner, Target, Wish};
+use lab::{Class, Ending, ExecutorRequest, Finished, GuestMachine, Runner, Target};
 use study::{Order, Overrides, Plan};
 
 use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
@@ -103,7 +103,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
             why: None,
         });
     }
-    let wish = Wish {
+    let request = ExecutorRequest {
         runner: args.executor.map(|executor| match executor {
             ExecutorArg::Host => Runner::Host,
             ExecutorArg::Uml => Runner::Guest(GuestMachine::Uml),
@@ -111,8 +111,9 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
         }),
         virtual_time: args.virtual_time,
         cache: cache(args),
+        say: Some(|text| out::say(&format!("fslab: {text}"))),
     };
-    let lab::Choice { target, why } = lab::choose(&plan, &wish)?;
+    let lab::Choice { target, why } = lab::choose(&plan, &request)?;
     lab::crash::place::prepare(&mut plan, &target);
     if matches!(target, Target::Guest(_)) {
         plan.notes.push(why.clone());

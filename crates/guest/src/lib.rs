@@ -11,6 +11,7 @@
 //!   checked, the host's packages untouched) or added by hand, and what each of them can do.
 //! - [`initramfs`]: the archive that a guest starts from: tools of the host with their shared
 //!   libraries, the modules that the trial needs in the order in which they load, and the job.
+//! - [`boot_probe`]: whether a kernel runs on this machine, by a test boot whose answer is kept.
 //! - [`machine`]: what runs them, QEMU or User-mode Linux, from the start to the last line or the
 //!   time limit, with nothing left behind.
 //! - [`init`]: the guest's first process, which is this same binary.
@@ -21,6 +22,9 @@
 //!
 //! The crate is part of the live wing and stands below `lab`, which decides what runs where.
 
+pub mod boot_probe;
+mod elf_needs;
+mod hex;
 pub mod init;
 pub mod initramfs;
 pub mod kernel;

@@ -52,7 +52,7 @@ mod usage;
 pub mod virtual_time;
 pub mod watch;
 
-pub use choice::{Choice, Runner, Wish, choose};
+pub use choice::{Choice, ExecutorRequest, Runner, choose};
 pub use clean::{Cleaned, clean};
 pub use error::{Class, Error};
 pub use executor::{Executor, Failure, Surroundings, Taken};

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::guests::{SMALL, can};
+use common::guests::{SMALL, Uml, can};
 use common::{assert_code, assert_ran, error_line, fslab, stderr, stdout};
 use record::{Run, Status};
 
-/// The installed User-mode Linux.
+/// A User-mode Linux that runs here.
 fn uml() -> PathBuf {
-    guest::machine::installed_uml().unwrap()
+    Uml::of_this_machine().image
 }
 
 fn run(dir: &Path, command: &str, more: &[&str]) -> Output {
@@ -206,10 +206,9 @@ fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
     if !can("uml") {
         return;
     }
-    let image = uml();
     let temp = tempfile::tempdir().unwrap();
     let mine = temp.path().join("linux");
-    fs::copy(&image, &mine).unwrap();
+    Uml::of_this_machine().copy_to(&mine);
     let more = ["--kernel", "./linux", "--blocks", "1", "--out", "run"];
     let output = run(temp.path(), "run", &more);
     assert_ran(&output);

@@ -11,6 +11,7 @@
 //! its kernel: the machine ends, and the host sees why.
 
 mod channel;
+mod exercise;
 mod modules;
 mod mounts;
 mod voice;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use crate::initramfs::MODULES_ORDER;
 use crate::machine::MARK;
+pub(crate) use exercise::{Exercise, document};
 pub use voice::Voice;
 
 /// The job, within the initramfs.
@@ -59,7 +61,10 @@ fn work(job: impl FnOnce(Value, &Voice) -> i32) -> Result<(), String> {
     let document = std::fs::read(JOB).map_err(|error| format!("{JOB}: {error}"))?;
     let document = serde_json::from_slice(&document).map_err(|error| format!("{JOB}: {error}"))?;
     let beating = voice.beat()?;
-    let code = job(document, &voice);
+    let code = match exercise::asked(&document) {
+        Some(exercise) => exercise::report(&exercise, &voice),
+        None => job(document, &voice),
+    };
     drop(beating);
     voice.done(code)
 }

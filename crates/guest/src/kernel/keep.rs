@@ -15,6 +15,7 @@ use super::add::Added;
 use super::cache::Cache;
 use super::error::{Doing as _, Error};
 use super::record::Kernel;
+use crate::hex::hex;
 
 /// Most files of a folder of modules: a wrong folder (`/`) must not be read for minutes.
 const MOST_FILES: usize = 200_000;
@@ -68,12 +69,7 @@ fn name(added: &Added) -> Result<String, Error> {
         }
     }
     let digest = digest.finalize();
-    let digits: Vec<String> = digest
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let digits = digits.concat();
+    let digits = hex(&digest[..6]);
     let stem = added.image.file_name().unwrap_or_default();
     let stem = stem.to_string_lossy();
     let plain = |c: &char| c.is_ascii_alphanumeric() || "._+".contains(*c);

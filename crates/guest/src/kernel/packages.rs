@@ -99,6 +99,55 @@ fn stanza(text: &str) -> Option<Package> {
     })
 }
 
+/// A package that another one depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dependency {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version in the list.
+    version: String,
+}
+
+impl Dependency {
+    /// As apt takes it: `libc6=2.43-7`.
+    pub(crate) fn exact(&self) -> String {
+        format!("{}={}", self.name, self.version)
+    }
+}
+
+/// The packages that a package depends on, of alternatives the first that a list has. Versions are not compared:
+/// the lists are of one suite, which is consistent in itself.
+pub(crate) fn dependencies(lists: &[&str], name: &str) -> Vec<Dependency> {
+    let Some(stanza) = find_stanza(lists, name) else {
+        return Vec::new();
+    };
+    let all = ["Pre-Depends", "Depends"].map(|kind| field(stanza, kind).unwrap_or_default());
+    let groups = all.iter().flat_map(|all| all.split(','));
+    let known = |name: &str| {
+        let version = field(find_stanza(lists, name)?, "Version")?.to_owned();
+        let name = name.to_owned();
+        Some(Dependency { name, version })
+    };
+    let first = |group: &str| {
+        let mut names = group.split('|').filter_map(|one| {
+            let name = one.split_whitespace().next()?;
+            // "libc6:any"
+            name.split(':').next()
+        });
+        names.find_map(known)
+    };
+    groups.filter_map(first).collect()
+}
+
+fn find_stanza<'a>(lists: &[&'a str], name: &str) -> Option<&'a str> {
+    let line = format!("Package: {name}\n");
+    lists.iter().find_map(|list| {
+        let at = memchr::memmem::find_iter(list.as_bytes(), line.as_bytes())
+            .find(|at| *at == 0 || list.as_bytes()[at - 1] == b'\n')?;
+        list[at..].split("\n\n").next()
+    })
+}
+
 fn field<'a>(stanza: &'a str, name: &str) -> Option<&'a str> {
     stanza
         .lines()
@@ -306,6 +355,21 @@ Built-Using: linux (= 6.1.176-1)
         );
         assert_eq!(seven.bytes, 121_001_000);
         assert_eq!(seven.version, "7.3.4");
+    }
+
+    #[test]
+    fn dependencies_come_with_their_versions_and_alternatives_by_what_there_is() {
+        let list = "Package: uml\nVersion: 7\nDepends: libc6 (>= 2.38), gone | libx:any (>= 1)\n\n\
+                    Package: libc6\nVersion: 2.43-7\nPre-Depends: base\n\nPackage: libx\nVersion: 1:2\n\n\
+                    Package: base\nVersion: 3\n";
+        let exact = |name: &str| -> Vec<String> {
+            let found = dependencies(&[list], name);
+            found.iter().map(Dependency::exact).collect()
+        };
+        assert_eq!(exact("uml"), ["libc6=2.43-7", "libx=1:2"]);
+        assert_eq!(exact("libc6"), ["base=3"]);
+        assert_eq!(exact("base"), [""; 0]);
+        assert_eq!(exact("ml"), [""; 0]);
     }
 
     #[test]

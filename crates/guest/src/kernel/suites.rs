@@ -6,9 +6,10 @@
 use super::error::Error;
 use super::wanted::Wanted;
 
-/// Where User-mode Linux is looked for: the package of the release that runs with any C library
-/// since glibc 2.34; newer ones want a newer library than many machines have.
-const UML: &str = "bookworm";
+/// Where User-mode Linux is looked for, one suite after the other. A new one is in the unstable suite first, and
+/// only new ones run on new processors: the kernel of a host takes the registers of a processor with AMX only in a
+/// buffer of their whole size, and UML 6.1 and 6.12 have a smaller one. Its libraries come from the same suite.
+pub(crate) const UML: [&str; 3] = ["sid", "trixie", "bookworm"];
 
 /// Series up to this one, and the suites that have them.
 const SUITES: [([u32; 2], &[&str]); 3] = [
@@ -32,7 +33,9 @@ pub(crate) const LISTED: &[&str] = &[
     "bookworm-security",
     "trixie-security",
     "trixie-backports",
-    UML,
+    UML[0],
+    UML[1],
+    UML[2],
 ];
 
 /// The suites to look into, one set after the other until something is found.
@@ -42,7 +45,7 @@ pub(crate) fn suites(wanted: &Wanted, named: &[String]) -> Result<Vec<Vec<String
         return Ok(vec![checked(named)?]);
     }
     if *wanted == Wanted::Uml {
-        return Ok(vec![own(&[UML])]);
+        return Ok(UML.iter().map(|suite| own(&[*suite])).collect());
     }
     Ok(vec![own(&first(&wanted.series())), own(ALL)])
 }
@@ -94,7 +97,7 @@ mod tests {
         assert_eq!(first("6.12.117"), "bookworm-security trixie-security");
         assert_eq!(first("7.x"), "trixie-backports");
         assert_eq!(first("6.19"), "trixie-backports");
-        assert_eq!(first("uml"), "bookworm");
+        assert_eq!(first("uml"), "sid");
         assert_eq!(first("5"), "bullseye-security");
         assert_eq!(
             first("6"),

@@ -53,10 +53,20 @@ fn reason(lines: &[String]) -> Option<String> {
     if panic.as_ref().is_some_and(|line| !consequence(line)) {
         return panic;
     }
-    rust_panic(lines)
+    host_refused(lines)
+        .or_else(|| rust_panic(lines))
         .or_else(|| last("BUG:"))
         .or_else(|| last(INIT))
         .or(panic)
+}
+
+/// The first error of a system call that User-mode Linux made on the host, as in `userspace - ptrace set fp regs
+/// failed, errno = 14`. Its processes die of what follows from it.
+fn host_refused(lines: &[String]) -> Option<String> {
+    let refused = |line: &&String| {
+        line.contains("errno = ") && (line.contains("failed") || line.contains("ptrace"))
+    };
+    lines.iter().find(refused).cloned()
 }
 
 /// What init says of its own end; see `crate::init`.
@@ -107,6 +117,18 @@ mod tests {
         let text =
             "thread 'x' panicked at a.rs:1:1:\nb\nKernel panic - not syncing: VFS: no root\n";
         assert!(quote(text).contains("VFS: no root"));
+    }
+
+    #[test]
+    fn what_the_host_refused_is_quoted_and_not_the_end_of_init() {
+        // A processor with AMX, and a UML that is older than it.
+        let text = "userspace - ptrace set fp regs failed, errno = 14\n\
+                    init[1]: segfault at 0 ip 0\n\
+                    Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\n";
+        assert_eq!(
+            quote(text),
+            ": userspace - ptrace set fp regs failed, errno = 14"
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! A [`Machine`] says what is wanted; [`Machine::run`] starts it, hands on what its init says,
 //! and returns when it is gone, however it ended. Two programs can do it. User-mode Linux is a
-//! kernel built as an ordinary program: it boots in a second and a half anywhere, has one CPU and no
-//! block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
+//! kernel built as an ordinary program: it boots in a second and a half on most machines ([`crate::boot_probe`]
+//! finds out which), has one CPU and no block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
 //!
 //! What holds for both:
 //!
@@ -56,6 +56,11 @@ pub(crate) const PORT: &str = "lab.result";
 /// [`Error::MissingProgram`] with the package to install.
 pub fn installed_uml() -> Result<PathBuf, Error> {
     uml::installed()
+}
+
+/// The program of QEMU, if it is installed.
+pub(crate) fn qemu_program() -> Option<PathBuf> {
+    crate::programs::find(qemu::PROGRAM)
 }
 
 /// What runs the machine.
@@ -119,15 +124,18 @@ pub struct Machine {
     pub engine: Engine,
     /// The kernel: for QEMU an ELF image or a bzImage, for UML the program.
     pub kernel: PathBuf,
+    /// The folder of the interpreter and the libraries that UML's own process is started with; without one, those of
+    /// this machine. See [`crate::kernel::Kernel::libraries`].
+    pub libraries: Option<PathBuf>,
     /// The initramfs; see [`initramfs()`].
     pub initramfs: File,
     /// Bytes of memory.
     pub memory: u64,
-    /// CPUs; UML has one whatever is asked.
+    /// CPUs. UML has one unless `append` has `ncpus=`.
     pub cpus: u32,
     /// Its disks.
     pub disks: Vec<Disk>,
-    /// Further words of the kernel's command line.
+    /// Further words of the kernel's command line, and UML's own options (`seccomp=on`).
     pub append: Vec<String>,
     /// How long what may take.
     pub limits: Limits,

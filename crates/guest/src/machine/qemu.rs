@@ -243,6 +243,7 @@ mod tests {
         let machine = Machine {
             engine: super::super::Engine::Qemu(Accelerator::Virtual),
             kernel: "vmlinuz".into(),
+            libraries: None,
             initramfs: tempfile::tempfile().unwrap(),
             memory: 1 << 30,
             cpus: 4,

@@ -60,17 +60,20 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
     let mut line = words(["--pid", "--fork", "--kill-child"]);
     let unmounted = memory().ok();
     if let Some(folder) = &unmounted {
-        line.extend(words(["--", "sh", "-c", SHIM]));
+        line.extend(words(["--", "sh", "-c", &shim(machine, ENTER)]));
         line.push(by_number(folder).into());
     } else {
         line.extend(words(["--mount"]));
         if !rustix::process::geteuid().is_root() {
             line.extend(words(["--user", "--map-root-user"]));
         }
-        line.extend(words(["--", "sh", "-c", COVERING_SHIM]));
+        line.extend(words(["--", "sh", "-c", &shim(machine, COVER)]));
         // The console is open already: its folder's place may be taken.
         let covered = machine.console.parent().unwrap_or(Path::new("/"));
         line.push(absolute(covered)?.into());
+    }
+    if let Some(libraries) = &machine.libraries {
+        line.push(absolute(libraries)?.into());
     }
     line.push(absolute(&machine.kernel)?.into());
     line.extend(words([
@@ -101,7 +104,8 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
         environment: vec![("TMPDIR", folder_for(machine.memory))],
         passed,
         own: unmounted,
-        pinned: true,
+        // Its processes take turns, unless it has several CPUs.
+        pinned: !machine.append.iter().any(|word| word.starts_with("ncpus=")),
     })
 }
 
@@ -116,12 +120,29 @@ fn memory() -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// The namespace's first process cannot abort (the kernel takes no such signal from itself), which is
-/// how UML ends a panic: it would stand still for ever. So a shell is first, and waits for it. It
-/// gets a folder, and what to run in it.
-const SHIM: &str = r#"cd "$0" || exit; "$@"; exit $?"#;
-/// The same, with memory put over the folder first.
-const COVERING_SHIM: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit; "$@"; exit $?"#;
+/// Enters the folder that is the first argument.
+const ENTER: &str = r#"cd "$0" || exit"#;
+/// The same, with memory mounted over the folder first.
+const COVER: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit"#;
+/// Runs the program that the other arguments name.
+const RUN: &str = r#""$@"; exit $?"#;
+/// The same, with libraries of its own: the folder that is the next argument. The program's interpreter is
+/// `lib/ld-linux-x86-64.so.2`, relative to the working folder, and no other program may see the variable: the shell
+/// and its tools are this machine's, with this machine's libraries.
+const RUN_WITH_LIBRARIES: &str =
+    r#"ln -s "$1" lib || exit; shift; LD_LIBRARY_PATH=lib "$@"; exit $?"#;
+
+/// What the shell does that is the first process of the pid namespace. UML ends a panic by abort(3), and the first
+/// process of a namespace cannot: the kernel ignores such a signal from the process itself. So a shell is first, and
+/// waits for UML.
+fn shim(machine: &Machine, enter: &str) -> String {
+    let run = match machine.libraries {
+        Some(_) => RUN_WITH_LIBRARIES,
+        None => RUN,
+    };
+    format!("{enter}; {run}")
+}
+
 /// Memory as a folder.
 const SHM: &str = "/dev/shm";
 

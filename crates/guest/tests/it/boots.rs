@@ -1,26 +1,15 @@
-//! Guests that boot and do a job. This test program is their init, as fslab's own is: the words behind
-//! `--` on a kernel's command line are init's arguments, and name the one test that is the guest's side.
+//! Guests that boot and do a job. This test program is their init, as fslab itself is elsewhere.
 
-use crate::common;
+use crate::common::{self, AS_INIT};
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use guest::init::{self, Voice};
 use guest::initramfs::{Job, Part, Store};
-use guest::kernel::{Cache, Form};
+use guest::kernel::{Cache, Form, Kernel};
 use guest::machine::{self, Accelerator, Disk, Engine, Error, Limits, Machine};
 use serde_json::{Value, json};
-
-/// What makes this program the guest's side and nothing else.
-const AS_INIT: [&str; 6] = [
-    "--",
-    "the_guests_side",
-    "--exact",
-    "--ignored",
-    "--nocapture",
-    "--test-threads=1",
-];
 
 #[test]
 #[ignore = "runs within a guest, as its init"]
@@ -57,7 +46,8 @@ fn work(job: &Value, voice: &Voice) -> i32 {
 
 fn machine(
     engine: Engine,
-    kernel: PathBuf,
+    kernel: &Kernel,
+    append: &[String],
     parts: &[Part],
     job: &Value,
 ) -> (Machine, tempfile::TempDir) {
@@ -68,7 +58,8 @@ fn machine(
     let parts: Vec<&Part> = parts.iter().collect();
     let machine = Machine {
         engine,
-        kernel,
+        kernel: kernel.image.clone(),
+        libraries: kernel.libraries.clone(),
         initramfs: machine::initramfs(&parts, &job).unwrap(),
         memory: 512 << 20,
         cpus: 2,
@@ -77,7 +68,7 @@ fn machine(
             serial: "disk0".into(),
             log: None,
         }],
-        append: AS_INIT.map(str::to_owned).to_vec(),
+        append: [append, &AS_INIT.map(str::to_owned)].concat(),
         limits: Limits::default(),
         console: temp.path().join("guests/console"),
         files: temp.path().join("files"),
@@ -130,12 +121,12 @@ fn parts(store: &Store) -> Vec<Part> {
     vec![store.tools(&[]).unwrap(), init]
 }
 
-/// User-mode Linux with a job, unless it is not installed.
+/// User-mode Linux with a job, unless none runs here.
 fn uml(job: &Value) -> Option<(Machine, tempfile::TempDir)> {
-    let kernel = common::uml()?;
+    let common::Uml { kernel, append } = common::uml()?;
     let cache = tempfile::tempdir().unwrap();
     let store = Store::open(&Cache::open(Some(cache.path())).unwrap()).unwrap();
-    Some(machine(Engine::Uml, kernel, &parts(&store), job))
+    Some(machine(Engine::Uml, &kernel, &append, &parts(&store), job))
 }
 
 #[test]
@@ -182,6 +173,6 @@ fn a_job_is_done_needs_qemu() {
     let mut parts = parts(&store);
     parts.push(store.modules(kernel, &names).unwrap());
     let job = json!({"tell": "ä\n\u{1b}"});
-    let (machine, temp) = machine(engine, kernel.image.clone(), &parts, &job);
+    let (machine, temp) = machine(engine, kernel, &[], &parts, &job);
     does_a_job(&machine, temp.path());
 }

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use guest::boot_probe::{Answer, Prober};
 use guest::initramfs::{self, Store};
 use guest::kernel::{Cache, Form, Has, Kernel};
 use guest::machine;
 use study::Plan;
 
 use super::job::Job;
-use crate::choice::user_mode_linux;
 use crate::error::Error;
 use crate::local::kind_name;
 use crate::needs::Needs;
@@ -25,6 +25,8 @@ const VIRTIO: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
 const MEMORY: u64 = 2 << 30;
 /// What a guest's kernel and the lab in it need besides a trial's own memory.
 const BESIDES: u64 = 512 << 20;
+/// CPUs of a guest at most: what QEMU gives a q35 machine without remapping of interrupts.
+const MOST_CPUS: usize = 255;
 
 /// What guests start from, all trials of a cell's kernel the same.
 pub(super) struct Image {
@@ -34,6 +36,10 @@ pub(super) struct Image {
     pub(super) called: String,
     /// The kernel's file.
     pub(super) kernel: PathBuf,
+    /// The folder of a program's own interpreter and libraries.
+    pub(super) libraries: Option<PathBuf>,
+    /// Words that the kernel's command line gets on this machine.
+    pub(super) append: Vec<String>,
     /// Bytes of memory.
     pub(super) memory: u64,
     /// CPUs.
@@ -56,9 +62,29 @@ pub(super) fn check(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
             )));
         }
         modules(&kernel, &needs)?;
+        runs(&cache, &kernel)?;
         room(memory(&needs), available())?;
     }
     Ok(())
+}
+
+/// The answer of the kernel's test boot on this machine.
+fn runs(cache: &Cache, kernel: &Kernel) -> Result<Answer, Error> {
+    let answer = Prober::new(cache).answer(kernel, false, &mut |_| ());
+    let answer = answer.map_err(Error::Guest)?;
+    match answer.failure() {
+        None => Ok(answer),
+        Some(reason) => Err(Error::Preflight(format!(
+            "kernel {} does not run on this machine: {reason}; {}",
+            kernel.name,
+            match kernel.form {
+                Form::Uml => {
+                    "`fslab kernel fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
+                }
+                Form::Vmlinux => "`fslab kernel list` shows which kernels run",
+            }
+        ))),
+    }
 }
 
 /// Bytes of memory of a guest.
@@ -123,9 +149,11 @@ impl Image {
             images.push(Image {
                 level: level.map(str::to_owned),
                 called: called(&kernel),
+                append: runs(&cache, &kernel)?.append().to_vec(),
+                libraries: kernel.libraries.clone(),
                 kernel: kernel.image.clone(),
                 memory: memory(&needs),
-                cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+                cpus: std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_CPUS) as u32),
                 parts,
             });
         }
@@ -157,7 +185,17 @@ fn called(kernel: &Kernel) -> String {
 fn find(machine: GuestMachine, name: Option<&str>, cache: &Cache) -> Result<Kernel, Error> {
     match (name, machine) {
         (Some(name), _) => Ok(cache.kernel(name)?),
-        (None, GuestMachine::Uml) => user_mode_linux(cache),
+        (None, GuestMachine::Uml) => {
+            let kernels = cache.uml_kernels()?;
+            let runs_here = kernels.iter().find(|kernel| runs(cache, kernel).is_ok());
+            let found = runs_here.or(kernels.first()).cloned();
+            found.ok_or_else(|| {
+                Error::Preflight(
+                    "no User-mode Linux on this machine; `fslab kernel fetch uml` brings one"
+                        .into(),
+                )
+            })
+        }
         (None, GuestMachine::Qemu) => {
             let newest = cache
                 .kernels()?

@@ -132,11 +132,12 @@ impl<'a> GuestExecutor<'a> {
         let machine = Machine {
             engine: self.engine,
             kernel: image.kernel.clone(),
+            libraries: image.libraries.clone(),
             initramfs: image.with_job(job)?,
             memory: image.memory,
             cpus: image.cpus,
             disks,
-            append: Vec::new(),
+            append: image.append.clone(),
             limits: patient(Limits {
                 first_line,
                 whole: place.limit,
