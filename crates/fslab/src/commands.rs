@@ -114,7 +114,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
         say: Some(|text| out::say(&format!("fslab: {text}"))),
     };
     let lab::Choice { target, why } = lab::choose(&plan, &request)?;
-    lab::crash::place::prepare(&mut plan, &target);
+    lab::crash::requirements::prepare(&mut plan, &target);
     if matches!(target, Target::Guest(_)) {
         plan.notes.push(why.clone());
     }

@@ -2,8 +2,8 @@
 //!
 //! The order is that of what numbers are worth and of speed: the host times hardware, User-mode Linux is four
 //! times faster at file work than emulation, QEMU runs everything else. What was passed over and why is
-//! said in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
-//! the choice but not the needs: what a kernel lacks is said before anything is made.
+//! in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
+//! the choice but not the needs: what a kernel lacks is reported before anything is made.
 
 mod host_info;
 
@@ -59,7 +59,7 @@ struct Candidate {
 /// Chooses where a plan of disks that fslab makes runs.
 ///
 /// # Errors
-/// Nobody has what it needs, each with what is lacking; a kernel that is not in the cache.
+/// None has what it needs, each with what is lacking; a kernel that is not in the cache.
 pub fn choose(plan: &Plan, request: &ExecutorRequest) -> Result<Choice, Error> {
     choose_on(&ThisMachine, plan, request)
 }
@@ -84,13 +84,13 @@ fn choose_on(host: &dyn HostInfo, plan: &Plan, request: &ExecutorRequest) -> Res
         let qemu = Runner::Guest(GuestMachine::Qemu);
         if asked.is_some_and(|asked| asked != qemu) {
             return Err(Error::Preflight(
-                "virtual time is QEMU's alone; leave out --virtual-time, or say --executor qemu"
+                "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu"
                     .into(),
             ));
         }
         asked = Some(qemu);
     }
-    crate::crash::place::devices(plan)?;
+    crate::crash::requirements::devices(plan)?;
     let runners = match asked {
         Some(one) => vec![one],
         None => vec![
@@ -159,7 +159,7 @@ pub fn kernels(plan: &Plan) -> Vec<String> {
     all
 }
 
-/// What runs the kernels that were named: their form tells.
+/// What runs the kernels that were named, by their form.
 fn machine_of(named: &BTreeMap<String, Kernel>) -> Option<Runner> {
     let first = named.values().next()?;
     Some(Runner::Guest(machine_for(first)))
@@ -185,7 +185,7 @@ impl Selector<'_> {
         Ok(Cache::open(self.cache)?)
     }
 
-    /// The kernels of these names. What is missing is said at once, with the command that fetches it.
+    /// The kernels of these names. What is missing is reported at once, with the command that fetches it.
     fn named(
         &self,
         levels: &[String],

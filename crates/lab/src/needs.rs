@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use guest::kernel::{Form, Has, Host, Kernel};
 use study::{Cell, KernelRange, Plan, Times};
 
-use crate::crash::place;
+use crate::crash::requirements;
 use crate::local::kind_name;
 
 /// Kernels whose btrfs writes zones in sequence.
@@ -28,7 +28,7 @@ pub struct Needs {
     pub absolute: bool,
     /// Whether a disk's writes are to be logged, for the crash check.
     pub crash: bool,
-    /// Cells for which that disk lies below another device, where dm-log-writes cannot be put.
+    /// Cells for which that disk is below another device, where dm-log-writes cannot be put.
     pub crash_below: usize,
     /// Cells whose device has zones, which btrfs alone is given.
     pub zones: usize,
@@ -70,11 +70,12 @@ impl Needs {
                 add("memcg");
             }
             needs.traced |= cell.trace;
-            if place::is_cut(cell) {
-                add(place::CUTS);
+            if requirements::is_cut(cell) {
+                add(requirements::CUTS);
             }
-            needs.crash |= place::is_logged(cell);
-            let below = place::is_logged(cell) && place::stands_straight(&cell.device);
+            needs.crash |= requirements::is_logged(cell);
+            let below =
+                requirements::is_logged(cell) && requirements::stands_straight(&cell.device);
             needs.crash_below += usize::from(below);
             needs.zones += usize::from(has_zones(cell));
             needs.disks = needs.disks.max(cell.device.disks().len());
@@ -85,7 +86,7 @@ impl Needs {
         needs
     }
 
-    /// What the running kernel lacks. What is not known of it is not lacking: the trial will tell.
+    /// What the running kernel lacks. What is not known of it does not count as lacking: the trial will show.
     pub fn lacking_here(&self, host: &Host) -> Vec<String> {
         let mut lacks = self.lacking(|name| host.get(name), &host.release);
         if self.traced && !probe::capture::ways().iter().any(|way| way.available) {
@@ -113,12 +114,12 @@ impl Needs {
     /// What a kernel lacks of logging a device's writes itself.
     fn lacking_log(&self, has: impl Fn(&str) -> Option<Has>) -> Vec<String> {
         let mut lacks = Vec::new();
-        let known = self.capabilities.contains(place::CAPABILITY);
-        if self.crash && !known && has(place::CAPABILITY).is_none_or(|has| has == Has::No) {
-            lacks.push(place::LACKING.to_owned());
+        let known = self.capabilities.contains(requirements::CAPABILITY);
+        if self.crash && !known && has(requirements::CAPABILITY).is_none_or(|has| has == Has::No) {
+            lacks.push(requirements::LACKING.to_owned());
         }
         if self.crash_below > 0 {
-            lacks.push(place::LACKING_BELOW.to_owned());
+            lacks.push(requirements::LACKING_BELOW.to_owned());
         }
         lacks
     }
@@ -231,7 +232,7 @@ mod tests {
         let log = |plan: &Plan, has| Needs::of(plan).lacking_log(|_| has);
         assert_eq!(log(&crash, Some(Has::Module)), Vec::<String>::new());
         assert_eq!(log(&crash, Some(Has::Unknown)), Vec::<String>::new());
-        assert_eq!(log(&crash, Some(Has::No)), [place::LACKING]);
+        assert_eq!(log(&crash, Some(Has::No)), [requirements::LACKING]);
         assert!(log(&plan(&[]), Some(Has::No)).is_empty());
         let mut below = crash.clone();
         below.cells[0].device.stack = Some(study::Stack {
@@ -242,7 +243,10 @@ mod tests {
                 write_ms: 1,
             }),
         });
-        assert_eq!(log(&below, Some(Has::Builtin)), [place::LACKING_BELOW]);
+        assert_eq!(
+            log(&below, Some(Has::Builtin)),
+            [requirements::LACKING_BELOW]
+        );
     }
 
     #[test]

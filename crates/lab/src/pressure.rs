@@ -2,7 +2,7 @@
 //!
 //! `/proc/vmstat` counts for the whole machine, which is what matters when the machine has nothing
 //! else to do; reclaim inside a limited group is not in those counters, so the group's own figures
-//! (its peak, and how often it met its limit) stand beside them.
+//! (its peak, and how often it met its limit) are reported with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +83,7 @@ fn memory_total() -> u64 {
     kib.unwrap_or(0) << 10
 }
 
-/// The samples of a phase that tell the same, for reports and growth laws. How often a group met
+/// The samples of a phase with the same figures, for reports and growth laws. How often a group met
 /// its limit is one only where there is a group.
 pub(crate) fn samples(phase: &str, pressure: &MemoryPressure) -> Vec<Sample> {
     let counts = [

@@ -190,8 +190,8 @@ fn a_guest_that_hangs_is_ended_needs_uml() {
     let said = failed(temp.path(), FailureKind::Trial);
     // On a busy machine it stops before its first line.
     assert!(
-        said.contains("the guest hangs: not a sign of life for 10 s")
-            || said.contains("the guest said nothing for 10 s"),
+        said.contains("the guest hangs: no heartbeat for 10 s")
+            || said.contains("the guest sent nothing for 10 s"),
         "{said}"
     );
     nothing_is_left(temp.path());

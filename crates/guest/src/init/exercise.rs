@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Voice;
+use super::ChannelWriter;
 
 /// The key of the job's document.
 const KEY: &str = "boot_probe";
@@ -46,8 +46,8 @@ pub(super) fn asked(document: &Value) -> Option<Exercise> {
 }
 
 /// Does it, reports the result, and gives the exit code.
-pub(super) fn report(exercise: &Exercise, voice: &Voice) -> i32 {
-    let reported = run(exercise).and_then(|avx| voice.say(json!({ KEY: { "avx": avx } })));
+pub(super) fn report(exercise: &Exercise, channel: &ChannelWriter) -> i32 {
+    let reported = run(exercise).and_then(|avx| channel.say(json!({ KEY: { "avx": avx } })));
     match reported {
         Ok(()) => 0,
         Err(why) => {

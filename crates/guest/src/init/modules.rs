@@ -25,9 +25,9 @@ pub(super) fn load(list: &Path) -> Result<(), String> {
 }
 
 /// One line: `-` where only a soft dependency asks for the module, path, then parameters. A soft one may
-/// refuse for whatever reason it has (crc32c-intel on a processor without the instruction, a failed
-/// self-test): that goes to the console. A hard one may not, since what was built on it would fail
-/// later and say something else.
+/// refuse for any reason (crc32c-intel on a processor without the instruction, a failed
+/// self-test): that goes to the console. A hard one may not, since what depends on it would fail
+/// later with another message.
 fn one(line: &str) -> Result<(), String> {
     let (soft, line) = match line.strip_prefix(SOFT) {
         Some(rest) => (true, rest),
@@ -73,7 +73,7 @@ mod tests {
     fn a_soft_one_may_refuse_and_a_hard_one_may_not() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("text.ko");
-        // No module: the kernel says ENOEXEC, or EPERM to whoever may not load any.
+        // Not a module: the kernel returns ENOEXEC, or EPERM without the right to load any.
         fs::write(&file, "text").unwrap();
         let list = temp.path().join("order");
         fs::write(&list, format!("{SOFT}{}\n", file.display())).unwrap();

@@ -1,6 +1,6 @@
 //! What a program of the host needs to run elsewhere: its interpreter and its shared libraries.
 //!
-//! ldd would say so, by running the program's loader on it. Here the ELF headers are read and the rules of
+//! ldd(1) finds them by running the program's loader on it. Here the ELF headers are read and the rules of
 //! ld.so(8) followed: DT_RPATH and DT_RUNPATH with `$ORIGIN`, /etc/ld.so.cache, the usual folders. Each
 //! library keeps its place and the cache goes along, so the guest's loader finds what was found here.
 
@@ -43,7 +43,7 @@ impl Linker {
         }
     }
 
-    /// All files that a program needs beside itself, each where the loader finds it. A script needs
+    /// All files that a program needs besides itself, each where the loader finds it. A script needs
     /// its interpreter, and what that needs.
     pub(super) fn closure(&self, program: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut files: Vec<PathBuf> = Vec::new();
@@ -115,9 +115,9 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// A program without what only a debugger reads: it ends where its last segment does, and has no
-/// table of sections. A debug build of fslab is 100 MB, of which 40 are loaded. Whatever is no ELF stays as it is.
+/// table of sections. A debug build of fslab is 100 MB, of which 40 are loaded. What is not ELF is left as it is.
 pub(super) fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
-    /// Offsets of e_shoff and of e_shnum with e_shstrndx behind it, in a 64-bit header.
+    /// Offsets of e_shoff, and of e_shnum and e_shstrndx, in a 64-bit header.
     const SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 60..64];
     let end = || -> object::Result<u64> {
         let header = elf::FileHeader64::<Endianness>::parse(bytes.as_slice())?;
@@ -143,7 +143,7 @@ pub(super) fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// The linker's cache: names and paths of the libraries for x86-64 (glibc's sysdeps/generic/dl-cache.h, the
-/// format since 2.2, alone in the file since 2.32 and behind the older one before). Damage ends it early.
+/// format since 2.2; alone in the file since 2.32, after the older format before that). Damage ends the list early.
 fn parse_cache(cache: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;

@@ -1,17 +1,17 @@
-//! Adding a kernel that somebody built, or another distribution's.
+//! Adding a kernel that was built by hand, or another distribution's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cache::Cache;
-use super::collect::Found;
 use super::compression::Compression;
 use super::config::Config;
 use super::error::{Doing as _, Error};
-use super::fetch::check_release;
 use super::image;
+use super::install::Found;
+use super::kernel_spec::numbers;
 use super::record::{Form, Kernel, LIBRARIES, Parts, Source, store};
-use super::wanted::numbers;
+use super::release::{check_name, check_release};
 use crate::elf_needs::needs;
 
 /// A kernel to add.
@@ -120,21 +120,6 @@ fn no_image(added: &Added, why: String) -> Error {
     }
 }
 
-/// Whether a folder of the cache may have this name.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    if name.is_empty()
-        || name.len() > 100
-        || name.starts_with(['.', '-'])
-        || !name.chars().all(plain)
-    {
-        return Err(Error::BadLabel {
-            name: name.to_owned(),
-        });
-    }
-    Ok(())
-}
-
 fn config(path: &Path) -> Result<String, Error> {
     let bytes = fs::read(path).doing("read", path)?;
     // Distributions pack it (/proc/config.gz).
@@ -151,8 +136,8 @@ fn config(path: &Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collect::write;
     use super::super::image::tests::vmlinux;
+    use super::super::install::write;
     use super::super::modinfo::tests::module;
     use super::*;
 

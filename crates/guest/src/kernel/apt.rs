@@ -3,8 +3,8 @@
 //! apt is asked and not HTTP, because apt has what matters here and is hard to get right: the signatures of
 //! an archive, its proxies and credentials, its mirrors. The machine's own apt is left alone: nothing
 //! of this writes outside one folder, `apt-get update` here does not change what the machine sees, and its
-//! hooks do not run. Of the machine's settings those are taken over that say how the network is reached
-//! (apt.conf(5): proxies, time-outs, certificates), and whether an archive that stands still is
+//! hooks do not run. Of the machine's settings those for the network are used
+//! (apt.conf(5): proxies, time-outs, certificates), and whether an archive that is no longer updated is
 //! accepted (a snapshot's). None of them is a program, and none lets in what is not signed.
 //!
 //! Signatures are checked against Debian's archive keys, or those that the machine's own sources name
@@ -32,7 +32,7 @@ pub(crate) struct Apt {
 }
 
 impl Apt {
-    /// Makes the folder where it is missing, and writes the configuration anew. `keyring`: the keys that
+    /// Makes the folder where it is missing, and rewrites the configuration. `keyring`: the keys that
     /// sign the archive, if not those that are known for it.
     pub(crate) fn open(
         dir: &Path,

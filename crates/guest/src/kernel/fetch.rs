@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::add::check_name;
 use super::apt::{self, Apt};
 use super::cache::Cache;
-use super::collect::{Found, Releases};
 use super::error::{Doing as _, Error};
 use super::image;
+use super::install::Found;
+use super::kernel_spec::KernelSpec;
 use super::libraries;
 use super::mirror::Mirrors;
 use super::packages::{self, Offer, by_age};
 use super::record::{Form, Kernel, LIBRARIES, Parts, Source, store};
+use super::release::{check_name, check_release};
 use super::suites;
-use super::wanted::Wanted;
 
 /// Where to fetch from, if not where the machine's apt does.
 #[derive(Clone, Debug, Default)]
@@ -37,15 +37,15 @@ pub struct Fetched {
 }
 
 impl Cache {
-    /// Brings a kernel into the cache, if the newest that fits is not there already. `say` hears what is
-    /// being done, a line for each step.
+    /// Brings a kernel into the cache, if the newest that fits is not there already. `say` gets a
+    /// line for each step.
     ///
     /// # Errors
     /// No such kernel, no network, no apt, a signature that does not hold, a broken package, a full disk. The
     /// cache is then as it was.
     pub fn fetch(
         &self,
-        wanted: &Wanted,
+        wanted: &KernelSpec,
         options: &FetchOptions,
         say: &mut dyn FnMut(&str),
     ) -> Result<Fetched, Error> {
@@ -53,8 +53,8 @@ impl Cache {
         let lock = self.lock(say)?;
         let offer = find(&apt, wanted, options, say)?;
         let name = match wanted {
-            Wanted::Uml => format!("uml-{}", offer.release),
-            Wanted::Image { .. } => offer.release.clone(),
+            KernelSpec::Uml => format!("uml-{}", offer.release),
+            KernelSpec::Image { .. } => offer.release.clone(),
         };
         // It came out of a list of packages, and becomes a folder's name.
         check_name(&name)?;
@@ -67,7 +67,7 @@ impl Cache {
             {
                 return Ok(Fetched { kernel, new: false });
             }
-            say(&format!("{name} is there as an older package"));
+            say(&format!("{name} is in the cache as an older package"));
         }
         let stage = self.stage(&lock)?;
         let packages = download(&apt, &offer, stage.path(), say)?;
@@ -166,7 +166,7 @@ fn one_by_one(
 
 fn find(
     apt: &Apt,
-    wanted: &Wanted,
+    wanted: &KernelSpec,
     options: &FetchOptions,
     say: &mut dyn FnMut(&str),
 ) -> Result<Offer, Error> {
@@ -270,18 +270,6 @@ fn unpack(
     )
 }
 
-/// Modules of another kernel do not load, and say so only in a guest's console.
-pub(crate) fn check_release(kernel: &str, modules: &Releases) -> Result<(), Error> {
-    match modules.iter().find(|(release, _)| *release != kernel) {
-        Some((release, module)) => Err(Error::Mismatch {
-            module: module.clone(),
-            modules: release.clone(),
-            kernel: kernel.to_owned(),
-        }),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::deb::tests::package;
@@ -307,7 +295,7 @@ mod tests {
         let lock = cache.lock(&mut |_| ())?;
         let stage = cache.stage(&lock)?;
         let deb = stage.path().join("packages/k.deb");
-        super::super::collect::write(&deb, &package("data.tar.xz", files))?;
+        super::super::install::write(&deb, &package("data.tar.xz", files))?;
         unpack(&[deb], &offer(), stage.path(), &mut |_| Ok(()))?;
         let kernel = cache.publish(stage, "6.9.1-test")?;
         assert!(!cache.dir().join("6.9.1-test/raw").exists());

@@ -11,9 +11,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::apt::Apt;
-use super::collect::write;
 use super::deb;
 use super::error::{Doing as _, Error};
+use super::install::write;
 use super::packages::{self, Offer};
 use super::record::LIBRARIES;
 use crate::elf_needs::{needs, set_interpreter};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::wanted::{Wanted, base, numbers};
+use super::kernel_spec::{KernelSpec, base, numbers};
 
 /// One package, as far as kernels need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +39,10 @@ pub struct Offer {
 
 impl Offer {
     /// Whether it is what was asked for.
-    pub fn fits(&self, wanted: &Wanted) -> bool {
+    pub fn fits(&self, wanted: &KernelSpec) -> bool {
         match wanted {
-            Wanted::Uml => self.series == "uml",
-            image @ Wanted::Image { .. } => {
+            KernelSpec::Uml => self.series == "uml",
+            image @ KernelSpec::Image { .. } => {
                 self.series != "uml" && image.fits(&self.release, &self.version)
             }
         }
@@ -237,7 +237,7 @@ fn upstream(version: &str) -> String {
 }
 
 /// The newest offer that fits, and else the series there are, for the message.
-pub(crate) fn choose<'a>(offers: &'a [Offer], wanted: &Wanted) -> Result<&'a Offer, String> {
+pub(crate) fn choose<'a>(offers: &'a [Offer], wanted: &KernelSpec) -> Result<&'a Offer, String> {
     let best = offers
         .iter()
         .filter(|offer| offer.fits(wanted))
@@ -381,7 +381,7 @@ Built-Using: linux (= 6.1.176-1)
     #[test]
     fn an_empty_archive_has_none() {
         assert_eq!(
-            choose(&offers("", "x"), &Wanted::Uml).unwrap_err(),
+            choose(&offers("", "x"), &KernelSpec::Uml).unwrap_err(),
             "none at all"
         );
     }

@@ -1,4 +1,4 @@
-//! A kernel of the cache: what is written down of it, and what can be asked.
+//! A kernel of the cache: its manifest, and what it can do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::capabilities::{Capabilities, Has};
 use super::config::Config;
 use super::error::{Doing as _, Error};
 use super::image;
+use super::kernel_spec::{KernelSpec, numbers};
 use super::modules::{Missing, ModuleFile, Modules};
-use super::wanted::{Wanted, numbers};
 use crate::hex::hex;
 
 /// The file that makes a folder a kernel's.
@@ -55,14 +55,14 @@ pub enum Source {
         /// The suite it was in.
         suite: String,
     },
-    /// A person.
+    /// Files that were given to `kernel add` or `--kernel`.
     Added {
         /// The image that was given.
         image: PathBuf,
     },
 }
 
-/// What is written down.
+/// The manifest, `kernel.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) schema: u32,
@@ -113,7 +113,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Reads a kernel's folder. Capabilities are worked out anew each time: what they
+    /// Reads a kernel's folder. Capabilities are derived each time: what they
     /// are made of is kept, so a newer fslab knows more of an old cache.
     pub(crate) fn load(dir: &Path) -> Result<Self, Error> {
         let broken = |why: String| Error::BrokenFolder {
@@ -176,7 +176,7 @@ impl Kernel {
         })
     }
 
-    /// SHA-256 of the image and of its libraries, in hexadecimal: what tells one kernel from another whatever its
+    /// SHA-256 of the image and of its libraries, in hexadecimal: it identifies a kernel whatever its
     /// name is.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Kernel {
         }
     }
 
-    /// Upstream's version as numbers: [6, 1, 192], with 0 for what is not said.
+    /// Upstream's version as numbers: [6, 1, 192], with 0 for missing parts.
     pub fn version(&self) -> [u32; 3] {
         let mut version = [0; 3];
         for (slot, number) in version.iter_mut().zip(numbers(&self.version)) {
@@ -197,18 +197,18 @@ impl Kernel {
         version
     }
 
-    pub(crate) fn fits(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn fits(&self, wanted: &KernelSpec) -> bool {
         match (wanted, self.form) {
-            (Wanted::Uml, Form::Uml) => true,
-            (Wanted::Image { .. }, Form::Vmlinux) => wanted.fits(&self.release, &self.version),
+            (KernelSpec::Uml, Form::Uml) => true,
+            (KernelSpec::Image { .. }, Form::Vmlinux) => wanted.fits(&self.release, &self.version),
             _ => false,
         }
     }
 
     /// Whether a version or series means this one, where User-mode Linux is asked for.
-    pub(crate) fn fits_as_uml(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn fits_as_uml(&self, wanted: &KernelSpec) -> bool {
         self.form == Form::Uml
-            && (*wanted == Wanted::Uml || wanted.fits(&self.release, &self.version))
+            && (*wanted == KernelSpec::Uml || wanted.fits(&self.release, &self.version))
     }
 
     /// Whether a name of the command line means this one, where User-mode Linux is asked for: its own, a

@@ -1,4 +1,4 @@
-//! The last words of a console: what an error quotes.
+//! The end of a console, and the line of it that an error quotes.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Bytes of the console's end that are looked at.
 const END: i64 = 16 << 10;
-/// Lines quoted when no line says more than the others.
+/// Lines quoted when no line gives the reason.
 const LINES: usize = 3;
 /// Characters quoted.
 const WIDTH: usize = 300;
@@ -27,7 +27,7 @@ fn end_of(console: &Path, from: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The line that says why, where there is one, else the last lines.
+/// The line that gives the reason, or else the last lines.
 fn quote(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -44,8 +44,8 @@ fn quote(text: &str) -> String {
     format!(": {short}")
 }
 
-/// The line that says why the machine ended: a panic of the kernel, but where it only says that its
-/// first process is gone, what that one said last.
+/// The line that gives the reason for the end: a panic of the kernel, or, where the panic only reports that init
+/// ended, the last message of init.
 fn reason(lines: &[String]) -> Option<String> {
     let last = |sign: &str| lines.iter().rfind(|line| line.contains(sign)).cloned();
     let panic = last("Kernel panic");
@@ -69,10 +69,10 @@ fn host_refused(lines: &[String]) -> Option<String> {
     lines.iter().find(refused).cloned()
 }
 
-/// What init says of its own end; see `crate::init`.
+/// The prefix of init's own messages; see `crate::init`.
 const INIT: &str = "fslab: ";
 
-/// Where a program panicked, and why, which since Rust 1.73 is on the line behind it.
+/// Where a program panicked, and why, which since Rust 1.73 is on the next line.
 fn rust_panic(lines: &[String]) -> Option<String> {
     let at = lines
         .iter()
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(quote(text), ": fslab: no xfs here");
         let text = "x\nKernel panic - not syncing: Attempted to kill init! exitcode=0x0\ny\n";
         assert!(quote(text).contains("Attempted to kill init"));
-        // A panic of the kernel itself is the reason, whatever a program said before.
+        // A panic of the kernel itself is the reason, whatever a program printed before.
         let text =
             "thread 'x' panicked at a.rs:1:1:\nb\nKernel panic - not syncing: VFS: no root\n";
         assert!(quote(text).contains("VFS: no root"));

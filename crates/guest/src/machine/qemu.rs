@@ -31,7 +31,7 @@ pub enum Accelerator {
     Tcg,
     /// The translator with a clock that counts instructions (`-icount`): one second is 10^9 of them, a
     /// sleeping guest's clock jumps to its next timer, and two runs that start from the same bytes execute the
-    /// same instructions. Only what lies within the guest is in that time (null_blk, not a disk of the host).
+    /// same instructions. Only what is inside the guest runs in that time (null_blk, not a disk of the host).
     Virtual,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn program(
 fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) -> Vec<OsString> {
     let (accel, cpu, cpus) = match accelerator {
         Accelerator::Kvm => ("kvm", "host", machine.cpus.max(1)),
-        // A kernel that is told of fast `rep movsb` copies by it, which TCG does byte by byte: reads of
+        // A kernel that sees fast `rep movsb` among the features copies with it, which TCG does byte by byte: reads of
         // cached pages took twice as long, and with large folios seven times.
         Accelerator::Tcg => ("tcg,thread=multi", "max,erms=off,fsrm=off", 1),
         // Without the processor's random numbers a guest draws the same each time: UUIDs, seeds of hashes.
@@ -149,8 +149,8 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
 }
 
 /// The controller of the guest's channel. The kernel's driver spins until the host has taken what it wrote. By an
-/// eventfd another thread of QEMU takes it, sooner or later, and how many instructions were spun is the host's
-/// affair; without one the guest's own thread takes it, within the instruction that says so.
+/// eventfd another thread of QEMU takes it, sooner or later, and the number of instructions
+/// spun depends on the host; without one the guest's own thread takes it, within the instruction that notifies.
 fn channel_device(accelerator: Accelerator) -> &'static str {
     match accelerator {
         Accelerator::Virtual => "virtio-serial-pci,ioeventfd=off",
@@ -166,7 +166,7 @@ fn drive(number: usize, disk: &Disk) -> Vec<OsString> {
             "-drive",
             &format!("if=none,id=disk{number},format=raw,cache=unsafe,discard=unmap,file={file}"),
         ]),
-        // Flushes are logged, and end there: what is behind is the host's page cache either way.
+        // Flushes are logged and go no further: below is the host's page cache either way.
         Some(log) => words([
             "-blockdev",
             &format!(

@@ -3,11 +3,11 @@
 //! UML is many processes, traced by one; a kill of that one alone leaves the others. So it is the
 //! first process of a pid namespace (`unshare --pid --fork --kill-child`), with which all of them
 //! end. Its `uml_dir`, where it keeps a pid file and a socket, is a filesystem of memory that is mounted
-//! nowhere (fsmount(2)) and goes with its last process: a folder of the host would stay behind after
+//! nowhere (fsmount(2)) and ends with its last process: a folder of the host would remain after
 //! kill -9. Without a `uml_dir` UML writes into the home folder, or panics where there is none. It is
 //! named from within, as `./`, because a socket's path has 108 bytes at most.
 //!
-//! A mount namespace of its own would do as well, and is what is left to a user who is not root. But such
+//! A mount namespace of its own would do as well, and is what a user who is not root gets. But such
 //! a namespace is born with a copy of every mount, and a copy keeps a filesystem busy after its umount
 //! for as long as the guest runs: another run on this machine would check a disk that is still mounted.
 //! Its own memory is a file that it removes at once, in /dev/shm because that one is memory.
@@ -29,7 +29,7 @@ use crate::initramfs;
 /// The program, as Debian calls it.
 pub(super) const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
-/// What [`MARK`] says of the channel: UML's second console.
+/// The value of [`MARK`]: UML's second console is the channel.
 const CHANNEL: &str = "/dev/tty1";
 /// ubda to ubdp.
 const MOST_DISKS: usize = 16;
@@ -153,8 +153,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// Where UML's memory goes: a folder of memory that has room for it (a container's has 64 MiB) and lets
-/// it be executed (a container's may not), or a disk's.
+/// The folder for UML's memory: one in memory with enough room (a container's has 64 MiB) and without noexec
+/// (a container's may have it), or else /tmp.
 fn folder_for(memory: u64) -> &'static str {
     let found = rustix::fs::statvfs(SHM);
     let serves = found.is_ok_and(|stat| {

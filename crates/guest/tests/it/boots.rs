@@ -5,7 +5,7 @@ use crate::common::{self, AS_INIT};
 use std::fs;
 use std::path::Path;
 
-use guest::init::{self, Voice};
+use guest::init::{self, ChannelWriter};
 use guest::initramfs::{Job, Part, Store};
 use guest::kernel::{Cache, Form, Kernel};
 use guest::machine::{self, Accelerator, Disk, Engine, Error, Limits, Machine};
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 #[ignore = "runs within a guest, as its init"]
 fn the_guests_side() {
     assert!(init::asked(), "this is no guest");
-    init::run(|job, voice| work(&job, voice));
+    init::run(|job, channel| work(&job, channel));
 }
 
 /// What a guest does: says what it sees, sends a file, and ends as it is told.
-fn work(job: &Value, voice: &Voice) -> i32 {
+fn work(job: &Value, channel: &ChannelWriter) -> i32 {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let disk = fs::read_dir("/sys/block").unwrap().flatten().find(|disk| {
         let serial = fs::read_to_string(disk.path().join("serial")).unwrap_or_default();
@@ -33,12 +33,14 @@ fn work(job: &Value, voice: &Voice) -> i32 {
         "stdin": std::io::read_to_string(std::io::stdin()).unwrap(),
         "path": std::env::var("PATH").unwrap(),
     });
-    voice.say(seen).unwrap();
+    channel.say(seen).unwrap();
     assert!(job["die"] != true, "as it was told");
     fs::create_dir_all("/run/out/deep").unwrap();
     // Longer than any buffer on the way.
     fs::write("/run/out/deep/file", vec![0x5a; 3 << 20]).unwrap();
-    voice.send_below(Path::new("/run/out"), &|_| false).unwrap();
+    channel
+        .send_below(Path::new("/run/out"), &|_| false)
+        .unwrap();
     // More than one heartbeat.
     std::thread::sleep(std::time::Duration::from_millis(1200));
     7

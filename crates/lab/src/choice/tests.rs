@@ -415,7 +415,7 @@ fn virtual_time_is_qemus_alone() {
             "as asked: runs in Linux 6.12.117-amd64 under QEMU, in virtual time"
         );
     }
-    let said = "virtual time is QEMU's alone; leave out --virtual-time, or say --executor qemu";
+    let said = "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu";
     for runner in [HOST, UML] {
         assert_eq!(
             machine.refused_as(&plan("ext4", &[]), &virtual_time(runner)),

@@ -1,4 +1,4 @@
-//! One image: recovery, the filesystem's own checker, and `fslab check` beside it.
+//! One image: recovery, the filesystem's own checker, and `fslab check` as well.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const PROBLEMS: usize = 8;
 pub(super) struct Judged {
     /// Entries that are in it.
     pub(super) moment: usize,
-    /// Whether it is clean after recovery; none: nobody could say.
+    /// Whether it is clean after recovery; none: no checker gave a verdict.
     pub(super) clean: Option<bool>,
     /// Why it would not be recovered.
     pub(super) refused: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Judged {
     pub(super) said: Vec<String>,
     /// `fslab check` on the recovered image.
     pub(super) own: Option<Own>,
-    /// Exit codes beside each other.
+    /// Exit codes of both checkers.
     pub(super) compared: Vec<Compared>,
 }
 
@@ -45,7 +45,7 @@ impl Judged {
     }
 }
 
-/// What `fslab check` says.
+/// The verdict of `fslab check`.
 pub(super) struct Own {
     pub(super) exit: u8,
     pub(super) problems: Vec<String>,
@@ -171,7 +171,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Mounts an image for somebody to `look` at.
+    /// Mounts an image for `look`.
     pub(super) fn mounted(
         &mut self,
         image: &Path,
@@ -194,7 +194,7 @@ impl<'a> Judge<'a> {
             kind: kind.to_owned(),
             device: image.to_owned(),
             block_name: None,
-            // It wants to be told that it reads a file.
+            // It needs the option for a file.
             extra: if kind == "xfs" {
                 vec!["-f".into()]
             } else {
@@ -215,7 +215,7 @@ impl<'a> Judge<'a> {
         Ok(report)
     }
 
-    /// Two of e2fsck's versions are known; what the installed one says is compared with its own.
+    /// Two of e2fsck's versions are known; the installed one's verdict is compared with its own.
     fn own(&self, source: &dyn BlockSource) -> Result<Own, Error> {
         let reference = if self.checker[1].contains("1.47.0") {
             Reference::E2fsck1470

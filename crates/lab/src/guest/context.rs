@@ -1,4 +1,4 @@
-//! The context record of guests: what one says of itself before the first trial, and what its trials are told.
+//! The context record of guests: what one reports before the first trial, and what its trials get.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use study::Trial;
 use super::GuestExecutor;
 use super::files::Arriving;
 use super::image::Image;
-use super::job::{Job, Said};
+use super::job::{GuestMessage, Job};
 use super::limits::LEAST_LIMIT;
 use crate::error::Error;
-use crate::executor::{Surroundings, Taken};
+use crate::executor::{KernelContext, Surroundings};
 
-/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file behind two
+/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file below two
 /// kernels, so that is `emulated`, too.
 fn timing(engine: Engine) -> &'static str {
     match engine {
@@ -26,7 +26,11 @@ fn timing(engine: Engine) -> &'static str {
 
 impl GuestExecutor<'_> {
     /// The context of one kernel. KVM that does not answer is given up here, for the whole run.
-    pub(super) fn taken(&mut self, at: usize, around: &Surroundings) -> Result<Taken, Error> {
+    pub(super) fn taken(
+        &mut self,
+        at: usize,
+        around: &Surroundings,
+    ) -> Result<KernelContext, Error> {
         // The binary is hashed here, and while the guest boots: in an emulated one it takes seconds.
         let mut record = std::thread::scope(|scope| {
             scope.spawn(probe::context::binary_sha256);
@@ -49,7 +53,7 @@ impl GuestExecutor<'_> {
         })?;
         let image = &self.kernels[at];
         self.describe(image, &mut record);
-        Ok(Taken {
+        Ok(KernelContext {
             kernel: image.level.clone(),
             record,
         })
@@ -63,7 +67,7 @@ impl GuestExecutor<'_> {
         let mut record = None;
         let job = Job::Context {
             around: Box::new(Surroundings {
-                // Nobody else is in there, whose I/O could be watched.
+                // No other program is in there, whose I/O could be watched.
                 watch: Duration::ZERO,
                 // The guest names its own, and starts from the same bytes wherever the run's folder is.
                 folder: PathBuf::new(),
@@ -71,7 +75,7 @@ impl GuestExecutor<'_> {
             }),
         };
         let mut hear = |said| {
-            if let Said::Context(taken) = said {
+            if let GuestMessage::Context(taken) = said {
                 record = Some(*taken);
             }
             true

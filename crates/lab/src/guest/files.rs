@@ -2,7 +2,7 @@
 //!
 //! A guest's kernel may be anybody's, so what it sends is believed as little as any other input. Its
 //! files arrive in a folder of their own and move to their places only when the guest has ended well:
-//! a torn file never stands under a name that counts, and none of the run's own files (its log, its
+//! a partial file never has a name that counts, and none of the run's own files (its log, its
 //! lock, the journal of what `fslab clean` undoes) can be written by a guest, because a name has to
 //! be one that this very trial leaves.
 
@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 
-/// Top folders of the run's own; whatever else has a part named by the trial is the trial's.
+/// Top folders of the run's own; everything else with a part named by the trial is the trial's.
 const OURS: [&str; 3] = ["images", "mnt", "guests"];
 
 /// The folder that a guest's files arrive in; gone when dropped.
@@ -33,7 +33,7 @@ impl Arriving {
         }
     }
 
-    /// Where it is; whoever writes there makes it.
+    /// The folder; the machine makes it when a file arrives.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

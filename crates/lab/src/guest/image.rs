@@ -92,7 +92,7 @@ fn memory(needs: &Needs) -> u64 {
     MEMORY.max(needs.memory.saturating_add(BESIDES))
 }
 
-/// MemAvailable, bytes; none where the kernel does not tell.
+/// MemAvailable, bytes; none where the kernel does not report it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let mut lines = text.lines().filter_map(probe::meminfo::parse_line);
@@ -134,7 +134,7 @@ impl Image {
     pub(super) fn all(target: &GuestTarget, plan: &Plan) -> Result<Vec<Image>, Error> {
         let cache = Cache::open(target.cache.as_deref())?;
         let store = Store::open(&cache)?;
-        // The program that runs, though its file may be replaced meanwhile: read once a run.
+        // The program that runs, though its file may have been replaced: read once a run.
         let init = store.init(Path::new("/proc/self/exe"))?;
         let mut images = Vec::new();
         for (level, name) in target.each() {
@@ -153,7 +153,8 @@ impl Image {
                 libraries: kernel.libraries.clone(),
                 kernel: kernel.image.clone(),
                 memory: memory(&needs),
-                cpus: std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_CPUS) as u32),
+                cpus: std::thread::available_parallelism()
+                    .map_or(1, |n| n.get().min(MOST_CPUS) as u32),
                 parts,
             });
         }

@@ -4,7 +4,7 @@ mod list;
 pub(crate) mod probe;
 
 use guest::boot_probe::{Answer, Prober};
-use guest::kernel::{Added, Cache, FetchOptions, Form, Kernel, Wanted};
+use guest::kernel::{Added, Cache, FetchOptions, Form, Kernel, KernelSpec};
 
 use crate::cli::{DocumentFormat, KernelAddArgs, KernelFetchArgs, KernelListArgs, MirrorArgs};
 use crate::{exit, out};
@@ -35,7 +35,7 @@ pub(crate) fn list(args: &KernelListArgs) -> anyhow::Result<u8> {
 
 pub(crate) fn fetch(args: &KernelFetchArgs) -> anyhow::Result<u8> {
     let cache = Cache::open(args.cache.cache.as_deref())?;
-    let wanted: Vec<Wanted> = args
+    let wanted: Vec<KernelSpec> = args
         .versions
         .iter()
         .map(|version| version.parse())

@@ -33,7 +33,7 @@ impl Cache {
         }
         say(&format!("copying {} into the cache", added.image.display()));
         match self.add(&name, added, say) {
-            // Another fslab did the same meanwhile.
+            // Another process added it in the meantime.
             Err(Error::Exists { name, dir }) => {
                 known(self).unwrap_or(Err(Error::Exists { name, dir }))
             }
@@ -113,8 +113,8 @@ fn is_module(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collect::write;
     use super::super::image::tests::vmlinux;
+    use super::super::install::write;
     use super::super::modinfo::tests::module;
     use super::*;
 

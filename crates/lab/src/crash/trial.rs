@@ -1,8 +1,8 @@
 //! The crash check of a trial: what the study asks of it, and what it adds to the trial.
 //!
 //! Who wrote the log differs (QEMU beside a guest's disk, dm-log-writes in the kernel of the trial), and
-//! so does who judges: the lab in this process, or the lab on the host when the guest is gone. What is asked and
-//! told is the same, and is here.
+//! so does who judges: the lab in this process, or the lab on the host when the guest has ended. The request and
+//! the result are the same, and are here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) const MOUNTED: &str = "mounted";
 /// The step in which that is done.
 pub(crate) const JUDGING: &str = "judging what power cuts would have left";
 
-/// A log of a trial that nobody writes to any more.
+/// A log of a trial that is no longer written to.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     /// Who wrote it, in words.
@@ -35,7 +35,7 @@ pub(crate) struct Finished {
     pub(crate) disk: Part,
     /// Where the filesystem was mounted.
     pub(crate) from: From,
-    /// Behind so many entries the disk was not the filesystem's any more; none: it was to the end.
+    /// Entries after which the disk was no longer the filesystem's; none: it was to the end.
     pub(crate) until: Option<usize>,
 }
 
@@ -45,9 +45,9 @@ pub(crate) enum Left {
     Cut(AfterCut),
 }
 
-/// Who judges, and what was asked.
+/// What a judgement needs: the cell, what the study asks for, and how to report and stop.
 #[derive(Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) spec: &'a CrashSpec,
     pub(crate) journal: &'a Arc<Journal>,
@@ -56,10 +56,10 @@ pub(crate) struct Court<'a> {
 }
 
 impl Left {
-    pub(crate) fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
+    pub(crate) fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
         match self {
-            Left::Log(log) => log.judge(court),
-            Left::Cut(cut) => cut.judge(court),
+            Left::Log(log) => log.judge(context),
+            Left::Cut(cut) => cut.judge(context),
         }
     }
 }
@@ -73,19 +73,19 @@ pub(crate) fn unjudged(error: &Error) -> (FailureKind, String) {
     (kind, format!("crash check: {error}"))
 }
 
-/// What came of it.
-pub(crate) struct Told {
+/// The result of a judgement.
+pub(crate) struct CrashResult {
     pub(super) crash: Crash,
     pub(super) evidence: Vec<Evidence>,
 }
 
 impl Finished {
     /// Judges it as the study asks. The device was blank when the log began.
-    fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
-        let Court { cell, spec, .. } = *court;
+    fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
+        let Context { cell, spec, .. } = *context;
         if !self.has_begin() {
             return Err(Error::Preflight(format!(
-                "the log of {} does not say where the filesystem was mounted: it was full before, or its disk could not \
+                "the log of {} has no mark where the filesystem was mounted: it was full before, or its disk could not \
                  be written; give the device a larger log_size (--set stack.log_writes.log_size=SIZE)",
                 self.writer
             )));
@@ -107,10 +107,15 @@ impl Finished {
             timeout: Duration::from_secs(spec.timeout_seconds.into()),
             keep: None,
         };
-        let mut crash = super::run(&request, court.journal, court.watcher, court.interrupt)?;
+        let mut crash = super::run(
+            &request,
+            context.journal,
+            context.watcher,
+            context.interrupt,
+        )?;
         self.writer.clone_into(&mut crash.writer);
         let whole = super::is_whole(&self.log, &self.disk)?;
-        Ok(Told {
+        Ok(CrashResult {
             evidence: vec![log_is_whole(&crash, whole)],
             crash,
         })
@@ -125,7 +130,7 @@ impl Finished {
     }
 }
 
-impl Told {
+impl CrashResult {
     /// Adds what came of it to the trial and to its last event.
     pub(crate) fn tell(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
         let Event::TrialFinished {
@@ -186,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    fn finished(told: Told) -> (Vec<Event>, Event) {
+    fn finished(told: CrashResult) -> (Vec<Event>, Event) {
         let mut event = Event::TrialFinished {
             trial: 3,
             samples: Vec::new(),
@@ -205,7 +210,7 @@ mod tests {
         (said, event)
     }
 
-    fn told(whole: bool, damaged: u64) -> Told {
+    fn told(whole: bool, damaged: u64) -> CrashResult {
         let crash = Crash {
             writer: "dm-log-writes".into(),
             entries: 12,
@@ -214,7 +219,7 @@ mod tests {
             damaged,
             ..Crash::default()
         };
-        Told {
+        CrashResult {
             evidence: vec![log_is_whole(&crash, whole)],
             crash,
         }

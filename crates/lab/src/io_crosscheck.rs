@@ -1,10 +1,10 @@
 //! Bytes of a phase against the device's own counters (DESIGN: bytes are cross-checked).
 //!
-//! Direct I/O and whatever ends with a sync must have reached the device whole. What may rightly
-//! never reach it is told, not judged: a buffered read that the page cache answered, and files that
+//! Direct I/O and everything that ends with a sync must have reached the device whole. What may rightly
+//! never reach it is reported, not judged: a buffered read that the page cache answered, and files that
 //! were unlinked again before anything wrote them out. A check reads what its format asks for, which
-//! no workload can say, so it has no such evidence at all. A scan reads past every cache: the device must have
-//! moved what it asked for, and no more. Where it moved a little more, that can have been somebody else, and nothing is shown.
+//! no workload can know, so it has no such evidence at all. A scan reads past every cache: the device must have
+//! moved what it asked for, and no more. Where it moved a little more, another program may have caused it, and nothing is shown.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ pub(crate) fn now(device: Option<&str>) -> Option<Reading> {
     diskstats::find(&text, device?)
 }
 
-/// Bytes that others may read from a device meanwhile: libblkid looks at every device when somebody mounts one
+/// Bytes that other programs may read from a device in that time: libblkid looks at every device when one is mounted
 /// anywhere, and was seen to read 1.02 MiB of each.
 const LOOKED_AT: u64 = 2 << 20;
 
@@ -58,7 +58,7 @@ pub(crate) fn evidence(
     let more = seen.saturating_sub(asked + asked / 100);
     if scans && (1..=LOOKED_AT).contains(&more) {
         let why = format!(
-            "the pass asked for {asked} bytes and the device read {seen}: as much more as whoever mounts a filesystem \
+            "the pass asked for {asked} bytes and the device read {seen}: as much more as a mount of a filesystem \
              reads of every device"
         );
         return told(None, why);
