@@ -144,7 +144,11 @@ fn check_alone(image: &Path) {
 fn in_a_process(image: &Path, memory: Option<u64>, what: &str) -> u64 {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "what_was_stated_is_enough", "--nocapture"])
+        .args([
+            "--exact",
+            "forecast::what_was_stated_is_enough",
+            "--nocapture",
+        ])
         .env(IMAGE, image)
         .env_remove(MEMORY);
     if let Some(memory) = memory {
