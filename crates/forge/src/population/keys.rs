@@ -1,14 +1,13 @@
-//! What decides each object: keys and shares, made once.
+//! The keys and shares that decide each object, computed once.
 
 use super::profile::Profile;
 use super::random::{Key, Purpose, threshold};
-use crate::ext4::plan::{Kind, Object};
 
-/// Keys and shares, ready for use.
+/// Keys, and shares as bounds of [`chance`](super::random::chance).
 #[derive(Debug)]
-pub(super) struct Draws {
-    /// Nothing but plain files of one size: what most of a large population is.
-    pub(super) plain: Option<Object>,
+pub(super) struct Keys {
+    /// Bytes of every file, where all are regular files of one size and nothing else distinguishes them: most of a large population.
+    pub(super) plain_size: Option<u64>,
     pub(super) name_set: Key,
     pub(super) kind: Key,
     pub(super) special_kind: Key,
@@ -18,6 +17,7 @@ pub(super) struct Draws {
     pub(super) target: Key,
     pub(super) target_length: Key,
     pub(super) freed: Key,
+    pub(super) reused: (Key, u64),
     pub(super) owner: Key,
     pub(super) project: Key,
     pub(super) inode_attribute: (Key, u64),
@@ -32,7 +32,7 @@ pub(super) struct Draws {
     pub(super) content: Key,
 }
 
-impl Draws {
+impl Keys {
     pub(super) fn new(profile: &Profile) -> Self {
         let key = |purpose| Key::new(profile.seed, purpose);
         let Profile {
@@ -52,16 +52,9 @@ impl Draws {
             + f64::from(profile.owners)
             + f64::from(profile.projects)
             + f64::from(u8::from(profile.names.encrypted));
-        let size = profile.file_size.only().filter(|_| rare <= 0.0);
+        let plain_size = profile.file_size.only().filter(|_| rare <= 0.0);
         Self {
-            plain: size.map(|size| Object {
-                kind: Kind::File,
-                size,
-                links: 1,
-                permissions: 0o644,
-                content: profile.contents && size > 0,
-                ..Object::default()
-            }),
+            plain_size,
             name_set: key(Purpose::NameSet),
             kind: key(Purpose::Kind),
             special_kind: key(Purpose::SpecialKind),
@@ -71,6 +64,7 @@ impl Draws {
             target: key(Purpose::Target),
             target_length: key(Purpose::TargetLength),
             freed: key(Purpose::FreedPlace),
+            reused: (key(Purpose::Reused), threshold(ageing.reused)),
             owner: key(Purpose::Owner),
             project: key(Purpose::Project),
             inode_attribute: (key(Purpose::InodeAttribute), threshold(attributes.inode)),

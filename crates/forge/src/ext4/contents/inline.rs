@@ -11,11 +11,12 @@ use ondisk::ext4::inline::{IN_BLOCK, XATTR_INDEX, XATTR_NAME};
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::xattr::{NewEntry, NewValue};
 
-use super::Generated;
-use super::attributes::{NOTE, inode_room, write_behind};
-use super::slots::Slots;
-use crate::ext4::Error;
+use super::Contents;
+use super::attributes::write_behind;
+use super::format::inode_room;
+use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId};
+use crate::population::Slots;
 
 /// What the attributes of an inode need besides: the magic, and the zeros behind the last entry.
 const AROUND: usize = 8;
@@ -47,7 +48,7 @@ pub(super) fn content(bytes: &[u8], i_block: &mut [u8; IN_BLOCK]) -> NewEntry {
     }
 }
 
-impl Generated {
+impl Contents {
     /// Whether a file lies in its inode.
     pub(super) fn is_inline(
         &self,
@@ -57,15 +58,15 @@ impl Generated {
         kind: Kind,
         size: u64,
     ) -> bool {
-        let Some(more) = self.nursery.rules.inline.filter(|_| kind == Kind::File) else {
+        let Some(more) = self.format.inline.filter(|_| kind == Kind::File) else {
             return false;
         };
         if !fits(size, more) {
             return false;
         }
         let mut taken = 0;
-        if self.has_note(id) {
-            let note = self.letters(id, 0, 1, NOTE as u64).len();
+        if self.population.has_note(id) {
+            let note = self.population.note(id).len();
             taken += ENTRY + note.next_multiple_of(4);
         }
         if slots.owner(file).is_some() {

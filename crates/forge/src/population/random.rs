@@ -8,7 +8,7 @@
 /// What a value is for, so that two uses of the same pair do not agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     NameSet = 1,
     NameLength,
     Name,
@@ -36,7 +36,7 @@ pub(super) enum Purpose {
 }
 
 /// One round of SplitMix64.
-pub(super) fn scramble(mut x: u64) -> u64 {
+pub(crate) fn scramble(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
@@ -44,35 +44,35 @@ pub(super) fn scramble(mut x: u64) -> u64 {
 
 /// A seed with a purpose mixed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key(u64);
+pub(crate) struct Key(u64);
 
 impl Key {
-    pub(super) fn new(seed: u64, purpose: Purpose) -> Self {
+    pub(crate) fn new(seed: u64, purpose: Purpose) -> Self {
         Self(scramble(scramble(seed).wrapping_add(
             (purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         )))
     }
 
     /// The value of a pair: 64 bits, each as good as the other.
-    pub(super) fn of(self, a: u64, b: u64) -> u64 {
+    pub(crate) fn of(self, a: u64, b: u64) -> u64 {
         let first = scramble(self.0 ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         scramble(first.wrapping_add(b.wrapping_mul(0xd1b5_4a32_d192_ed03)))
     }
 }
 
 /// Whether a random value lies in the share of all values; see [`threshold`].
-pub(super) fn chance(random: u64, threshold: u64) -> bool {
+pub(crate) fn chance(random: u64, threshold: u64) -> bool {
     random < threshold
 }
 
 /// A share from 0 to 1 as a bound for [`chance`]. 1 misses one value in 2^64.
-pub(super) fn threshold(share: f64) -> u64 {
+pub(crate) fn threshold(share: f64) -> u64 {
     // 2^64 as a float; the cast ends at the largest integer.
     (share * 18_446_744_073_709_551_616.0) as u64
 }
 
 /// A random value brought to `0..n` by the high half of a product (Lemire 2019).
-pub(super) fn below(random: u64, n: u64) -> u64 {
+pub(crate) fn below(random: u64, n: u64) -> u64 {
     ((u128::from(random) * u128::from(n)) >> 64) as u64
 }
 

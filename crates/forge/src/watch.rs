@@ -1,8 +1,8 @@
-//! Who looks on while a filesystem is written.
+//! Progress of a filesystem that is being written.
 
-/// Progress, and the wish to stop.
+/// Receives progress, and may ask to stop. `()` does neither.
 pub trait Watch: Sync {
-    /// So many slots of the population have been written since the last call.
+    /// This many slots of the population have been written since the last call.
     fn advance(&self, slots: u64) {
         let _ = slots;
     }
@@ -13,5 +13,4 @@ pub trait Watch: Sync {
     }
 }
 
-/// Nobody.
 impl Watch for () {}

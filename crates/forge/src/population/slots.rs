@@ -8,7 +8,7 @@ use super::random::{Key, below};
 
 /// What a slot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// The directory itself.
     Directory,
     /// A file, by its number among the files.
@@ -23,20 +23,20 @@ pub(super) enum Role {
 
 /// The slots of one directory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slots {
-    pub(super) files: u32,
-    pub(super) free: u32,
-    pub(super) values: u32,
+pub(crate) struct Slots {
+    pub(crate) files: u32,
+    pub(crate) free: u32,
+    pub(crate) values: u32,
     /// Files that have a value.
-    pub(super) owners: u32,
+    pub(crate) owners: u32,
     /// The directory's set of names, on which the places depend.
-    pub(super) set: u64,
-    pub(super) place: Key,
+    pub(crate) set: u64,
+    pub(crate) place: Key,
 }
 
 impl Slots {
     /// Slots with the directory's own.
-    pub(super) fn total(&self) -> u32 {
+    pub(crate) fn total(&self) -> u32 {
         1 + self.mixed() + self.values
     }
 
@@ -57,7 +57,7 @@ impl Slots {
     }
 
     /// What a slot is.
-    pub(super) fn role(&self, slot: u32) -> Role {
+    pub(crate) fn role(&self, slot: u32) -> Role {
         let Some(at) = slot.checked_sub(1) else {
             return Role::Directory;
         };
@@ -82,7 +82,7 @@ impl Slots {
     }
 
     /// The slot of a file.
-    pub(super) fn of_file(&self, file: u32) -> u32 {
+    pub(crate) fn of_file(&self, file: u32) -> u32 {
         if self.free == 0 {
             return file + 1;
         }
@@ -101,12 +101,12 @@ impl Slots {
     }
 
     /// The slot of a value.
-    pub(super) fn of_value(&self, value: u32) -> u32 {
+    pub(crate) fn of_value(&self, value: u32) -> u32 {
         1 + self.mixed() + value
     }
 
     /// Which owner of a value a file is, if it is one: owners are spread evenly over the files.
-    pub(super) fn owner(&self, file: u32) -> Option<u32> {
+    pub(crate) fn owner(&self, file: u32) -> Option<u32> {
         if self.owners == 0 {
             return None;
         }
@@ -117,13 +117,13 @@ impl Slots {
 }
 
 /// How many of `links` links, spread evenly over `files` files, go to `file`.
-pub(super) fn links_to(file: u32, files: u32, links: u32) -> u32 {
+pub(crate) fn links_to(file: u32, files: u32, links: u32) -> u32 {
     let before = |file: u64| (file * u64::from(links)).div_ceil(u64::from(files.max(1)));
     (before(u64::from(file) + 1) - before(file.into())) as u32
 }
 
 /// The file that a link goes to.
-pub(super) fn link_target(link: u32, files: u32, links: u32) -> u32 {
+pub(crate) fn link_target(link: u32, files: u32, links: u32) -> u32 {
     (u64::from(link) * u64::from(files) / u64::from(links.max(1))) as u32
 }
 

@@ -10,7 +10,7 @@ use super::random::{Key, Purpose, scramble};
 
 /// What a name is for; names of different classes differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     Subdirectory,
     File,
     /// A further name of a file.
@@ -35,7 +35,7 @@ impl Class {
 
 /// The maker of names.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
+pub(crate) struct Names {
     length: Distribution,
     alphabet: Alphabet,
     /// Digits of a number.
@@ -50,7 +50,7 @@ const PLAIN: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 impl Names {
     /// `most` is the largest number that a name will have.
-    pub(super) fn new(seed: u64, length: Distribution, alphabet: Alphabet, most: u32) -> Self {
+    pub(crate) fn new(seed: u64, length: Distribution, alphabet: Alphabet, most: u32) -> Self {
         let mut digits = 1;
         while 36_u64.pow(digits) <= u64::from(most) {
             digits += 1;
@@ -65,12 +65,12 @@ impl Names {
     }
 
     /// The shortest length that keeps names unique.
-    pub(super) fn shortest(&self) -> u8 {
+    pub(crate) fn shortest(&self) -> u8 {
         1 + self.digits
     }
 
     /// Writes a name of a set to the start of `place` and gives its length; sets are numbered as the caller likes.
-    pub(super) fn make(&self, set: u64, class: Class, number: u32, place: &mut [u8; 255]) -> u8 {
+    pub(crate) fn make(&self, set: u64, class: Class, number: u32, place: &mut [u8; 255]) -> u8 {
         let letter = class.letter();
         let id = u64::from(number) << 8 | u64::from(letter);
         let len = match self.length.only() {

@@ -10,7 +10,6 @@
 //! Also rejected: a buffer for a whole unit's tables, which may be gigabytes with large blocks.
 
 mod bitmaps;
-mod image;
 mod inode;
 mod sink;
 mod stamp;
@@ -25,40 +24,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::layout::Layout;
 use super::place::Plan;
-use super::plan::Population;
-use super::{Error, Watch};
-use image::Image;
+use super::plan::Objects;
+use crate::image_file::ImageFile;
+use crate::{Error, Watch, Written};
+
 use summary::Summary;
 use unit::Builder;
-
-/// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
-    /// Bytes of the image.
-    pub size: u64,
-    /// Bytes written; the rest are holes.
-    pub bytes: u64,
-    /// Inodes in use, those of the filesystem itself not counted.
-    pub inodes: u64,
-    /// Directories, the root and `lost+found` counted.
-    pub directories: u64,
-    /// Blocks in use, tables counted.
-    pub blocks: u64,
-    /// Blocks that are free.
-    pub free_blocks: u64,
-    /// Inodes that are free.
-    pub free_inodes: u64,
-}
 
 /// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
 ///
 /// # Errors
 ///
 /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-/// with the cause when the image cannot be made, [`Error::Stopped`] when the watch says so.
+/// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
 pub fn write(
     layout: &Layout,
-    population: &dyn Population,
+    population: &dyn Objects,
     path: &Path,
     watch: &dyn Watch,
 ) -> Result<Written, Error> {
@@ -66,7 +47,7 @@ pub fn write(
     let geometry = &layout.geometry;
     let size =
         layout.options.size / u64::from(geometry.block_size) * u64::from(geometry.block_size);
-    let mut image = Image::create(path, size)?;
+    let mut image = ImageFile::create(path, size)?;
     let summary = Mutex::new(Summary::new(layout));
     units(layout, population, &plan, &image, &summary, watch)?;
     let summary = summary
@@ -89,9 +70,9 @@ fn threads(units: u32) -> u32 {
 
 fn units(
     layout: &Layout,
-    population: &dyn Population,
+    population: &dyn Objects,
     plan: &Plan<'_>,
-    image: &Image,
+    image: &ImageFile,
     summary: &Mutex<Summary>,
     watch: &dyn Watch,
 ) -> Result<(), Error> {

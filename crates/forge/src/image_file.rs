@@ -6,20 +6,20 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ext4::Error;
+use crate::Error;
 
-/// A new image; it is removed when it is dropped before [`Image::keep`].
+/// A new image; it is removed when it is dropped before [`ImageFile::keep`].
 #[derive(Debug)]
-pub(super) struct Image {
+pub(crate) struct ImageFile {
     file: File,
     path: PathBuf,
     written: AtomicU64,
     kept: bool,
 }
 
-impl Image {
+impl ImageFile {
     /// A file of `size` bytes that is one hole.
-    pub(super) fn create(path: &Path, size: u64) -> Result<Self, Error> {
+    pub(crate) fn create(path: &Path, size: u64) -> Result<Self, Error> {
         let failed = |action| {
             let path = path.to_path_buf();
             move |source| Error::Io {
@@ -50,7 +50,7 @@ impl Image {
     }
 
     /// Writes bytes at an offset.
-    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         self.file
             .write_all_at(bytes, offset)
             .map_err(|source| self.failed("write to the image", source))?;
@@ -60,7 +60,7 @@ impl Image {
     }
 
     /// Waits until all is on the disk.
-    pub(super) fn sync(&self) -> Result<(), Error> {
+    pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_all()
             .map_err(|source| self.failed("write the image back", source))
@@ -75,17 +75,17 @@ impl Image {
     }
 
     /// Bytes written so far.
-    pub(super) fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
     /// It is complete.
-    pub(super) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         self.kept = true;
     }
 }
 
-impl Drop for Image {
+impl Drop for ImageFile {
     fn drop(&mut self) {
         if !self.kept {
             // The error that led here is reported; this one would only hide it.

@@ -9,9 +9,9 @@
 use ondisk::ext4::encryption::{self, Context, Key, Policy};
 use ondisk::ext4::xattr::{NewEntry, NewValue};
 
-use super::Generated;
-use super::random::scramble;
+use super::Contents;
 use crate::ext4::plan::{Kind, ObjectId};
+use crate::population::{Purpose, scramble};
 
 /// Bytes of the attribute that holds a context.
 pub(super) const ENTRY: usize = 20 + 40;
@@ -39,18 +39,19 @@ pub(super) fn stored_target(plain: u64, block_size: u32) -> u64 {
     LENGTH + plain.max(shortest).next_multiple_of(PADDING).min(room)
 }
 
-impl Generated {
+impl Contents {
     /// Whether an object below the root is encrypted.
     pub(super) fn is_encrypted(&self, kind: Kind) -> bool {
-        self.profile.names.encrypted
+        self.population.profile().names.encrypted
             && matches!(kind, Kind::File | Kind::FastSymlink | Kind::Symlink)
     }
 
     /// The context of an encrypted inode; all of a filesystem have one policy, as a directory and what is in it must.
     pub(super) fn context(&self, id: ObjectId) -> NewEntry {
         let (a, b) = (u64::from(id.directory), u64::from(id.slot));
-        let words = [0, 1].map(|nth| self.draws.content.of(a << 32 | b, nth).to_le_bytes());
-        let [low, high] = [0, 1].map(|nth| self.draws.content.of(u64::MAX, nth).to_le_bytes());
+        let key = self.population.key(Purpose::Content);
+        let words = [0, 1].map(|nth| key.of(a << 32 | b, nth).to_le_bytes());
+        let [low, high] = [0, 1].map(|nth| key.of(u64::MAX, nth).to_le_bytes());
         let mut identifier = [0; 16];
         identifier[..8].copy_from_slice(&low);
         identifier[8..].copy_from_slice(&high);
@@ -80,7 +81,7 @@ impl Generated {
     pub(super) fn encrypted_target(&self, id: ObjectId, length: u64) -> Vec<u8> {
         let ciphertext = length.saturating_sub(LENGTH) as u16;
         let mut target = ciphertext.to_le_bytes().to_vec();
-        let mut random = self.draws.target.of(id.directory.into(), id.slot.into());
+        let mut random = self.population.target_seed(id);
         while (target.len() as u64) < length {
             random = scramble(random.wrapping_add(target.len() as u64));
             target.extend(random.to_le_bytes());

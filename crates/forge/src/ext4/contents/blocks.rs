@@ -5,13 +5,12 @@ use std::sync::PoisonError;
 use ondisk::ext4::FileType;
 use ondisk::ext4::inline::IN_BLOCK;
 
-use super::names::Class;
-use super::slots::{Role, Slots, link_target};
-use super::template::{LOST_AND_FOUND, Packed, Target, Template};
-use super::{Generated, Piece};
-use crate::ext4::Error;
+use super::Contents;
+use super::directory_cache::{Packed, Template};
+use crate::Error;
 use crate::ext4::directory::{Entry, Identity};
-use crate::ext4::plan::{Blocks, Home, Kind, ObjectId};
+use crate::ext4::plan::{Blocks, Home, Kind, ObjectId, Piece};
+use crate::population::{Class, LOST_AND_FOUND, Role, Slots, Target};
 
 /// Bytes that are made at once.
 const CHUNK: usize = 256 << 10;
@@ -41,27 +40,30 @@ impl Inodes {
     }
 }
 
-impl Generated {
+impl Contents {
     pub(super) fn write_content(
         &self,
         id: ObjectId,
         home: &Home<'_>,
         blocks: &mut dyn Blocks,
     ) -> Result<(), Error> {
-        let slots = self.slots_of(id.directory);
+        let slots = self.population.slots(id.directory);
         match slots.role(id.slot) {
             Role::Directory => self.write_directory(id.directory, &slots, home, blocks),
-            Role::Value(value) => self.write_short(&self.value(id.directory, value), blocks),
+            Role::Value(value) => {
+                self.write_short(&self.population.value(id.directory, value), blocks)
+            }
             Role::File(file) => match self.kind(id) {
                 (Kind::Symlink, length) => self.write_short(&self.target(id, length), blocks),
-                (Kind::File, _) if self.profile.contents => {
+                (Kind::File, _) if self.population.profile().contents => {
                     let object = self.file(&slots, id, file);
                     let mut pieces = Vec::new();
                     if object.fragmented {
-                        self.cut(id, object.size, &mut pieces);
+                        self.population
+                            .cut(id, object.size, self.format.blocks, &mut pieces);
                     } else {
                         pieces.push(Piece {
-                            blocks: object.size.div_ceil(self.block_size.into()) as u32,
+                            blocks: object.size.div_ceil(self.format.blocks.size.into()) as u32,
                             ..Piece::default()
                         });
                     }
@@ -76,7 +78,12 @@ impl Generated {
     /// Writes bytes and fills their last block with zeros.
     fn write_short(&self, bytes: &[u8], blocks: &mut dyn Blocks) -> Result<(), Error> {
         let mut whole = bytes.to_vec();
-        whole.resize(bytes.len().next_multiple_of(self.block_size as usize), 0);
+        whole.resize(
+            bytes
+                .len()
+                .next_multiple_of(self.format.blocks.size as usize),
+            0,
+        );
         blocks.write(0, &whole)
     }
 
@@ -87,7 +94,7 @@ impl Generated {
         pieces: &[Piece],
         blocks: &mut dyn Blocks,
     ) -> Result<(), Error> {
-        let block_size = self.block_size as usize;
+        let block_size = self.format.blocks.size as usize;
         let most = (CHUNK / block_size) as u32;
         let mut bytes = Vec::new();
         let mut at = 0;
@@ -101,23 +108,14 @@ impl Generated {
                 let count = (end - at).min(most);
                 bytes.clear();
                 bytes.resize(count as usize * block_size, 0);
-                let first = u64::from(at) * u64::from(self.block_size);
+                let first = u64::from(at) * u64::from(self.format.blocks.size);
                 let len = (size - first).min(bytes.len() as u64) as usize;
-                self.fill(id, first, &mut bytes[..len]);
+                self.population.fill(id, first, &mut bytes[..len]);
                 blocks.write(at, &bytes)?;
                 at += count;
             }
         }
         Ok(())
-    }
-
-    /// The content of a file from byte `from`, a multiple of 8, on, wherever it has blocks.
-    pub(super) fn fill(&self, id: ObjectId, from: u64, bytes: &mut [u8]) {
-        let start = self.draws.content.of(id.directory.into(), id.slot.into());
-        for (nth, place) in (from / 8..).zip(bytes.chunks_mut(8)) {
-            let word = super::random::scramble(start.wrapping_add(nth)).to_le_bytes();
-            place.copy_from_slice(&word[..place.len()]);
-        }
     }
 
     fn write_directory(
@@ -141,14 +139,14 @@ impl Generated {
         let (shape, targets) = match &*template {
             Template::Whole { shape, targets } => (shape, targets),
             Template::Vast(vast) => {
-                let one = self.nursery.vast.lock();
+                let one = self.cache.vast.lock();
                 let _one = one.unwrap_or_else(PoisonError::into_inner);
                 let entry = |tag, place: &mut [u8; 255]| entry(Packed(tag).target(), place);
-                let tale = self.tale(directory, slots);
-                return vast.write(&tale, own, entry, |at, block| blocks.write(at, block));
+                let grown = self.grown(directory, slots);
+                return vast.write(&grown, own, entry, |at, block| blocks.write(at, block));
             }
         };
-        let block_size = self.block_size as usize;
+        let block_size = self.format.blocks.size as usize;
         let most = (CHUNK / block_size) as u32;
         let all = shape.blocks();
         let mut bytes = vec![0; all.min(most) as usize * block_size];
@@ -189,7 +187,7 @@ impl Generated {
 
     fn identity(&self, directory: u32, home: &Home<'_>) -> Identity {
         let parent = ObjectId {
-            directory: self.tree.parent(directory),
+            directory: self.population.parent(directory),
             slot: 0,
         };
         Identity {
@@ -209,7 +207,7 @@ impl Generated {
         inodes: &Inodes,
         place: &mut [u8; 255],
     ) -> Entry {
-        let names = &self.nursery.names;
+        let names = self.population.names();
         match target {
             Target::File(slot) => Entry {
                 inode: inodes.get(slot),
@@ -218,14 +216,14 @@ impl Generated {
             },
             Target::Subdirectory(nth) => Entry {
                 inode: home.inode(ObjectId {
-                    directory: self.tree.children(directory).start + nth,
+                    directory: self.population.children(directory).start + nth,
                     slot: 0,
                 }),
                 kind: FileType::Directory,
                 len: names.make(slots.set, Class::Subdirectory, nth, place),
             },
             Target::Link(nth) => {
-                let to = self.link(directory, nth);
+                let to = self.population.link(directory, nth);
                 Entry {
                     inode: home.inode(to),
                     kind: self.file_type(to),
@@ -243,18 +241,8 @@ impl Generated {
         }
     }
 
-    /// The file that link number `nth` of a directory leads to.
-    pub(super) fn link(&self, directory: u32, nth: u32) -> ObjectId {
-        let (next, links) = self.links_from(directory);
-        let slots = self.slots_of(next);
-        ObjectId {
-            directory: next,
-            slot: slots.of_file(link_target(nth, slots.files, links)),
-        }
-    }
-
     fn file_type(&self, id: ObjectId) -> FileType {
-        if self.draws.symlinks_and_special == 0 {
+        if !self.population.has_other_kinds() {
             return FileType::Regular;
         }
         self.kind(id).0.file_type().unwrap_or(FileType::Regular)
@@ -262,21 +250,9 @@ impl Generated {
 
     /// The target of a symbolic link, as it is stored.
     pub(super) fn target(&self, id: ObjectId, length: u64) -> Vec<u8> {
-        if self.profile.names.encrypted {
+        if self.population.profile().names.encrypted {
             return self.encrypted_target(id, length);
         }
-        let mut random = self.draws.target.of(id.directory.into(), id.slot.into());
-        let mut target = Vec::with_capacity(length as usize);
-        for nth in 0..length {
-            random = super::random::scramble(random.wrapping_add(nth));
-            // A separator now and then, never two and never at the end.
-            let separator = nth % 12 == 2 && nth + 1 < length;
-            target.push(if separator {
-                b'/'
-            } else {
-                b'a' + (random % 26) as u8
-            });
-        }
-        target
+        self.population.target(id, length)
     }
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::distribution::Distribution;
-use crate::ext4::Error;
+use crate::Error;
 
 /// Characters of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_guide_lists_every_key_and_its_example_is_one() {
-        let guide = include_str!("../../../../../docs/forge.md");
+        let guide = include_str!("../../../../docs/forge.md");
         let example = guide
             .split("```toml")
             .nth(1)

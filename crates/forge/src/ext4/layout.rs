@@ -15,9 +15,10 @@ use ondisk::ext4::inode::number;
 use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, Superblock};
 use ondisk::ext4::{Geometry, Seed, quota};
 
+use super::Options;
 use super::plan::Home;
 use super::sizes::{self, Sizes};
-use super::{Error, Options};
+use crate::Error;
 
 /// The superblock of a filesystem to be, and all arithmetic of it.
 #[derive(Debug, Clone)]
@@ -310,7 +311,7 @@ fn identify(sb: &mut Superblock, options: &Options) {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/it/common/features.rs"]
+#[path = "../../tests/it/common/features.rs"]
 mod features;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::distribution::Distribution;
 use super::profile::Profile;
 use super::random::{Key, Purpose};
-use crate::ext4::Error;
+use crate::Error;
 
 /// Files of each directory: a pure function of its number, so that nothing is kept for each.
 #[derive(Debug)]

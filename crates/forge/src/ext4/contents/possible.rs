@@ -3,11 +3,12 @@
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::template::VAST;
-use super::{Distribution, Full, Generated, Profile, attributes, encrypted};
-use crate::ext4::Error;
+use super::directory_cache::VAST;
+use super::{Contents, Full, attributes, encrypted};
+use crate::Error;
+use crate::population::{Distribution, Profile};
 
-impl Generated {
+impl Contents {
     /// Whether the filesystem has what the profile needs.
     pub(super) fn possible(&self, sb: &Superblock) -> Result<(), Error> {
         let missing = self
@@ -29,7 +30,7 @@ impl Generated {
             ageing,
             names,
             ..
-        } = &self.profile;
+        } = self.population.profile();
         let incompat = |feature| sb.has_incompat(feature);
         let wishes = [
             (
@@ -59,12 +60,12 @@ impl Generated {
                 "ext_attr",
             ),
             (
-                self.profile.projects > 0 && !sb.has_ro_compat(RoCompat::PROJECT),
+                self.population.profile().projects > 0 && !sb.has_ro_compat(RoCompat::PROJECT),
                 "projects",
                 "project",
             ),
             (
-                ageing.unwritten > 0.0 && !self.extents,
+                ageing.unwritten > 0.0 && !self.format.extents,
                 "ageing.unwritten",
                 "extent",
             ),
@@ -77,8 +78,8 @@ impl Generated {
     fn no_room_for_attributes(&self) -> Option<(&'static str, String)> {
         let Profile {
             attributes, names, ..
-        } = &self.profile;
-        if names.encrypted && self.inode_room < encrypted::CONTEXT {
+        } = self.population.profile();
+        if names.encrypted && self.format.inode_room < encrypted::CONTEXT {
             return Some(("names.encrypted", "it needs inodes of 256 bytes".to_owned()));
         }
         let (context, needs) = if names.encrypted {
@@ -88,29 +89,29 @@ impl Generated {
             (0, "they need inodes of 256 bytes")
         };
         let wanted = attributes.inode + attributes.value > 0.0;
-        (wanted && self.inode_room < attributes::NEEDED + context).then(|| {
+        (wanted && self.format.inode_room < attributes::NEEDED + context).then(|| {
             let what = "attributes.inode and attributes.value";
             (what, needs.to_owned())
         })
     }
 
     fn target_too_long(&self) -> Option<(&'static str, String)> {
-        let kinds = &self.profile.kinds;
+        let kinds = &self.population.profile().kinds;
         let longest = kinds
             .target_length
             .as_ref()
             .map_or(0, Distribution::greatest);
         // A NUL, and what else stands around ciphertext.
-        let around = if self.profile.names.encrypted {
+        let around = if self.population.profile().names.encrypted {
             encrypted::AROUND_TARGET
         } else {
             1
         };
-        let room = u64::from(self.block_size) - around;
+        let room = u64::from(self.format.blocks.size) - around;
         (kinds.symlinks > 0.0 && longest > room).then(|| {
             let needs = format!(
                 "a block of {} bytes takes targets of {room} bytes",
-                self.block_size
+                self.format.blocks.size
             );
             ("kinds.target_length", needs)
         })
@@ -118,21 +119,21 @@ impl Generated {
 
     /// One of the largest directories is grown now, so that a size that can never fit is said at once.
     fn grow_largest(&self) -> Result<(), Error> {
-        let rules = self.nursery.rules;
-        let largest = self.counts.largest();
-        let names = self.files(largest);
-        let shortest = self.profile.names.length.least().clamp(1, 255) as u8;
+        let rules = self.cache.rules;
+        let largest = self.population.largest_directory();
+        let names = self.population.files(largest);
+        let shortest = self.population.profile().names.length.least().clamp(1, 255) as u8;
         if rules.surely_full(names.into(), shortest) {
             let full = Full {
                 names,
-                block_size: self.block_size,
+                block_size: self.format.blocks.size,
                 levels: rules.most_levels + 1,
             };
             return Err(Error::Option(full.to_string()));
         }
         for directory in [0, largest] {
-            let slots = self.slots_of(directory);
-            let names = self.tale(directory, &slots).names();
+            let slots = self.population.slots(directory);
+            let names = self.grown(directory, &slots).history.names();
             if names > VAST && rules.index.is_none() {
                 return Err(Error::Option(format!(
                     "a directory with {names} names, those that were removed counted, is too slow without an index: {VAST} are possible; set the feature dir_index, or put fewer into each"
