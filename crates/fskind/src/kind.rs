@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::properties::Properties;
+use crate::properties::{Journal, Properties};
 use crate::table;
 
 /// Declares the enum, the list of its values and the entry of each from the same lines.
@@ -78,6 +78,11 @@ impl Kind {
         matches!(self.family(), Family::Ext)
     }
 
+    /// Whether it has a journal or log as mkfs makes it.
+    pub fn has_journal(self) -> bool {
+        self.properties().journal != Journal::None
+    }
+
     /// A kind of this format: the newest, where several share it.
     pub fn of_family(family: Family) -> Kind {
         let found = Kind::ALL.iter().rev().find(|kind| kind.family() == family);
@@ -135,6 +140,24 @@ impl Family {
             Family::Btrfs => "btrfs",
             Family::Ocfs2 => "OCFS2",
             Family::F2fs => "f2fs",
+        }
+    }
+
+    /// The format that statfs(2) reports with this `f_type`.
+    pub fn of_statfs(magic: u64) -> Option<Family> {
+        let mut kinds = Kind::ALL.iter();
+        let found = kinds.find(|kind| kind.properties().statfs_magic == magic);
+        found.map(|kind| kind.family())
+    }
+
+    /// With its article, as signatures are reported: `an XFS filesystem`.
+    pub const fn described(self) -> &'static str {
+        match self {
+            Family::Ext => "an ext2/3/4 filesystem",
+            Family::Xfs => "an XFS filesystem",
+            Family::Btrfs => "a btrfs filesystem",
+            Family::Ocfs2 => "an OCFS2 filesystem",
+            Family::F2fs => "an f2fs filesystem",
         }
     }
 

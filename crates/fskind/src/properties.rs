@@ -99,6 +99,25 @@ pub struct Checker {
     pub key: &'static str,
 }
 
+impl Checker {
+    /// Its name in messages, with the subcommand where there is one: `btrfs check`.
+    pub fn title(&self) -> String {
+        match self.arguments.first() {
+            Some(command) if !command.starts_with('-') => format!("{} {command}", self.program),
+            _ => self.program.to_owned(),
+        }
+    }
+
+    /// Its command line before the device: `xfs_repair -n -v`.
+    pub fn command(&self) -> String {
+        let words: Vec<&str> = [self.program]
+            .into_iter()
+            .chain(self.arguments.iter().copied())
+            .collect();
+        words.join(" ")
+    }
+}
+
 /// The kernel's driver of a filesystem.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelDriver {

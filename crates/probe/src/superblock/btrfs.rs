@@ -8,6 +8,8 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use fskind::Family;
+
 use super::words::{Words, names, put, put_features};
 use super::{Facts, Features};
 use crate::bytes::{le16, le32, le64, text, uuid};
@@ -105,14 +107,13 @@ impl Superblock {
     pub fn facts(&self) -> Facts {
         let b = &self.bytes;
         Facts {
-            format: "btrfs",
             uuid: uuid(b, 32),
             label: text(b, 299, 256),
             block_size: u64::from(le32(b, 144)),
             bytes: le64(b, 112),
             node_size: Some(u64::from(le32(b, 148))),
             features: self.features(),
-            ..Facts::default()
+            ..Facts::of(Family::Btrfs)
         }
     }
 

@@ -6,6 +6,8 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use fskind::Family;
+
 use super::words::{Words, names, put};
 use super::{Facts, Features};
 use crate::bytes::{le16, le32, le64, uuid};
@@ -96,7 +98,6 @@ impl Superblock {
     /// since is rolled forward.
     pub fn facts(&self) -> Facts {
         Facts {
-            format: "f2fs",
             uuid: uuid(&self.bytes, 108),
             label: self.label(),
             block_size: self.block_size(),
@@ -109,7 +110,7 @@ impl Superblock {
                 incompat: self.features(),
                 ..Features::default()
             },
-            ..Facts::default()
+            ..Facts::of(Family::F2fs)
         }
     }
 
@@ -188,7 +189,7 @@ mod tests {
         let image = image();
         image.write_all_at(&[0; 4096], 0).unwrap();
         let facts = Superblock::read(&image).unwrap().facts();
-        assert_eq!((facts.format, facts.bytes), ("f2fs", 256 << 20));
+        assert_eq!((facts.format, facts.bytes), (Family::F2fs, 256 << 20));
         image.write_all_at(&[0; 4096], 4096).unwrap();
         let error = Superblock::read(&image).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);

@@ -18,6 +18,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use fskind::Family;
+
 pub use source::Source;
 pub use words::Words;
 
@@ -48,11 +50,10 @@ pub struct Features {
 }
 
 /// The facts of a superblock. Times are seconds since 1970.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// `ext` (ext2, ext3 and ext4 are one format), `xfs`, `btrfs`,
-    /// `ocfs2`, `f2fs`.
-    pub format: &'static str,
+    /// The format; ext2, ext3 and ext4 share one.
+    pub format: Family,
     /// UUID, with hyphens.
     pub uuid: String,
     /// Label; may be empty.
@@ -97,6 +98,37 @@ pub struct Facts {
     pub errors: Option<u64>,
     /// `clean`, `not clean`, `errors`: a mounted filesystem is not clean.
     pub state: Option<&'static str>,
+}
+
+impl Facts {
+    /// A format without facts, to be filled in.
+    pub fn of(format: Family) -> Facts {
+        Facts {
+            format,
+            uuid: String::new(),
+            label: String::new(),
+            block_size: 0,
+            bytes: 0,
+            node_size: None,
+            sector_size: None,
+            inode_size: None,
+            inodes: None,
+            groups: None,
+            group_bytes: None,
+            flex_groups: None,
+            features: Features::default(),
+            journal: None,
+            stripe_unit: None,
+            stripe_width: None,
+            created: None,
+            last_mounted: None,
+            mount_count: None,
+            last_checked: None,
+            lifetime_kib: None,
+            errors: None,
+            state: None,
+        }
+    }
 }
 
 /// Reads the facts of a device or image, without a trace in its page cache. `Ok(None)` when no known
@@ -194,7 +226,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("ext", UUID, "lab")
+            (Family::Ext, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.bytes), (4096, 256 << 20));
         assert_eq!((facts.inode_size, facts.inodes), (Some(256), Some(4096)));
@@ -249,7 +281,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("xfs", UUID, "lab")
+            (Family::Xfs, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.groups), (4096, Some(4)));
         assert_eq!(
@@ -275,7 +307,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("btrfs", UUID, "lab")
+            (Family::Btrfs, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.node_size), (4096, Some(16384)));
         assert_eq!(facts.bytes, 256 << 20);

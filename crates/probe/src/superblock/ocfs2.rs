@@ -6,6 +6,8 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use fskind::Family;
+
 use super::words::{Words, names, put, put_features};
 use super::{Facts, Features, Journal};
 use crate::bytes::{le16, le32, le64, text, uuid};
@@ -103,7 +105,6 @@ impl Superblock {
         let block = self.block_size().unwrap_or_default();
         let checked = le64(b, SUPER + 0x10);
         Facts {
-            format: "ocfs2",
             uuid: uuid(b, SUPER + 0x90),
             label: self.label(),
             block_size: block,
@@ -113,7 +114,7 @@ impl Superblock {
             journal: Some(Journal::default()),
             mount_count: Some(u64::from(le16(b, SUPER + 0x4))),
             last_checked: (checked > 0).then_some(checked),
-            ..Facts::default()
+            ..Facts::of(Family::Ocfs2)
         }
     }
 
@@ -194,7 +195,7 @@ mod tests {
         image.read_exact_at(&mut old, 2 * 4096).unwrap();
         image.write_all_at(&old, 2 * 1024).unwrap();
         let facts = Superblock::read(&image).unwrap().facts();
-        assert_eq!((facts.block_size, facts.format), (4096, "ocfs2"));
+        assert_eq!((facts.block_size, facts.format), (4096, Family::Ocfs2));
     }
 
     proptest! {

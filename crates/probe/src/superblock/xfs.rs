@@ -3,6 +3,8 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use fskind::Family;
+
 use super::words::{Words, names, put, put_features};
 use super::{Facts, Features, Journal};
 use crate::bytes::{be16, be32, be64, text, uuid};
@@ -103,7 +105,6 @@ impl Superblock {
         let mut features = self.features();
         features.compat.extend(self.features2());
         Facts {
-            format: "xfs",
             uuid: uuid(b, 32),
             label: text(b, 108, 12),
             block_size: self.block_size(),
@@ -123,7 +124,7 @@ impl Superblock {
             }),
             stripe_unit: Some(self.in_blocks(184)),
             stripe_width: Some(self.in_blocks(188)),
-            ..Facts::default()
+            ..Facts::of(Family::Xfs)
         }
     }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use fskind::Family;
+
 use super::features::{COMPAT, INCOMPAT, MOUNT_OPTIONS, RO_COMPAT};
 use super::{COMPAT_FAST_COMMIT, INCOMPAT_FLEX_BG, Superblock};
 use crate::bytes::{le16, le64, text, uuid};
@@ -22,7 +24,6 @@ impl Superblock {
         let blocks = |at| u64::from(self.u32(at)).saturating_mul(block_size);
         let set = |at, table| names(u64::from(self.u32(at)), table);
         Facts {
-            format: "ext",
             uuid: uuid(&self.bytes, 0x68),
             label: text(&self.bytes, 0x78, 16),
             block_size,
@@ -52,7 +53,7 @@ impl Superblock {
             lifetime_kib: Some(le64(&self.bytes, 0x178)),
             errors: Some(u64::from(self.u32(0x194))),
             state: Some(self.state()),
-            ..Facts::default()
+            ..Facts::of(Family::Ext)
         }
     }
 
