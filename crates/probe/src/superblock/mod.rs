@@ -1,17 +1,17 @@
-//! What a filesystem's superblock says of it: ext2/3/4, XFS, btrfs, OCFS2, f2fs.
+//! The facts of a filesystem that its superblock holds: ext2/3/4, XFS, btrfs, OCFS2, f2fs.
 //!
-//! Read as bytes: the facts of a filesystem as it lies on the device, not as a tool of some version
-//! chooses to print them (`blkid`, `dumpe2fs` and `xfs_info` each tell a part, in their own words).
-//! Each format answers twice: with [`Facts`], one shape for all, `None` where the format has
-//! no such field, and with [`Words`], all that it has under its own names. Only what a record or a
-//! report needs is read; checking a superblock is another crate's work.
+//! They are read from the device by `ondisk`'s structures, not from the output of a tool of some
+//! version (`blkid`, `dumpe2fs` and `xfs_info` each print a part, in their own terms). Each format
+//! gives them twice: as [`Facts`], one shape for all, `None` where the format has no such field, and
+//! as [`Words`], all fields that a report prints, under the format's own names. Checking a superblock
+//! is another crate's work.
 
 pub mod btrfs;
 pub mod ext;
 pub mod f2fs;
+pub(crate) mod fields;
 pub mod ocfs2;
 mod source;
-pub(crate) mod words;
 pub mod xfs;
 
 use std::io;
@@ -20,8 +20,8 @@ use std::path::Path;
 
 use fskind::Family;
 
+pub use fields::Words;
 pub use source::Source;
-pub use words::Words;
 
 /// Where the journal or log is, and how large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,7 +147,7 @@ fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
     if let Some(superblock) = known(btrfs::Superblock::read(device))? {
         return Ok(Some(superblock.facts()));
     }
-    // Before OCFS2, whose block mke2fs leaves where it was.
+    // Before OCFS2, whose superblock mke2fs does not overwrite.
     if let Some(superblock) = known(ext::Superblock::read(device))? {
         return Ok(Some(superblock.facts(device)));
     }
@@ -156,6 +156,12 @@ fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
     }
     let superblock = known(f2fs::Superblock::read(device))?;
     Ok(superblock.map(|superblock| superblock.facts()))
+}
+
+/// The error of a reader that found another format.
+fn absent(family: Family) -> io::Error {
+    let message = format!("no {} superblock", family.title());
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// `None` for another format, or for a device too short for this one.
@@ -321,7 +327,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn garbage_behind_any_magic_never_panics(
+        fn garbage_after_any_magic_never_panics(
             bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..3000),
             format in 0..5,
         ) {

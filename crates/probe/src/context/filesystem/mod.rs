@@ -447,7 +447,7 @@ impl<'a, 'c> View<'a, 'c> {
 }
 
 fn date(seconds: u64) -> String {
-    superblock::words::time(seconds).unwrap_or_else(|| seconds.to_string())
+    superblock::fields::time(seconds).unwrap_or_else(|| seconds.to_string())
 }
 
 /// The mode by which access times are written; strictatime shows as the absence of the others.
