@@ -5,19 +5,17 @@
 
 mod device;
 mod options;
-mod out;
 
 use std::path::Path;
 
 use super::device::{Device, Io, NEVER};
 use super::iostat::Iostat;
 use super::live::Log;
+use super::out::{Out, Rate};
 use crate::error::Error;
 use crate::record::{Category, Head};
 use device::DeviceFiles;
 pub use options::FileOptions;
-pub(super) use out::Out;
-use out::Rate;
 
 pub(crate) struct Files {
     options: FileOptions,

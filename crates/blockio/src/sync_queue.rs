@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 use crate::queue::{Completion, Queue, Request};
 use crate::source::BlockSource;
 
-pub(crate) struct Inline<'a, S: ?Sized> {
+pub(crate) struct SyncQueue<'a, S: ?Sized> {
     source: &'a S,
     depth: usize,
     waiting: VecDeque<Request>,
 }
 
-impl<'a, S: BlockSource + ?Sized> Inline<'a, S> {
-    pub(crate) fn new(source: &'a S, depth: usize) -> Inline<'a, S> {
-        Inline {
+impl<'a, S: BlockSource + ?Sized> SyncQueue<'a, S> {
+    pub(crate) fn new(source: &'a S, depth: usize) -> SyncQueue<'a, S> {
+        SyncQueue {
             source,
             depth: depth.max(1),
             waiting: VecDeque::new(),
@@ -30,7 +30,7 @@ impl<'a, S: BlockSource + ?Sized> Inline<'a, S> {
     }
 }
 
-impl<S: BlockSource + ?Sized> Queue for Inline<'_, S> {
+impl<S: BlockSource + ?Sized> Queue for SyncQueue<'_, S> {
     fn depth(&self) -> usize {
         self.depth
     }

@@ -7,27 +7,27 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{OpenError, ReadError, within};
-use crate::inline::Inline;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// Some bytes of a source, counted from their own begin.
 #[derive(Debug)]
-pub struct Window<S> {
+pub struct Slice<S> {
     inner: S,
     name: Arc<str>,
     start: u64,
     len: u64,
 }
 
-impl<S: BlockSource> Window<S> {
+impl<S: BlockSource> Slice<S> {
     /// These bytes of `inner`; none where they reach past its end.
-    pub fn of(inner: S, range: Range<u64>) -> Option<Window<S>> {
+    pub fn of(inner: S, range: Range<u64>) -> Option<Slice<S>> {
         if range.start > range.end || range.end > inner.len() {
             return None;
         }
         let name = format!("{} from byte {}", inner.name(), range.start).into();
-        Some(Window {
+        Some(Slice {
             name,
             start: range.start,
             len: range.end - range.start,
@@ -36,7 +36,7 @@ impl<S: BlockSource> Window<S> {
     }
 }
 
-impl<S: BlockSource> BlockSource for Window<S> {
+impl<S: BlockSource> BlockSource for Slice<S> {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -78,7 +78,7 @@ impl<S: BlockSource> BlockSource for Window<S> {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-        Ok(Box::new(Inline::new(self, depth)))
+        Ok(Box::new(SyncQueue::new(self, depth)))
     }
 }
 
@@ -97,19 +97,19 @@ mod tests {
             read in (0_usize..300, 0_usize..300),
         ) {
             let (start, end) = (cut.0.min(cut.1), cut.0.max(cut.1));
-            let window = Window::of(Ram::new(&bytes), start as u64..end as u64);
-            prop_assert_eq!(window.is_some(), end <= bytes.len());
-            let Some(window) = window else { return Ok(()) };
+            let slice = Slice::of(Ram::new(&bytes), start as u64..end as u64);
+            prop_assert_eq!(slice.is_some(), end <= bytes.len());
+            let Some(slice) = slice else { return Ok(()) };
             let part = &bytes[start..end];
-            prop_assert_eq!(window.len(), part.len() as u64);
+            prop_assert_eq!(slice.len(), part.len() as u64);
             let (at, n) = read;
             let mut found = vec![0; n];
             match part.get(at..at + n) {
                 Some(there) => {
-                    window.read_at(&mut found, at as u64).unwrap();
+                    slice.read_at(&mut found, at as u64).unwrap();
                     prop_assert_eq!(found, there);
                 }
-                None => prop_assert!(window.read_at(&mut found, at as u64).is_err()),
+                None => prop_assert!(slice.read_at(&mut found, at as u64).is_err()),
             }
         }
     }
@@ -119,14 +119,14 @@ mod tests {
         let mut ram = Ram::sparse(64 << 20);
         ram.put(10 << 20, &[1; 4096]);
         ram.put(40 << 20, &[1; 4096]);
-        let window = Window::of(&ram, 8 << 20..32 << 20).unwrap();
-        let data = window.next_data(0).unwrap();
+        let slice = Slice::of(&ram, 8 << 20..32 << 20).unwrap();
+        let data = slice.next_data(0).unwrap();
         assert!(
             data.start <= 2 << 20 && data.end > 2 << 20,
             "{data:?}: what lies at 10 MiB lies at 2 here"
         );
-        assert_eq!(window.next_data(16 << 20), None);
-        assert_eq!(window.next_data(u64::MAX), None);
-        assert!(Window::of(&ram, 1..(64 << 20) + 1).is_none());
+        assert_eq!(slice.next_data(16 << 20), None);
+        assert_eq!(slice.next_data(u64::MAX), None);
+        assert!(Slice::of(&ram, 1..(64 << 20) + 1).is_none());
     }
 }

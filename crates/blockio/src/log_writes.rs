@@ -13,17 +13,17 @@
 //! ```
 //!
 //! [`Log`] reads the entries' heads once (a log is read from its begin: nothing in it says where the n-th
-//! entry stands), [`AsOf`] is a source: a base and, above it, the log up to an entry. It copies nothing,
+//! entry stands), [`Replay`] is a source: a base and, above it, the log up to an entry. It copies nothing,
 //! so a checker that reads through this crate judges any moment at once. Rejected: a memory of whole
 //! images, and reading the log backwards for each block, which is quadratic over many moments.
 //!
 //! A log is a stranger's file. Every length is held to the bytes that are there, an entry costs at least a
 //! sector of the log and less than that of memory, and a log that ends early is read as far as it goes.
 
-mod as_of;
 mod boundary;
 mod format;
+mod replay;
 
-pub use as_of::AsOf;
 pub use boundary::{Boundary, spread};
 pub use format::{Ending, Entry, Flags, Log, LogError, MAGIC, VERSION};
+pub use replay::Replay;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 
 /// A file that is made when something is written to it.
-pub(in crate::btt) struct Out {
+pub(super) struct Out {
     path: PathBuf,
     file: Option<BufWriter<File>>,
     failure: Option<io::Error>,
@@ -23,7 +23,7 @@ impl Out {
         }
     }
 
-    pub(in crate::btt) fn line(&mut self, line: fmt::Arguments<'_>) {
+    pub(super) fn line(&mut self, line: fmt::Arguments<'_>) {
         if self.failure.is_none()
             && let Err(error) = self.try_line(line)
         {
@@ -41,7 +41,7 @@ impl Out {
         file.write_fmt(line)
     }
 
-    pub(in crate::btt) fn finish(&mut self) -> Result<(), Error> {
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         match self.failure.take().map_or(flushed, Err) {
             Ok(()) => Ok(()),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::format::{Entry, Flags, Log};
 use crate::error::{OpenError, ReadError, within};
-use crate::inline::Inline;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// What has been written over the base from some byte on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ struct Piece {
     data: Option<u64>,
 }
 
-/// A base and the first entries of a log upon it. It goes forward only ([`AsOf::advance`]): each entry is
+/// A base and the first entries of a log upon it. It goes forward only ([`Replay::advance`]): each entry is
 /// laid over the others once, so that all moments of a log together cost one pass of it.
-pub struct AsOf<'a, B, L> {
+pub struct Replay<'a, B, L> {
     base: B,
     log: &'a Log<L>,
     name: Arc<str>,
@@ -30,12 +30,12 @@ pub struct AsOf<'a, B, L> {
     pieces: BTreeMap<u64, Piece>,
 }
 
-impl<'a, B: BlockSource, L: BlockSource> AsOf<'a, B, L> {
+impl<'a, B: BlockSource, L: BlockSource> Replay<'a, B, L> {
     /// The device before the first entry: the base as it is. A device that was blank is
     /// [`crate::Ram::sparse`].
-    pub fn new(base: B, log: &'a Log<L>) -> AsOf<'a, B, L> {
+    pub fn new(base: B, log: &'a Log<L>) -> Replay<'a, B, L> {
         let name = format!("{} as of its log", base.name()).into();
-        AsOf {
+        Replay {
             base,
             log,
             name,
@@ -112,7 +112,7 @@ impl<'a, B: BlockSource, L: BlockSource> AsOf<'a, B, L> {
     }
 }
 
-impl<B: BlockSource, L: BlockSource> BlockSource for AsOf<'_, B, L> {
+impl<B: BlockSource, L: BlockSource> BlockSource for Replay<'_, B, L> {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -172,7 +172,7 @@ impl<B: BlockSource, L: BlockSource> BlockSource for AsOf<'_, B, L> {
     fn will_need(&self, _offset: u64, _len: u64) {}
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-        Ok(Box::new(Inline::new(self, depth)))
+        Ok(Box::new(SyncQueue::new(self, depth)))
     }
 }
 
@@ -240,24 +240,24 @@ mod tests {
             let len = SECTORS * SECTOR;
             let mut device = vec![if sparse { 0 } else { 7 }; len as usize];
             let base = if sparse { Ram::sparse(len) } else { Ram::new(&device) };
-            let mut as_of = AsOf::new(base, &log);
+            let mut replay = Replay::new(base, &log);
             for (number, op) in ops.iter().enumerate() {
                 apply(&mut device, op);
-                as_of.advance(number + 1);
+                replay.advance(number + 1);
                 let mut read = vec![0; device.len()];
-                as_of.read_at(&mut read, 0).unwrap();
+                replay.read_at(&mut read, 0).unwrap();
                 prop_assert!(read == device, "after entry {}", number);
-                as_of.read_at(&mut read[..1000], 3333).unwrap();
+                replay.read_at(&mut read[..1000], 3333).unwrap();
                 prop_assert_eq!(&read[..1000], &device[3333..4333]);
-                holes_are_zeros(&as_of, &device);
+                holes_are_zeros(&replay, &device);
             }
         }
     }
 
-    fn holes_are_zeros(as_of: &AsOf<'_, Ram, Ram>, device: &[u8]) {
+    fn holes_are_zeros(replay: &Replay<'_, Ram, Ram>, device: &[u8]) {
         let mut at = 0;
-        while let Some(data) = as_of.next_data(at) {
-            assert!(data.start >= at && data.end > data.start && data.end <= as_of.len());
+        while let Some(data) = replay.next_data(at) {
+            assert!(data.start >= at && data.end > data.start && data.end <= replay.len());
             assert!(
                 device[at as usize..data.start as usize]
                     .iter()
@@ -273,13 +273,13 @@ mod tests {
         let mut written = Written::new(512);
         written.write(0, &[5; 512], 0);
         let log = Log::open(written.done()).unwrap();
-        let mut as_of = AsOf::new(Ram::sparse(1024), &log);
-        as_of.advance(9);
-        as_of.advance(0);
-        assert_eq!(as_of.entries(), 1);
+        let mut replay = Replay::new(Ram::sparse(1024), &log);
+        replay.advance(9);
+        replay.advance(0);
+        assert_eq!(replay.entries(), 1);
         let mut byte = [0];
-        as_of.read_at(&mut byte, 511).unwrap();
+        replay.read_at(&mut byte, 511).unwrap();
         assert_eq!(byte, [5]);
-        assert!(as_of.read_at(&mut byte, 1024).is_err());
+        assert!(replay.read_at(&mut byte, 1024).is_err());
     }
 }

@@ -7,56 +7,13 @@ mod merges;
 mod plugs;
 mod ranges;
 mod seeks;
-
-use std::fmt::Write;
+mod shown;
 
 use super::average::Averages;
-use super::device::Device;
 use super::engine::Engine;
 pub(super) use easy::easy;
 pub(super) use ranges::ranges;
-
-/// A device that has rows, with the names of its rows.
-struct Shown<'a> {
-    device: &'a Device,
-    /// `(  8,  0)`, or the name that it was given.
-    name: String,
-    /// `8,0`, or the name.
-    plain: String,
-}
-
-impl<'a> Shown<'a> {
-    /// The devices asked for in the order asked for, or all as they came.
-    fn of(engine: &'a Engine) -> Vec<Shown<'a>> {
-        match &engine.options.devices[..] {
-            [] => engine
-                .devices
-                .iter()
-                .map(|d| Shown::one(engine, d))
-                .collect(),
-            asked => {
-                let find = |number: &u32| engine.devices.iter().find(|d| d.number == *number);
-                let found = asked.iter().filter_map(find);
-                found.map(|d| Shown::one(engine, d)).collect()
-            }
-        }
-    }
-
-    fn one(engine: &Engine, device: &'a Device) -> Shown<'a> {
-        let (major, minor) = device.numbers();
-        let given = engine.options.names.get(&device.number);
-        Shown {
-            device,
-            name: given.map_or_else(|| format!("({major:>3},{minor:>3})"), |name| cut(name)),
-            plain: given.map_or_else(|| format!("{major},{minor}"), |name| cut(name)),
-        }
-    }
-}
-
-/// A name as btt cuts it.
-fn cut(name: &str) -> String {
-    name.chars().take(14).collect()
-}
+use shown::{Shown, cut, section};
 
 pub(super) fn tables(engine: &Engine, all: bool) -> String {
     let mut text = String::new();
@@ -90,9 +47,4 @@ pub(super) fn tables(engine: &Engine, all: bool) -> String {
         activity::q2d(&mut text, &devices);
     }
     text
-}
-
-fn section(text: &mut String, title: &str) {
-    let line = "=".repeat(20);
-    let _ = write!(text, "{line} {title} {line}\n\n");
 }
