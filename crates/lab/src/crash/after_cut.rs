@@ -13,7 +13,6 @@ use super::judge::{How, Judge};
 use super::trial::{Context, CrashResult};
 use super::{Part, Recover, note};
 use crate::error::Error;
-use crate::local::kind_name;
 
 /// A disk whose power was cut and that is no longer written to.
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ impl AfterCut {
         } = *context;
         let begun = Instant::now();
         let mut came = Came::read(&self.promise)?;
-        let kind = kind_name(cell.filesystem.kind);
+        let kind = cell.filesystem.kind.name();
         rig::fsck::program_present(kind)?;
         let disk = self.disk.open()?;
         context.watcher.phase("crash image of the power cut");
