@@ -59,7 +59,7 @@ pub use error::{Class, Error};
 pub use executor::{Executor, Failure, KernelContext, Surroundings};
 pub use interrupt::Interrupt;
 pub use needs::Needs;
-pub use planning::plan;
+pub use planning::{PlanRequest, Planned, plan};
 pub use session::{Ending, Finished, Request, resume, start};
 pub use target::{GuestMachine, GuestTarget, Target};
 pub use watch::{Silent, Watcher};
