@@ -20,3 +20,4 @@
 //! with offsets that lie.
 
 pub mod ext4;
+pub mod signature;
