@@ -118,6 +118,11 @@ fn choose_on(host: &dyn HostInfo, plan: &Plan, request: &ExecutorRequest) -> Res
         Some(Runner::Host) => {
             "run it in a guest's kernel with --executor uml or qemu (`fslab kernel list` shows what each has)"
         }
+        Some(Runner::Guest(GuestMachine::Uml))
+            if passed.iter().any(|why| why.contains(DOES_NOT_RUN)) =>
+        {
+            "`fslab kernel fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
+        }
         Some(_) => "`fslab kernel list` shows what each kernel has",
         None => {
             "take it out of the study, or bring a kernel that has it: `fslab kernel list --available`"
@@ -377,9 +382,12 @@ impl Selector<'_> {
     }
 }
 
-/// What a test boot showed of a kernel that cannot be used.
+/// What is reported of a kernel whose test boot failed.
+const DOES_NOT_RUN: &str = "does not run on this machine";
+
+/// A kernel whose test boot failed, with the reason.
 fn does_not_run(place: &str, reason: &str) -> String {
-    format!("{place} does not run on this machine ({reason})")
+    format!("{place} {DOES_NOT_RUN} ({reason})")
 }
 
 /// `User-mode Linux 6.1.176`, `Linux 5.10.0-44-amd64 and 6.1.0-56-amd64 under QEMU`.

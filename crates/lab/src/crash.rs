@@ -304,7 +304,7 @@ fn note(
         mark,
         refused: judged.refused,
         checker: judged.explanation,
-        said: judged.said,
+        said: judged.printed,
         own_exit: judged.own.as_ref().map(|own| own.exit),
         own_problems: judged.own.map(|own| own.problems).unwrap_or_default(),
     });

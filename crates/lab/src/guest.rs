@@ -147,9 +147,9 @@ impl<'a> GuestExecutor<'a> {
             files: place.files.folder().to_owned(),
         };
         let mut strange = false;
-        let mut hear = |said: Value| {
-            if let Ok(said) = serde_json::from_value(said) {
-                heard(said)
+        let mut hear = |message: Value| {
+            if let Ok(message) = serde_json::from_value(message) {
+                heard(message)
             } else {
                 strange = true;
                 false
@@ -191,12 +191,12 @@ impl<'a> GuestExecutor<'a> {
         let limit = self.limits.get(trial.slot.cell as usize);
         let place = self.place(&name, &files, limit.copied().unwrap_or(LEAST_LIMIT));
         let mut account = Account::of(number);
-        let mut hear = |said| {
-            let mut show = |said: &GuestMessage| {
+        let mut hear = |message| {
+            let mut show = |message: &GuestMessage| {
                 if let Some(logged) = &logged {
-                    logged.see(said);
+                    logged.see(message);
                 }
-                self.show(trial, said);
+                self.show(trial, message);
             };
             let mut emit = |event: Event| {
                 if let Some(logged) = &logged {
@@ -204,7 +204,7 @@ impl<'a> GuestExecutor<'a> {
                 }
                 emit(event)
             };
-            account.hear(said, &mut emit, &mut show)
+            account.hear(message, &mut emit, &mut show)
         };
         self.watcher.step(trial, "booting the guest");
         let ended = self.boot(image, &job, disks, &place, &mut hear);
@@ -229,8 +229,8 @@ impl<'a> GuestExecutor<'a> {
         Ok(event)
     }
 
-    fn show(&self, trial: &Trial, said: &GuestMessage) {
-        match said {
+    fn show(&self, trial: &Trial, message: &GuestMessage) {
+        match message {
             GuestMessage::Step(step) => self.watcher.step(trial, step),
             GuestMessage::Phase(name) => self.watcher.phase(name),
             GuestMessage::Progress(phase, [bytes, bytes_total, steps, steps_total]) => {

@@ -192,7 +192,7 @@ impl Look<'_> {
                     if let Ok(below) = path.strip_prefix(self.root) {
                         below.clone_into(&mut found.path);
                     }
-                    self.layout.files.push(told(&found));
+                    self.layout.files.push(reported(&found));
                     self.shown.push(found);
                 }
                 Err(error) => self.note(error),
@@ -297,7 +297,7 @@ impl Look<'_> {
 }
 
 /// A file as the record keeps it.
-fn told(file: &layout::FileLayout) -> record::FileLayout {
+fn reported(file: &layout::FileLayout) -> record::FileLayout {
     let sum = &file.summary;
     let causes = sum.causes.iter();
     record::FileLayout {

@@ -229,8 +229,8 @@ impl<'a> LocalExecutor<'a> {
             warnings,
             ledger: Ledger::default(),
         };
-        if let Some(told) = judged {
-            told.tell(emit, &mut event);
+        if let Some(reported) = judged {
+            reported.tell(emit, &mut event);
         }
         Ok(event)
     }

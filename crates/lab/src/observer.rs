@@ -168,7 +168,7 @@ impl<'a> TrialObserver<'a> {
     pub(crate) fn broken_off(&self, error: &workload::Error) {
         for mut report in partial_result::reports(error) {
             let Some(begin_ns) = self.open.of(&report.name, |begin| begin.at_ns) else {
-                continue; // The workload has told of it.
+                continue; // The workload has reported it.
             };
             if report.seconds <= 0.0 {
                 let now = workload::clock::now_ns();
@@ -219,8 +219,8 @@ impl Observer for TrialObserver<'_> {
                 .iter()
                 .filter(|_| phase.operations > 0)
                 .flat_map(|memory| pressure::samples(&phase.name, memory));
-            let told = device.into_iter().filter(|_| phase.operations > 0);
-            self.note(evidence, pressures.chain(told));
+            let reported = device.into_iter().filter(|_| phase.operations > 0);
+            self.note(evidence, pressures.chain(reported));
         }
         let event = Event::PhaseFinished {
             trial: self.trial,

@@ -134,18 +134,18 @@ mod tests {
         assert_eq!(pressure.allocation_stalls, 5);
         assert_eq!((pressure.limit, pressure.limit_met), (None, None));
         assert!(pressure.memory_total > 0);
-        let told = |pressure: &MemoryPressure, metric: &str| {
+        let reported = |pressure: &MemoryPressure, metric: &str| {
             let mut all = samples("fill", pressure).into_iter();
             all.find(|sample| sample.metric == metric)
                 .map(|sample| sample.value)
         };
-        assert_eq!(told(&pressure, "pages_scanned"), Some(12.0));
-        assert_eq!(told(&pressure, "allocation_stalls"), Some(5.0));
-        assert_eq!(told(&pressure, "limit_met"), None, "there was no group");
+        assert_eq!(reported(&pressure, "pages_scanned"), Some(12.0));
+        assert_eq!(reported(&pressure, "allocation_stalls"), Some(5.0));
+        assert_eq!(reported(&pressure, "limit_met"), None, "there was no group");
         let limited = MemoryPressure {
             limit_met: Some(7),
             ..pressure
         };
-        assert_eq!(told(&limited, "limit_met"), Some(7.0));
+        assert_eq!(reported(&limited, "limit_met"), Some(7.0));
     }
 }

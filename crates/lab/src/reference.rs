@@ -78,7 +78,7 @@ pub(crate) fn measure(
             let held = subject.limit.map(convert::limits);
             rig.reference_image(size, held, &options, listener.cancelled)
         };
-        found.extend(told(measured, subject, &options, begun));
+        found.extend(reported(measured, subject, &options, begun));
     }
     found
 }
@@ -186,7 +186,7 @@ fn image_size(folder: &Path) -> Option<u64> {
 }
 
 /// A measurement as the log keeps it. An interrupt is neither a result nor a fault.
-fn told(
+fn reported(
     measured: rig::Result<Measured>,
     subject: &Subject,
     options: &Options,

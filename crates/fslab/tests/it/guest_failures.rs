@@ -116,8 +116,8 @@ exec /usr/bin/unshare "$@"
 
 /// Without an initramfs the kernel finds no init, and panics.
 const PANICS: &str = r#"*" initrd="*) continue ;;"#;
-/// Its process stands still for ever.
-const HANGS: &str = r#""-c "*) a='cd "$0" || exit; "$@" & sleep 4; kill -STOP $!; wait' ;;"#;
+/// Its process is stopped for ever: the shell's last command goes on in the background.
+const HANGS: &str = r#""-c "*) a=${a%'"$@"; exit $?'}'"$@" & sleep 4; kill -STOP $!; wait' ;;"#;
 
 fn run_with(temp: &Path, path: &str) -> Output {
     fslab()

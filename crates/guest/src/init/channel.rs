@@ -78,7 +78,7 @@ mod tests {
         let found = port(temp.path(), Duration::ZERO);
         assert_eq!(found, Ok("/dev/vport0p2".into()));
         fs::remove_dir_all(temp.path().join("vport0p2")).unwrap();
-        let said = port(temp.path(), Duration::ZERO).unwrap_err();
-        assert!(said.contains("virtio_console"), "{said}");
+        let printed = port(temp.path(), Duration::ZERO).unwrap_err();
+        assert!(printed.contains("virtio_console"), "{printed}");
     }
 }

@@ -33,8 +33,8 @@ impl ChannelWriter {
     ///
     /// # Errors
     /// The host has closed the channel.
-    pub fn say(&self, said: Value) -> Result<(), String> {
-        self.line(&Message::Job { said })
+    pub fn say(&self, document: Value) -> Result<(), String> {
+        self.line(&Message::Job { document })
     }
 
     /// Sends a file, under a name below the host's folder of files.
@@ -262,16 +262,16 @@ mod tests {
             }
         }
         let mut sent = Vec::new();
-        let said = hand_over(&mut &b"abc"[..], &mut sent, 5).unwrap_err();
-        assert!(matches!(said, SendError::File(ref why) if why == "3 of 5 bytes could be read"));
+        let printed = hand_over(&mut &b"abc"[..], &mut sent, 5).unwrap_err();
+        assert!(matches!(printed, SendError::File(ref why) if why == "3 of 5 bytes could be read"));
         assert_eq!(sent, b"abc\0\0");
         sent.clear();
-        let said = hand_over(&mut Broken(2), &mut sent, 4).unwrap_err();
-        assert!(matches!(said, SendError::File(ref why) if why.ends_with("after 2 of 4 bytes")));
+        let printed = hand_over(&mut Broken(2), &mut sent, 4).unwrap_err();
+        assert!(matches!(printed, SendError::File(ref why) if why.ends_with("after 2 of 4 bytes")));
         assert_eq!(sent, b"xx\0\0");
         let mut full: &mut [u8] = &mut [0; 2];
-        let said = hand_over(&mut &b"abc"[..], &mut full, 3).unwrap_err();
-        assert!(matches!(said, SendError::Channel(_)), "{said:?}");
+        let printed = hand_over(&mut &b"abc"[..], &mut full, 3).unwrap_err();
+        assert!(matches!(printed, SendError::Channel(_)), "{printed:?}");
         // A file that grew is sent with its announced length.
         sent.clear();
         hand_over(&mut &b"abcdef"[..], &mut sent, 4).unwrap();

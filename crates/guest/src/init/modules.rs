@@ -62,10 +62,10 @@ mod tests {
         let list = temp.path().join("order");
         assert_eq!(load(&list), Ok(()));
         fs::write(&list, "\n/no/such/md.ko raid=1\n").unwrap();
-        let said = load(&list).unwrap_err();
+        let printed = load(&list).unwrap_err();
         assert!(
-            said.starts_with("cannot load the module /no/such/md.ko: No such file"),
-            "{said}"
+            printed.starts_with("cannot load the module /no/such/md.ko: No such file"),
+            "{printed}"
         );
     }
 
@@ -79,7 +79,7 @@ mod tests {
         fs::write(&list, format!("{SOFT}{}\n", file.display())).unwrap();
         assert_eq!(load(&list), Ok(()));
         fs::write(&list, format!("{}\n", file.display())).unwrap();
-        let said = load(&list).unwrap_err();
-        assert!(said.contains("text.ko: "), "{said}");
+        let printed = load(&list).unwrap_err();
+        assert!(printed.contains("text.ko: "), "{printed}");
     }
 }

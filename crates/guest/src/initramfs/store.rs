@@ -406,8 +406,8 @@ mod tests {
 
         store.init(Path::new("/no/such/init")).unwrap_err();
         fs::remove_file(&init.path).unwrap();
-        let said = assemble(&[&tools, &init], &job, &file, &to).unwrap_err();
-        assert!(said.to_string().contains("/init-"), "{said}");
+        let printed = assemble(&[&tools, &init], &job, &file, &to).unwrap_err();
+        assert!(printed.to_string().contains("/init-"), "{printed}");
     }
 
     #[test]

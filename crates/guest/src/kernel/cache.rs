@@ -266,7 +266,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(Some(dir.path())).unwrap();
         let lock = cache.lock(&mut |_| panic!("the lock is free")).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, reported) = std::sync::mpsc::channel();
         let second = {
             let cache = cache.clone();
             std::thread::spawn(move || {
@@ -274,8 +274,8 @@ mod tests {
                 lock.map(drop)
             })
         };
-        let said = told.recv().unwrap();
-        assert!(said.contains("waiting for it"), "{said}");
+        let printed = reported.recv().unwrap();
+        assert!(printed.contains("waiting for it"), "{printed}");
         assert!(!second.is_finished());
         drop(lock);
         second.join().unwrap().unwrap();

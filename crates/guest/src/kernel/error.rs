@@ -88,12 +88,12 @@ pub enum Error {
         source: io::Error,
     },
     /// apt failed.
-    #[error("apt-get {what}: {said}; is the network up, and the mirror right (--mirror URL)?")]
+    #[error("apt-get {what}: {printed}; is the network up, and the mirror right (--mirror URL)?")]
     Apt {
         /// What it was to do.
         what: String,
         /// Its first error.
-        said: String,
+        printed: String,
     },
     /// The machine's sources name no mirror of Debian.
     #[error(

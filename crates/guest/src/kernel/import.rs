@@ -132,12 +132,15 @@ mod tests {
             modules: Some(tree.clone()),
             config: None,
         };
-        let mut said = Vec::new();
-        let first = cache.keep(&added, &mut |text| said.push(text.to_owned()));
+        let mut printed = Vec::new();
+        let first = cache.keep(&added, &mut |text| printed.push(text.to_owned()));
         let first = first.unwrap();
         assert!(first.name.starts_with("bzImageofme-") && first.has("xfs"));
         let again = cache.keep(&added, &mut |_| panic!("it is there")).unwrap();
-        assert_eq!((again.name.as_str(), said.len()), (first.name.as_str(), 1));
+        assert_eq!(
+            (again.name.as_str(), printed.len()),
+            (first.name.as_str(), 1)
+        );
         // A further module, then another build.
         let ext4 = tree.join("kernel/fs/ext4/ext4.ko");
         write(&ext4, &module(&["vermagic=6.6.5-mine SMP"])).unwrap();

@@ -35,12 +35,12 @@ fn quote(text: &str) -> String {
         .map(|line| line.trim().to_owned())
         .filter(|line| !line.is_empty())
         .collect();
-    let said =
+    let printed =
         reason(&lines).unwrap_or_else(|| lines[lines.len().saturating_sub(LINES)..].join(" | "));
-    if said.is_empty() {
+    if printed.is_empty() {
         return String::new();
     }
-    let short: String = said.chars().take(WIDTH).collect();
+    let short: String = printed.chars().take(WIDTH).collect();
     format!(": {short}")
 }
 
@@ -101,13 +101,13 @@ mod tests {
 
     #[test]
     fn a_panic_of_init_is_quoted_and_not_its_consequence() {
-        let text = "\nthread 'main' panicked at crates/guest/tests/boots.rs:54:5:\nas it was told\n\
+        let text = "\nthread 'main' panicked at crates/guest/tests/boots.rs:54:5:\nas ordered\n\
                     note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\
                     Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\n\
                     CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1\n";
         assert_eq!(
             quote(text),
-            ": thread 'main' panicked at crates/guest/tests/boots.rs:54:5: as it was told"
+            ": thread 'main' panicked at crates/guest/tests/boots.rs:54:5: as ordered"
         );
         let text = "fslab: no xfs here\nKernel panic - not syncing: Attempted to kill init!\n";
         assert_eq!(quote(text), ": fslab: no xfs here");

@@ -32,7 +32,8 @@ pub enum Message {
     /// A document of the job. The machine passes it on unread.
     Job {
         /// The job's own document.
-        said: Value,
+        #[serde(rename = "said")]
+        document: Value,
     },
     /// A file follows.
     File {
@@ -100,14 +101,14 @@ mod tests {
 
     #[test]
     fn each_line_reads_back() {
-        let said = [
+        let printed = [
             Message::Ready {
                 release: "6.1".into(),
                 uptime: 1.5,
             },
             Message::Alive { uptime: 2.0 },
             Message::Job {
-                said: serde_json::json!({"a": ["\n", 1]}),
+                document: serde_json::json!({"a": ["\n", 1]}),
             },
             Message::File {
                 path: "x/y".into(),
@@ -116,11 +117,11 @@ mod tests {
             Message::Done { code: 0 },
         ];
         let mut bytes = Vec::new();
-        for message in &said {
+        for message in &printed {
             serde_json::to_writer(&mut bytes, message).unwrap();
             bytes.push(b'\n');
         }
-        assert_eq!(all(&bytes).unwrap(), said);
+        assert_eq!(all(&bytes).unwrap(), printed);
     }
 
     #[test]
@@ -132,9 +133,9 @@ mod tests {
     #[test]
     fn a_line_without_bounds_is_nonsense_and_no_death() {
         let mut endless: &[u8] = &[b'x'; 100];
-        let said = line_of(&mut endless, 64).unwrap_err();
-        assert_eq!(said.kind(), io::ErrorKind::InvalidData);
-        assert_eq!(said.to_string(), "a line is longer than 64 bytes");
+        let printed = line_of(&mut endless, 64).unwrap_err();
+        assert_eq!(printed.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(printed.to_string(), "a line is longer than 64 bytes");
     }
 
     #[test]

@@ -175,10 +175,10 @@ pub(super) mod tests {
         );
         let status = running.wait(Duration::from_secs(20)).unwrap();
         assert_eq!(status.code(), Some(3));
-        let mut said = String::new();
+        let mut printed = String::new();
         io::Seek::rewind(&mut console).unwrap();
-        io::Read::read_to_string(&mut console, &mut said).unwrap();
-        assert_eq!(said, "told\n1\nerr\n");
+        io::Read::read_to_string(&mut console, &mut printed).unwrap();
+        assert_eq!(printed, "told\n1\nerr\n");
     }
 
     #[test]
@@ -204,9 +204,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_package() {
-        let said = need("no-such-program-of-fslab", "its-package").unwrap_err();
+        let printed = need("no-such-program-of-fslab", "its-package").unwrap_err();
         assert_eq!(
-            said.to_string(),
+            printed.to_string(),
             "no-such-program-of-fslab is not installed: a guest kernel needs it; apt-get install its-package"
         );
         assert!(need("sh", "dash").is_ok());

@@ -219,15 +219,15 @@ mod tests {
             serial: "disk0".into(),
             log,
         };
-        let said = |disk: &Disk| {
+        let printed = |disk: &Disk| {
             let words = drive(0, disk).into_iter();
             words
                 .map(|word| word.into_string().unwrap())
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert!(!said(&disk(None)).contains("blklogwrites"));
-        let logged = said(&disk(Some(file())));
+        assert!(!printed(&disk(None)).contains("blklogwrites"));
+        let logged = printed(&disk(Some(file())));
         assert!(logged.contains(
             "driver=blklogwrites,node-name=disk0,file=file0,log=log0,log-sector-size=512"
         ));
@@ -253,11 +253,11 @@ mod tests {
             console: "console".into(),
             files: "files".into(),
         };
-        let said = |accelerator| {
+        let printed = |accelerator| {
             let line = arguments(&machine, accelerator, &ours);
             line.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
         };
-        let line = said(Accelerator::Virtual);
+        let line = printed(Accelerator::Virtual);
         for words in [
             "-smp 1",
             "-icount shift=0,sleep=off",
@@ -269,7 +269,7 @@ mod tests {
         ] {
             assert!(line.contains(words), "{words}: {line}");
         }
-        let line = said(Accelerator::Tcg);
+        let line = printed(Accelerator::Tcg);
         for words in ["-icount", "-seed", "ioeventfd", "nokaslr"] {
             assert!(!line.contains(words), "{words}: {line}");
         }
@@ -278,7 +278,7 @@ mod tests {
             (Accelerator::Tcg, true),
             (Accelerator::Kvm, false),
         ] {
-            let line = said(accelerator);
+            let line = printed(accelerator);
             assert_eq!(line.contains("-cpu max,erms=off,fsrm=off"), emulated);
         }
     }

@@ -180,7 +180,7 @@ impl Session<'_> {
                 self.ready.get_or_insert((release, seconds));
             }
             Message::Done { code } => self.code = Some(code),
-            Message::Job { said } => return heard(said),
+            Message::Job { document } => return heard(document),
             Message::Alive { .. } | Message::File { .. } => {}
         }
         true
@@ -361,14 +361,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_says_what_would_help() {
-        let said = |kind: io::ErrorKind| {
+        let printed = |kind: io::ErrorKind| {
             let source = io::Error::from(kind);
             let path = PathBuf::from("/runs/a/x");
             Error::Unkept { path, source }.to_string()
         };
-        assert!(said(io::ErrorKind::StorageFull).contains("; free space, then `fslab resume`"));
-        assert!(said(io::ErrorKind::PermissionDenied).contains("make the run's folder writable"));
-        assert!(said(io::ErrorKind::IsADirectory).contains("check the disk"));
+        assert!(printed(io::ErrorKind::StorageFull).contains("; free space, then `fslab resume`"));
+        assert!(
+            printed(io::ErrorKind::PermissionDenied).contains("make the run's folder writable")
+        );
+        assert!(printed(io::ErrorKind::IsADirectory).contains("check the disk"));
     }
 
     /// A session with a machine that sleeps, fed by hand.
@@ -428,14 +430,14 @@ mod tests {
 
     const READY: &str = r#"{"say":"ready","release":"6.1","uptime":1.0}"#;
 
-    fn said(lines: &[&str]) -> &'static [u8] {
+    fn printed(lines: &[&str]) -> &'static [u8] {
         format!("{READY}\n{}", lines.join("\n")).leak().as_bytes()
     }
 
     #[test]
     fn a_long_file_is_a_sign_of_life() {
         // More than a second for the file, byte by byte, and nothing else in that time.
-        let all = said(&[
+        let all = printed(&[
             r#"{"say":"file","path":"a","bytes":60}"#,
             concat!(
                 "012345678901234567890123456789012345678901234567890123456789",
@@ -463,7 +465,7 @@ mod tests {
             "{error:?}"
         );
         assert!(error.never_began() && error.to_string().contains("fslab: mine"));
-        let (ended, _temp) = fed(said(&[""]), Duration::ZERO, Limits::default());
+        let (ended, _temp) = fed(printed(&[""]), Duration::ZERO, Limits::default());
         let error = ended.unwrap_err();
         assert!(
             matches!(error, Error::Died { began: true, .. }),
@@ -473,8 +475,8 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_with_the_console() {
-        let all = said(&["what?", "more that is not read", ""]);
+    fn nonsense_is_reported_with_the_console() {
+        let all = printed(&["what?", "more that is not read", ""]);
         let (ended, _temp) = fed(all, Duration::ZERO, Limits::default());
         let error = ended.unwrap_err();
         assert!(matches!(error, Error::Garbled { .. }), "{error:?}");

@@ -18,7 +18,7 @@ fn the_guests_side() {
     init::run(|job, channel| work(&job, channel));
 }
 
-/// What a guest does: says what it sees, sends a file, and ends as it is told.
+/// What a guest does: says what it sees, sends a file, and ends as ordered.
 fn work(job: &Value, channel: &ChannelWriter) -> i32 {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let disk = fs::read_dir("/sys/block").unwrap().flatten().find(|disk| {
@@ -34,7 +34,7 @@ fn work(job: &Value, channel: &ChannelWriter) -> i32 {
         "path": std::env::var("PATH").unwrap(),
     });
     channel.say(seen).unwrap();
-    assert!(job["die"] != true, "as it was told");
+    assert!(job["die"] != true, "as ordered");
     fs::create_dir_all("/run/out/deep").unwrap();
     // Longer than any buffer on the way.
     fs::write("/run/out/deep/file", vec![0x5a; 3 << 20]).unwrap();
@@ -79,9 +79,9 @@ fn machine(
 }
 
 fn does_a_job(machine: &Machine, temp: &Path) {
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     let mut hear = |value| {
-        said.push(value);
+        printed.push(value);
         true
     };
     let ended = machine.run(&mut hear, &|| false);
@@ -97,7 +97,7 @@ fn does_a_job(machine: &Machine, temp: &Path) {
         "told": "ä\n\u{1b}", "proc": true, "sectors": "196608", "stdin": "",
         "path": guest::initramfs::PATH,
     });
-    assert_eq!(said, [expected]);
+    assert_eq!(printed, [expected]);
     let file = fs::read(temp.join("files/deep/file")).unwrap();
     assert!(file.len() == 3 << 20 && file.iter().all(|&byte| byte == 0x5a));
     // What was asked for, and nothing else.
@@ -149,10 +149,10 @@ fn an_end_before_the_job_is_quoted_needs_uml() {
         matches!(error, Error::Died { began: true, .. }),
         "{error:?}"
     );
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("panicked at") && said.contains("as it was told"),
-        "{said}"
+        printed.contains("panicked at") && printed.contains("as ordered"),
+        "{printed}"
     );
 }
 

@@ -62,12 +62,12 @@ fn a_panic_is_quoted_from_the_console_needs_uml() {
     // It ends at once, which a kernel's first process must not.
     let error = run(&machine(&uml, temp.path(), "/bin/true", &[])).unwrap_err();
     assert!(matches!(error, Error::Died { .. }), "{error:?}");
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("Kernel panic - not syncing: Attempted to kill init")
-            && said.contains("guests/console")
-            && !said.contains('\n'),
-        "{said}"
+        printed.contains("Kernel panic - not syncing: Attempted to kill init")
+            && printed.contains("guests/console")
+            && !printed.contains('\n'),
+        "{printed}"
     );
     let console = fs::read_to_string(temp.path().join("guests/console")).unwrap();
     assert!(console.contains("Kernel panic"), "{console}");
@@ -154,9 +154,9 @@ fn what_cannot_be_started_says_so() {
             .collect(),
         ..machine
     };
-    let said = run(&many).unwrap_err().to_string();
+    let printed = run(&many).unwrap_err().to_string();
     assert_eq!(
-        said,
+        printed,
         "17 disks, and User-mode Linux takes 16: use fewer members, or slices of one disk"
     );
 }
@@ -202,9 +202,9 @@ fn a_qemu_that_refuses_at_once_never_began() {
     };
     let error = run(&machine).unwrap_err();
     assert!(error.never_began(), "{error:?}");
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("exit status: 1") && said.contains("failed to initialize kvm"),
-        "{said}"
+        printed.contains("exit status: 1") && printed.contains("failed to initialize kvm"),
+        "{printed}"
     );
 }

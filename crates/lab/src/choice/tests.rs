@@ -127,9 +127,9 @@ impl Lacking {
     }
 
     fn refused_as(&self, plan: &Plan, request: &ExecutorRequest) -> String {
-        let said = choose_on(self, plan, request).unwrap_err().to_string();
-        assert!(!said.contains('\n'), "{said}");
-        said.replace(&self.cache.path().display().to_string(), "CACHE")
+        let printed = choose_on(self, plan, request).unwrap_err().to_string();
+        assert!(!printed.contains('\n'), "{printed}");
+        printed.replace(&self.cache.path().display().to_string(), "CACHE")
     }
 }
 
@@ -227,8 +227,8 @@ fn what_nobody_has_names_everybody() {
          of the study, or bring a kernel that has it: `fslab kernel list --available`"
     );
     let unknown = plan("ext4", &["needs.capabilities=[\"warp\"]"]);
-    let said = machine.refused(&unknown, None);
-    assert!(said.contains("`warp` is no capability"), "{said}");
+    let printed = machine.refused(&unknown, None);
+    assert!(printed.contains("`warp` is no capability"), "{printed}");
 }
 
 #[test]
@@ -247,10 +247,10 @@ fn a_guest_that_is_not_installed_is_passed_over_with_what_installs_it() {
             .contains("`fslab kernel fetch uml` brings one: runs in Linux 6.1.0-56-amd64")
     );
     machine.programs = &[GuestMachine::Uml];
-    let said = machine.refused(&plan("ext4", &[]), QEMU);
+    let printed = machine.refused(&plan("ext4", &[]), QEMU);
     assert!(
-        said.starts_with("qemu: qemu-system-x86_64 is not installed"),
-        "{said}"
+        printed.starts_with("qemu: qemu-system-x86_64 is not installed"),
+        "{printed}"
     );
 }
 
@@ -316,7 +316,7 @@ fn a_kernel_that_does_not_run_here_is_passed_over_with_the_reason() {
         assert_eq!(
             machine.refused(&plan("ext4", set), runner),
             "kernel uml-6.1.176 does not run on this machine (ptrace set fp regs failed, errno = 14); `fslab kernel \
-             list` shows what each kernel has"
+             fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
         );
     }
     // Of several the newest that runs, whatever the order of their versions.
@@ -391,12 +391,14 @@ fn times_of_hardware_are_the_hosts_alone() {
     let absolute = plan("ext4", &["needs.times=absolute"]);
     let choice = Lacking::with_kernels(&[]).choose(&absolute, None);
     assert_eq!(choice.target, Target::LoopImages);
-    let said = Lacking::with_kernels(&["raid0"]).refused(&absolute, None);
-    assert!(said.starts_with("host lacks raid0; User-mode Linux 6.1.176 lacks times of hardware"));
-    let said = Lacking::with_kernels(&[]).refused(&absolute, QEMU);
+    let printed = Lacking::with_kernels(&["raid0"]).refused(&absolute, None);
     assert!(
-        said.contains("6.12.117-amd64 under QEMU lacks times of hardware"),
-        "{said}"
+        printed.starts_with("host lacks raid0; User-mode Linux 6.1.176 lacks times of hardware")
+    );
+    let printed = Lacking::with_kernels(&[]).refused(&absolute, QEMU);
+    assert!(
+        printed.contains("6.12.117-amd64 under QEMU lacks times of hardware"),
+        "{printed}"
     );
 }
 
@@ -415,15 +417,16 @@ fn virtual_time_is_qemus_alone() {
             "as asked: runs in Linux 6.12.117-amd64 under QEMU, in virtual time"
         );
     }
-    let said = "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu";
+    let printed =
+        "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu";
     for runner in [HOST, UML] {
         assert_eq!(
             machine.refused_as(&plan("ext4", &[]), &virtual_time(runner)),
-            said
+            printed
         );
     }
     let uml = plan("ext4", &["kernel=uml"]);
-    assert_eq!(machine.refused_as(&uml, &virtual_time(None)), said);
+    assert_eq!(machine.refused_as(&uml, &virtual_time(None)), printed);
 }
 
 #[test]
@@ -435,13 +438,13 @@ fn a_crash_check_is_sent_to_who_logs_writes() {
         GuestMachine::Qemu
     );
     for runner in [HOST, UML] {
-        let said = machine.refused(&crash, runner);
+        let printed = machine.refused(&crash, runner);
         assert!(
-            said.ends_with(
+            printed.ends_with(
                 "dm-log-writes (crash check); run it with --executor qemu, or without the crash check (--set \
                  crash.enabled=false)"
             ),
-            "{said}"
+            "{printed}"
         );
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Judged {
     /// How the checker ended.
     pub(super) explanation: String,
     /// Its first words on what is wrong.
-    pub(super) said: Vec<String>,
+    pub(super) printed: Vec<String>,
     /// `fslab check` on the recovered image.
     pub(super) own: Option<Own>,
     /// Exit codes of both checkers.
@@ -149,7 +149,7 @@ impl<'a> Judge<'a> {
             moment,
             clean,
             refused,
-            said: said(&theirs.output),
+            printed: printed(&theirs.output),
             explanation: theirs.explanation,
             own,
             compared,
@@ -259,7 +259,7 @@ fn beside(theirs: &Report, own: &Own, recovered: bool) -> Option<Compared> {
 }
 
 /// The first lines that are no heading, no banner and no figure.
-fn said(output: &str) -> Vec<String> {
+fn printed(output: &str) -> Vec<String> {
     const NOISE: [&str; 11] = [
         "Pass ",
         "Phase ",
@@ -292,7 +292,7 @@ mod tests {
                       Inode 12, i_blocks is 8, should be 16.  Fix? no\n\nPass 2: Checking directory structure\n\
                       Entry 'a' in / (2) has deleted/unused inode 13.  Clear? no\n";
         assert_eq!(
-            said(output),
+            printed(output),
             [
                 "Inode 12, i_blocks is 8, should be 16.  Fix? no",
                 "Entry 'a' in / (2) has deleted/unused inode 13.  Clear? no"

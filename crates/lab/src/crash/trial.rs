@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    fn finished(told: CrashResult) -> (Vec<Event>, Event) {
+    fn finished(reported: CrashResult) -> (Vec<Event>, Event) {
         let mut event = Event::TrialFinished {
             trial: 3,
             samples: Vec::new(),
@@ -198,18 +198,18 @@ mod tests {
             warnings: Vec::new(),
             ledger: Ledger::default(),
         };
-        let mut said = Vec::new();
-        told.tell(
+        let mut printed = Vec::new();
+        reported.tell(
             &mut |event| {
-                said.push(event);
+                printed.push(event);
                 true
             },
             &mut event,
         );
-        (said, event)
+        (printed, event)
     }
 
-    fn told(whole: bool, damaged: u64) -> CrashResult {
+    fn reported(whole: bool, damaged: u64) -> CrashResult {
         let crash = Crash {
             writer: "dm-log-writes".into(),
             entries: 12,
@@ -226,8 +226,11 @@ mod tests {
 
     #[test]
     fn the_evidence_names_who_wrote_the_log() {
-        let (said, event) = finished(told(true, 0));
-        assert!(matches!(&said[..], [Event::CrashChecked { trial: 3, .. }]));
+        let (printed, event) = finished(reported(true, 0));
+        assert!(matches!(
+            &printed[..],
+            [Event::CrashChecked { trial: 3, .. }]
+        ));
         let Event::TrialFinished {
             evidence, warnings, ..
         } = event
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn damage_is_a_warning_and_a_log_with_a_gap_does_not_hold() {
-        let (_, event) = finished(told(false, 1));
+        let (_, event) = finished(reported(false, 1));
         let Event::TrialFinished {
             evidence, warnings, ..
         } = event

@@ -55,12 +55,12 @@ impl Account {
     /// Takes a message. `false`: the guest has to be stopped. `other` gets what is no event.
     pub(super) fn hear(
         &mut self,
-        said: GuestMessage,
+        message: GuestMessage,
         emit: &mut dyn FnMut(Event) -> bool,
         other: &mut dyn FnMut(&GuestMessage),
     ) -> bool {
         let over = self.finished.is_some() || self.failed.is_some();
-        match said {
+        match message {
             GuestMessage::Event(event) if over || !self.belongs(&event) => {
                 let event = serde_json::to_value(&event).unwrap_or_default();
                 self.refuse(&event["event"].to_string(), over)
@@ -85,8 +85,8 @@ impl Account {
                 true
             }
             GuestMessage::Context(_) => self.refuse("a context record", over),
-            said => {
-                other(&said);
+            message => {
+                other(&message);
                 true
             }
         }
@@ -121,8 +121,8 @@ impl Account {
 
     /// What was refused, which explains why the guest was stopped.
     pub(super) fn strange(&mut self) -> Option<Stopped> {
-        let said = self.strange.take()?;
-        Some(Stopped::new(FailureKind::Trial, said))
+        let printed = self.strange.take()?;
+        Some(Stopped::new(FailureKind::Trial, printed))
     }
 
     /// What it came to, of a guest that ended by itself: the trial's last event.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// What is logged of these words of trial 2, and the account.
-    fn told(words: Vec<GuestMessage>) -> (Vec<Event>, bool, Account) {
+    fn reported(words: Vec<GuestMessage>) -> (Vec<Event>, bool, Account) {
         let (mut account, mut log) = (Account::of(1), Vec::new());
         let mut emit = |event| {
             log.push(event);
@@ -191,29 +191,29 @@ mod tests {
         };
         let heard = words
             .into_iter()
-            .all(|said| account.hear(said, &mut emit, &mut |_| ()));
+            .all(|printed| account.hear(printed, &mut emit, &mut |_| ()));
         (log, heard, account)
     }
 
     #[test]
     fn a_result_counts_when_the_guest_ended_well() {
-        let whole = || told(vec![context("trial 2"), finished(1)]);
+        let whole = || reported(vec![context("trial 2"), finished(1)]);
         let (log, heard, account) = whole();
         assert!(heard && log.len() == 1, "the last event is held back");
         let event = account.close(&ended(0), Path::new("/c")).unwrap();
         assert!(matches!(event, Event::TrialFinished { trial: 1, .. }));
-        let said = whole().2.close(&ended(1), Path::new("/c")).unwrap_err();
-        assert_eq!(said.kind, FailureKind::Trial);
+        let printed = whole().2.close(&ended(1), Path::new("/c")).unwrap_err();
+        assert_eq!(printed.kind, FailureKind::Trial);
         assert_eq!(
-            said.message,
+            printed.message,
             "the guest ended with code 1 after its result, which does not count without its files: \
              fslab: /run/x: 3 of 5 bytes could be read; its console is /c"
         );
-        let said = told(vec![])
+        let printed = reported(vec![])
             .2
             .close(&ended(0), Path::new("/c"))
             .unwrap_err();
-        assert!(said.message.contains("no result"), "{}", said.message);
+        assert!(printed.message.contains("no result"), "{}", printed.message);
     }
 
     #[test]
@@ -247,24 +247,24 @@ mod tests {
                 "a failure, after the trial's end",
             ),
         ] {
-            let (log, heard, mut account) = told(words);
+            let (log, heard, mut account) = reported(words);
             assert!(!heard && log.is_empty());
-            let said = account.strange().unwrap().message;
-            assert!(said.contains(says), "{said}");
+            let printed = account.strange().unwrap().message;
+            assert!(printed.contains(says), "{printed}");
         }
     }
 
     #[test]
-    fn a_failure_is_told_as_it_was_said() {
+    fn a_failure_is_reported_as_it_was_said() {
         let failed = GuestMessage::Failed {
             kind: FailureKind::Cell,
             message: "no xfs here".into(),
             ledger: Ledger::default(),
         };
-        let said = told(vec![failed]).2.close(&ended(0), Path::new("/c"));
-        let said = said.unwrap_err();
+        let printed = reported(vec![failed]).2.close(&ended(0), Path::new("/c"));
+        let printed = printed.unwrap_err();
         assert_eq!(
-            (said.kind, said.message.as_str()),
+            (printed.kind, printed.message.as_str()),
             (FailureKind::Cell, "no xfs here")
         );
     }

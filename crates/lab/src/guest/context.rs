@@ -74,8 +74,8 @@ impl GuestExecutor<'_> {
                 ..around.clone()
             }),
         };
-        let mut hear = |said| {
-            if let GuestMessage::Context(taken) = said {
+        let mut hear = |printed| {
+            if let GuestMessage::Context(taken) = printed {
                 record = Some(*taken);
             }
             true
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_is_not_told_where_the_lab_was_started() {
+    fn a_guest_is_not_reported_where_the_lab_was_started() {
         let mut record: ContextRecord = serde_json::from_value(serde_json::json!({
             "taken_at": "2026-01-01T00:00:00Z", "monotonic_ns": 1, "took_ms": 1.0, "observed_idle_ms": 0.0,
             "items": {"run.kernel": {"number": 50, "value": "6.1", "source": "the lab"}},
@@ -159,8 +159,8 @@ mod tests {
         let of_process = probe::context::OF_PROCESS.map(|name| (name.to_owned(), one.clone()));
         record.items.extend(of_process);
         record.items.insert("run.host_kernel".into(), one);
-        let told = for_a_guest(record);
-        let names: Vec<&str> = told.items.keys().map(String::as_str).collect();
+        let reported = for_a_guest(record);
+        let names: Vec<&str> = reported.items.keys().map(String::as_str).collect();
         assert_eq!(names, ["run.binary_sha256", "run.kernel"]);
     }
 }

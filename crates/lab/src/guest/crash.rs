@@ -110,9 +110,9 @@ impl Logged {
     }
 
     /// MidphaseSampler at the log when the filesystem is unmounted.
-    pub(super) fn see(&self, said: &GuestMessage) {
+    pub(super) fn see(&self, message: &GuestMessage) {
         if let Kept::Beside(beside) = &self.log
-            && matches!(said, GuestMessage::Step(step) if step == UNMOUNTING)
+            && matches!(message, GuestMessage::Step(step) if step == UNMOUNTING)
         {
             beside.over.store(beside.entries(), Ordering::Relaxed);
         }

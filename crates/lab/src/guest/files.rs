@@ -167,8 +167,8 @@ mod tests {
             let run = tempfile::tempdir().unwrap();
             fs::write(run.path().join("events.jsonl"), "kept").unwrap();
             let good = "telemetry/trial-0002.tele";
-            let said = arrived(run.path(), &[name]).install(1).unwrap_err();
-            assert!(said.to_string().contains(name), "{said}");
+            let printed = arrived(run.path(), &[name]).install(1).unwrap_err();
+            assert!(printed.to_string().contains(name), "{printed}");
             assert!(!run.path().join(good).exists());
             let left: Vec<_> = fs::read_dir(run.path()).unwrap().flatten().collect();
             assert_eq!(left.len(), 2, "{name}: {left:?}");

@@ -256,10 +256,10 @@ mod tests {
         };
         assert_eq!(memory(&needs), u64::MAX);
         assert_eq!(memory(&Needs::default()), MEMORY);
-        let said = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
+        let printed = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
         assert!(
-            said.contains("2048 MiB") && said.contains("2047 MiB"),
-            "{said}"
+            printed.contains("2048 MiB") && printed.contains("2047 MiB"),
+            "{printed}"
         );
         room(MEMORY, Some(MEMORY)).unwrap();
         room(MEMORY, None).unwrap();

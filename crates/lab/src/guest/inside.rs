@@ -73,9 +73,9 @@ fn context(mut around: Surroundings, channel: &ChannelWriter) -> Result<(), Stri
     say(channel, &GuestMessage::Context(Box::new(around.take())))
 }
 
-fn say(channel: &ChannelWriter, said: &impl Serialize) -> Result<(), String> {
-    let said = serde_json::to_value(said).map_err(|error| error.to_string())?;
-    channel.say(said)
+fn say(channel: &ChannelWriter, message: &impl Serialize) -> Result<(), String> {
+    let message = serde_json::to_value(message).map_err(|error| error.to_string())?;
+    channel.say(message)
 }
 
 struct Inside<'a> {
@@ -180,8 +180,8 @@ impl<'a> ChannelWatcher<'a> {
     }
 
     // A host that does not hear stops the machine; nothing is to be done about it here.
-    fn tell(&self, said: &GuestMessage) {
-        let _ = say(self.channel, said);
+    fn tell(&self, message: &GuestMessage) {
+        let _ = say(self.channel, message);
     }
 }
 

@@ -86,8 +86,8 @@ impl LocalExecutor<'_> {
             )
         })?;
         let mut seen = observer.into_seen();
-        let told = std::mem::take(&mut seen.finished);
-        let phases = if phases.is_empty() { told } else { phases };
+        let reported = std::mem::take(&mut seen.finished);
+        let phases = if phases.is_empty() { reported } else { phases };
         if came.is_within() {
             warnings.push(format!(
                 "the power was cut within phase {}: there are no figures for it or any later phase",
@@ -115,7 +115,7 @@ impl LocalExecutor<'_> {
         let left = asked.map_or(Ok(None), |spec| self.left(trial, spec, &mut prepared));
         ledger.umount += begun.elapsed().as_secs_f64();
         let left = left.map_err(|error| self.rig_failure(error))?;
-        let told = match (asked, left) {
+        let reported = match (asked, left) {
             (Some(_), Some(_)) if self.leaves_logs => {
                 prepared.leave();
                 return Ok(None);
@@ -127,7 +127,7 @@ impl LocalExecutor<'_> {
         let finished = prepared.finish();
         ledger.umount += begun.elapsed().as_secs_f64();
         finished.map_err(|error| self.rig_failure(error))?;
-        told
+        reported
     }
 
     /// Unmounts; what is left to judge.

@@ -64,9 +64,7 @@ pub(super) fn kernels_text(cache: &Path, kernels: &[Kernel], answers: &[Option<A
         }
     }
     text.push_str("\ny: built in; m: module; -: not there; ?: not known (no configuration)\n");
-    text.push_str(
-        "runs: on this machine, by a test boot; ?: not tried, `fslab kernel probe` tries it\n",
-    );
+    text.push_str("runs: on this machine, by a test boot; ?: not tried (`fslab kernel probe`)\n");
     text
 }
 
