@@ -11,8 +11,8 @@
 
 mod bitmaps;
 mod inode;
+mod inode_template;
 mod sink;
-mod stamp;
 mod summary;
 mod system;
 mod table;

@@ -13,19 +13,19 @@ use crate::ext4::plan::Object;
 
 /// The inode of one kind of object.
 #[derive(Debug)]
-pub(super) struct Stamp {
+pub(super) struct InodeTemplate {
     object: Object,
     /// Blocks of its extent.
     pub(super) blocks: u64,
     bytes: Vec<u8>,
 }
 
-/// The first extent of a root: behind the header and the extent's own block and length, high bits first.
+/// The first extent of a root: after the header and the extent's own block and length, high bits first.
 const START_HIGH: std::ops::Range<usize> = 18..20;
 const START_LOW: std::ops::Range<usize> = 20..24;
 
-impl Stamp {
-    /// The stamp of an object with one extent of `blocks` blocks.
+impl InodeTemplate {
+    /// The template of an object with one extent of `blocks` blocks.
     pub(super) fn new(inodes: &Inodes<'_>, object: &Object, blocks: u64) -> Result<Self, Error> {
         let mut bytes = vec![0; inodes.inode_size.into()];
         let mapping = Mapping {
@@ -52,7 +52,7 @@ impl Stamp {
     }
 
     /// The inode with the number `ino` whose blocks begin at `start`, appended to `table`.
-    pub(super) fn press(
+    pub(super) fn write(
         &self,
         inodes: &Inodes<'_>,
         ino: u32,
@@ -80,7 +80,7 @@ mod tests {
     use crate::ext4::{FsType, Layout, Options};
 
     #[test]
-    fn a_stamped_inode_is_one_that_was_filled() {
+    fn a_copied_inode_equals_one_that_was_filled() {
         let layout = Layout::new(&Options::new(1 << 30, FsType::Ext4)).unwrap();
         let inodes = Inodes::new(&layout);
         let object = Object {
@@ -91,11 +91,11 @@ mod tests {
             uid: 70_000,
             ..Object::default()
         };
-        let stamp = Stamp::new(&inodes, &object, 4).unwrap();
-        assert!(stamp.is_of(&object));
+        let template = InodeTemplate::new(&inodes, &object, 4).unwrap();
+        assert!(template.is_of(&object));
         for (ino, start) in [(17, 12_345), (4_000_000_000, 0x1234_5678_9abc)] {
             let mut stamped = vec![7];
-            stamp.press(&inodes, ino, start, &mut stamped).unwrap();
+            template.write(&inodes, ino, start, &mut stamped).unwrap();
             let mut mapping = Mapping {
                 blocks: 4,
                 ..Mapping::default()
