@@ -220,8 +220,8 @@ fn nothing_and_zeros_are_told_from_data() {
     let zeros = |bytes: &[u8]| identify(bytes).unwrap();
     assert_eq!(zeros(&[]), Content::Empty);
     assert_eq!(zeros(&[0]), Content::Zeros { whole: true });
-    assert_eq!(zeros(&[0; 100_000]), Content::Zeros { whole: true });
-    assert_eq!(zeros(&[7; 100_000]), Content::Unknown);
+    assert_eq!(zeros(&vec![0; 100_000]), Content::Zeros { whole: true });
+    assert_eq!(zeros(&vec![7; 100_000]), Content::Unknown);
     let mut bytes = vec![0; 3 << 20];
     *bytes.last_mut().unwrap() = 1;
     assert_eq!(zeros(&bytes), Content::Unknown);
