@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ const AGAIN: u32 = 12;
 pub(crate) struct Terminal {
     voice: Voice,
     jsonl: bool,
+    /// Why events could not be printed, once they could not.
+    lost: Mutex<Option<anyhow::Error>>,
     trials: usize,
     done: AtomicUsize,
     state: Mutex<State>,
@@ -137,6 +139,7 @@ impl Terminal {
         Terminal {
             voice: Voice::new(),
             jsonl: format == LiveFormat::Jsonl,
+            lost: Mutex::new(None),
             trials,
             done: AtomicUsize::new(0),
             state: Mutex::new(State {
@@ -148,6 +151,23 @@ impl Terminal {
                 finished: now,
             }),
         }
+    }
+
+    /// Prints an event. A consumer that went away must not stop the run, whose log has everything; the
+    /// exit code says it at the end.
+    fn stream(&self, entry: &Entry) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if lost.is_some() {
+            return;
+        }
+        let line = serde_json::to_string(entry).map_err(anyhow::Error::from);
+        *lost = line.and_then(|line| out::print(&line)).err();
+    }
+
+    /// Ends it. The error of the stream of events, if its consumer went away.
+    pub(crate) fn finish(self) -> Option<anyhow::Error> {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.take()
     }
 
     /// `[3/90] filesystem=ext4: iozone: rewrite`, and how fast.
@@ -191,11 +211,8 @@ impl Terminal {
 
 impl lab::Watcher for Terminal {
     fn entry(&self, entry: &Entry) {
-        if self.jsonl
-            && let Ok(line) = serde_json::to_string(entry)
-        {
-            // A consumer that went away must not stop the run: the log has everything.
-            let _ = out::print(&line);
+        if self.jsonl {
+            self.stream(entry);
         }
         match &entry.event {
             Event::TrialFinished { .. } => self.count(),

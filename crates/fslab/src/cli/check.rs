@@ -6,17 +6,39 @@ use clap::{Args, ValueEnum};
 use study::Bytes;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct CheckArgs {
     /// An image, or a block device that is not mounted for writing
     #[arg(value_name = "IMAGE|DEVICE")]
     pub(crate) target: PathBuf,
+    /// The filesystem begins at this byte, as in 1MiB or 32256
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) offset: Option<Bytes>,
+    /// For users of e2fsck: nothing is ever written anyway
+    #[arg(short = 'n')]
+    pub(crate) no: bool,
+    /// For users of e2fsck: everything is always checked
+    #[arg(short = 'f')]
+    pub(crate) force: bool,
+    /// Would repair: answered with the program that does
+    #[arg(short = 'p', hide = true)]
+    pub(crate) preen: bool,
+    /// As -p, as older versions of e2fsck have it
+    #[arg(short = 'a', hide = true)]
+    pub(crate) automatic: bool,
+    /// Would repair: answered with the program that does
+    #[arg(short = 'y', hide = true)]
+    pub(crate) yes: bool,
     /// Whose verdict and exit code
     #[arg(long, value_enum, default_value = "e2fsck")]
     pub(crate) verdict: VerdictArg,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
-    /// Findings shown of each problem, except as JSON; 0: all that are kept
+    /// Findings to show for each problem (0: all that are kept); JSON has them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// Findings kept of each problem; the others are counted
@@ -52,6 +74,16 @@ pub(crate) struct CheckArgs {
     /// Measure how fast the device is read sequentially, at the end: each pass then has an ideal time
     #[arg(long)]
     pub(crate) ideal: bool,
+}
+
+impl CheckArgs {
+    /// The option that asks for repairs.
+    pub(crate) fn repairing(&self) -> Option<&'static str> {
+        let asked = [(self.preen, "-p"), (self.automatic, "-a"), (self.yes, "-y")];
+        asked
+            .into_iter()
+            .find_map(|(is_set, name)| is_set.then_some(name))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
