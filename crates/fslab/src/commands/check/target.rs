@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use ::blockio::{BlockSource, Mode, OpenError, Window};
+use ::blockio::{BlockSource, Mode, OpenError, Slice};
 use ondisk::signature::{Content, Format, Partition, ReadAt, Signature, Table, identify};
 
 use crate::out;
@@ -33,8 +33,8 @@ pub(super) fn from_offset(
         return Ok(source);
     }
     let (name, len) = (source.name().to_string(), source.len());
-    match Window::of(source, offset..len) {
-        Some(window) if offset < len => Ok(Box::new(window)),
+    match Slice::of(source, offset..len) {
+        Some(slice) if offset < len => Ok(Box::new(slice)),
         _ => Err(format!(
             "{name}: --offset {offset} is past its end at byte {len}; give the offset of a partition in bytes"
         )),
