@@ -71,14 +71,14 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
     }
 }
 
-/// A plan, where it will run, and why there.
+/// A plan, where it will run, and why.
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) target: Target,
     pub(crate) why: Option<String>,
 }
 
-/// Expands the study for the target, and chooses who runs it.
+/// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
     let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
     let mut overrides = overrides(study);
@@ -124,7 +124,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
     })
 }
 
-/// The directory or disk that was named.
+/// The directory or disk on the command line.
 fn named(args: &TargetArgs) -> Option<Target> {
     match (&args.dir, &args.device, &args.destroy) {
         (Some(dir), _, _) => Some(Target::Directory(absolute(dir))),
@@ -144,7 +144,7 @@ fn cache(args: &TargetArgs) -> Option<PathBuf> {
     args.cache.cache.as_deref().map(absolute)
 }
 
-/// The kernels that were named; images given by their path go into the cache first.
+/// The kernels on the command line; images given by path are copied into the cache first.
 fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
     let is_file = |name: &&String| name.contains('/');
     if args.modules.is_some() && args.kernel.iter().filter(is_file).count() != 1 {
@@ -167,7 +167,7 @@ fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
     args.kernel.iter().map(name).collect()
 }
 
-/// The folder of runs that was named; else the usual one, or none where nobody has run anything.
+/// The folder of runs that was named; else the default one, if it exists.
 pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     let usual = PathBuf::from(record::folder::RUNS);
     named.cloned().or_else(|| usual.is_dir().then_some(usual))

@@ -1,7 +1,7 @@
 //! The `fslab` program: arguments become one library call, and what it returns is printed.
 //!
-//! No logic lives here. stdout is data, stderr is for people, and every ending is one of the
-//! documented exit codes (docs/exit-codes.md).
+//! No logic is here. stdout is data, stderr is for people, and every exit code is documented
+//! (docs/exit-codes.md).
 
 mod cli;
 mod commands;
@@ -17,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
 
 fn main() -> ExitCode {
-    // The first process of a guest kernel has no command line of ours.
+    // As the first process of a guest kernel there is no command line.
     if let Some(never) = lab::guest::be_guest() {
         match never {}
     }
@@ -35,12 +35,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `FSLAB_LOG` asks for, and errors without it.
+/// Logs what `FSLAB_LOG` selects, and only errors without it.
 fn log_to_stderr() {
     let log = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .without_time();
-    // The filter brings regular expressions along: not for nothing.
+    // The filter pulls in regular expressions, which take time to build.
     if std::env::var_os("FSLAB_LOG").is_some() {
         log.with_env_filter(EnvFilter::from_env("FSLAB_LOG")).init();
     } else {

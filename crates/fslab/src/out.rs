@@ -1,11 +1,11 @@
-//! stdout, where a closed pipe is an answer and not a panic.
+//! Printing: stdout, where a closed pipe is an error and not a panic, and lines on stderr.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// stdout's reader went away.
+/// The reader of stdout closed the pipe.
 #[derive(Debug)]
 pub(crate) struct ClosedPipe;
 
@@ -23,7 +23,7 @@ pub(crate) fn path(path: &Path) -> String {
 }
 
 /// A text with its control characters as escapes (`\n`, `\u{1b}`), so that a file's name can neither
-/// break a line nor steer a terminal.
+/// break a line nor control a terminal.
 pub(crate) fn line(text: &str) -> String {
     text.chars().fold(String::new(), |mut line, c| {
         if c.is_control() {
@@ -97,7 +97,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Prints a line for people on stderr. It may be gone (a hangup, a closed pipe); a run goes on without it.
-/// Control characters, which may come from a file, cannot steer the terminal.
+/// Control characters, which may come from a file, cannot control the terminal.
 pub(crate) fn say(text: &str) {
     let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     let text: Cow<'_, str> = if text.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! `fslab check`. Ends with fsck's exit codes, whatever happens: scripts read them as bits.
+//! `fslab check`. It always ends with fsck's exit codes, because scripts read them as bits.
 
 mod address_space;
 mod target;
@@ -11,8 +11,8 @@ use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
 use crate::{exit, out};
 use watch::Terminal;
 
-/// Whatever goes wrong is an operational error (8): 1 and 2 mean other things to who reads fsck's codes.
-/// A reader of stdout that went away is the shell's 141.
+/// Any failure is an operational error (8), because 1 and 2 mean "corrected" and "reboot" in fsck's codes.
+/// A closed stdout is the shell's 141.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     if let Some(option) = args.repairing() {
         out::say(&format!(
@@ -34,7 +34,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let mounted = ::check::mounted::writable(target);
     if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
         return Ok(operational(&format!(
-            "{}: is mounted for writing on {}; unmount it, or say --live and take the verdict as unstable",
+            "{}: is mounted read-write on {}; unmount it, or use --live and treat the verdict as unstable",
             out::path(target),
             out::path(&mount.mount_point)
         )));
