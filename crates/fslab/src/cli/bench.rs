@@ -196,10 +196,10 @@ pub(crate) struct StreamArgs {
     /// Name of the file, in the directory
     #[arg(long, value_name = "NAME", default_value = "bigfile")]
     pub(crate) file: String,
-    /// Blocks skipped at the begin of the file when writing (dd seek=)
+    /// Blocks skipped at the start of the file when writing (dd seek=)
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) seek: u64,
-    /// Blocks skipped at the begin of the file when reading (dd skip=)
+    /// Blocks skipped at the start of the file when reading (dd skip=)
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) skip: u64,
     /// Keep the file; -W does so by itself

@@ -71,7 +71,7 @@ fn options(args: &StreamArgs) -> anyhow::Result<stream::Options> {
             BetweenArg::Drop => Between::Drop,
             BetweenArg::Warm => Between::Warm,
         },
-        // aiod -W leaves its file to aiod -R, and dd leaves it to whoever comes.
+        // aiod -W leaves its file for aiod -R, and dd never removes it.
         keep: args.keep || test == Test::Write,
         ..stream::Options::new(&args.dir)
     })

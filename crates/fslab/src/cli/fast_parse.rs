@@ -1,7 +1,8 @@
-//! The command that must start fast, looked for alone.
+//! A fast path for `fslab check`.
 //!
-//! To clap all commands are one tree, and making it touches parts of the program that `check` does not need. So where the first word is
-//! `check`, only that is parsed. What does not parse so (help, a mistake) is said by the whole, in the same words as ever.
+//! clap builds one tree of all commands, which reads parts of the program that `check` does not need. So
+//! when the first argument is `check`, only that command is parsed. Anything else, including
+//! help and wrong arguments, goes to the full parser, so that its messages are the same.
 
 use clap::{Parser, Subcommand};
 
@@ -9,13 +10,13 @@ use super::{CheckArgs, Cli, Command};
 
 #[derive(Debug, Parser)]
 #[command(name = "fslab")]
-struct Alone {
+struct CheckOnly {
     #[command(subcommand)]
-    command: Only,
+    command: OnlyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Only {
+enum OnlyCommand {
     Check(CheckArgs),
 }
 
@@ -25,8 +26,8 @@ impl Cli {
         let checks = std::env::args_os()
             .nth(1)
             .is_some_and(|word| word == "check");
-        if checks && let Ok(alone) = Alone::try_parse() {
-            let Only::Check(arguments) = alone.command;
+        if checks && let Ok(parsed) = CheckOnly::try_parse() {
+            let OnlyCommand::Check(arguments) = parsed.command;
             return Ok(Cli {
                 command: Command::Check(arguments),
             });

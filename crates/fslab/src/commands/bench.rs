@@ -32,8 +32,8 @@ const fn engine(arg: EngineArg) -> engine::Kind {
     }
 }
 
-/// Runs a workload with a progress line and prints what it measured; also when it then failed, for
-/// what was measured is measured.
+/// Runs a workload with a progress line and prints its measurements, also when it failed after some of
+/// them.
 fn watch(
     format: BenchFormat,
     original: impl Fn(&workload::Outcome) -> String,
@@ -68,7 +68,7 @@ fn print(
     }
 }
 
-/// The exit code: evidence that does not hold is said, and is no success.
+/// The exit code: invalid evidence is reported, and is a failure.
 fn doubt(measured: &Measured) -> u8 {
     let doubt = measured.outcome.phases.iter().find_map(|phase| {
         let found = phase
@@ -84,7 +84,7 @@ fn doubt(measured: &Measured) -> u8 {
         return exit::OK;
     };
     out::say(&format!(
-        "fslab: {doubt}; do not take the numbers for what was asked"
+        "fslab: {doubt}; the figures are not valid for what was asked"
     ));
     exit::INVALID
 }
