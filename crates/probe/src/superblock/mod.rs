@@ -18,8 +18,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+pub use self::words::Words;
 pub use source::Source;
-pub use words::Words;
 
 /// Where the journal or log is, and how large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
