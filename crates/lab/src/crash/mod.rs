@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use blockio::log_writes::{Boundary, Ending, Log, LogError, Replay, spread};
 use blockio::{BlockSource, Ram};
+use fskind::Kind;
 use record::{Crash, CrashAgreement, CrashDamage};
 use rig::undo::Journal;
 
@@ -85,9 +86,10 @@ impl Recover {
 
     /// What is usual for a kind of filesystem, with the rights of this process.
     pub fn usual(kind: &str) -> Recover {
-        match kind {
-            "ext2" => Recover::Nothing,
-            "ext3" | "ext4" if !rustix::process::geteuid().is_root() => Recover::E2fsck,
+        let is_root = rustix::process::geteuid().is_root();
+        match Kind::of_name(kind) {
+            Some(kind) if !kind.has_journal() => Recover::Nothing,
+            Some(kind) if kind.is_ext() && !is_root => Recover::E2fsck,
             _ => Recover::Mount,
         }
     }
