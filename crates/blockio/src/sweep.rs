@@ -12,7 +12,7 @@
 //! while the others fill. Nothing is read ahead of that (xfs_repair's prefetch without a bound made
 //! a check of 2 minutes one of 11).
 //!
-//! What cannot be read is salvaged block by block, and said ([`Content::Failed`]); no read error
+//! What cannot be read is salvaged block by block, and reported ([`Content::Failed`]); no read error
 //! ends a sweep.
 
 mod plan;
@@ -55,7 +55,7 @@ pub struct Piece<'a> {
 pub enum Content<'a> {
     /// These bytes.
     Data(&'a [u8]),
-    /// So many zeros, which nobody has read.
+    /// This many zeros, which were not read.
     Hole(u64),
     /// It cannot be read: the error's range is the piece's.
     Failed(&'a ReadError),

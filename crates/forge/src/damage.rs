@@ -10,7 +10,6 @@
 //!
 //! Everything is a function of the filesystem and the seed, so that a difference found once can be made again.
 
-pub mod base;
 mod case;
 mod cases;
 mod error;
@@ -83,12 +82,6 @@ mod tests {
                 _ => "e",
             };
             assert_eq!(pass, format!("{code}{letter}"), "{}", case.name);
-            assert!(
-                base::find(case.base).is_some(),
-                "{}: {}",
-                case.name,
-                case.base
-            );
             assert!(UNREACHABLE.iter().all(|(code, _)| *code != case.code));
             assert!(case.about.len() <= 90, "{}", case.name);
         }

@@ -288,24 +288,4 @@ impl State {
     }
 }
 
-/// `42 s`, `3 min 20 s`, `2 h 5 min`.
-pub(crate) fn seconds(value: f64) -> String {
-    let whole = value.round() as u64;
-    match whole {
-        0..=99 => format!("{whole} s"),
-        100..=7199 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seconds;
-
-    #[test]
-    fn times_read_as_people_say_them() {
-        assert_eq!(seconds(42.4), "42 s");
-        assert_eq!(seconds(200.0), "3 min 20 s");
-        assert_eq!(seconds(7500.0), "2 h 5 min");
-    }
-}
+pub(crate) use words::clock_time as seconds;

@@ -59,7 +59,7 @@ impl Threads {
     }
 }
 
-/// Reads until nobody asks any more.
+/// Reads until the channel of requests is closed.
 fn work(source: &Direct, inbox: &Mutex<Receiver<Request>>, outbox: &Sender<Completion>) {
     loop {
         let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();

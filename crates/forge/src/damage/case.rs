@@ -10,7 +10,8 @@ pub struct Case {
     pub name: &'static str,
     /// The problem it is made to raise, by e2fsck's number.
     pub code: u32,
-    /// The sound filesystem it is tried on, one of [`super::base::BASES`]; others with the same features do as well.
+    /// The name of the sound filesystem that it is tested on, one of the tests' bases; others with the same
+    /// features do as well.
     pub base: &'static str,
     /// What is done, in one line.
     pub about: &'static str,

@@ -311,15 +311,11 @@ fn identify(sb: &mut Superblock, options: &Options) {
 }
 
 #[cfg(test)]
-#[path = "../../tests/it/common/features.rs"]
-mod features;
-
-#[cfg(test)]
 mod tests {
-    use super::features::FEATURES;
     use super::*;
     use crate::ext4::FsType;
     use proptest::prelude::*;
+    use testkit::mke2fs::FEATURES;
 
     fn any_options() -> impl Strategy<Value = Options> {
         let size = (10_u32..64, any::<u64>()).prop_map(|(bits, random)| random >> (64 - bits));

@@ -421,10 +421,7 @@ mod tests {
     fn every_wrong_value_is_named_with_its_key() {
         for (text, says) in [
             ("file = 3", "p.toml:1: unknown field `file`"),
-            (
-                "seed = 1\nfiles = \"x\"",
-                "p.toml:2: \"x\" is not an amount",
-            ),
+            ("seed = 1\nfiles = \"x\"", "p.toml:2: \"x\" is not a count"),
             (
                 "[ageing]\nfreed = -1",
                 "p.toml: ageing.freed: -1 is not within 0..=100",

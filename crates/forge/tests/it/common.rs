@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-pub(crate) mod features;
 pub(crate) mod mounted;
 pub(crate) mod unmount;
 
@@ -174,6 +173,4 @@ pub(crate) fn census(contents: &Contents) -> (u64, u64) {
     (all, contents.directories().into())
 }
 
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
+pub(crate) use testkit::is_root;

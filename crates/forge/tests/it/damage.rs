@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use forge::damage::{self, Case, Filesystem, Random, Reference, Seal, base};
+use fixtures::bases as base;
+use forge::damage::{self, Case, Filesystem, Random, Reference, Seal};
 
 /// What e2fsck reports of an image.
 #[derive(Debug)]
@@ -171,6 +172,18 @@ fn each_case_is_what_the_reference_says() {
         cases.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn every_case_names_a_base() {
+    for case in damage::all() {
+        assert!(
+            base::find(case.base).is_some(),
+            "{}: {}",
+            case.name,
+            case.base
+        );
+    }
 }
 
 #[test]

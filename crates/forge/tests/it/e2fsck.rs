@@ -1,7 +1,6 @@
 //! Debian's e2fsck finds nothing wrong with anything that is forged.
 
 use crate::common;
-use crate::common::features;
 
 use common::{
     RICH, SMALL, SMALL_AND_NOTED, assert_clean, census, debugfs, forge, options, profile,
@@ -382,7 +381,7 @@ fn any_wishes(seed: u64) -> (String, Vec<&'static str>) {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33).is_multiple_of(of)
     };
-    let all = features::FEATURES.iter().copied();
+    let all = testkit::mke2fs::FEATURES.iter().copied();
     let mut features: Vec<&str> = all.filter(|_| one_in(6)).collect();
     let mut text = any_profile(seed);
     let encrypted = one_in(3);

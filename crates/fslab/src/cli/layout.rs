@@ -54,16 +54,7 @@ pub(crate) enum LayoutFormat {
 
 /// A number of bytes with k, m or g, at least 1 and at most 1g: filefrag's own bounds.
 fn block_size(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (&text[..at], 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let size = digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(1 << shift));
+    let size = words::parse_bytes(text).ok();
     size.filter(|size| (1..=1 << 30).contains(size))
         .ok_or_else(|| "give 1 to 1g bytes, as in 4096, 4k or 1m".to_owned())
 }

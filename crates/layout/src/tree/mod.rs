@@ -149,7 +149,7 @@ mod tests {
         let mapped = Mapper::default().map(&file, Request::default(), &mut Vec::new());
         std::fs::remove_file(folder.path().join("probe")).unwrap();
         if mapped.is_err() {
-            println!("skipped: no FIEMAP in the source's folder");
+            testkit::skip!("no FIEMAP in the source's folder");
         }
         mapped.ok().map(|()| folder)
     }

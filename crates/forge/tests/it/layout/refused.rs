@@ -127,8 +127,7 @@ fn contradictions_of_a_population_are_told() {
 
 #[test]
 fn a_full_disk_leaves_nothing_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -206,7 +206,7 @@ fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
     for device in &args.devices {
         let asked = format!("{},{}", device >> 20, device & 0xf_ffff);
         if !has.contains(&asked) {
-            let has = has.join(" and ");
+            let has = words::list(&has);
             return Err(usage(&format!(
                 "--devices {asked}: not in the trace, which has {has}"
             )));
