@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Problem, quote};
-use crate::expand::Placed;
 use crate::factor::plain;
 use crate::left_out::LeftOut;
 use crate::model::Cell;
 use crate::node::{Node, Table};
+use crate::placed::Placed;
 
 /// Key of a rule that is no factor.
 const WHY: &str = "why";

@@ -20,6 +20,7 @@ use crate::model::{
     LayoutSpec, NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
+use crate::placed::Placed;
 use crate::settle::settle;
 use crate::stacks;
 use crate::units::Bytes;
@@ -28,23 +29,6 @@ use crate::{reader, rules};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
-
-/// A cell and where its parameters were written.
-#[derive(Clone, Debug)]
-pub(crate) struct Placed {
-    pub(crate) cell: Cell,
-    pub(crate) places: BTreeMap<String, Origin>,
-    pub(crate) entry: Origin,
-    /// Where the size of the device was written, when it was.
-    pub(crate) device_size: Option<Origin>,
-}
-
-impl Placed {
-    /// Where a parameter of the workload was written; its entry when it was not.
-    pub(crate) fn place(&self, parameter: &str) -> &Origin {
-        self.places.get(parameter).unwrap_or(&self.entry)
-    }
-}
 
 /// A study with all its values settled.
 #[derive(Clone, Debug)]
@@ -348,9 +332,8 @@ struct Rigged {
 fn settle_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for placed in cells {
-        let broken = rules::broken(&placed.cell.workload)
-            .map(|(parameter, message)| Problem::new(placed.place(parameter), message))
-            .or_else(|| crate::settle::fill(placed, target).err());
+        let broken = crate::settle::fill(placed, target).err();
+        let broken = broken.or_else(|| rules::broken(placed));
         problems.extend(broken.filter(|problem| !problems.contains(problem)));
     }
     problems

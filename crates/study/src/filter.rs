@@ -1,9 +1,9 @@
 //! `--filter FACTOR=LEVEL[,LEVEL]`: which cells of a study to run.
 
 use crate::error::{Origin, Problem, quote, shorten};
-use crate::expand::Placed;
 use crate::model::Cell;
 use crate::nearest::hint;
+use crate::placed::Placed;
 
 type Factors = [(String, Vec<String>)];
 

@@ -4,10 +4,9 @@
 //! A run would find the same after an hour, as ENOSPC or EFBIG in the middle of a block.
 
 use crate::error::{Origin, Problem};
-use crate::expand::Placed;
-use crate::footprint;
 use crate::inodes;
 use crate::model::{Cell, FilesystemKind, FillSpec, WorkloadSpec};
+use crate::placed::Placed;
 use crate::units::Bytes;
 
 /// What the filesystem keeps for itself: a sixteenth (inode tables, bitmaps, spread metadata) and
@@ -91,14 +90,7 @@ fn largest_file(kind: FilesystemKind) -> Bytes {
 }
 
 fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
-    let (parameter, size) = match &placed.cell.workload {
-        WorkloadSpec::Throughput(spec) => ("size", spec.size.get()),
-        WorkloadSpec::Stream(spec) => ("count", spec.block.get().saturating_mul(spec.count)),
-        WorkloadSpec::Fill(spec) => ("size", spec.size.get()),
-        WorkloadSpec::Age(spec) => ("size", spec.size.get()),
-        WorkloadSpec::Scan(spec) => ("size", spec.size.get()),
-        WorkloadSpec::Tree(_) => return None,
-    };
+    let (parameter, size) = placed.cell.workload.parameters().largest_file()?;
     let kind = placed.cell.filesystem.kind;
     let largest = largest_file(kind);
     (size >= largest.get()).then(|| Misfit {
@@ -113,7 +105,7 @@ fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
 }
 
 fn too_many_bytes(placed: &Placed, size: Bytes, target: bool) -> Option<Misfit> {
-    let peak = footprint::of(&placed.cell.workload).peak;
+    let peak = placed.cell.workload.parameters().footprint().peak;
     let free = size.get().saturating_sub(size.get() / SHARE + FIXED);
     if peak <= free as f64 {
         return None;
@@ -121,7 +113,8 @@ fn too_many_bytes(placed: &Placed, size: Bytes, target: bool) -> Option<Misfit> 
     let needed = ((peak + FIXED as f64) * SHARE as f64 / (SHARE - 1) as f64) as u64;
     let (device, remedy) = device(&placed.cell, size, target);
     let about = human(Bytes(needed));
-    let (parameter, what, or) = load(&placed.cell.workload);
+    let load = placed.cell.workload.parameters().load();
+    let what = load.amount;
     if let WorkloadSpec::Fill(FillSpec {
         fill_share: Some(share),
         ..
@@ -138,9 +131,10 @@ fn too_many_bytes(placed: &Placed, size: Bytes, target: bool) -> Option<Misfit> 
         });
     }
     Some(Misfit {
-        at: placed.place(parameter).clone(),
+        at: placed.place(load.parameter).clone(),
         message: format!(
-            "{what} cannot fit into {device} (needs {remedy}, about {about}, or {or})"
+            "{what} cannot fit into {device} (needs {remedy}, about {about}, or {})",
+            load.smaller
         ),
         needed,
     })
@@ -157,80 +151,22 @@ fn device(cell: &Cell, size: Bytes, target: bool) -> (String, &'static str) {
     }
 }
 
-/// The parameter that makes a workload large, what it amounts to, and what would be less.
-fn load(workload: &WorkloadSpec) -> (&'static str, String, &'static str) {
-    match workload {
-        WorkloadSpec::Throughput(spec) => (
-            "size",
-            format!("{} x {}", counted(spec.threads, "file"), spec.size),
-            "smaller files",
-        ),
-        WorkloadSpec::Tree(spec) => (
-            "scale",
-            format!("{} at scale {}", counted(spec.initial, "tree"), spec.scale),
-            "a smaller scale",
-        ),
-        WorkloadSpec::Stream(spec) => (
-            "count",
-            format!("{} requests of {}", spec.count, spec.block),
-            "a smaller count",
-        ),
-        WorkloadSpec::Fill(spec) => (
-            files(spec),
-            format!("{} files of {}", inodes::files(workload), spec.size),
-            "fewer files",
-        ),
-        WorkloadSpec::Age(spec) => (
-            "files",
-            format!("{} files of {}", inodes::files(workload), spec.size),
-            "fewer files",
-        ),
-        WorkloadSpec::Scan(spec) => (
-            "files",
-            format!("{} files of {}", inodes::files(workload), spec.size),
-            "fewer files",
-        ),
-    }
-}
-
-/// The parameter that says how many files a fill has.
-fn files(spec: &FillSpec) -> &'static str {
-    match spec.total_files {
-        Some(_) => "total_files",
-        None => "files",
-    }
-}
-
 fn too_many_files(placed: &Placed, size: Bytes) -> Option<Misfit> {
     let inodes = inodes::made(&placed.cell.filesystem, size)?;
-    let files = match &placed.cell.workload {
-        WorkloadSpec::Fill(spec) if spec.until_full => return None,
-        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) | WorkloadSpec::Scan(_) => {
-            inodes::wanted(&placed.cell.workload)
-        }
-        _ => return None,
-    };
+    let workload = placed.cell.workload.parameters();
+    let files = workload.inodes()?;
     if files <= inodes {
         return None;
     }
-    let parameter = match &placed.cell.workload {
-        WorkloadSpec::Fill(spec) => self::files(spec),
-        _ => "files",
-    };
     let mkfs = mkfs(placed.cell.filesystem.kind);
     Some(Misfit {
-        at: placed.place(parameter).clone(),
+        at: placed.place(workload.load().parameter).clone(),
         message: format!(
             "{files} files and directories do not fit into the {inodes} inodes that {mkfs} makes \
              on {size} (fewer files, or mkfs = [\"-i\", \"BYTES\"] with fewer bytes for each inode)"
         ),
         needed: files,
     })
-}
-
-fn counted(count: u32, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 fn mkfs(kind: FilesystemKind) -> &'static str {

@@ -4,9 +4,9 @@
 //! `--filter workload=write` has nothing to learn of the mount options that reading leaves out. So the cells are
 //! kept here until the filters are known.
 
-use crate::expand::Placed;
 use crate::filter::Filters;
 use crate::model::Cell;
+use crate::placed::Placed;
 
 /// Cells that went together.
 #[derive(Clone, Debug)]

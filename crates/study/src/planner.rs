@@ -2,12 +2,13 @@
 
 use crate::asks::Known;
 use crate::error::{Error, Origin, Problem, shorten};
-use crate::expand::{self, Expansion, Placed};
+use crate::expand::{self, Expansion};
 use crate::filter::Filters;
 use crate::model::{Cell, Plan};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
+use crate::placed::Placed;
 use crate::units::Bytes;
 use crate::{asks, builtin, document, exclude, filter, fits, order, validate};
 

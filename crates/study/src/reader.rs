@@ -5,9 +5,9 @@
 //! of them is kept: the one whose switches are as fsck.ocfs2 reads since 1.8 (the changes of 2011: no
 //! precache, prefill, the buffer of a whole group, directory blocks ahead), or else the first.
 
-use crate::expand::Placed;
 use crate::left_out::LeftOut;
 use crate::model::{Cell, FilesystemKind, ScanSpec, WorkloadSpec};
+use crate::placed::Placed;
 
 /// Takes the others out.
 pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Origin, Problem};
-use crate::expand::Placed;
 use crate::factor::Level;
 use crate::model::{FillSpec, WorkloadSpec};
 use crate::node::{Node, Table};
-use crate::rules::MOST_DIRECTORIES;
+use crate::placed::Placed;
 use crate::units::Bytes;
+use params::fill::MOST_DIRECTORIES;
 
 /// A workload's parameters with these levels, and where each was written.
 pub(crate) fn settle(

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::error::Problem;
-use crate::expand::Placed;
 use crate::factor::{Factor, plain};
 use crate::left_out::LeftOut;
 use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
 use crate::nearest::hint;
 use crate::node::{Node, Table};
+use crate::placed::Placed;
 
 type Stacks = BTreeMap<String, Stack>;
 

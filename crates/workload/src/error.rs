@@ -167,12 +167,14 @@ pub(crate) fn bad(option: &'static str, value: impl Display, reason: impl Into<S
     }
 }
 
-/// Refuses an option outside its range.
-pub(crate) fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
-    if (least..=most).contains(&value) {
-        return Ok(());
+impl From<params::Invalid> for Error {
+    fn from(invalid: params::Invalid) -> Error {
+        Error::BadOption {
+            option: invalid.option,
+            value: invalid.value,
+            reason: invalid.reason,
+        }
     }
-    Err(bad(option, value, format!("must be {least}..={most}")))
 }
 
 #[cfg(test)]

@@ -35,11 +35,14 @@ mod mounted;
 pub mod observe;
 pub mod phase;
 pub mod residency;
+mod scan;
 pub mod stream;
 pub mod syncfs;
 pub mod throughput;
 pub mod tree;
+mod workload;
 
 pub use error::Error;
 pub use observe::{Observer, Progress, Silent};
 pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};
+pub use workload::Workload;

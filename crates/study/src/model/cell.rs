@@ -9,8 +9,8 @@ use super::crash::CrashSpec;
 use super::device::DeviceSpec;
 use super::filesystem::FilesystemVariant;
 use super::layout::LayoutSpec;
-use super::workload::WorkloadSpec;
 use crate::units::Bytes;
+use params::WorkloadSpec;
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

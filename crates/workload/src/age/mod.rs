@@ -31,13 +31,12 @@
 
 mod books;
 mod log;
-pub(crate) mod options;
 mod remove;
 mod removed;
 mod root;
 mod run;
 
-pub use options::Options;
+pub use params::AgeSpec;
 pub use run::run;
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::books::{Books, Draws, Victim};
 use super::log::Log;
-use super::options::Options;
 use super::remove::remove;
 use super::removed::Removed;
 use super::root::Root;
@@ -18,13 +17,28 @@ use crate::fill::crew::{Crew, Seen, Steps};
 use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
-use crate::fill::{self, Mkdir, SyncMethod, evidence, space};
+use crate::fill::{Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
-use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport};
+use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport, Workload};
+use params::{AgeSpec, FillSpec, Parameters};
 
 const FILL: &str = "age_fill";
 const REMOVE: &str = "age_remove";
 const ADD: &str = "age_add";
+
+impl Workload for AgeSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Ages a directory, and tells `observer` on the way. Phases `age_fill`, `age_remove`, `age_add`,
 /// each with a run for each round.
@@ -33,7 +47,7 @@ const ADD: &str = "age_add";
 /// A value that cannot be used; a directory that is not empty; a system call that failed; an
 /// interruption. A filesystem that fills up is [`Error::Full`], which keeps what was measured.
 /// What was made is removed unless it is to be kept.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &AgeSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let mut root = Root::make(options)?;
     let fill = options.fill();
@@ -45,7 +59,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     let mut age = Age {
         options,
         observer,
-        books: Books::new(fill.bases.iter().map(prefix).collect(), fill.directories),
+        books: Books::new(fill.dirs.iter().map(prefix).collect(), fill.directories),
         draws: Draws::new(options.seed),
         made: 0,
         swapped_in: evidence::pages_swapped_in(),
@@ -74,9 +88,9 @@ impl From<Error> for End {
 
 /// An ageing at work.
 struct Age<'a> {
-    options: &'a Options,
+    options: &'a AgeSpec,
     observer: &'a dyn Observer,
-    fill: fill::Options,
+    fill: FillSpec,
     books: Books,
     draws: Draws,
     /// Files that names were given to.
@@ -91,8 +105,8 @@ impl Age<'_> {
     fn how(&self, phase: &'static str) -> How {
         How {
             phase,
-            size: self.options.size,
-            write_size: self.options.write_size,
+            size: self.options.size.get(),
+            write_size: self.options.write_size.get(),
             method: SyncMethod::None,
             mkdir: Mkdir::FirstUse,
             sync_target_only: true,
@@ -134,7 +148,7 @@ impl Age<'_> {
         let iteration = round - 1;
         let walk = Walk::new(&self.fill, names::seconds(self.fill.seed, iteration));
         let nothing = Made::default();
-        let bases = self.fill.bases.clone();
+        let bases = self.fill.dirs.clone();
         let base_of = |process: u32| process as usize % bases.len();
         let tasks: Vec<Task<'_>> = (0..self.fill.processes)
             .map(|process| Task {
@@ -250,7 +264,7 @@ impl Age<'_> {
                 log.text()
             ),
             files: counts.files,
-            bytes: counts.files * self.options.size,
+            bytes: counts.files * self.options.size.get(),
             seconds: seconds(begin, end),
             user_seconds: cpu.user,
             system_seconds: cpu.system,
@@ -342,7 +356,9 @@ impl Age<'_> {
             ("directories", there.directories as f64),
         ];
         if phase == REMOVE {
-            return Ok(self.removed.phase(REMOVE, self.options.size, &figures));
+            return Ok(self
+                .removed
+                .phase(REMOVE, self.options.size.get(), &figures));
         }
         let used = space::used_percent(&self.options.dir)?;
         figures.push(("fs_use", f64::from(used)));
@@ -420,7 +436,7 @@ fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
     })
 }
 
-fn parameters(options: &Options) -> serde_json::Value {
+fn parameters(options: &AgeSpec) -> serde_json::Value {
     json!({
         "dir": options.dir,
         "rounds": options.rounds,

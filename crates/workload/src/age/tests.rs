@@ -7,17 +7,18 @@ use crate::fill::count::count;
 use crate::fill::tests::scratch;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
+use params::Bytes;
 
-fn options(dir: &Path) -> Options {
-    Options {
+fn options(dir: &Path) -> AgeSpec {
+    AgeSpec {
         rounds: 3,
         files: 40,
         processes: 2,
         directories: 10,
         per_directory: 4,
         step: 1,
-        size: 10,
-        ..Options::new(dir.join("aged"))
+        size: Bytes(10),
+        ..AgeSpec::reduced(dir.join("aged"))
     }
 }
 
@@ -60,7 +61,7 @@ fn books_are_exact_in_both_readings_and_come_again_with_the_seed() {
         let mut notes = Vec::new();
         for _ in 0..2 {
             let dir = scratch();
-            let options = Options {
+            let options = AgeSpec {
                 shared,
                 keep: true,
                 seed: 9,
@@ -212,7 +213,7 @@ fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
         fs.f_files - fs.f_ffree
     };
     let before = used();
-    let mut options = Options {
+    let mut options = AgeSpec {
         dir: small.path(),
         keep: true,
         shared: false,

@@ -24,101 +24,15 @@ mod uring;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use serde::{Deserialize, Serialize};
-
 pub use control::{ABORT, Counter, Flags, STONEWALL};
 pub use latency::Latency;
 pub use null::Null;
+pub use params::engine::{Capabilities, Direction, Kind};
 pub use sync::Sync;
 
 use crate::buffer::Buffer;
 use aio::Aio;
 use uring::Uring;
-
-/// The engines there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// `read`/`write` at the file position, `pread`/`pwrite` for random records.
-    #[default]
-    Sync,
-    /// Linux AIO (`io_submit`) at a queue depth.
-    Aio,
-    /// `io_uring` at a queue depth.
-    IoUring,
-    /// Nothing is transferred: the cost of the generator itself.
-    Null,
-}
-
-impl Kind {
-    /// What this engine can do, known before one is made.
-    pub const fn capabilities(self) -> Capabilities {
-        match self {
-            Kind::Sync => Capabilities {
-                transfers: true,
-                direct: true,
-                max_queue_depth: 1,
-                vectored: false,
-            },
-            Kind::Aio | Kind::IoUring => Capabilities {
-                transfers: true,
-                direct: true,
-                max_queue_depth: 4096,
-                vectored: false,
-            },
-            Kind::Null => Capabilities {
-                transfers: false,
-                direct: false,
-                max_queue_depth: 4096,
-                vectored: false,
-            },
-        }
-    }
-
-    /// Its name in study files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Sync => "sync",
-            Kind::Aio => "aio",
-            Kind::IoUring => "io_uring",
-            Kind::Null => "null",
-        }
-    }
-
-    /// What to look at when the kernel refuses to make one.
-    pub const fn when_refused(self) -> &'static str {
-        match self {
-            Kind::Aio => "see fs.aio-nr and fs.aio-max-nr, or take engine sync",
-            Kind::IoUring => {
-                "see kernel.io_uring_disabled and the limit of locked memory (ulimit -l), \
-                 or take engine sync"
-            }
-            Kind::Sync | Kind::Null => "this is a defect of fslab, please report it",
-        }
-    }
-}
-
-/// What an engine can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
-    /// Bytes really move.
-    pub transfers: bool,
-    /// It works on files opened with O_DIRECT.
-    pub direct: bool,
-    /// Most requests in flight.
-    pub max_queue_depth: u32,
-    /// One request may hold several buffers.
-    pub vectored: bool,
-}
-
-/// Where the data go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the file.
-    Read,
-    /// To the file.
-    Write,
-}
 
 /// In which order the records of a file are visited.
 #[derive(Clone, Copy, Debug)]

@@ -9,13 +9,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
 use super::calls::{Call, Calls};
 use super::method::{Again, SyncMethod};
-use super::options::Mkdir;
 use super::place::{Place, Walk};
 use super::{space, sys};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Flags};
 use crate::gate::Ticket;
 use crate::{Error, error};
+use params::fill::Mkdir;
 
 /// Flag: the filesystem is full; nobody begins another file, what is there is synced.
 pub(crate) const FULL: u32 = 4;

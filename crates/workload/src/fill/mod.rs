@@ -48,7 +48,6 @@ pub(crate) mod crew;
 pub(crate) mod evidence;
 mod method;
 pub(crate) mod names;
-pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod report;
 mod run;
@@ -58,7 +57,8 @@ mod text;
 
 pub use method::SyncMethod;
 pub use names::Names;
-pub use options::{Mkdir, Options};
+pub use params::FillSpec;
+pub use params::fill::Mkdir;
 pub use run::run;
 pub use text::fs_mark_text;
 

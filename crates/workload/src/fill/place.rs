@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::names::Names;
-use super::options::Options;
+use params::FillSpec;
 
 /// Seconds that a process stays in a subdirectory without -N.
 pub(crate) const STAY_SECONDS: u64 = 180;
@@ -42,7 +42,7 @@ pub(crate) enum Walk {
 
 impl Walk {
     /// fs_mark's: `start` is its time(2) modulo the number of subdirectories.
-    pub(crate) fn new(options: &Options, seconds: u64) -> Walk {
+    pub(crate) fn new(options: &FillSpec, seconds: u64) -> Walk {
         let directories = options.directories;
         if directories == 0 {
             return Walk::Flat;
@@ -248,11 +248,11 @@ mod tests {
         }
     }
 
-    fn options(directories: u32, per_directory: u64) -> Options {
-        Options {
+    fn options(directories: u32, per_directory: u64) -> FillSpec {
+        FillSpec {
             directories,
             per_directory,
-            ..Options::new("/nowhere")
+            ..FillSpec::new("/nowhere")
         }
     }
 

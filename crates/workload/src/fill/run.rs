@@ -11,15 +11,30 @@ use super::count::{Counts, count};
 use super::crew::{Crew, Seen, Steps};
 use super::method::SyncMethod;
 use super::names::{self, Names};
-use super::options::Options;
 use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
 use super::{evidence, space};
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
-use crate::{Error, Observer, Outcome};
+use crate::{Error, Observer, Outcome, Workload};
+use params::fill::{distinct_names, random_length_for};
+use params::{FillSpec, Parameters};
 
 pub(super) const PHASE: &str = "fill";
+
+impl Workload for FillSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        self.dirs.iter().map(PathBuf::as_path).collect()
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Fills the bases, and tells `observer` on the way. One phase, `fill`; `runs` has an entry for
 /// each iteration with the figures of fs_mark's line.
@@ -29,12 +44,12 @@ pub(super) const PHASE: &str = "fill";
 /// system call that failed; an interruption. A filesystem that fills up in the middle is
 /// [`Error::Full`], which keeps what was measured, and no error with `until_full`. Files are
 /// removed unless they are to be kept.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &FillSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let how = How {
         phase: PHASE,
-        size: options.size,
-        write_size: options.write_size,
+        size: options.size.get(),
+        write_size: options.write_size.get(),
         method: SyncMethod::from_number(options.sync_method).unwrap_or(SyncMethod::InBand),
         mkdir: options.mkdir,
         sync_target_only: options.sync_target_only,
@@ -43,7 +58,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     if !options.until_full {
         space::refuse_if_too_much(options)?;
     }
-    let before = count(&options.bases)?;
+    let before = count(&options.dirs)?;
     let mut fill = Fill {
         options,
         how: &how,
@@ -76,7 +91,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
 
 /// The base directories, and what the run has made there.
 struct Bases<'a> {
-    options: &'a Options,
+    options: &'a FillSpec,
     /// Those that were missing.
     new: Vec<&'a Path>,
     made: Vec<Made>,
@@ -84,13 +99,13 @@ struct Bases<'a> {
 
 impl<'a> Bases<'a> {
     /// Makes missing ones, as fs_mark does: the last component only.
-    fn make(options: &'a Options) -> Result<Bases<'a>, Error> {
+    fn make(options: &'a FillSpec) -> Result<Bases<'a>, Error> {
         let mut bases = Bases {
             options,
             new: Vec::new(),
             made: Vec::new(),
         };
-        for base in &options.bases {
+        for base in &options.dirs {
             match std::fs::create_dir(base) {
                 Ok(()) => bases.new.push(base),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -113,7 +128,7 @@ impl<'a> Bases<'a> {
             return Ok(());
         }
         let made = std::mem::take(&mut self.made);
-        let subdirectories = self.options.bases.iter().zip(&made).flat_map(|(base, m)| {
+        let subdirectories = self.options.dirs.iter().zip(&made).flat_map(|(base, m)| {
             let name = |number| base.join(subdirectory(number));
             m.numbers().map(name).collect::<Vec<PathBuf>>()
         });
@@ -144,7 +159,7 @@ impl Drop for Bases<'_> {
 
 /// A fill at work.
 struct Fill<'a> {
-    options: &'a Options,
+    options: &'a FillSpec,
     how: &'a How,
     observer: &'a dyn Observer,
     bases: &'a Bases<'a>,
@@ -177,14 +192,14 @@ impl Fill<'_> {
     fn refuse_repeated_names(&self, iteration: u32) -> Result<(), Error> {
         let files = self.options.files_of_iteration();
         let needed = files.saturating_mul(u64::from(iteration) + 1);
-        if needed > names::capacity(self.options.random_length) {
+        if needed > distinct_names(self.options.random_length) {
             return Err(crate::error::bad(
                 "random_length",
                 self.options.random_length,
                 format!(
                     "after {} files names would repeat; take {} or more",
                     self.total.files(),
-                    names::length_for(needed)
+                    random_length_for(needed)
                 ),
             ));
         }
@@ -196,9 +211,9 @@ impl Fill<'_> {
         let walk = Walk::new(options, names::seconds(options.seed, iteration));
         (0..options.effective_processes())
             .map(|process| {
-                let base = process as usize % options.bases.len();
+                let base = process as usize % options.dirs.len();
                 Task {
-                    base: &options.bases[base],
+                    base: &options.dirs[base],
                     walk: walk.clone(),
                     names: Names::new(options, process, iteration),
                     files: options.files,
@@ -252,7 +267,7 @@ impl Fill<'_> {
         if !self.options.settle {
             return Ok(None);
         }
-        for base in &self.options.bases {
+        for base in &self.options.dirs {
             syncfs(base)?;
         }
         Ok(Some(now_ns()))
@@ -271,7 +286,7 @@ impl Fill<'_> {
             self.unlinked += unlinks.count(Call::Unlink);
             iteration.calls.merge(&unlinks);
         }
-        self.fs_use = space::used_percent(&self.options.bases[0])?;
+        self.fs_use = space::used_percent(&self.options.dirs[0])?;
         let written = self.total.files() + iteration.files;
         let there = self.before.files + written - self.unlinked.min(written);
         let run = iteration.run(
@@ -288,7 +303,7 @@ impl Fill<'_> {
 
     /// The books are held against what is there.
     fn outcome(&self, full: Option<&PathBuf>) -> Result<Outcome, Error> {
-        let walked = count(&self.options.bases)?;
+        let walked = count(&self.options.dirs)?;
         let books = Counts {
             files: (self.before.files + self.total.files()).saturating_sub(self.unlinked),
             directories: self.before.directories + self.bases.directories_made(),
@@ -347,9 +362,9 @@ impl Fill<'_> {
     }
 }
 
-fn parameters(options: &Options) -> serde_json::Value {
+fn parameters(options: &FillSpec) -> serde_json::Value {
     json!({
-        "bases": options.bases,
+        "bases": options.dirs,
         "files": options.files,
         "processes": options.effective_processes(),
         "size": options.size,

@@ -27,9 +27,10 @@ use std::io;
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-use super::options::{Content, Options, UNIT};
 use crate::buffer::PATTERN;
 use crate::engine::Payload;
+use params::StreamSpec;
+use params::stream::{Content, UNIT};
 
 pub(super) const BYTES: usize = UNIT as usize;
 const TRAILER: usize = 32;
@@ -198,8 +199,8 @@ pub(super) struct Writer {
 
 /// The content of a write: the buffers' bytes are set once, and what changes from block to block
 /// is left to the writer, if there is anything.
-pub(super) fn writer(options: &Options, run: u64, buffer: &mut [u8]) -> Option<Writer> {
-    let (content, block) = (options.content, options.block);
+pub(super) fn writer(options: &StreamSpec, run: u64, buffer: &mut [u8]) -> Option<Writer> {
+    let (content, block) = (options.content, options.block.get());
     let whole_units = block.is_multiple_of(UNIT);
     let random = content == Content::Random;
     let pool = if random { block.max(LARGE) / UNIT } else { 1 }.min(MOST_BODIES) as u32;
@@ -279,19 +280,20 @@ impl Payload for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use params::Bytes;
 
-    fn options(content: Content, verify: bool, block: u64) -> Options {
-        Options {
-            block,
+    fn options(content: Content, verify: bool, block: u64) -> StreamSpec {
+        StreamSpec {
+            block: Bytes(block),
             content,
             verify,
-            ..Options::new("/nowhere")
+            ..StreamSpec::new("/nowhere")
         }
     }
 
     /// Three blocks as they would be written through one buffer.
-    fn written(options: &Options) -> Vec<u8> {
-        let mut buffer = vec![1; options.block as usize];
+    fn written(options: &StreamSpec) -> Vec<u8> {
+        let mut buffer = vec![1; options.block.get() as usize];
         let writer = writer(options, 77, &mut buffer);
         let mut file = Vec::new();
         for record in 0..3 {

@@ -3,7 +3,7 @@
 //! aiod (Dokos, 2008): `aiod -S -B -b4M -I -v -w 3500000 -W|-R` writes N blocks at rising offsets
 //! and, after an unmount and a mount, reads them back. dd (Piszcz, 2010): `dd if=/dev/zero
 //! of=bigfile bs=1M count=10240`. Both are the same loop; what differs are defaults, which
-//! [`Options`] has as fields, and the line printed at the end, which `report::originals` has.
+//! [`StreamSpec`] has as fields, and the line printed at the end, which `report::originals` has.
 //!
 //! The clocks. (a) is dd's, as its source has it: it starts after the file is open and truncated
 //! and ends after the flush that conv= asks for and after close, and covers no writeback. Of aiod
@@ -29,13 +29,17 @@ mod close;
 mod content;
 mod evidence;
 mod file;
-mod options;
 mod phase;
+mod preflight;
 mod verify;
 
-pub use options::{Between, Content, Flush, Options, Test, UNIT, WriteThrough};
+pub use params::StreamSpec;
+pub use params::stream::{Between, Content, Flush, Test, UNIT, WriteThrough};
 
 use std::io;
+use std::path::Path;
+
+use params::Parameters;
 
 use serde_json::json;
 
@@ -44,10 +48,28 @@ use crate::direct::Alignment;
 use crate::engine::Direction;
 use crate::memory::total_ram;
 use crate::residency;
-use crate::{Error, Evidence, Observer, Outcome, PhaseReport};
+use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Workload};
 use file::Target;
-use options::phase_name;
 use phase::Phase;
+use phase::phase_name;
+
+impl Workload for StreamSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn writes(&self) -> bool {
+        self.test.writes()
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Runs the phases that `options` names, and tells `observer` on the way.
 ///
@@ -58,9 +80,10 @@ use phase::Phase;
 /// [`Error::BadOption`] and [`Error::Unsupported`] before anything is touched;
 /// [`Error::NoSpace`] with the bytes that fitted; [`Error::Damaged`] with the byte offset;
 /// [`Error::Interrupted`]; [`Error::Io`].
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &StreamSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
-    let alignment = options.validate_target()?;
+    preflight::memory(options)?;
+    let alignment = preflight::target(options)?;
     // Only who writes knows the run's number beforehand.
     let run = options.test.writes().then(content::new_run);
     let mut outcome = Outcome {
@@ -91,7 +114,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
 }
 
 fn parameters(
-    options: &Options,
+    options: &StreamSpec,
     alignment: Option<&Alignment>,
     run: Option<u64>,
 ) -> serde_json::Value {
@@ -124,7 +147,7 @@ fn parameters(
 }
 
 struct Session<'a> {
-    options: &'a Options,
+    options: &'a StreamSpec,
     observer: &'a dyn Observer,
     target: &'a Target<'a>,
     alignment: usize,

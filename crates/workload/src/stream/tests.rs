@@ -8,14 +8,15 @@ use super::*;
 use crate::engine::Kind;
 use crate::mounted::Mounted;
 use crate::{Clocks, Progress, Silent};
+use params::Bytes;
 
 const K: u64 = 1024;
 
-fn options(dir: &Path) -> Options {
-    Options {
-        block: 64 * K,
+fn options(dir: &Path) -> StreamSpec {
+    StreamSpec {
+        block: Bytes(64 * K),
         count: 16,
-        ..Options::new(dir)
+        ..StreamSpec::new(dir)
     }
 }
 
@@ -56,12 +57,12 @@ fn every_way_writes_and_verifies_every_content() {
     for (engine, queue_depth, direct) in ways() {
         for content in [Content::Zero, Content::Pattern, Content::Random] {
             for (block, count) in [(4 * K, 40), (64 * K, 16), (1024 * K, 3)] {
-                let options = Options {
+                let options = StreamSpec {
                     engine,
                     queue_depth,
                     direct,
                     content,
-                    block,
+                    block: Bytes(block),
                     count,
                     verify: true,
                     ..options(dir.path())
@@ -98,7 +99,7 @@ fn every_way_writes_and_verifies_every_content() {
 /// Writes a verified file, lets `harm` at it, and reads it back.
 fn harmed(harm: impl FnOnce(&std::fs::File)) -> (String, u64) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StreamSpec {
         verify: true,
         content: Content::Random,
         test: Test::Write,
@@ -113,7 +114,7 @@ fn harmed(harm: impl FnOnce(&std::fs::File)) -> (String, u64) {
         .open(&path)
         .unwrap();
     harm(&file);
-    let read = Options {
+    let read = StreamSpec {
         test: Test::Read,
         ..options
     };
@@ -198,7 +199,7 @@ fn state_before_size_after_and_end_of_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options(dir.path());
     options.test = Test::Write;
-    let state = |options: &Options| {
+    let state = |options: &StreamSpec| {
         let outcome = run(options, &Silent).unwrap();
         evidence(&outcome.phases[0], "file_state").detail.clone()
     };
@@ -229,7 +230,7 @@ fn state_before_size_after_and_end_of_the_file() {
 fn seek_and_skip_count_blocks_for_every_engine() {
     let dir = disk();
     for (engine, queue_depth, direct) in ways() {
-        let mut options = Options {
+        let mut options = StreamSpec {
             engine,
             queue_depth,
             direct,
@@ -266,7 +267,7 @@ fn flushes_and_write_through_are_accepted_and_change_no_byte() {
     let dir = tempfile::tempdir().unwrap();
     for flush in [Flush::None, Flush::Fsync, Flush::Fdatasync] {
         for write_through in [WriteThrough::None, WriteThrough::Dsync, WriteThrough::Sync] {
-            let options = Options {
+            let options = StreamSpec {
                 flush,
                 write_through,
                 verify: true,
@@ -413,8 +414,8 @@ fn an_interrupt_ends_it_soon_and_removes_the_file() {
         }
     }
     let dir = disk();
-    let options = Options {
-        block: 512,
+    let options = StreamSpec {
+        block: Bytes(512),
         count: 1 << 20,
         write_through: WriteThrough::Dsync,
         test: Test::Write,
@@ -431,7 +432,7 @@ fn an_interrupt_ends_it_soon_and_removes_the_file() {
 #[test]
 fn the_null_engine_touches_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StreamSpec {
         engine: Kind::Null,
         count: 1 << 20,
         ..options(dir.path())

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use expected::Expected;
 
 use super::content::{BYTES, SUMMED, Trailer, checksum, stored};
-use super::options::UNIT;
 use crate::engine::Payload;
+use params::stream::UNIT;
 
 /// A unit that is not what was written there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,8 +136,8 @@ fn examine(number: u64, run: u64, unit: &[u8]) -> Damage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::Content;
     use super::*;
+    use params::stream::Content;
 
     fn file(content: Content) -> Vec<u8> {
         (0..8)

@@ -25,34 +25,56 @@ mod child;
 mod evidence;
 mod files;
 mod numbers;
-mod options;
 mod parent;
 mod permutation;
+mod preflight;
 mod text;
 
-pub use options::{FileState, Options, Test};
+pub use params::ThroughputSpec;
+pub use params::throughput::{FileState, Test};
 pub use permutation::permutation;
 pub use text::iozone_text;
 
 use std::path::Path;
+use std::time::Duration;
+
+use params::Parameters;
 
 use serde_json::json;
 
 use crate::clock::now_ns;
-use crate::direct::{self, Alignment};
+use crate::direct::Alignment;
 use crate::engine;
 use crate::syncfs::syncfs;
-use crate::{Error, Observer, Outcome, PhaseReport};
+use crate::{Error, Observer, Outcome, PhaseReport, Workload};
 use child::Maker;
 use files::Files;
 use parent::Phase;
+
+impl Workload for ThroughputSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Runs the tests that `options` names, and tells `observer` on the way.
 ///
 /// Files the run has written are removed at the end, also after an error or an interrupt, unless
 /// `keep`. A full target is [`Error::NoSpace`] with the file and the bytes it had got.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
-    let (kind, depth, record) = (options.engine, options.queue_depth, options.record as usize);
+pub fn run(options: &ThroughputSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
+    let (kind, depth, record) = (
+        options.engine,
+        options.queue_depth,
+        options.record.get() as usize,
+    );
     run_with(options, observer, &|_, buffer| {
         engine::make(kind, depth, record, buffer)
     })
@@ -60,12 +82,13 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
 
 /// [`run`] with engines of one's own.
 fn run_with(
-    options: &Options,
+    options: &ThroughputSpec,
     observer: &dyn Observer,
     maker: Maker<'_>,
 ) -> Result<Outcome, Error> {
     options.validate()?;
-    let alignment = check_target(options)?;
+    preflight::memory(options)?;
+    let alignment = preflight::target(options)?;
     let mut files = Files::new(options);
     files.refuse_if_too_large(options)?;
     let mut outcome = Outcome {
@@ -88,37 +111,7 @@ fn run_with(
     Ok(outcome)
 }
 
-/// Refuses a target that is no directory, or whose direct I/O the record size does not suit.
-fn check_target(options: &Options) -> Result<Option<Alignment>, Error> {
-    let dir: &Path = &options.dir;
-    let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
-    if !meta.is_dir() {
-        return Err(crate::error::bad(
-            "dir",
-            dir.display(),
-            "it is not a directory; name one",
-        ));
-    }
-    if !options.direct || !options.engine.capabilities().direct {
-        return Ok(None);
-    }
-    let alignment = direct::alignment(dir)?;
-    if !options.record.is_multiple_of(u64::from(alignment.offset)) {
-        return Err(crate::error::bad(
-            "record",
-            options.record,
-            format!(
-                "O_DIRECT on {} needs a multiple of {} bytes (said by {})",
-                dir.display(),
-                alignment.offset,
-                alignment.source
-            ),
-        ));
-    }
-    Ok(Some(alignment))
-}
-
-fn parameters(options: &Options, alignment: Option<&Alignment>) -> serde_json::Value {
+fn parameters(options: &ThroughputSpec, alignment: Option<&Alignment>) -> serde_json::Value {
     let working_set = options.file_bytes() * u64::from(options.threads);
     let memory = crate::memory::total_ram();
     let tests: Vec<&str> = options.tests_in_order().iter().map(|t| t.name()).collect();
@@ -135,7 +128,7 @@ fn parameters(options: &Options, alignment: Option<&Alignment>) -> serde_json::V
         "stonewall": options.stonewall,
         "engine": options.engine,
         "queue_depth": options.queue_depth,
-        "settle_seconds": options.settle.as_secs_f64(),
+        "settle_seconds": options.settle_seconds,
         "cold_reads": options.cold_reads,
         "keep": options.keep,
         "file_state": options.file_state,
@@ -150,7 +143,7 @@ fn parameters(options: &Options, alignment: Option<&Alignment>) -> serde_json::V
 }
 
 struct Session<'a> {
-    options: &'a Options,
+    options: &'a ThroughputSpec,
     observer: &'a dyn Observer,
     maker: Maker<'a>,
     files: &'a Files,
@@ -162,6 +155,7 @@ struct Session<'a> {
 impl Session<'_> {
     fn run(&mut self) -> Result<(), Error> {
         let tests = self.options.tests_in_order();
+        let rest = Duration::from_secs_f64(self.options.settle_seconds);
         let records = self.options.records();
         if tests.iter().any(|t| t.is_random()) {
             self.order = permutation(records as u32);
@@ -172,12 +166,12 @@ impl Session<'_> {
             if test.is_random() {
                 // iozone syncs and rests once more before each of its random tests.
                 self.sync()?;
-                parent::rest(self.options.settle, self.observer, test)?;
+                parent::rest(rest, self.observer, test)?;
             }
             let phase = self.phase(test, (done * each, total))?;
             self.observer.phase_finished(&phase);
             self.outcome.phases.push(phase);
-            parent::rest(self.options.settle, self.observer, test)?;
+            parent::rest(rest, self.observer, test)?;
         }
         Ok(())
     }

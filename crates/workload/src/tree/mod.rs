@@ -30,7 +30,6 @@ mod books;
 pub mod dataset;
 mod footprint;
 mod native;
-mod options;
 mod pulse;
 pub mod pydict;
 pub mod random;
@@ -42,7 +41,7 @@ mod walk;
 mod worker;
 
 pub use footprint::{Footprint, footprint};
-pub use options::Options;
+pub use params::TreeSpec;
 pub use run::run;
 pub use text::compilebench_text;
 

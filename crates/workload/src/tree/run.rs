@@ -7,22 +7,36 @@ use std::{fs, io};
 use super::books::Books;
 use super::dataset::{Dataset, FileSet};
 use super::native;
-use super::options::Options;
 use super::pulse::Pulse;
 use super::sequence::{Action, Plan, Row, State, Step};
 use super::worker::{Tally, Worker, Writing};
 use crate::clock::{Cpu, now_ns, seconds};
-use crate::{Error, Evidence, Observer, Outcome};
+use crate::{Error, Evidence, Observer, Outcome, Workload};
+use params::{Parameters, TreeSpec};
 
 /// Files whose pages are looked at after a cache drop.
 const SAMPLE: usize = 24;
+
+impl Workload for TreeSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Runs compilebench in a directory.
 ///
 /// # Errors
 /// A value that cannot be used, a data set that cannot be read, a system call that failed, a full
 /// filesystem, and an interruption. The trees are removed unless `keep` says otherwise.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let mut data = match &options.sources {
         Some(folder) => Dataset::read(folder, options.scale)?,
@@ -109,7 +123,7 @@ fn remove(dir: &Path, steps: &[Step], made: bool) -> Result<(), Error> {
 /// The scratch tree of [`native`].
 const SCRATCH: &str = "native-0";
 
-fn parameters(options: &Options, data: &Dataset) -> serde_json::Value {
+fn parameters(options: &TreeSpec, data: &Dataset) -> serde_json::Value {
     let set = |set: &FileSet| serde_json::json!({"files": set.len(), "bytes": set.bytes()});
     serde_json::json!({
         "dir": options.dir,
@@ -137,7 +151,7 @@ fn parameters(options: &Options, data: &Dataset) -> serde_json::Value {
 
 /// A run at work.
 struct Bench<'a> {
-    options: &'a Options,
+    options: &'a TreeSpec,
     observer: &'a dyn Observer,
     pulse: &'a Pulse<'a>,
     worker: Worker<'a>,
@@ -160,7 +174,7 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(
-        options: &'a Options,
+        options: &'a TreeSpec,
         observer: &'a dyn Observer,
         pulse: &'a Pulse<'a>,
         steps: &[Step],
@@ -173,7 +187,12 @@ impl<'a> Bench<'a> {
             options,
             observer,
             pulse,
-            worker: Worker::new(&options.dir, options.buffer, options.compat, pulse)?,
+            worker: Worker::new(
+                &options.dir,
+                options.buffer.get() as usize,
+                options.compat,
+                pulse,
+            )?,
             books: Books::new(options.sync && !options.makej),
             warnings: Vec::new(),
             left,

@@ -8,7 +8,7 @@
 //! together fill a processor's cache, and fetching them costs as much as a checksum.
 
 use super::super::content::{BODY, Body, SUMMED, Trailer};
-use super::super::options::Content;
+use params::stream::Content;
 
 /// The units of a run that all have the same body.
 pub(super) struct Expected {

@@ -1,57 +1,65 @@
-//! Parameters of the reader of 2011.
+//! Parameters of the metadata scan of 2011.
+
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fill::FillSpec;
-use crate::units::Bytes;
+use crate::fill::MOST_DIRECTORIES;
+use crate::{Bytes, FillSpec, Footprint, Invalid, Load, Parameters};
 
-/// Who reads the metadata. Switches are the model's alone.
+/// What reads the metadata. Only the model has the switches of 2011.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
     /// The model with the switches of 2011.
     #[default]
     Model,
-    /// `fslab check`, all its passes, past the page cache.
+    /// `fslab check`, all its passes, without the page cache.
     Check,
-    /// The filesystem's own checker, as it is run by hand: e2fsck. On OCFS2 it is always that.
+    /// The filesystem's own checker, as run by hand: e2fsck. On OCFS2 it is always fsck.ocfs2.
     Fsck,
 }
 
 /// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on an ext
 /// filesystem. It is filled through the kernel as `fill` does it, unmounted, and all its metadata read
-/// once past the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
+/// once without the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
 /// (0b), inode tables (1), directory blocks (2). That reader is a model; the same volume can be read by a whole checker
-/// instead, which has one way to read and none of the switches. His words for them are in brackets.
+/// instead, which reads in one way only and has none of the switches. His words for them are in brackets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScanSpec {
+    /// The filesystem's mount point.
+    #[serde(skip)]
+    pub dir: PathBuf,
+    /// Seed of the names.
+    #[serde(skip)]
+    pub seed: u64,
     /// Files in the filesystem.
     #[schemars(title = "number of files", range(min = 1))]
     pub files: u64,
     /// Files in a directory.
     #[schemars(title = "files per directory", range(min = 1))]
     pub per_directory: u64,
-    /// Who reads.
+    /// What reads the metadata.
     pub reader: Reader,
     /// Bytes of a file.
     #[schemars(title = "file size", extend("minimum" = 0, "maximum" = 1_u64 << 50))]
     pub size: Bytes,
-    /// Read inode tables in pass 0b already, for pass 1 to find them in the cache (precache).
+    /// Read the inode tables already in pass 0b, so that pass 1 finds them in the cache (precache).
     pub precache: bool,
-    /// Ask for the descriptors of all chains at once, not one after the other (prefill).
+    /// Request the descriptors of all chains at once, not one after the other (prefill).
     pub prefill: bool,
     /// Bytes of inode table that pass 1 reads at once (the buffer of `open_inode_scan`).
     #[schemars(title = "buffer size", extend("minimum" = 1024, "maximum" = 64 << 20))]
     pub scan_buffer: Bytes,
-    /// Directory blocks that pass 2 asks for together, ascending; 1: one by one (readahead).
+    /// Directory blocks that pass 2 requests together, in ascending order; 1: one by one (readahead).
     #[schemars(title = "number of blocks", range(min = 1, max = 65_536))]
     pub batch: u32,
-    /// The reader's cache as a share of all the metadata: below 1 it cannot hold it.
+    /// Size of the reader's cache as a share of all the metadata: below 1 it cannot hold them.
     #[schemars(title = "share of the metadata", range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub cache: f64,
-    /// Chains of descriptors that groups are dealt to; 243 of 67 links in the original. With as many chains as groups
+    /// Chains of descriptors over which the groups are distributed; the original had 243, of 67 links. With as many chains as groups
     /// prefill has nothing to bring forward.
     #[schemars(title = "number of chains", range(min = 1, max = 1_048_576))]
     pub chains: u32,
@@ -60,6 +68,8 @@ pub struct ScanSpec {
 impl Default for ScanSpec {
     fn default() -> Self {
         ScanSpec {
+            dir: PathBuf::new(),
+            seed: 1,
             files: 10_000,
             per_directory: 100,
             reader: Reader::Model,
@@ -80,9 +90,9 @@ impl ScanSpec {
         self.files.div_ceil(self.per_directory.max(1)).max(2)
     }
 
-    /// What fills the filesystem: one process, so that what lies where depends on no race.
+    /// What fills the filesystem: one process, so that the layout on disk depends on no race.
     pub fn population(&self) -> FillSpec {
-        FillSpec {
+        let mut fill = FillSpec {
             files: self.files,
             processes: 1,
             size: self.size,
@@ -91,7 +101,52 @@ impl ScanSpec {
             sync_method: 0,
             keep: true,
             ..FillSpec::default()
+        };
+        fill.place(&self.dir, self.seed);
+        fill
+    }
+}
+
+impl Parameters for ScanSpec {
+    /// Everything that a population of this kind breaks; the reader's own parameters have plain
+    /// ranges.
+    fn validate(&self) -> Result<(), Invalid> {
+        let directories = self.directories();
+        if directories > MOST_DIRECTORIES.into() {
+            let reason = format!(
+                "makes {directories} directories, more than {MOST_DIRECTORIES}; use more files in \
+                 each"
+            );
+            return Err(Invalid::new("per_directory", self.per_directory, reason));
         }
+        self.population().validate()
+    }
+
+    fn place(&mut self, dir: &Path, seed: u64) {
+        dir.clone_into(&mut self.dir);
+        self.seed = seed;
+    }
+
+    /// That of its population. What the reader reads depends on the filesystem as well.
+    fn footprint(&self) -> Footprint {
+        self.population().footprint()
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            parameter: "files",
+            amount: format!("{} files of {}", self.files, self.size),
+            smaller: "fewer files",
+        }
+    }
+
+    fn largest_file(&self) -> Option<(&'static str, u64)> {
+        Some(("size", self.size.get()))
+    }
+
+    fn inodes(&self) -> Option<u64> {
+        // The base directory that they are in is one more.
+        Some(self.files.saturating_add(self.directories() + 1))
     }
 }
 
