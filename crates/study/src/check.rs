@@ -12,9 +12,9 @@ use serde_json::{Map, Value as Json};
 use crate::error::{Problem, shorten};
 use crate::kernel_range::KernelRange;
 use crate::limit::Limit;
-use crate::nearest::{hint, suggest};
 use crate::node::{Node, Table, Value};
 use crate::schema;
+use crate::suggest::{hint, suggest};
 use crate::units::Bytes;
 
 /// Most words that a message lists.

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use crate::error::{Problem, quote};
 use crate::factor::plain;
-use crate::left_out::LeftOut;
 use crate::model::Cell;
 use crate::node::{Node, Table};
 use crate::placed::Placed;
+use crate::skipped::Skipped;
 
 /// Key of a rule that is no factor.
 const WHY: &str = "why";
@@ -64,13 +64,13 @@ fn rules(node: Option<&Node>) -> impl Iterator<Item = (&Node, &Table)> {
 }
 
 /// Takes the cells out that a rule names, each rule's with its reason.
-pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<LeftOut>, Problem> {
+pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<Skipped>, Problem> {
     let mut all = Vec::new();
     for (_, table) in rules(node) {
         let rule = Rule::read(table);
         let why = rule.why.map_or(String::new(), |why| format!(": {why}"));
         let words = format!("excluded ({}){why}", rule.text());
-        all.extend(LeftOut::take(
+        all.extend(Skipped::take(
             cells,
             |placed| !rule.holds(&placed.cell),
             words,

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use crate::derive;
 use crate::error::{Origin, Problem};
 use crate::exclude;
 use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, workload_factors};
 use crate::file::RunSpec;
-use crate::left_out::LeftOut;
 use crate::limit::Limit;
 use crate::model::{
     Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints,
@@ -21,11 +21,11 @@ use crate::model::{
 };
 use crate::node::{Node, Table};
 use crate::placed::Placed;
-use crate::settle::settle;
+use crate::skipped::Skipped;
 use crate::stacks;
 use crate::units::Bytes;
 use crate::validate::Kinds;
-use crate::{reader, rules};
+use crate::{dedup_scans, rules};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
@@ -42,7 +42,7 @@ pub(crate) struct Expansion {
     pub(crate) growth: Vec<GrowthSpec>,
     pub(crate) needs: NeedsSpec,
     /// What the study leaves out by itself.
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 /// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
@@ -70,10 +70,10 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         workloads: &workloads,
     };
     let mut cells = expander.cells().map_err(one)?;
-    let mut left_out = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
-    left_out.extend(stacks::without_stripes(&mut cells));
-    left_out.extend(reader::once(&mut cells));
-    let mut problems = settle_all(&mut cells, target);
+    let mut skipped = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
+    skipped.extend(stacks::without_stripes(&mut cells));
+    skipped.extend(dedup_scans::once(&mut cells));
+    let mut problems = derive_all(&mut cells, target);
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
@@ -88,7 +88,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         factors: factor::names(&rig, own),
         filesystems,
         cells,
-        left_out,
+        skipped,
     })
 }
 
@@ -252,7 +252,7 @@ impl Expander<'_> {
         let levels = levels.map(|(name, level)| ((*name).to_owned(), level.name.clone()));
         let mut levels: BTreeMap<String, String> = levels.collect();
         levels.insert("workload".to_owned(), workload.name.clone());
-        let (spec, places) = settle(workload.kind, &workload.entry, own)?;
+        let (spec, places) = derive::parameters(workload.kind, &workload.entry, own)?;
         Ok(Placed {
             cell: Cell {
                 id,
@@ -329,10 +329,10 @@ struct Rigged {
 
 /// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each
 /// said once.
-fn settle_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
+fn derive_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for placed in cells {
-        let broken = crate::settle::fill(placed, target).err();
+        let broken = derive::fill(placed, target).err();
         let broken = broken.or_else(|| rules::broken(placed));
         problems.extend(broken.filter(|problem| !problems.contains(problem)));
     }

@@ -2,8 +2,8 @@
 
 use crate::error::{Origin, Problem, quote, shorten};
 use crate::model::Cell;
-use crate::nearest::hint;
 use crate::placed::Placed;
+use crate::suggest::hint;
 
 type Factors = [(String, Vec<String>)];
 

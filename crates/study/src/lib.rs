@@ -16,14 +16,16 @@
 //! What a file may hold is declared once, by the types of [`mod@file`] and [`model`]: their
 //! generated JSON schema is both the published one and what files are checked against, so the two
 //! cannot differ. Rules between values (a record that must be a multiple of 512, a working set that
-//! must fit) are code, in `rules` and `fits`.
+//! must fit) are code, in `rules` and `capacity`.
 //!
 //! A study file by path may come from anyone: sizes, depths, includes, cells and trials are
 //! bounded, and no input may panic.
 
-mod asks;
 mod builtin;
+mod capacity;
 mod check;
+mod dedup_scans;
+mod derive;
 pub mod directory;
 mod document;
 mod error;
@@ -33,26 +35,24 @@ mod expand;
 mod factor;
 pub mod file;
 mod filter;
-mod fits;
 pub mod footprint;
 mod inodes;
 pub mod kernel_range;
-mod left_out;
 pub mod limit;
 pub mod model;
 pub mod names;
-mod nearest;
 mod node;
 pub mod order;
 mod overrides;
 mod placed;
 mod planner;
-mod reader;
+mod references;
 pub mod render;
 mod rules;
 pub mod schema;
-mod settle;
+mod skipped;
 mod stacks;
+mod suggest;
 mod validate;
 
 pub use error::{Error, Origin, Problem};

@@ -6,8 +6,8 @@
 use crate::check::Schema;
 use crate::error::{Origin, Problem, quote, shorten};
 use crate::model::Order;
-use crate::nearest::{nearest, suggest};
 use crate::node::{Node, Table, Value, parse_argument};
+use crate::suggest::{nearest, suggest};
 use crate::units::Bytes;
 use crate::validate::{Kinds, RIG_FACTORS, parameter as parameter_schema, parameters, top_keys};
 

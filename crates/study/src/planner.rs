@@ -1,16 +1,16 @@
 //! A study, loaded; and its plan.
 
-use crate::asks::Known;
 use crate::error::{Error, Origin, Problem, shorten};
 use crate::expand::{self, Expansion};
 use crate::filter::Filters;
 use crate::model::{Cell, Plan};
-use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
 use crate::placed::Placed;
+use crate::references::Known;
+use crate::suggest::hint;
 use crate::units::Bytes;
-use crate::{asks, builtin, document, exclude, filter, fits, order, validate};
+use crate::{builtin, capacity, document, exclude, filter, order, references, validate};
 
 /// Most trials of a plan.
 const MOST_TRIALS: usize = 100_000;
@@ -67,7 +67,7 @@ impl Study {
         // A profile may leave levels out; a level that no profile has is a mistake.
         for (tree, expansion) in &trees {
             problems.extend(exclude::problems(tree.find(&["exclude"]), &known.factors));
-            problems.extend(asks::problems(tree, expansion, &known));
+            problems.extend(references::problems(tree, expansion, &known));
         }
         unique(problems)
     }
@@ -155,13 +155,13 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     let mut expansion = expand(&tree, device).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
     let filters = Filters::parse(&overrides.filter, &expansion.factors)?;
-    let left_out = expansion.left_out.iter();
-    let mut notes: Vec<String> = left_out.filter_map(|left| left.note(&filters)).collect();
+    let skipped = expansion.skipped.iter();
+    let mut notes: Vec<String> = skipped.filter_map(|left| left.note(&filters)).collect();
     let mut cells = filters.apply(all, &notes)?;
     if let Some(size) = target {
         notes.extend(one_device_size(&mut cells, size));
     }
-    let problems = fits::problems(&cells, target);
+    let problems = capacity::problems(&cells, target);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
@@ -191,7 +191,7 @@ fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
     }
     (cells.len() < before).then(|| {
         let left = before - cells.len();
-        let target = fits::human(target);
+        let target = capacity::human(target);
         format!(
             "the target has one size, {target}: {FACTOR}={kept} is kept as the nearest, and {left} \
              cells of other sizes are left out"

@@ -5,8 +5,8 @@ mod setup;
 
 use std::fmt::Write as _;
 
+use crate::capacity::human;
 use crate::estimate::Estimate;
-use crate::fits::human;
 use crate::model::{FilesystemVariant, Order, Plan};
 use crate::units::Bytes;
 

@@ -6,11 +6,11 @@ use serde_json::Value as Json;
 
 use crate::error::Problem;
 use crate::factor::{Factor, plain};
-use crate::left_out::LeftOut;
 use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
-use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::placed::Placed;
+use crate::skipped::Skipped;
+use crate::suggest::hint;
 
 type Stacks = BTreeMap<String, Stack>;
 
@@ -90,10 +90,10 @@ pub(crate) fn known(rig: &[Factor], stacks: &Stacks) -> Result<(), Vec<Problem>>
 
 /// Takes away the cells that would give or withhold what their device does not have: they would be
 /// the same trial again.
-pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<LeftOut> {
+pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<Skipped> {
     let keep = |placed: &Placed| !placed.cell.levels.contains_key("hints") || has_a_say(placed);
     let words = "left out: a device without stripes has none to give or withhold";
-    LeftOut::take(cells, keep, words)
+    Skipped::take(cells, keep, words)
 }
 
 fn has_a_say(placed: &Placed) -> bool {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::books::{Books, Draws, Victim};
+use super::accounting::{Accounting, Draws, Victim};
 use super::log::Log;
 use super::remove::remove;
 use super::removed::Removed;
@@ -13,10 +13,10 @@ use crate::clock::{Cpu, now_ns, seconds};
 use crate::fill::calls::Calls;
 use crate::fill::child::{How, Made, Stopped, Task};
 use crate::fill::count::{Counts, count};
-use crate::fill::crew::{Crew, Seen, Steps};
 use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
+use crate::fill::workers::{Seen, Steps, Workers};
 use crate::fill::{Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport, Workload};
@@ -59,7 +59,7 @@ pub fn run(options: &AgeSpec, observer: &dyn Observer) -> Result<Outcome, Error>
     let mut age = Age {
         options,
         observer,
-        books: Books::new(fill.dirs.iter().map(prefix).collect(), fill.directories),
+        accounting: Accounting::new(fill.dirs.iter().map(prefix).collect(), fill.directories),
         draws: Draws::new(options.seed),
         made: 0,
         swapped_in: evidence::pages_swapped_in(),
@@ -91,7 +91,7 @@ struct Age<'a> {
     options: &'a AgeSpec,
     observer: &'a dyn Observer,
     fill: FillSpec,
-    books: Books,
+    accounting: Accounting,
     draws: Draws,
     /// Files that names were given to.
     made: u64,
@@ -164,7 +164,7 @@ impl Age<'_> {
         for (process, files) in (0..).zip(&seen.files) {
             let base = base_of(process) as u32;
             for (directory, files) in dealt(&walk, *files) {
-                self.books.fill(base, directory, files);
+                self.accounting.fill(base, directory, files);
             }
         }
         self.book(FILL, round, &mut seen, self.fill.files_of_iteration())
@@ -177,7 +177,7 @@ impl Age<'_> {
     }
 
     fn create(&self, phase: &'static str, tasks: &[Task<'_>]) -> Seen {
-        Crew {
+        Workers {
             how: &self.how(phase),
             tasks,
             observer: self.observer,
@@ -200,7 +200,7 @@ impl Age<'_> {
         seen.take_failure(phase)?;
         syncfs(&self.options.dir)?;
         let iteration = Iteration::new(&self.how(phase), seen, Some(now_ns()));
-        let counts = self.books.counts();
+        let counts = self.accounting.counts();
         let mut run = iteration.run(
             round,
             &[
@@ -228,7 +228,7 @@ impl Age<'_> {
         let mut told = begin;
         for _ in 0..self.options.step * round {
             self.stop_if_asked(REMOVE)?;
-            let Some(victim) = self.books.strike(&mut self.draws) else {
+            let Some(victim) = self.accounting.strike(&mut self.draws) else {
                 break;
             };
             counts.add(self.remove_one(&victim, &mut calls)?);
@@ -247,7 +247,7 @@ impl Age<'_> {
         all.synced += seconds(begin, synced);
         all.asked += u64::from(self.options.step * round);
         all.counts.add(counts);
-        let there = self.books.counts();
+        let there = self.accounting.counts();
         let mut figures = calls.figures();
         figures.retain(|name, _| !name.ends_with("_p50") && !name.ends_with("_p99"));
         figures.insert("count".into(), there.files as f64);
@@ -306,7 +306,9 @@ impl Age<'_> {
 
     /// (c): new directories are dealt to the processes in turn.
     fn add(&mut self, round: u32) -> Result<(), End> {
-        let added = self.books.add(self.options.step * round, &mut self.draws);
+        let added = self
+            .accounting
+            .add(self.options.step * round, &mut self.draws);
         let mut log = Log::default();
         for (_, path) in &added {
             log.add(path);
@@ -334,7 +336,7 @@ impl Age<'_> {
         for (process, files) in seen.files.iter().enumerate() {
             let mine = added.iter().skip(process).step_by(processes.max(1));
             for (at, (id, _)) in (0..).zip(mine) {
-                self.books
+                self.accounting
                     .stock(*id, files.saturating_sub(at * each).min(each));
             }
         }
@@ -350,7 +352,7 @@ impl Age<'_> {
     }
 
     fn phase(&self, phase: &'static str) -> Result<PhaseReport, Error> {
-        let there = self.books.counts();
+        let there = self.accounting.counts();
         let mut figures = vec![
             ("count", there.files as f64),
             ("directories", there.directories as f64),
@@ -377,11 +379,11 @@ impl Age<'_> {
     /// The books against a walk of the whole tree, and the swap.
     fn proof(&self) -> Result<Vec<Evidence>, Error> {
         let mut walked = count(std::slice::from_ref(&self.options.dir))?;
-        // Bases are not in the books.
+        // Bases are not in the accounting.
         let bases = self.options.bases();
         walked.directories -= bases.iter().filter(|b| **b != self.options.dir).count() as u64;
         Ok(vec![
-            evidence::counts_agree(self.books.counts(), walked),
+            evidence::counts_agree(self.accounting.counts(), walked),
             evidence::no_swap_in(self.swapped_in),
         ])
     }
@@ -417,7 +419,7 @@ impl Age<'_> {
             Some((phase, path)) => Err(Error::Full {
                 phase: phase.into(),
                 path,
-                files: self.books.counts().files,
+                files: self.accounting.counts().files,
                 partial: Box::new(outcome),
             }),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::Calls;
 use super::child::{Ended, How};
-use super::crew::Seen;
+use super::workers::Seen;
 use crate::clock::{Cpu, seconds};
 use crate::{Clocks, PhaseReport, RunReport, ThreadReport};
 

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::calls::Call;
 use super::child::{How, Made, Stopped, Task};
 use super::count::{Counts, count};
-use super::crew::{Crew, Seen, Steps};
 use super::method::SyncMethod;
 use super::names::{self, Names};
 use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
+use super::workers::{Seen, Steps, Workers};
 use super::{evidence, space};
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
@@ -228,7 +228,7 @@ impl Fill<'_> {
         let options = self.options;
         let asked = options.files_of_iteration();
         let tasks = self.tasks(number);
-        let crew = Crew {
+        let workers = Workers {
             how: self.how,
             tasks: &tasks,
             observer: self.observer,
@@ -241,13 +241,13 @@ impl Fill<'_> {
                 },
             },
         };
-        let mut seen = crew.create();
+        let mut seen = workers.create();
         let done = self.settle(&mut seen);
         let mut unlinks = None;
         if !options.keeps() {
             // Files of a run that ends in an error go as well, whatever it was.
             let clean_up = done.is_err() || seen.stopped.is_some();
-            let removed = crew.unlink(&seen, clean_up);
+            let removed = workers.unlink(&seen, clean_up);
             if done.is_ok() {
                 unlinks = Some(removed?);
             }

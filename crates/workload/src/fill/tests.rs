@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::calls::Call;
 use super::child::{How, Made, Task};
-use super::crew::{Crew, Seen, Steps};
 use super::place::{Walk, subdirectory};
+use super::workers::{Seen, Steps, Workers};
 use super::*;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
@@ -162,7 +162,7 @@ fn create(options: &FillSpec, flags: impl FnOnce(&mut How)) -> Seen {
         made: &made,
     };
     let tasks: Vec<Task<'_>> = (0..options.processes).map(task).collect();
-    Crew {
+    Workers {
         how: &how,
         tasks: &tasks,
         observer: &Silent,

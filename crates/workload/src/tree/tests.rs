@@ -343,7 +343,7 @@ fn a_drop_that_fails_is_evidence_against_its_operation_and_one_warning() {
 
 #[test]
 fn a_panic_of_the_working_thread_comes_through() {
-    let (teller, told) = std::sync::mpsc::channel();
+    let (thread, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher {
@@ -351,7 +351,7 @@ fn a_panic_of_the_working_thread_comes_through() {
             ..Watcher::default()
         };
         let result = std::panic::catch_unwind(|| run(&small(dir.path()), &watcher).is_ok());
-        teller.send(result.is_err()).unwrap();
+        thread.send(result.is_err()).unwrap();
     });
     let panicked = told.recv_timeout(std::time::Duration::from_secs(60));
     assert_eq!(panicked, Ok(true), "neither a result nor a panic");

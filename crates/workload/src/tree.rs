@@ -26,11 +26,11 @@
 //! Phases overlap in time: the random operations of all kinds follow each other in the order of the
 //! sequence. A phase is started before its first operation and finished after its last.
 
-mod books;
+mod accounting;
 pub mod dataset;
 mod footprint;
 mod native;
-mod pulse;
+mod progress;
 pub mod pydict;
 pub mod random;
 mod run;

@@ -21,22 +21,22 @@ struct Account {
 
 /// All rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Accounting {
     accounts: [Account; Row::ALL.len()],
     /// Operations sync inside their clock.
     synced: bool,
 }
 
-impl Books {
+impl Accounting {
     /// `synced`: the random operations end with a sync inside their clock.
     pub(super) fn new(synced: bool) -> Self {
-        Books {
+        Accounting {
             synced,
-            ..Books::default()
+            ..Accounting::default()
         }
     }
 
-    /// Books one operation.
+    /// Accounting one operation.
     pub(super) fn add(&mut self, step: &Step, tally: Tally, taken: f64, cpu: Cpu) {
         let account = &mut self.accounts[step.row as usize];
         account.runs.push(RunReport {
@@ -206,7 +206,7 @@ mod tests {
     use crate::tree::sequence::Plan;
 
     fn booked(synced: bool, row: Row, runs: &[(u64, f64)]) -> PhaseReport {
-        let mut books = Books::new(synced);
+        let mut accounting = Accounting::new(synced);
         let steps = Plan::standard(10, 30).steps();
         let step = steps.iter().find(|s| s.row == row).unwrap();
         for &(bytes, seconds) in runs {
@@ -220,12 +220,12 @@ mod tests {
                 user: 0.25,
                 system: 0.5,
             };
-            books.add(step, tally, seconds, cpu);
+            accounting.add(step, tally, seconds, cpu);
         }
         if row == Row::InitialCreate {
-            books.close(row, 1.0);
+            accounting.close(row, 1.0);
         }
-        books.report(row)
+        accounting.report(row)
     }
 
     /// 1 MiB in 1 s, 4 MiB in 1 s, 4 MiB in 2 s: rates 1, 4, 2.
@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn a_row_without_runs_says_so() {
-        let report = Books::new(true).report(Row::DeleteCompiledTree);
+        let report = Accounting::new(true).report(Row::DeleteCompiledTree);
         assert_eq!((report.operations, report.figures["runs"]), (0, 0.0));
         assert_eq!(report.clock_seconds, Clocks::default());
-        assert!(Books::new(true).is_empty(Row::StatTree));
+        assert!(Accounting::new(true).is_empty(Row::StatTree));
     }
 }

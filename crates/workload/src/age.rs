@@ -29,7 +29,7 @@
 //! `age_add` each have a run for each round. A phase is started before its first round and
 //! finished after its last.
 
-mod books;
+mod accounting;
 mod log;
 mod remove;
 mod removed;

@@ -44,7 +44,6 @@
 pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod count;
-pub(crate) mod crew;
 pub(crate) mod evidence;
 mod method;
 pub(crate) mod names;
@@ -54,6 +53,7 @@ mod run;
 pub(crate) mod space;
 mod sys;
 mod text;
+pub(crate) mod workers;
 
 pub use method::SyncMethod;
 pub use names::Names;

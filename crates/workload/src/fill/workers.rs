@@ -18,7 +18,7 @@ pub(crate) struct Steps {
 }
 
 /// The processes of an iteration.
-pub(crate) struct Crew<'a> {
+pub(crate) struct Workers<'a> {
     pub(crate) how: &'a How,
     pub(crate) tasks: &'a [Task<'a>],
     pub(crate) observer: &'a dyn Observer,
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-impl Crew<'_> {
+impl Workers<'_> {
     /// Makes the files. All processes have been joined when this returns, in whatever way.
     pub(crate) fn create(&self) -> Seen {
         let shared = Children::new(self.tasks.len());
@@ -187,7 +187,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Removes what [`Crew::create`] made, each process its own files, and says what it took. With
+    /// Removes what [`Workers::create`] made, each process its own files, and says what it took. With
     /// `clean_up` also a file that a dead process may have left half made.
     pub(crate) fn unlink(&self, seen: &Seen, clean_up: bool) -> Result<Calls, Error> {
         let removed: Vec<Result<Calls, Error>> = std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::{Error, Observer, Progress};
 
 /// Counters of the operation that runs, and the way to stop it.
-pub(super) struct Pulse<'a> {
+pub(super) struct Reporter<'a> {
     observer: &'a dyn Observer,
     phase: Mutex<&'static str>,
     bytes: AtomicU64,
@@ -20,9 +20,9 @@ pub(super) struct Pulse<'a> {
     done: AtomicBool,
 }
 
-impl<'a> Pulse<'a> {
+impl<'a> Reporter<'a> {
     pub(super) fn new(observer: &'a dyn Observer, steps_total: u64) -> Self {
-        Pulse {
+        Reporter {
             observer,
             phase: Mutex::new(""),
             bytes: AtomicU64::new(0),
@@ -61,7 +61,7 @@ impl<'a> Pulse<'a> {
         Ok(())
     }
 
-    /// Tells the observer ten times a second until [`Pulse::stop`]; the telling thread's body.
+    /// Tells the observer ten times a second until [`Reporter::stop`]; the telling thread's body.
     pub(super) fn tell(&self) {
         let mut last = (u64::MAX, u64::MAX);
         while !self.done.load(Relaxed) {
@@ -81,12 +81,12 @@ impl<'a> Pulse<'a> {
         }
     }
 
-    /// Ends [`Pulse::tell`] of `teller` when dropped, hence also when the working thread panics:
+    /// Ends [`Reporter::tell`] of `thread` when dropped, hence also when the working thread panics:
     /// a scope waits for its threads before it lets a panic through.
-    pub(super) fn until_dropped(&'a self, teller: &'a std::thread::Thread) -> Stopper<'a> {
+    pub(super) fn until_dropped(&'a self, thread: &'a std::thread::Thread) -> Stopper<'a> {
         Stopper {
-            pulse: self,
-            teller,
+            reporter: self,
+            thread,
         }
     }
 
@@ -97,15 +97,15 @@ impl<'a> Pulse<'a> {
     }
 }
 
-/// See [`Pulse::until_dropped`].
+/// See [`Reporter::until_dropped`].
 pub(super) struct Stopper<'a> {
-    pulse: &'a Pulse<'a>,
-    teller: &'a std::thread::Thread,
+    reporter: &'a Reporter<'a>,
+    thread: &'a std::thread::Thread,
 }
 
 impl Drop for Stopper<'_> {
     fn drop(&mut self) {
-        self.pulse.done.store(true, Relaxed);
-        self.teller.unpark();
+        self.reporter.done.store(true, Relaxed);
+        self.thread.unpark();
     }
 }

@@ -10,19 +10,19 @@ use crate::placed::Placed;
 
 /// Cells that went together.
 #[derive(Clone, Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct Skipped {
     cells: Vec<Cell>,
     /// What follows "2 cells are": `excluded (filesystem=xfs): why`.
     words: String,
 }
 
-impl LeftOut {
+impl Skipped {
     /// Takes the cells out that are not to be kept, and numbers the others anew. None when all were kept.
     pub(crate) fn take(
         cells: &mut Vec<Placed>,
         keep: impl Fn(&Placed) -> bool,
         words: impl Into<String>,
-    ) -> Option<LeftOut> {
+    ) -> Option<Skipped> {
         let taken: Vec<Cell> = cells
             .extract_if(.., |placed| !keep(placed))
             .map(|placed| placed.cell)
@@ -30,7 +30,7 @@ impl LeftOut {
         for (id, placed) in (0..).zip(cells.iter_mut()) {
             placed.cell.id = id;
         }
-        (!taken.is_empty()).then(|| LeftOut {
+        (!taken.is_empty()).then(|| Skipped {
             cells: taken,
             words: words.into(),
         })

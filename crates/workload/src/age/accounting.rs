@@ -38,7 +38,7 @@ struct Directory {
 
 /// All directories. 56 bytes each; those that are gone are not forgotten, for their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Accounting {
     prefixes: Vec<String>,
     directories: u32,
     all: Vec<Directory>,
@@ -58,15 +58,15 @@ pub(super) struct Victim {
     pub(super) counts: Counts,
 }
 
-impl Books {
+impl Accounting {
     /// `prefixes` are the bases relative to the root, ended by `/` unless empty; each has up to
     /// `directories` filled ones.
-    pub(super) fn new(prefixes: Vec<String>, directories: u32) -> Books {
-        Books {
+    pub(super) fn new(prefixes: Vec<String>, directories: u32) -> Accounting {
+        Accounting {
             filled: vec![NONE; prefixes.len() * directories as usize],
             prefixes,
             directories,
-            ..Books::default()
+            ..Accounting::default()
         }
     }
 
@@ -136,7 +136,7 @@ impl Books {
     }
 
     /// Chooses `count` different directories, as many as there are at most, and enters one new one
-    /// inside each. Their paths relative to the root; [`Books::stock`] puts files into them.
+    /// inside each. Their paths relative to the root; [`Accounting::stock`] puts files into them.
     pub(super) fn add(&mut self, count: u32, draws: &mut Draws) -> Vec<(u32, String)> {
         let mut parents = self.alive.clone();
         let count = parents.len().min(count as usize);
@@ -211,31 +211,31 @@ mod tests {
             rounds in 1_u32..6,
         ) {
             let prefixes = if two { vec!["p0/".into(), "p1/".into()] } else { vec![String::new()] };
-            let mut books = Books::new(prefixes.clone(), directories);
+            let mut accounting = Accounting::new(prefixes.clone(), directories);
             let (mut model, mut draws) = (Model::default(), Draws::new(seed));
             for round in 1..=rounds {
                 for (base, prefix) in (0..).zip(&prefixes) {
                     for number in 0..directories {
-                        books.fill(base, number, 3);
+                        accounting.fill(base, number, 3);
                         *model.0.entry(format!("{prefix}{number:02x}")).or_default() += 3;
                     }
                 }
                 for _ in 0..steps * round {
-                    let Some(victim) = books.strike(&mut draws) else { break };
+                    let Some(victim) = accounting.strike(&mut draws) else { break };
                     prop_assert!(model.0.contains_key(&victim.path));
                     prop_assert_eq!(model.remove(&victim.path), victim.counts);
                 }
                 let there = model.0.len();
-                let added = books.add(steps * round, &mut draws);
+                let added = accounting.add(steps * round, &mut draws);
                 prop_assert_eq!(added.len(), there.min((steps * round) as usize));
                 let mut parents = BTreeSet::new();
                 for (id, path) in added {
                     let (parent, _) = path.rsplit_once('/').unwrap();
                     prop_assert!(model.0.contains_key(parent) && parents.insert(parent.to_owned()));
-                    books.stock(id, 2);
+                    accounting.stock(id, 2);
                     prop_assert!(model.0.insert(path, 2).is_none());
                 }
-                let counts = books.counts();
+                let counts = accounting.counts();
                 prop_assert_eq!(counts.directories, model.0.len() as u64);
                 prop_assert_eq!(counts.files, model.0.values().sum::<u64>());
             }
@@ -245,12 +245,12 @@ mod tests {
     #[test]
     fn choices_follow_from_the_seed_and_reach_everything() {
         let chosen = |seed| {
-            let mut books = Books::new(vec![String::new()], 16);
-            (0..16).for_each(|n| books.fill(0, n, 1));
+            let mut accounting = Accounting::new(vec![String::new()], 16);
+            (0..16).for_each(|n| accounting.fill(0, n, 1));
             let mut draws = Draws::new(seed);
-            let paths = (0..16).map(|_| books.strike(&mut draws).unwrap().path);
+            let paths = (0..16).map(|_| accounting.strike(&mut draws).unwrap().path);
             let paths: Vec<String> = paths.collect();
-            assert!(books.strike(&mut draws).is_none());
+            assert!(accounting.strike(&mut draws).is_none());
             paths
         };
         assert_eq!(chosen(1), chosen(1));

@@ -20,7 +20,7 @@ use crate::units::Bytes;
 use params::fill::MOST_DIRECTORIES;
 
 /// A workload's parameters with these levels, and where each was written.
-pub(crate) fn settle(
+pub(crate) fn parameters(
     kind: &str,
     entry: &Node,
     own: &[(&str, &Level)],

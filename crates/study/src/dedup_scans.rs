@@ -5,12 +5,12 @@
 //! of them is kept: the one whose switches are as fsck.ocfs2 reads since 1.8 (the changes of 2011: no
 //! precache, prefill, the buffer of a whole group, directory blocks ahead), or else the first.
 
-use crate::left_out::LeftOut;
 use crate::model::{Cell, FilesystemKind, ScanSpec, WorkloadSpec};
 use crate::placed::Placed;
+use crate::skipped::Skipped;
 
 /// Takes the others out.
-pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {
+pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<Skipped> {
     let all: Vec<Cell> = cells.iter().map(|placed| placed.cell.clone()).collect();
     let keep = |placed: &Placed| {
         let Some(spec) = by_program(&placed.cell) else {
@@ -26,7 +26,7 @@ pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {
     };
     let words =
         "left out: fsck.ocfs2 reads OCFS2 in one way, and has none of the reader's switches";
-    LeftOut::take(cells, keep, words)
+    Skipped::take(cells, keep, words)
 }
 
 /// The parameters of a cell that a program reads.
