@@ -21,7 +21,7 @@
 //! usual pair) would compare likelihoods of two error models, and the line would hang on the
 //! largest size alone.
 //!
-//! **Which law** is said by Akaike's criterion, corrected for few values:
+//! **Which law** holds is decided by Akaike's criterion, corrected for few values:
 //! `AICc = -2 l + 2 k + 2 k (k + 1) / (n - k - 1)`, k = 3 (two parameters and sigma). Burnham and Anderson, Model
 //! Selection and Multimodel Inference, 2nd ed. (2002), section 2.4 and eq. 7.5 for AICc, section
 //! 2.6 for the reading: a law less than 2 above the other has substantial support. Such two laws are called
@@ -31,7 +31,7 @@
 //! **Fitting** is one search over one number. Both laws are a level times a shape:
 //! `ln f(x) = kappa + h_v(x)`, where kappa's optimum is a mean, so S is a function of the shape v alone. For the power
 //! law v = b has a closed form. For the line, v = ln(d g / c) with g the geometric mean of x: its S is
-//! evaluated on a grid that spans every shape that double precision can tell from a constant or a
+//! evaluated on a grid that spans every shape that double precision can distinguish from a constant or a
 //! proportion, and the best point refined by golden section. So there is no start to choose and
 //! nothing that could fail to converge; c = 0 and d = 0 are the two ends.
 //!
@@ -43,7 +43,7 @@
 //! rejected: four sizes of three runs give it no tails, and it does not know that c cannot be below
 //! 0.
 //!
-//! **What a law misses.** Several runs at each size tell the noise of a run; where the sizes lie off
+//! **What a law misses.** Several runs at each size show the noise of a run; where the sizes lie off
 //! the law by more than that (F test of lack of fit, Draper and Smith, Applied Regression Analysis,
 //! 3rd ed. (1998), section 2.1), more runs at the same sizes teach nothing about the law. So the
 //! interval is then made from the misses, with as many degrees of freedom as sizes less two:
@@ -78,7 +78,7 @@
 //! power law with b near 1, whose interval holds the truth nevertheless.
 //!
 //! What no interval can hold: a law that changes beyond the data, as when the inodes no longer fit
-//! into memory. [`Growth::reach`] says how far a projection goes beyond the largest size.
+//! into memory. [`Growth::reach`] is how far a projection goes beyond the largest size.
 
 mod data;
 mod line;
@@ -231,7 +231,7 @@ pub struct Growth {
     /// Smallest and largest x.
     pub range: (f64, f64),
     /// Whether a size counts as one value, because the better law misses the sizes by more than
-    /// runs of one size vary: more runs then tell nothing more of the law.
+    /// runs of one size vary: more runs then add nothing about the law.
     pub by_sizes: bool,
 }
 
@@ -246,7 +246,7 @@ impl Growth {
         &self.fits[1]
     }
 
-    /// Whether the values tell the two laws apart.
+    /// Whether the values distinguish the two laws.
     pub fn distinguishable(&self) -> bool {
         self.other().delta >= DISTINGUISHABLE
     }

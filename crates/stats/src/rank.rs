@@ -3,7 +3,7 @@
 //! Both tests count the arrangements of the ranks that were really seen, ties included, instead of
 //! looking p up for untied ranks: benchmark values that were rounded do tie, and the usual normal
 //! approximation is off by a factor of two at n = 5. The price is that a tiny sample has a smallest
-//! p it can give at all (`smallest_p`), which is reported so that "not significant" can be told
+//! p it can give at all (`smallest_p`), which is reported so that "not significant" can be distinguished
 //! from "could not have been".
 
 mod mann_whitney;

@@ -1,10 +1,10 @@
 //! A workload's parameters with the levels of a cell, and those that follow from others.
 //!
-//! Some parameters are one law in three places: a fill that keeps its bytes constant while its files
+//! Some parameters determine others: a fill that keeps its bytes constant while its files
 //! vary has a size for each number of files, and as many directories as hold them. Writing them out
 //! as factors and excluding what does not belong together is possible (the paper's own parameters
-//! are written so); `total_files`, `fill_share` and a `per_directory` without `directories` say the
-//! law instead. It is settled here, so that a cell carries plain numbers and nothing is left to
+//! are written in this way); `total_files`, `fill_share` and a `per_directory` without `directories` state the
+//! rule instead. It is applied here, so that a cell carries plain numbers and nothing is left to
 //! decide when it runs.
 
 use std::collections::BTreeMap;
@@ -40,28 +40,29 @@ pub(crate) fn parameters(
     Ok((spec, places))
 }
 
-/// Settles a fill's `files`, `size` and `directories`.
+/// Derives a fill's `files`, `size` and `directories`.
 pub(crate) fn fill(placed: &mut Placed, target: Option<Bytes>) -> Result<(), Problem> {
     let device = target.unwrap_or(placed.cell.device.size);
     let varied = |key: &str| placed.cell.levels.contains_key(key);
     let WorkloadSpec::Fill(spec) = &placed.cell.workload else {
         return Ok(());
     };
-    for (law, settled) in [("total_files", "files"), ("fill_share", "size")] {
+    for (law, derived) in [("total_files", "files"), ("fill_share", "size")] {
         let used = match law {
             "total_files" => spec.total_files.is_some(),
             _ => spec.fill_share.is_some(),
         };
-        if used && varied(settled) {
+        if used && varied(derived) {
             let message =
-                format!("this settles {settled}, which is a factor here (leave one of them out)");
+                format!("this sets {derived}, which is a factor here (remove one of them)");
             return Err(Problem::new(placed.place(law), message));
         }
         // A profile's law overrides a value of the study; a value of the command line would be lost.
-        let asked = placed.place(settled);
+        let asked = placed.place(derived);
         if used && asked.is_argument() {
-            let message =
-                format!("{law} settles {settled} here, so it would be ignored (set {law} instead)");
+            let message = format!(
+                "{law} sets {derived} here, so this value would be ignored (set {law} instead)"
+            );
             return Err(Problem::new(asked, message));
         }
     }

@@ -1,8 +1,8 @@
-//! Combinations that are left out of a plan.
+//! Combinations that are excluded from a plan.
 //!
-//! A study whose factors do not all go together (mount options that one filesystem has, a readahead
-//! that is varied at one set of options alone) says so in `exclude`, and the plan says how many cells
-//! that cost. Filters choose cells for one run; exclusions belong to the study.
+//! A study whose factors do not all combine (mount options that only one filesystem has, a readahead
+//! that is varied at only one set of options) lists the exceptions in `exclude`, and the plan prints how
+//! many cells each of them excludes. Filters choose cells for one run; exclusions belong to the study.
 
 use std::collections::BTreeSet;
 
@@ -77,9 +77,10 @@ pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<
         ));
     }
     match node {
-        Some(node) if cells.is_empty() => {
-            Err(Problem::new(&node.at, "no cell is left (exclude fewer)"))
-        }
+        Some(node) if cells.is_empty() => Err(Problem::new(
+            &node.at,
+            "no cell is left (exclude fewer combinations)",
+        )),
         _ => Ok(all),
     }
 }

@@ -30,7 +30,7 @@ use crate::{dedup_scans, rules};
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
 
-/// A study with all its values settled.
+/// A study with all its values known.
 #[derive(Clone, Debug)]
 pub(crate) struct Expansion {
     pub(crate) run: RunSpec,
@@ -46,7 +46,7 @@ pub(crate) struct Expansion {
 }
 
 /// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
-/// that stands in for loop images.
+/// that replaces the loop images.
 pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);
@@ -105,7 +105,7 @@ fn decode<T: DeserializeOwned + Default>(node: Option<&Node>) -> Result<T, Probl
         .map_err(|error| Problem::new(&node.at, error.to_string()))
 }
 
-/// `[crash]`, if what it says goes together.
+/// `[crash]`, if its values are consistent.
 fn crash(node: Option<&Node>) -> Result<CrashSpec, Problem> {
     let spec: CrashSpec = decode(node)?;
     let (Some(node), Some((key, why))) = (node, spec.problem()) else {
@@ -223,7 +223,7 @@ impl Expander<'_> {
             let at = self.workloads.first().map(|w| &w.entry.at);
             let at = at.cloned().unwrap_or_else(|| Origin::argument("study"));
             let message =
-                format!("the factors make {total} cells (at most {MOST_CELLS}: take levels away)");
+                format!("the factors make {total} cells (at most {MOST_CELLS}: use fewer levels)");
             return Err(Problem::new(&at, message));
         }
         let mut cells = Vec::with_capacity(total);
@@ -328,8 +328,8 @@ struct Rigged {
     kernel: Option<String>,
 }
 
-/// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each
-/// said once.
+/// Derives parameters that follow from others, and returns the values that some cell cannot use, each
+/// once.
 fn derive_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for placed in cells {

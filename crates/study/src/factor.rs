@@ -57,7 +57,7 @@ pub(crate) struct Factor {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// As printed.
+    /// Name as printed.
     pub(crate) name: String,
     pub(crate) node: Node,
 }

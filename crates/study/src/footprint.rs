@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 const MIB: f64 = Bytes::MIB as f64;
 
-/// Bytes that the largest trial of a plan keeps on disk at its peak: held against RAM, it tells
+/// Bytes that the largest trial of a plan keeps on disk at its peak: compared with RAM, it shows
 /// whether caches can serve everything.
 pub fn working_set(plan: &Plan) -> u64 {
     plan.cells
@@ -134,7 +134,7 @@ mod tests {
             ..ScanSpec::default()
         };
         let once = super::scan(&whole_checker, &volume);
-        assert_eq!(once.read, tables + rest / 2.0, "nobody measures before");
+        assert_eq!(once.read, tables + rest / 2.0, "nothing is measured before");
         // Measuring: bitmaps, a table a group, half a batch. Reading: bitmaps, buffers of 32 KiB, directories.
         let measured = 256.0 + 128.0 + 500.0 / 1024.0;
         assert_eq!(

@@ -6,7 +6,7 @@
 use crate::model::FilesystemVariant;
 use crate::units::Bytes;
 
-/// Inodes that an ext filesystem of this size is made with; none: not known beforehand (a usage
+/// Inodes that an ext filesystem of this size is made with; none: not known in advance (a usage
 /// type is asked for) or not fixed.
 pub(crate) fn made(variant: &FilesystemVariant, size: Bytes) -> Option<u64> {
     if !variant.kind.properties().fixed_inodes {

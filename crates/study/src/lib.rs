@@ -9,13 +9,14 @@
 //! The path of a value: `document` reads files and lays each upon those it includes; a profile is
 //! laid upon that; the command line (`overrides`) edits the result; `validate` checks it; `expand`
 //! makes cells of it. All of them work on `node`s, values that remember where they were written,
-//! because the one thing a user needs from `0 is not a thread count` is the line to change, and
+//! because what a user needs with `0 is not a thread count` is the line to change, and
 //! that line may be in an included file or an argument. Deserialising each file with serde and
-//! merging structs was rejected: positions are lost, and "absent" cannot be told from "default".
+//! merging structs was rejected: positions are lost, and "absent" cannot be distinguished from "default".
 //!
 //! What a file may hold is declared once, by the types of [`mod@file`] and [`model`]: their
 //! generated JSON schema is both the published one and what files are checked against, so the two
-//! cannot differ. Rules between values (a record that must be a multiple of 512, a working set that
+//! cannot differ. The interpreter of that schema is our own (`check`): a library validates a document
+//! without positions, and its messages name the schema's keywords, not the user's line. Rules between values (a record that must be a multiple of 512, a working set that
 //! must fit) are code, in `rules` and `capacity`.
 //!
 //! A study file by path may come from anyone: sizes, depths, includes, cells and trials are

@@ -15,7 +15,7 @@ use crate::{builtin, capacity, document, exclude, filter, order, references, val
 /// Most trials of a plan.
 const MOST_TRIALS: usize = 100_000;
 
-/// Name of the study as it stands, without a profile.
+/// Name of the study itself, without a profile.
 pub const BASE: &str = "base";
 
 /// The profile in force when none is asked for, where the study has it.
@@ -28,7 +28,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// Loads a built-in study by name, or a file by path (told by its `/` or its `.toml`).
+    /// Loads a built-in study by name, or a file by path (recognised by its `/` or its `.toml`).
     ///
     /// # Errors
     /// An unknown name, an unreadable file, or every problem that the file has.
@@ -173,7 +173,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
 }
 
 /// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
-/// says what the trials stand for.
+/// describes what the trials stand for.
 fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
     const FACTOR: &str = "device_size";
     let far = |size: Bytes| {

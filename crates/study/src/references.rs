@@ -1,4 +1,4 @@
-//! What a report is asked for: tables, grids and growth laws, held against what a study can give.
+//! Checks what a report refers to: tables, grids and growth laws against what the study measures.
 //!
 //! A mistake here would show only when the run is over, as an empty cell; so factors, levels and
 //! phases are looked up when the file is read. They are looked up in all profiles together: a
@@ -182,7 +182,7 @@ fn of_grid(grid: &GridSpec, node: &Node, known: &Known) -> Vec<Problem> {
         asked.factor(node.find(&["heading"]), heading, &[]);
     }
     if grid.rows.is_empty() {
-        let message = "no rows are asked for (as in [{ factor = \"files\", label = \"Files\" }])";
+        let message = "no rows are given (as in [{ factor = \"files\", label = \"Files\" }])";
         asked.complain(node.find(&["rows"]), message.to_owned());
     }
     for (row, node) in grid.rows.iter().zip(items(node, "rows")) {

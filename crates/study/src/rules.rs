@@ -69,7 +69,7 @@ pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
     ];
     found.into_iter().find_map(|(program, word)| {
         let word = quote(&word?);
-        let message = format!("{word} does not go with a check that only reads (take it away)");
+        let message = format!("{word} cannot be used: the check only reads (remove it)");
         Some((program, message))
     })
 }

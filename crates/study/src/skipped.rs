@@ -1,14 +1,14 @@
-//! Cells that a study leaves out by itself: by its rules (`exclude`), and because they would be another cell again.
+//! Cells that a study skips by itself: by its rules (`exclude`), and because they would repeat another cell.
 //!
-//! A plan says how many went and why. It is said of those that would have run otherwise: whoever asks for
-//! `--filter workload=write` has nothing to learn of the mount options that reading leaves out. So the cells are
+//! A plan prints how many are skipped, and why. Only those that would have run otherwise are counted: a user who selects
+//! `--filter workload=write` does not need the mount options that are excluded for reads. So the cells are
 //! kept here until the filters are known.
 
 use crate::filter::Filters;
 use crate::model::Cell;
 use crate::placed::Placed;
 
-/// Cells that went together.
+/// Cells that were skipped for the same reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Skipped {
     cells: Vec<Cell>,
@@ -58,11 +58,11 @@ mod tests {
             filter: filters.iter().map(|&text| text.to_owned()).collect(),
             ..Overrides::default()
         };
-        let said = match crate::plan(&study, &overrides) {
+        let text = match crate::plan(&study, &overrides) {
             Ok(plan) => plan.notes.join("\n"),
             Err(error) => error.to_string(),
         };
-        format!("filters {filters:?}:\n{said}\n")
+        format!("filters {filters:?}:\n{text}\n")
     }
 
     #[test]

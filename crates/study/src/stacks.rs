@@ -1,4 +1,4 @@
-//! Named devices of a study: read, looked up, and held against the cells that use them.
+//! Named devices of a study: read, looked up, and checked against the cells that use them.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> 
         let refused = stack.and_then(|stack| stack.refuses(placed.cell.filesystem.kind));
         let message = refused.or_else(|| {
             (!has_a_say(placed)).then(|| {
-                "the device has no stripes that mkfs could be told of (hints = \"auto\", or a \
+                "the device has no stripes to pass to mkfs (hints = \"auto\", or a \
                  striped device)"
                     .to_owned()
             })
@@ -210,10 +210,7 @@ mod tests {
             "{wrong}"
         );
         let wrong = with("streaming", &["hints=given"]).unwrap_err();
-        assert!(
-            wrong.contains("no stripes that mkfs could be told of"),
-            "{wrong}"
-        );
+        assert!(wrong.contains("no stripes to pass to mkfs"), "{wrong}");
         let wrong = with("streaming", &["stack.raid1.chunk=64k"]).unwrap_err();
         assert!(wrong.contains("a raid1 has no such key"), "{wrong}");
         let wrong = with("streaming", &["stack.raid1.members=99"]).unwrap_err();

@@ -1,17 +1,17 @@
 //! `age`: a filesystem that has been filled, emptied in places and filled again.
 //!
-//! The procedure is the one behind the "fragmented" case of the fsck tests of 2012 (J. Layton, H.
+//! The procedure is that of the "fragmented" case of the fsck tests of 2012 (J. Layton, H.
 //! Newman, Linux File System Fsck Testing), where checking such an XFS took 676 s against 1,629 s
-//! for one that was filled once, and nobody knew why. In round k of five: (a) fs_mark adds files to
+//! for one that was filled once, for no known reason. In round k of five: (a) fs_mark adds files to
 //! the same directories again; (b) `step` x k directories, chosen at random, are removed with all
 //! that is in them; (c) as many are added, of `per_directory` files each, each inside another
 //! directory chosen at random.
 //!
-//! What was open in the text is settled here, and recorded:
+//! What the text leaves open is decided here, and recorded:
 //! * Choices are drawn from a seed, and logged (each run's note; beyond a few directories by a
 //!   digest), so that the same tree can be made again.
-//! * The books are exact. A directory that is removed may hold others from an earlier (c); they go
-//!   with it, with their files, and are counted. At the end the books are held against a walk of the
+//! * The accounting is exact. A directory that is removed may hold others from an earlier (c); they go
+//!   with it, with their files, and are counted. At the end the counts are compared with a walk of the
 //!   whole tree (evidence `counts_agree`).
 //! * fs_mark was given one `-d`, so its three threads shared the directories and a removed one took
 //!   up to 3,000 files with it while (c) gives 1,000 back. The text believes each thread had its own.

@@ -85,13 +85,13 @@ pub struct Job<'a> {
     pub direction: Direction,
     /// Bytes of a record.
     pub record: usize,
-    /// Which records.
+    /// The records, and their order.
     pub order: Order<'a>,
     /// The flags to look at.
     pub flags: &'a Flags,
     /// Where to show how many records are done.
     pub done: &'a Counter,
-    /// Who fills and checks the records; nobody: the buffers go out as they are.
+    /// Fills and checks the records; `None`: the buffers are written as they are.
     pub payload: Option<&'a dyn Payload>,
 }
 
@@ -140,13 +140,13 @@ pub struct Failure {
     pub transferred: u64,
     /// Byte offset in the file.
     pub offset: u64,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
 /// A way to carry data.
 pub trait Engine {
-    /// What it can do.
+    /// What this engine can do.
     fn capabilities(&self) -> Capabilities;
 
     /// Transfers the records of `job` from position `from` of its order on, until the end or

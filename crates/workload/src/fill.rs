@@ -10,14 +10,14 @@
 //! * Memory does not grow with files. fs_mark keeps every name; here names are remade from a seed
 //!   ([`Names`]). It follows that -n has no limit (fs_mark: 1,000,000) and that two runs with one
 //!   seed make the same files in the same directories.
-//! * Beside the sum of rates stands files over elapsed time (`total_over_elapsed`), which does not
+//! * In addition to the sum of rates there is files over elapsed time (`total_over_elapsed`), which does not
 //!   overstate processes that end at different times.
 //! * Of each system call the median and the 99th percentile beside least, mean and most.
 //! * After each iteration `syncfs` ends clock (c), for -S 0 measures memory. It comes before the
 //!   unlinks, so that they remove what is on the device.
-//! * What is there is counted at the end by reading the directories, and held against the books;
-//!   that no memory was swapped in meanwhile is looked at (evidence `counts_agree`, `no_swap_in`).
-//! * A full filesystem is said with the file and the count; the file that did not fit is removed.
+//! * At the end the files are counted by reading the directories, and compared with the accounting;
+//!   that no memory was swapped in meanwhile is checked (evidence `counts_agree`, `no_swap_in`).
+//! * A full filesystem is reported with the file and the count; the file that did not fit is removed.
 //!   With -F the fill goes on to the first ENOSPC, where fs_mark ends as soon as the bytes free are
 //!   less than one more iteration.
 //! * sync(2) of methods 2, 4 and 6 waits for every filesystem of the machine; `sync_target_only`
@@ -33,7 +33,7 @@
 //! What fork gives fs_mark is that its processes share no lock in the kernel beyond those of the
 //! filesystem. Threads share two things more, the descriptor table and the address space. The
 //! first is a lock in every open and close and a reference count in every write, so it is not
-//! shared. The second is not touched once the buffers are there: nothing is mapped or faulted in
+//! shared. The second does not change once the buffers exist: nothing is mapped or faulted in
 //! the loop. Threads let a progress line, an interrupt and an error work without pipes and signals.
 //! Forking the lab itself was rejected: it has other threads, and a child of such a process may
 //! call nothing but async-signal-safe functions.

@@ -19,7 +19,7 @@
 //!   record; its `N+M` is always `N+0` here.
 //! * Between write and read everything is closed and the filesystem really unmounted and mounted,
 //!   by [`Observer::remount`]. Who cannot (a directory of a filesystem in use) drops the caches,
-//!   and the evidence says so.
+//!   and the evidence states it.
 //! * Each 4 KiB can vouch for itself (`verify`): a block that is damaged, in the wrong place, lost,
 //!   or left from an earlier run ends the read with its byte offset, and the file stays for whoever
 //!   wants to look at it.
@@ -71,7 +71,7 @@ impl Workload for StreamSpec {
     }
 }
 
-/// Runs the phases that `options` names, and tells `observer` on the way.
+/// Runs the phases that `options` names, reporting to `observer`.
 ///
 /// The file is removed at the end unless `keep`, and after an error or an interrupt in any case;
 /// only a damaged one stays.
@@ -84,7 +84,7 @@ pub fn run(options: &StreamSpec, observer: &dyn Observer) -> Result<Outcome, Err
     options.validate()?;
     preflight::memory(options)?;
     let alignment = preflight::target(options)?;
-    // Only who writes knows the run's number beforehand.
+    // Only a writer knows the run's number in advance.
     let run = options.test.writes().then(content::new_run);
     let mut outcome = Outcome {
         workload: "stream".into(),
@@ -216,9 +216,9 @@ impl Session<'_> {
         let dropped = self.observer.drop_caches(&[self.target.path()]);
         let mut evidence = evidence::cold(dropped, warnings);
         if let Some(reason) = not_unmounted {
-            let said = format!("not unmounted ({reason}), caches dropped instead");
-            warnings.push(format!("read: {said}"));
-            evidence.detail = format!("{said}: {}", evidence.detail);
+            let note = format!("not unmounted ({reason}), caches dropped instead");
+            warnings.push(format!("read: {note}"));
+            evidence.detail = format!("{note}: {}", evidence.detail);
         }
         Ok(Some(evidence))
     }

@@ -5,8 +5,8 @@
 //! kept to the letter: children wait READY behind a barrier with file open and buffer touched;
 //! the first to finish raises the stop flag; in initial and random write the others freeze their
 //! result but complete their files, in the other tests they stop at once; a record in flight when
-//! the flag rises does not count; fsync and close are outside the children's clock unless asked
-//! for and inside the parent's; random tests visit each record once, in the order of a generator
+//! the flag rises does not count; fsync and close are outside the children's clock unless
+//! requested, and inside the parent's; random tests visit each record once, in the order of a generator
 //! with a fixed seed.
 //!
 //! Where we leave the original, and why:
@@ -14,12 +14,12 @@
 //!   threads share one generator, so their order is never the same twice.
 //! * After a test we call `syncfs` on the target, not `sync`, which flushes the whole machine.
 //! * Leftover files are unlinked before the initial write unless `reuse` is asked for; iozone
-//!   reuses them, which turns an initial write into an overwrite without a word.
+//!   reuses them, which silently turns an initial write into an overwrite.
 //! * A clock with nanoseconds: no 1e-6 s floor. Rates in bytes; [`iozone_text`] prints iozone's.
 //! * A short transfer is continued and counted in `short_operations`; iozone gives up.
 //! * Random records use `pread`/`pwrite` instead of `lseek` and `read`/`write`.
 //! * O_DIRECT alignment is asked before the run, and whether it was honoured is looked at after
-//!   each phase, since a filesystem may fall back to buffered I/O without a word.
+//!   each phase, since a filesystem may silently fall back to buffered I/O.
 
 mod child;
 mod evidence;
@@ -65,7 +65,7 @@ impl Workload for ThroughputSpec {
     }
 }
 
-/// Runs the tests that `options` names, and tells `observer` on the way.
+/// Runs the tests that `options` names, reporting to `observer`.
 ///
 /// Files the run has written are removed at the end, also after an error or an interrupt, unless
 /// `keep`. A full target is [`Error::NoSpace`] with the file and the bytes it had got.
@@ -189,7 +189,7 @@ impl Session<'_> {
             gathered.push(evidence::cold(cold, test, &mut self.outcome.warnings));
         }
         let before = self.files.residency();
-        // Not there yet, or what `before` says of it as well.
+        // Missing, or reported by `before` as well.
         let first = crate::residency::of_path(self.files.path(0)).unwrap_or_default();
         if reads {
             gathered.extend(evidence::cache_state(self.options, &before));

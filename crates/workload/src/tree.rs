@@ -10,11 +10,11 @@
 //! medians and the rate of the whole beside the mean, every operation by itself in the report.
 //!
 //! `compat` (on by default) also keeps the original's slips: files are opened for append, so one
-//! that is there already grows; a delete that empties a class is booked under "delete compiled
+//! that is there already grows; a delete that empties a class is counted under "delete compiled
 //! tree" when a compiled class is empty too; a tree that is patched after its compile gets new
 //! objects only, and keeps 782 old ones when it is cleaned; and the walks look every name up, as
 //! Python 2's did. Off, files are truncated, deletes are booked by what they delete, a clean
-//! leaves no object, and directories are told by their type. The sequence stays the same.
+//! leaves no object, and directories are recognised by their type. The sequence stays the same.
 //!
 //! What is inside the clocks. Random operations end with a sync inside (a), so (a), (b) and (c) are
 //! one figure. Initial creates have none: (a) ends with the last close, (b) and (c) with one

@@ -5,7 +5,7 @@
 //! whatever keys it takes. What a plan holds is [`Stack`], one shape for each kind with nothing
 //! left open, so that no one below has to ask which key belongs to which kind.
 //!
-//! The size of a device is what a filesystem can use of it, whatever lies below: the levels
+//! The size of a device is its usable size, whatever is below: the levels
 //! of one study then have filesystems of one size, and a RAID-5 of four takes a third more room than
 //! one disk does. Rejected: the size of a member, by which levels would differ in two things at once.
 
@@ -19,7 +19,7 @@ use crate::units::Bytes;
 
 pub use file::{StackFile, StackKind};
 
-/// Name of the device that is no stack: the target as it is.
+/// Name of the device that is no stack: the target itself.
 pub const PLAIN: &str = "plain";
 /// What a member holds besides data: md's superblock and its alignment.
 const MEMBER_EXTRA: u64 = Bytes::MIB;
@@ -65,7 +65,7 @@ pub enum Failing {
     /// Every request fails.
     #[default]
     Error,
-    /// Writes are dropped and said to be done: a power cut that nobody has noticed yet.
+    /// Writes are dropped but reported as done: a power cut that is not noticed yet.
     DropWrites,
     /// Writes fail.
     ErrorWrites,
@@ -117,9 +117,9 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Md {
-    /// Its level.
+    /// RAID level.
     pub level: Level,
-    /// Its disks.
+    /// Number of member disks.
     pub members: u32,
     /// Bytes on one member before the next; none for copies.
     pub chunk: Option<Bytes>,
@@ -133,7 +133,7 @@ pub struct Md {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Striped {
-    /// Its disks.
+    /// Number of member disks.
     pub members: u32,
     /// Bytes on one member before the next.
     pub chunk: Bytes,
@@ -157,7 +157,7 @@ pub struct Flakey {
     pub up_seconds: u32,
     /// Seconds that it then does not.
     pub down_seconds: u32,
-    /// What it does then.
+    /// How it fails while it is down.
     pub failure: Failing,
 }
 
@@ -212,11 +212,11 @@ pub struct Stack {
     /// One line for reports.
     #[serde(default)]
     pub about: String,
-    /// What it is made of.
+    /// Its layers.
     pub layers: Layers,
 }
 
-/// How a stripe lies over its members.
+/// The geometry of a stripe over its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     /// Bytes on one member before the next has its turn: ext4's stride, XFS's su.
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_key_of_another_kind_is_refused_with_those_it_takes() {
-        for (toml, key, says) in [
+        for (toml, key, message) in [
             (
                 "kind = 'raid1'\nmembers = 2\nchunk = '64k'",
                 "chunk",
@@ -460,7 +460,7 @@ mod tests {
                 "zones need zoned = true",
             ),
         ] {
-            assert_eq!(read(toml), Err((key, says.to_owned())), "{toml}");
+            assert_eq!(read(toml), Err((key, message.to_owned())), "{toml}");
         }
         let lost = read("kind = 'null_blk'\nmemory_backed = false").unwrap_err();
         assert_eq!(lost.0, "memory_backed");

@@ -70,7 +70,7 @@ impl Accounting {
         }
     }
 
-    /// Files and directories that are there; bases are not counted.
+    /// Files and directories that exist; base directories are not counted.
     pub(super) fn counts(&self) -> Counts {
         Counts {
             files: self.files,

@@ -40,7 +40,7 @@ impl Workload for AgeSpec {
     }
 }
 
-/// Ages a directory, and tells `observer` on the way. Phases `age_fill`, `age_remove`, `age_add`,
+/// Ages a directory, reporting to `observer`. Phases `age_fill`, `age_remove`, `age_add`,
 /// each with a run for each round.
 ///
 /// # Errors
@@ -225,7 +225,7 @@ impl Age<'_> {
         let mut calls = Calls::default();
         let mut counts = Counts::default();
         let mut log = Log::default();
-        let mut told = begin;
+        let mut reported = begin;
         for _ in 0..self.options.step * round {
             self.stop_if_asked(REMOVE)?;
             let Some(victim) = self.accounting.strike(&mut self.draws) else {
@@ -233,8 +233,8 @@ impl Age<'_> {
             };
             counts.add(self.remove_one(&victim, &mut calls)?);
             log.add(&victim.path);
-            if seconds(told, now_ns()) > 0.1 {
-                told = now_ns();
+            if seconds(reported, now_ns()) > 0.1 {
+                reported = now_ns();
                 self.show();
             }
         }
@@ -273,7 +273,7 @@ impl Age<'_> {
         Ok(())
     }
 
-    /// Removes one directory; that it held what the books say is part of their exactness.
+    /// Removes one directory, and checks that it held what the accounting expects.
     fn remove_one(&self, victim: &Victim, calls: &mut Calls) -> Result<Counts, Error> {
         let counts = remove(&self.options.dir, &victim.path, calls)?;
         if counts == victim.counts {
@@ -283,7 +283,7 @@ impl Age<'_> {
             phase: REMOVE.into(),
             what: format!("the record of {}", victim.path),
             reason: format!(
-                "{} files in {} directories expected, {} in {} found, unless somebody else works \
+                "{} files in {} directories expected, {} in {} found, unless another program works \
                  in {}",
                 victim.counts.files,
                 victim.counts.directories,
@@ -376,10 +376,10 @@ impl Age<'_> {
         Ok(report)
     }
 
-    /// The books against a walk of the whole tree, and the swap.
+    /// Compares the accounting with a walk of the whole tree, and checks for swapping.
     fn proof(&self) -> Result<Vec<Evidence>, Error> {
         let mut walked = count(std::slice::from_ref(&self.options.dir))?;
-        // Bases are not in the accounting.
+        // Base directories are not counted.
         let bases = self.options.bases();
         walked.directories -= bases.iter().filter(|b| **b != self.options.dir).count() as u64;
         Ok(vec![

@@ -11,10 +11,10 @@
 //! seconds come from the seed too, for the clock's would not be there again when a name is remade.
 //!
 //! No name occurs twice in a run, which fs_mark only hopes for (a second file of the same name
-//! truncates the first, and its count is wrong without a word): the last characters, at most ten,
+//! truncates the first, and its count is silently wrong): the last characters, at most ten,
 //! are the file's number in the run under a permutation keyed by the seed (a Feistel network of four
 //! rounds with cycle walking: Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA
-//! 2002, section 4); what stands before them is a hash of the number. Rejected: a plain hash for
+//! 2002, section 4); the characters before them are a hash of the number. Rejected: a plain hash for
 //! all of it, which is as good for 24 characters and collides for 6.
 
 use params::FillSpec;

@@ -13,7 +13,7 @@ pub(crate) const STAY_SECONDS: u64 = 180;
 pub(crate) enum Walk {
     /// All in the base.
     Flat,
-    /// So many in each subdirectory, then the next, and again from the first after the last.
+    /// This number of files in each subdirectory, then the next one; after the last the first again.
     RoundRobin {
         /// Of file 0.
         start: u32,
@@ -31,7 +31,7 @@ pub(crate) enum Walk {
         /// First index in a subdirectory, and which; ascending.
         moves: Vec<(u64, u32)>,
     },
-    /// So many in each of these paths, in their order.
+    /// This number of files in each of these paths, in their order.
     List {
         /// Relative to the base.
         paths: Vec<Vec<u8>>,

@@ -36,11 +36,11 @@ impl Workload for FillSpec {
     }
 }
 
-/// Fills the bases, and tells `observer` on the way. One phase, `fill`; `runs` has an entry for
+/// Fills the bases, reporting to `observer`. One phase, `fill`; `runs` has an entry for
 /// each iteration with the figures of fs_mark's line.
 ///
 /// # Errors
-/// A value that cannot be used; files that do not fit by what the filesystem says beforehand; a
+/// A value that cannot be used; files that do not fit into what the filesystem reports as free; a
 /// system call that failed; an interruption. A filesystem that fills up in the middle is
 /// [`Error::Full`], which keeps what was measured, and no error with `until_full`. Files are
 /// removed unless they are to be kept.
@@ -122,7 +122,7 @@ impl<'a> Bases<'a> {
     }
 
     /// Removes the directories that the run has made, unless they are to be kept. The files in
-    /// them have been unlinked; what somebody else has put there stays, with its directory.
+    /// them have been unlinked; what other programs have put there stays, with its directory.
     fn remove(&mut self) -> Result<(), Error> {
         if self.options.keeps() {
             return Ok(());
@@ -188,7 +188,7 @@ impl Fill<'_> {
         }
     }
 
-    /// With -F nobody knows beforehand how many names it takes.
+    /// With -F the number of names is not known in advance.
     fn refuse_repeated_names(&self, iteration: u32) -> Result<(), Error> {
         let files = self.options.files_of_iteration();
         let needed = files.saturating_mul(u64::from(iteration) + 1);
@@ -301,10 +301,10 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// The books are held against what is there.
+    /// Compares what was created with what exists.
     fn outcome(&self, full: Option<&PathBuf>) -> Result<Outcome, Error> {
         let walked = count(&self.options.dirs)?;
-        let books = Counts {
+        let created = Counts {
             files: (self.before.files + self.total.files()).saturating_sub(self.unlinked),
             directories: self.before.directories + self.bases.directories_made(),
         };
@@ -317,10 +317,10 @@ impl Fill<'_> {
             ],
         );
         phase.evidence = vec![
-            evidence::counts_agree(books, walked),
+            evidence::counts_agree(created, walked),
             evidence::no_swap_in(self.swapped_in),
         ];
-        let fewer = books.files.saturating_sub(walked.files);
+        let fewer = created.files.saturating_sub(walked.files);
         let mut outcome = Outcome {
             workload: PHASE.into(),
             parameters: parameters(self.options),

@@ -22,7 +22,7 @@ fn statvfs(base: &Path) -> Result<rustix::fs::StatVfs, Error> {
     rustix::fs::statvfs(base).map_err(|e| Error::io("examine the filesystem of", base)(e.into()))
 }
 
-/// Whether a filesystem that just said that it is full has a sixty-fourth of its blocks, and inodes,
+/// Whether a filesystem that has just reported ENOSPC has a sixty-fourth of its blocks, and inodes,
 /// to give once it is synced.
 pub(crate) fn comes_back(on: impl AsFd) -> bool {
     let on = on.as_fd();

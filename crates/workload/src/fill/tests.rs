@@ -128,10 +128,10 @@ fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
     let outcome = run(&options, &Silent).unwrap();
     let agree = evidence(&outcome.phases[0], "counts_agree");
     assert_eq!(agree.holds, Some(false));
-    let said = outcome.warnings.join("; ");
+    let message = outcome.warnings.join("; ");
     assert!(
-        said.contains("20 files fewer") && said.contains("another seed"),
-        "{said}"
+        message.contains("20 files fewer") && message.contains("another seed"),
+        "{message}"
     );
     options.seed = 2;
     let outcome = run(&options, &Silent).unwrap();
@@ -415,10 +415,10 @@ fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_r
     };
     let error = run(&options, &Silent).unwrap_err();
     assert!(error.is_no_space(), "{error}");
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.contains("no space left for") && said.contains("until_full"),
-        "{said}"
+        message.contains("no space left for") && message.contains("until_full"),
+        "{message}"
     );
     let (path, files, partial) = full_of(error);
     let phase = &partial.phases[0];

@@ -25,10 +25,10 @@ pub(crate) struct Workers<'a> {
     pub(crate) steps: Steps,
 }
 
-/// What they did.
+/// Times and counts of all processes.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// When they were let go.
+    /// Time of their release, ns.
     pub(crate) begin_ns: u64,
     /// One for each task; `None` of one that died.
     pub(crate) children: Vec<Option<Ended>>,
@@ -119,7 +119,7 @@ impl Workers<'_> {
             })
     }
 
-    /// From READY to the last exit: the time of release, and whether someone asked to stop.
+    /// From READY to the last exit: the time of release, and whether a stop was requested.
     fn watch(&self, shared: &Children, children: u32) -> (u64, bool) {
         let mut cancelled = false;
         while !cancelled && !shared.gate.all_ready(children, TICK) {
@@ -187,7 +187,7 @@ impl Workers<'_> {
         }
     }
 
-    /// Removes what [`Workers::create`] made, each process its own files, and says what it took. With
+    /// Removes what [`Workers::create`] made, each process its own files, and measures the time. With
     /// `clean_up` also a file that a dead process may have left half made.
     pub(crate) fn unlink(&self, seen: &Seen, clean_up: bool) -> Result<Calls, Error> {
         let removed: Vec<Result<Calls, Error>> = std::thread::scope(|scope| {

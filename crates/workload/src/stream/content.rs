@@ -10,12 +10,12 @@
 //! | 4088..4092 | which body of the run's pool the content is |
 //! | 4092..4096 | CRC-32C (Castagnoli) of the bytes before |
 //!
-//! The number tells a block that went to the wrong place, the run tells one that an earlier run
+//! The number shows a block that went to the wrong place, the run one that an earlier run
 //! wrote at the right place (a write that was lost), and kind, run and body are enough to make the
 //! whole unit again and say which byte is wrong.
 //!
 //! Writing costs next to nothing, because the trailer is last and bodies repeat: the checksum of a
-//! body is known beforehand and is only carried on over 28 bytes. Random bodies come from a pool of
+//! body is known in advance and is only carried on over 28 bytes. Random bodies come from a pool of
 //! at least 1 MiB, made before the clock starts; blocks of 1 MiB and more keep their bodies in the
 //! engine's buffers for good and get new trailers, smaller ones are copied from the pool. Making
 //! new random bytes for each block was rejected: at 20 GB/s it would take a tenth of the time of a
@@ -45,7 +45,7 @@ const LARGE: u64 = 1 << 20;
 /// Most units of a pool: 4 MiB.
 const MOST_BODIES: u64 = 1024;
 
-/// What a trailer says.
+/// What a trailer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) content: Content,
@@ -133,10 +133,10 @@ fn write_body(content: Content, run: u64, body: u32, bytes: &mut [u8]) {
     }
 }
 
-/// What stands before a trailer.
+/// The bytes before a trailer.
 pub(super) struct Body {
     bytes: Vec<u8>,
-    /// The checksum's state behind it.
+    /// The checksum's state after it.
     state: u64,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn warnings(options: &StreamSpec) -> Vec<String> {
     warnings
 }
 
-/// What the observer said of an unmount or of dropping the caches.
+/// The observer's answer about an unmount or about dropping the caches.
 pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> Evidence {
     let evidence = cache::emptied(answer);
     if evidence.holds != Some(true) {
@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(cache::state(&Ok(pages(0)), true).holds, Some(true));
         assert_eq!(cache::state(&Ok(pages(100)), false).holds, Some(true));
         let mut warnings = Vec::new();
-        let said = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
-        assert_eq!(said.holds, Some(false));
+        let evidence = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
+        assert_eq!(evidence.holds, Some(false));
         assert_eq!(
             warnings,
             [

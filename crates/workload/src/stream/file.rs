@@ -17,7 +17,7 @@ use crate::error::bad;
 use crate::{Error, Evidence};
 
 /// The file of a run. Once the run has begun to write it, it is removed when this is dropped: also
-/// with `keep` when the run failed, for half a file serves nobody, unless it was there before and
+/// with `keep` when the run failed, since half a file is of no use, unless it existed before and
 /// is written in place. A run that only reads leaves what it found.
 pub(super) struct Target<'a> {
     options: &'a StreamSpec,
@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
         &self.path
     }
 
-    /// Looks at what is there before a write and refuses what cannot be, so that a size typed
+    /// Examines what exists before a write and refuses what cannot be, so that a size typed
     /// wrongly costs nothing. What only turns out in the middle (metadata, other writers) is
     /// `NoSpace` there.
     pub(super) fn prepare(&self) -> Result<Evidence, Error> {
@@ -210,7 +210,7 @@ impl<'a> Target<'a> {
             .sync_all()
     }
 
-    /// Leaves the file as it is, for whoever wants to find out why it is damaged.
+    /// Leaves the file as it is, so that the cause of the damage can be found.
     pub(super) fn spare(&self) {
         self.spared.store(true, Relaxed);
     }

@@ -270,7 +270,7 @@ impl Phase<'_> {
         Ok(())
     }
 
-    /// fsync for clock (b) and syncfs for (c). The look of whoever watches stops both.
+    /// fsync for clock (b) and syncfs for (c). Both stop while the observer looks at the files.
     fn flush(&self, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
         let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);

@@ -17,7 +17,7 @@ use params::throughput::Test;
 pub(super) type Maker<'a> =
     &'a (dyn Fn(u32, Buffer) -> io::Result<Box<dyn Engine>> + std::marker::Sync);
 
-/// What a child needs to know.
+/// What a child shares with its parent.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) options: &'a ThroughputSpec,
@@ -55,7 +55,7 @@ pub(super) struct Ended {
     /// BEGIN seen, and end of clock (a): freeze, or end of the last thing inside.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
-    /// Its last fsync is done, wherever that lies.
+    /// Its last fsync is done, inside the clock or not.
     pub(super) fsync_ns: u64,
     /// As iozone's child exits: file fsynced (without -c) and closed.
     pub(super) exit_ns: u64,

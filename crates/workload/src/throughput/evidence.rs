@@ -44,7 +44,7 @@ pub(super) fn warnings(options: &ThroughputSpec) -> Vec<String> {
     warnings
 }
 
-/// What the observer said of dropping the caches.
+/// The observer's answer about dropping the caches.
 pub(super) fn cold(
     answer: io::Result<Evidence>,
     test: Test,
@@ -158,12 +158,12 @@ mod tests {
         assert_eq!(cache_state(&options, &pages(1)).unwrap().holds, Some(false));
         assert_eq!(cache_state(&options, &pages(0)).unwrap().holds, Some(true));
         let mut warnings = Vec::new();
-        let said = cold(
+        let evidence = cold(
             Err(io::ErrorKind::PermissionDenied.into()),
             Test::Read,
             &mut warnings,
         );
-        assert_eq!(said.holds, Some(false));
+        assert_eq!(evidence.holds, Some(false));
         assert_eq!(
             warnings,
             [

@@ -94,7 +94,7 @@ impl Files {
         Ok(())
     }
 
-    /// Brings the files into the state the initial write is to find, and says what it found.
+    /// Brings the files into the state the initial write is to find, and describes what it found.
     pub(super) fn prepare(&self) -> Result<Evidence, Error> {
         self.written.store(true, Ordering::Relaxed);
         let mut found = 0;

@@ -3,7 +3,7 @@
 //! The originals are listings of Linux 2.6.20 and 2.6.21. They are not part of fslab: give them
 //! with `sources`, or take generated sets whose counts and sums are the originals' and whose sizes,
 //! directories, depths and names follow the originals' published percentiles. Rates of the two are
-//! comparable, not equal; every report says which were used.
+//! comparable, not equal; every report names those used.
 
 mod curve;
 mod deal;

@@ -10,10 +10,10 @@ use super::sequence::{Action, Plan, State, Step};
 use crate::Error;
 use params::{Parameters, TreeSpec};
 
-/// What a run takes.
+/// Space and files that a run needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes of files written in all.
+    /// Bytes of files written in total.
     pub written: u64,
     /// Most bytes of files that lie on the filesystem at once.
     pub peak: u64,

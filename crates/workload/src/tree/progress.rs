@@ -1,7 +1,7 @@
-//! How far a run is, told from beside it.
+//! Progress of a run, reported by a second thread.
 //!
 //! The working thread only adds to two counters; a second thread, asleep for a tenth of a second
-//! at a time, reads them and tells the observer, so that a slow terminal never shares the clock.
+//! at a time, reads them and reports to the observer, so that a slow terminal never costs measured time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -51,7 +51,7 @@ impl<'a> Reporter<'a> {
         self.steps.store(self.steps.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The error to return when someone asked to stop.
+    /// The error to return when the run was cancelled.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.observer.cancelled() {
             return Err(Error::Interrupted {
@@ -61,8 +61,9 @@ impl<'a> Reporter<'a> {
         Ok(())
     }
 
-    /// Tells the observer ten times a second until [`Reporter::stop`]; the telling thread's body.
-    pub(super) fn tell(&self) {
+    /// Reports to the observer ten times a second until the [`Stopper`] is dropped: the body of the
+    /// reporting thread.
+    pub(super) fn report(&self) {
         let mut last = (u64::MAX, u64::MAX);
         while !self.done.load(Relaxed) {
             std::thread::park_timeout(Duration::from_millis(100));
@@ -81,7 +82,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Ends [`Reporter::tell`] of `thread` when dropped, hence also when the working thread panics:
+    /// Ends [`Reporter::report`] of `thread` when dropped, hence also when the working thread panics:
     /// a scope waits for its threads before it lets a panic through.
     pub(super) fn until_dropped(&'a self, thread: &'a std::thread::Thread) -> Stopper<'a> {
         Stopper {

@@ -35,7 +35,7 @@ impl Workload for TreeSpec {
 ///
 /// # Errors
 /// A value that cannot be used, a data set that cannot be read, a system call that failed, a full
-/// filesystem, and an interruption. The trees are removed unless `keep` says otherwise.
+/// filesystem, and an interruption. The trees are removed unless `keep`.
 pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let mut data = match &options.sources {
@@ -53,7 +53,7 @@ pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error
     let made = prepare(&options.dir)?;
     let reporter = Reporter::new(observer, steps.len() as u64);
     let done = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| reporter.tell());
+        let thread = scope.spawn(|| reporter.report());
         let _stopper = reporter.until_dropped(thread.thread());
         Bench::new(options, observer, &reporter, &steps)
             .and_then(|mut bench| bench.everything(&mut data, &steps))
@@ -162,11 +162,11 @@ struct Bench<'a> {
     /// Objects of UC that C does not name; they stay in a tree that was patched after its compile.
     stale: FileSet,
     stale_in: HashSet<String>,
-    /// Whether caches are dropped: nobody has forbidden it so far.
+    /// Whether caches are dropped: it has not failed so far.
     drops: bool,
     /// Whether a warning was given that a drop failed.
     failed: bool,
-    /// Whether a warning was given that nobody proves them cold.
+    /// Whether a warning was given that they are not proven cold.
     doubted: bool,
     /// The tree that the last operation left, unless it deleted it.
     used: Option<String>,

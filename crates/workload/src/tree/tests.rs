@@ -235,7 +235,7 @@ fn trees_of_another_run_are_refused_and_left() {
     assert!(dir.path().join("kernel-3").exists());
 }
 
-/// Notes what a run tells, and stops it when told to.
+/// Records what a run reports, and stops it on request.
 #[derive(Default)]
 struct Watcher {
     events: Mutex<Vec<String>>,
@@ -482,7 +482,7 @@ fn original_sets_run_and_only_compat_appends() {
         assert_eq!(runs.last().map(|r| r.number), Some(last.number));
         files(&dir.path().join(&last.tree))["sub/gone.c"]
     };
-    assert_eq!(after(true), 45, "20 and 25 behind it");
+    assert_eq!(after(true), 45, "20 and 25 after it");
     assert_eq!(after(false), 25);
 }
 

@@ -3,7 +3,7 @@
 //! Paths are resolved from the working directory's descriptor (`kernel-5/drivers/net/tg3.c`): the
 //! walk through a tree's directories, which is part of what compilebench measures, is the same as
 //! the original's; the components above the working directory, which belong to no filesystem under
-//! test, are not walked. Nothing is allocated inside the loops: a name is copied behind its tree's
+//! test, are not walked. Nothing is allocated inside the loops: a name is copied after its tree's
 //! into one buffer, directories are listed into one stack, and the data are two buffers.
 //!
 //! In compat the calls are those of the original under CPython 2, which its users ran: `os.walk`
@@ -26,7 +26,7 @@ use super::walk::Name;
 use crate::Error;
 use crate::error::is_no_space;
 
-/// What an operation did.
+/// Bytes and files of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     /// Bytes as the original counts them.
@@ -41,7 +41,7 @@ pub(super) struct Tally {
     pub(super) short: u64,
 }
 
-/// How a set is written.
+/// How the files of a set are opened for writing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Writing {
     /// Unlink each file first.
@@ -205,7 +205,7 @@ impl<'a> Worker<'a> {
         done
     }
 
-    /// mkdir of the first `len` bytes; one that is there is as good.
+    /// mkdir of the first `len` bytes; an existing directory is fine.
     fn make_dir(&mut self, len: usize) -> Result<(), Error> {
         let mode = Mode::from_raw_mode(0o777);
         match self.call_on(len, |dir, path| rustix::fs::mkdirat(dir, path, mode)) {
