@@ -1,46 +1,58 @@
-//! `fslab bench`: one file for each workload, and what they share.
+//! `fslab bench`: the workloads, and how their results are printed.
 
-mod age;
-mod fill;
 mod fsck;
 mod stream;
-mod throughput;
-mod tree;
 
-pub(crate) use age::run as age;
-pub(crate) use fill::run as fill;
 pub(crate) use fsck::run as fsck;
 pub(crate) use stream::run as stream;
-pub(crate) use throughput::run as throughput;
-pub(crate) use tree::run as tree;
 
+use lab::Interrupt;
 use lab::bench::Measured;
-use lab::{Error, Interrupt, Watcher};
-use workload::engine;
+use params::FillSpec;
+use workload::{Workload, fill, throughput, tree};
 
-use crate::cli::LiveFormat;
-use crate::cli::bench::{BenchFormat, EngineArg};
+use crate::cli::bench::{AgeArgs, BenchFormat, FillArgs, ThroughputArgs, TreeArgs};
+use crate::cli::{DocumentFormat, LiveFormat};
 use crate::progress::Terminal;
 use crate::{exit, out};
 
-const fn engine(arg: EngineArg) -> engine::Kind {
-    match arg {
-        EngineArg::Sync => engine::Kind::Sync,
-        EngineArg::IoUring => engine::Kind::IoUring,
-        EngineArg::Aio => engine::Kind::Aio,
-        EngineArg::Null => engine::Kind::Null,
-    }
+pub(crate) fn throughput(args: &ThroughputArgs) -> anyhow::Result<u8> {
+    watch(&args.spec, args.common.format, throughput::iozone_text)
+}
+
+pub(crate) fn tree(args: &TreeArgs) -> anyhow::Result<u8> {
+    watch(&args.spec, args.common.format, tree::compilebench_text)
+}
+
+pub(crate) fn fill(args: &FillArgs) -> anyhow::Result<u8> {
+    let spec = FillSpec {
+        // fs_mark -L and -F imply -k.
+        keep: args.spec.keep || args.spec.iterations > 1 || args.spec.until_full,
+        ..args.spec.clone()
+    };
+    watch(&spec, args.common.format, |outcome| {
+        fill::fs_mark_text(outcome, args.verbose)
+    })
+}
+
+pub(crate) fn age(args: &AgeArgs) -> anyhow::Result<u8> {
+    let format = match args.format {
+        DocumentFormat::Text => BenchFormat::Text,
+        DocumentFormat::Json => BenchFormat::Json,
+    };
+    // No program's output to copy: the procedure was a script that called fs_mark.
+    watch(&args.spec, format, |_| String::new())
 }
 
 /// Runs a workload with a progress line and prints its measurements, also when it failed after some of
 /// them.
 fn watch(
+    workload: &dyn Workload,
     format: BenchFormat,
     original: impl Fn(&workload::Outcome) -> String,
-    run: impl FnOnce(&dyn Watcher, &Interrupt) -> Result<Measured, Error>,
 ) -> anyhow::Result<u8> {
     let terminal = Terminal::new(1, LiveFormat::Text);
-    let measured = run(&terminal, &Interrupt::on_signals()?);
+    let measured = lab::bench::run(workload, &terminal, &Interrupt::on_signals()?);
     drop(terminal);
     let measured = measured?;
     print(&measured, format, original)?;
