@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_documented() {
-        let guide = include_str!("../../../../docs/explain.md");
+        let guide = include_str!("../../../docs/explain.md");
         for rule in ALL {
             let head = format!("## {}", rule.id());
             assert!(guide.contains(&head), "{head} is not in docs/explain.md");
