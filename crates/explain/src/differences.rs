@@ -16,7 +16,7 @@ use study::{Cell, Clock, Plan};
 
 use crate::compare;
 use crate::error::Error;
-use crate::explanation::Options;
+use crate::options::Options;
 use crate::questions::{Question, Series, questions};
 
 /// Which of the two is slower.

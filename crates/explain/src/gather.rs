@@ -15,9 +15,9 @@ use record::telemetry::{Reader, Table};
 use record::{Phase, Run, TrialRecord};
 use study::{Cell, Clock, Limit};
 
-use crate::pair::Direction;
-use crate::side::Side;
-use crate::window::{self, Window};
+use crate::comparison::Direction;
+use crate::evidence::Side;
+use crate::telemetry::{self, Window};
 
 /// Gathers sides, each once; a trial's telemetry is read once, when its first phase is asked for.
 pub(crate) struct Gatherer<'a> {
@@ -167,7 +167,7 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
     let of_phase = |phase: &Phase| match &table {
         Ok(table) => {
             let device = device.as_deref().or_else(|| only_disk(table));
-            window::of(table, device, phase.begin_ns, phase.end_ns)
+            telemetry::of(table, device, phase.begin_ns, phase.end_ns)
         }
         Err(why) => Err(why.clone()),
     };

@@ -4,7 +4,7 @@
 //! was it the cache, the readahead, a throttled writer, one CPU, fragments, the journal? A run has
 //! recorded the answers beside its numbers, and this crate reads them. [`explain()`] takes every
 //! difference that counts (by the comparison that reports use, [`compare`]), gathers what both
-//! cells showed in that phase ([`side`]), and asks each [`Rule`].
+//! cells showed in that phase ([`evidence`]), and asks each [`Rule`].
 //!
 //! Four decisions shape it:
 //!
@@ -30,28 +30,30 @@
     reason = "a string per printed line costs nothing here, and write! returns a Result to discard"
 )]
 
-mod alike;
 pub mod compare;
+mod comparison;
 mod differences;
 mod error;
+pub mod evidence;
 mod explanation;
 mod gather;
-mod pair;
+mod options;
 mod questions;
 mod rule;
 pub mod rules;
-pub mod side;
+mod telemetry;
 mod text;
+mod tolerance;
 mod value;
-mod window;
 
 #[cfg(test)]
 mod testing;
 
+pub use comparison::{Direction, Pair};
 pub use differences::{Difference, Place, Slower};
 pub use error::Error;
-pub use explanation::{Explained, Explanation, Finding, Options, explain};
-pub use pair::{Direction, Pair};
+pub use explanation::{Explained, Explanation, RuleAnswer, explain};
+pub use options::Options;
 pub use rule::{Confidence, Judgement, Rule, Verdict};
 pub use text::{LEGEND, render, sentence, title, wrap};
 pub use value::{Row, Unit, Value};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::value::Row;
 
 /// One possible cause. Each stands in a file of its own in `rules/`, with its thresholds, why they

@@ -98,7 +98,7 @@ mod tests {
                 .facts("driver", "ext4", "ext4")
                 .facts("evidence.lazy_init_finished", "yes", "yes")
                 .facts("barriers", "on", "on");
-            for (name, ..) in crate::side::CATALOGUE {
+            for (name, ..) in crate::evidence::CATALOGUE {
                 sides = sides.both(name, 0.99, 0.99);
             }
             for clock in ["original", "fsync", "syncfs"] {
@@ -137,7 +137,7 @@ mod tests {
                 .facts("delalloc", "off", "on")
                 .facts("driver", "ext4", "ext4")
                 .facts("evidence.lazy_init_finished", "no", "yes");
-            let names: Vec<&str> = crate::side::CATALOGUE
+            let names: Vec<&str> = crate::evidence::CATALOGUE
                 .iter()
                 .map(|(name, ..)| *name)
                 .chain(CLOCKED)

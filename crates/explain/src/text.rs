@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::differences::{Difference, Slower};
-use crate::explanation::{Explained, Explanation, Finding};
+use crate::explanation::{Explained, Explanation, RuleAnswer};
 use crate::rule::Verdict;
 use crate::value::{Unit, digits, print};
 
@@ -197,7 +197,7 @@ fn sides(difference: &Difference) -> (&crate::Place, &crate::Place) {
 }
 
 /// A rule that holds, with its figures.
-fn holding(finding: &Finding, difference: &Difference) -> String {
+fn holding(finding: &RuleAnswer, difference: &Difference) -> String {
     let judgement = &finding.judgement;
     let Verdict::Holds { confidence, lacks } = &judgement.verdict else {
         return String::new();

@@ -1,6 +1,6 @@
 //! Block traces without the blktrace program.
 //!
-//! Three ways lead to the kernel's block events.
+//! Three methods trace the kernel's block events.
 //!
 //! 1. **The blk tracer** of ftrace, which is taken where it is there. With `current_tracer` set to `blk` the
 //!    kernel writes the very records of blktrace into ftrace's ring buffer, for the devices whose
@@ -16,7 +16,7 @@
 //!    debugfs that lockdown does not close. Nothing speaks for them where the tracer is; they are taken
 //!    where it is not.
 //!
-//! [`ways`] tells which of them exist here.
+//! [`methods`] lists which of them work here.
 //!
 //! The records are written as ordinary `<dev>.blktrace.<cpu>` files, with the record type of the
 //! `blktrace` crate: the one thing of the experiment's wing that is known here, since writer and
@@ -29,6 +29,7 @@ mod device;
 mod error;
 mod event;
 mod mask;
+mod methods;
 mod names;
 mod output;
 mod page;
@@ -38,13 +39,12 @@ mod relay;
 mod stacked;
 mod summary;
 mod tracer;
-mod ways;
 
 pub use changes::Changes;
 pub use device::Device;
 pub use error::{Class, Error};
 pub use mask::Mask;
+pub use methods::{Method, methods};
 pub use recording::{BUFFER, Options, Plan, Recording};
 pub use stacked::stacked;
 pub use summary::{Cpu, FORMAT, Summary};
-pub use ways::{Way, ways};

@@ -19,6 +19,7 @@ mod catalogue;
 mod cgroup;
 mod collect;
 mod cpu;
+mod entry;
 mod filesystem;
 mod memory;
 mod run;
@@ -33,9 +34,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Roots, sampler};
-pub use catalogue::{Entry, catalogue, document};
+pub use catalogue::{catalogue, document};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;
+pub use entry::Entry;
 pub use run::{OF_PROCESS, binary_is, binary_sha256, file_sha256, of_process};
 
 /// What the run is about. Everything is optional: a record can be taken of a bare machine.

@@ -7,7 +7,7 @@
 //! raw device was measured, runs must be at most 4 MiB on average: at 100 MB/s a seek of 10 ms is a fifth
 //! of such a run. It is denied where the device moves as many bytes a second for both. A trace that shows as many requests going on where the last ended speaks against it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 

@@ -8,7 +8,7 @@
 
 use study::Clock;
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 

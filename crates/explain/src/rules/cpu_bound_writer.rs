@@ -6,7 +6,7 @@
 //! the rest is what the task needs to be scheduled. CPU time is of the whole process; its share under
 //! clock (a) is cut at 100 %. Against it speaks a machine that waits for I/O half of the time.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 

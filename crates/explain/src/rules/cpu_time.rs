@@ -8,7 +8,7 @@
 //! CPU time that runs beside the I/O of other threads shortens nothing when it goes; so it is divided by
 //! the load's threads, and against it speaks a slower side whose device is busy nine tenths of the time.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 

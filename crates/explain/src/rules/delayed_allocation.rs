@@ -6,7 +6,7 @@
 //! bios at most 0.8 as large, or 1.5 times the discontiguities. Where consequences were measured and none
 //! shows it is denied, and so are smaller requests for which the device moves as many bytes a second; where none was measured it is inferred from the setting.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, digits};
 
@@ -102,7 +102,7 @@ impl Rule for DelayedAllocation {
         grounds.apart(name).holds(
             format!(
                 "off on the slower side, and it shows: {} {} times {}",
-                crate::side::describe(name).0,
+                crate::evidence::describe(name).0,
                 digits(*effect),
                 if matches!(*name, "cpu_seconds" | "layout_discontiguities") {
                     "as much"

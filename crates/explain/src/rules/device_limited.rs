@@ -7,7 +7,7 @@
 //! lower limit, or at the same limit at least 5 % more device bytes or requests for the same work. Two
 //! sides at one limit with the same bytes are equal to the device: denied.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 

@@ -6,7 +6,7 @@
 //! extra time. A device that writes through gets no flushes, which denies it. diskstats counts flushes from the
 //! block layer, whatever the disk makes of them.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 

@@ -7,7 +7,7 @@
 //! other has none, and at least 5 % more bytes written. Without a journal, or with no more bytes written,
 //! it is denied. A journal also costs waits for flushes; that is `flushes_barriers`.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 

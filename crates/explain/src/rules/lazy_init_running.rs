@@ -7,7 +7,7 @@
 //! more for each byte than for the faster side. Groups that nobody writes (mounted noinit_itable) deny
 //! it. Only the ext family does this.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 

@@ -10,7 +10,7 @@
 //! bios in requests of the same size are merely larger bios. A slower side whose bios are at least twice
 //! as large has less to merge, which denies it, as does a device that moves as many bytes a second for both.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::digits;
 

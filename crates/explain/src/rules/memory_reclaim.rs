@@ -6,7 +6,7 @@
 //! pressure; that time, against the extra time, decides whether it carries the difference. A phase
 //! that met nothing denies it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -67,7 +67,7 @@ impl Rule for MemoryReclaim {
             .holds(
                 format!(
                     "{} {} times in the phase",
-                    crate::side::describe(sign).0,
+                    crate::evidence::describe(sign).0,
                     print(count, Unit::Count)
                 ),
                 "the same with all memory: --set memory=none, or a smaller working set",

@@ -8,7 +8,7 @@
 //! carry the difference is their number times the mean service time, against the extra seconds.
 //! It is denied where the device moves as many bytes a second for both. Against it speaks a device that says it does not rotate.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 

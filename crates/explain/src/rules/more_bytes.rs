@@ -8,7 +8,7 @@
 //! cache's doing ([`super::cache_served`]), not the format's. Against it speaks extra CPU time that
 //! carries at least half of the difference.
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 

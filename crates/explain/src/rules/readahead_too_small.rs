@@ -7,7 +7,7 @@
 //! faster's is not. The effect must show where it can be seen: reads at least 10 % smaller, or fewer in
 //! flight; where neither shows it is denied. Random reads do not read ahead.
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -42,7 +42,7 @@ impl Rule for ReadaheadTooSmall {
             "stripe_width",
         ];
         let grounds = Grounds::of(pair, &names);
-        let below = |window: f64, side: &crate::side::Side| {
+        let below = |window: f64, side: &crate::evidence::Side| {
             side.median("stripe_width")
                 .is_some_and(|width| window < width)
         };

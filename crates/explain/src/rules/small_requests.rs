@@ -11,7 +11,7 @@
 //! then do not slow it. Against it speaks a slower side that also completes a third fewer requests a second: were their
 //! number the limit, it would complete as many.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 

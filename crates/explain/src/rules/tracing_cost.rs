@@ -4,7 +4,7 @@
 //! blocks pair them, so the difference itself is the measurement; the events that were written stand
 //! beside it. A traced side that is the faster one denies it, and no events leave it in doubt.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 

@@ -5,13 +5,13 @@
 //! kind) and the contexts of their trials are held against each other, without what the factor itself
 //! sets. Evidence that does not hold on one side alone (a cache that was not cold, direct I/O not
 //! honoured) counts too, and so does another program that took a fifth of a CPU more during the slower
-//! side's phases. What each boot of a guest finds a little otherwise is the same within the bounds of [`alike`]. It
+//! side's phases. What each boot of a guest finds a little otherwise is the same within the bounds of [`crate::tolerance`]. It
 //! holds when anything differs; it cannot say how much that costs, so its confidence stays low, and what
 //! else holds is to be read with it in mind. With facts of both sides and no difference it is denied.
 
-use crate::alike::alike;
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
+use crate::tolerance::alike;
 use crate::value::{Row, Unit, print};
 
 /// Device facts that should be the same, and the factors that may change them.
@@ -131,7 +131,7 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
     if let Some([slower, faster]) = pair.both("foreign_task") {
         compared += 1;
         if slower > faster + FOREIGN {
-            let who = |side: &crate::side::Side, share| {
+            let who = |side: &crate::evidence::Side, share| {
                 let names = side.facts.get("foreign_task").map(|names| names.join(", "));
                 let share = print(share, Unit::Share);
                 names.map_or(share.clone(), |names| format!("{share} ({names})"))

@@ -7,7 +7,7 @@
 //! the faster side escapes one of the two. Where both are throttled the pause tells nothing: what
 //! drains more slowly does. Direct I/O is never throttled so.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 

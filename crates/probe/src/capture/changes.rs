@@ -177,7 +177,7 @@ pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
 
 pub(super) fn tracefs() -> Result<Detached, Error> {
     let usual = std::path::Path::new("/sys/kernel/tracing");
-    Detached::open("tracefs", usual).map_err(|error| Error::NoWay {
+    Detached::open("tracefs", usual).map_err(|error| Error::NoMethod {
         why: format!("tracefs cannot be opened ({error}); it needs root"),
     })
 }

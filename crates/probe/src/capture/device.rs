@@ -83,7 +83,7 @@ impl Device {
     pub(super) fn check_free(&self) -> Result<(), Error> {
         let enable = self.trace().join("enable");
         if !enable.exists() {
-            return Err(Error::NoWay {
+            return Err(Error::NoMethod {
                 why: format!("{} is missing (CONFIG_BLK_DEV_IO_TRACE)", enable.display()),
             });
         }

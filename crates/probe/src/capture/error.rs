@@ -60,7 +60,7 @@ pub enum Error {
     #[error(
         "block events cannot be traced here: {why}; `fslab doctor` lists the ways and what each lacks"
     )]
-    NoWay {
+    NoMethod {
         /// Why not.
         why: String,
     },
@@ -96,7 +96,7 @@ impl Error {
             | Error::SameQueue { .. }
             | Error::Buffer { .. }
             | Error::Exists { .. } => Class::Usage,
-            Error::NoWay { .. } | Error::Busy { .. } => Class::Refused,
+            Error::NoMethod { .. } | Error::Busy { .. } => Class::Refused,
             Error::Io { .. } => Class::Trouble,
         }
     }

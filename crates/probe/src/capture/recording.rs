@@ -1,4 +1,4 @@
-//! A recording from its plan to its summary, whichever way it takes.
+//! A recording from its plan to its summary, whichever method it takes.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -39,11 +39,11 @@ pub(super) struct Asked {
 pub struct Plan {
     asked: Asked,
     changes: Changes,
-    way: Way,
+    method: Method,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Method {
     Tracer(Tracer),
     /// The devices' nodes.
     Relay(Vec<PathBuf>),
@@ -97,15 +97,15 @@ impl Plan {
                 }
             }
         }
-        let (way, changes) = match Tracer::find(&devices) {
-            Ok((tracer, changes)) => (Way::Tracer(tracer), changes),
-            // Why not the tracer is what people want to know, when there is no other way either.
-            Err(error @ Error::NoWay { .. }) => {
+        let (method, changes) = match Tracer::find(&devices) {
+            Ok((tracer, changes)) => (Method::Tracer(tracer), changes),
+            // Why not the tracer is what people want to know, when there is no other method either.
+            Err(error @ Error::NoMethod { .. }) => {
                 relay::available().map_err(|_| error)?;
                 let nodes = options.devices.iter().map(std::path::absolute);
                 let nodes: Vec<PathBuf> = nodes.filter_map(Result::ok).collect();
                 let changes = Changes::of_relay(&nodes, &devices);
-                (Way::Relay(nodes), changes)
+                (Method::Relay(nodes), changes)
             }
             Err(error) => return Err(error),
         };
@@ -117,7 +117,7 @@ impl Plan {
                 buffer: options.buffer,
             },
             changes,
-            way,
+            method,
         })
     }
 
@@ -134,11 +134,11 @@ impl Plan {
         let Plan {
             asked,
             changes,
-            way,
+            method,
         } = self;
-        let session = match way {
-            Way::Tracer(tracer) => Session::Tracer(tracer.start(&asked, &changes)?),
-            Way::Relay(nodes) => {
+        let session = match method {
+            Method::Tracer(tracer) => Session::Tracer(tracer.start(&asked, &changes)?),
+            Method::Relay(nodes) => {
                 let kernel = (asked.mask, asked.buffer);
                 Session::Relay(relay::Session::start(
                     &nodes,
@@ -178,7 +178,7 @@ impl Recording {
             _ => Ok(()),
         };
         let seconds = self.started.elapsed().as_secs_f64();
-        let (way, counted) = match self.session.take() {
+        let (method, counted) = match self.session.take() {
             Some(Session::Tracer(session)) => {
                 ("blk tracer", session.finish(&self.asked, &self.changes)?)
             }
@@ -191,7 +191,7 @@ impl Recording {
             }
             None => ("", Vec::new()),
         };
-        let summaries = self.summaries(way, seconds, counted);
+        let summaries = self.summaries(method, seconds, counted);
         for summary in &summaries {
             summary.write(&self.asked.out)?;
         }
@@ -206,14 +206,14 @@ impl Recording {
         for device in devices {
             let of = |cpu: u32| output::path(&out, &device, cpu);
             let mut cpu = 0;
-            // Both ways make the files of all CPUs, from 0 on.
+            // Both methods make the files of all CPUs, from 0 on.
             while std::fs::remove_file(of(cpu)).is_ok() {
                 cpu += 1;
             }
         }
     }
 
-    fn summaries(&self, way: &str, seconds: f64, counted: Vec<Counted>) -> Vec<Summary> {
+    fn summaries(&self, method: &str, seconds: f64, counted: Vec<Counted>) -> Vec<Summary> {
         let kernel = rustix::system::uname();
         let kernel = kernel.release().to_string_lossy().into_owned();
         let asked = &self.asked;
@@ -221,7 +221,7 @@ impl Recording {
             format: FORMAT,
             device: device.name.clone(),
             number: device.numbers(),
-            way: way.into(),
+            way: method.into(),
             clock: CLOCK.into(),
             kernel: kernel.clone(),
             seconds,

@@ -2,7 +2,7 @@
 //!
 //! BLKTRACESETUP on a device's node makes `block/<name>/trace<cpu>` in debugfs, a file for each CPU
 //! whose bytes are the records. It is taken where ftrace has no blk tracer and lockdown leaves debugfs
-//! open ([`super::ways`]): the kernel option that builds the one builds the other, so that is a kernel
+//! open ([`super::methods`]): the kernel option that builds the one builds the other, so that is a kernel
 //! whose ftrace was left out, or one on which somebody else uses the tracer's one instance for good.
 //!
 //! The files are read, not mapped: a copy of some MB/s costs nothing beside the load that makes them.
@@ -43,14 +43,14 @@ const LARGEST: u64 = 16 << 20;
 /// debugfs, where it can be read.
 pub(super) fn debugfs() -> Result<Detached, Error> {
     let usual = Path::new("/sys/kernel/debug");
-    Detached::open("debugfs", usual).map_err(|error| Error::NoWay {
+    Detached::open("debugfs", usual).map_err(|error| Error::NoMethod {
         why: format!("debugfs cannot be opened ({error}); it needs root"),
     })
 }
 
 /// Whether the kernel offers it: debugfs with its folder of block traces, which lockdown leaves open.
 pub(super) fn available() -> Result<(), Error> {
-    let no = |why: String| Err(Error::NoWay { why });
+    let no = |why: String| Err(Error::NoMethod { why });
     let debugfs = debugfs()?;
     if !debugfs.path("block").is_dir() {
         return no("debugfs has no block (CONFIG_BLK_DEV_IO_TRACE)".into());
@@ -310,7 +310,7 @@ fn begun(node: &Path, error: io::Error) -> Error {
             thing: node.display().to_string(),
             why: "BLKTRACESETUP says that the device is traced".into(),
         },
-        Some(rustix::io::Errno::PERM | rustix::io::Errno::NOTTY) => Error::NoWay {
+        Some(rustix::io::Errno::PERM | rustix::io::Errno::NOTTY) => Error::NoMethod {
             why: format!("{}: BLKTRACESETUP: {error}", node.display()),
         },
         _ => Error::kernel(node, "cannot set the trace up", error),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, sha256};
+use super::entry::{Entry, How};
 use super::stack::{Stacks, disk_of, folder};
 use crate::diskstats::Counters;
 

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::catalogue::{Entry, How, catalogue};
+use super::catalogue::catalogue;
+use super::entry::{Entry, How};
 use super::{Item, Options, Subject};
 use crate::Roots;
 use crate::mountinfo::{self, Mount};

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, hex, number};
+use super::entry::{Entry, How};
 use super::{Item, Options, Subject};
 use crate::{kernel_log, vmstat};
 

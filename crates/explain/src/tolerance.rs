@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::side::Side;
+use crate::evidence::Side;
 
 /// Share by which items of memory may differ.
 const SHARE: f64 = 0.01;

@@ -49,7 +49,7 @@ impl Series {
 /// What the telemetry of one trial tells of one phase.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Window {
-    /// Figures by the names of [`crate::side::CATALOGUE`].
+    /// Figures by the names of [`crate::evidence::CATALOGUE`].
     pub figures: BTreeMap<&'static str, f64>,
     /// Name of the busiest task of the load.
     pub busiest: Option<String>,

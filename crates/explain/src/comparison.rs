@@ -2,7 +2,7 @@
 
 use study::{Cell, Clock, WorkloadSpec};
 
-use crate::side::{Side, describe};
+use crate::evidence::{Side, describe};
 use crate::value::{Row, Value};
 
 /// What a phase does to the disk.
