@@ -1,4 +1,4 @@
-//! The answer: each difference with what every rule says of it.
+//! The result: each difference with the answer of every rule.
 
 use std::path::Path;
 
@@ -20,20 +20,20 @@ pub struct RuleAnswer {
     pub rule: &'static str,
     /// The cause in words.
     pub title: &'static str,
-    /// What it says.
+    /// Its judgement.
     #[serde(flatten)]
     pub judgement: Judgement,
 }
 
-/// A difference and what the rules say of it.
+/// A difference and the answers of the rules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The difference.
     pub difference: Difference,
     /// Whether any rule holds.
     pub explained: bool,
-    /// What each rule says that speaks of such a phase: those that hold, the surest first, then those
-    /// that are denied, then those that could not be judged.
+    /// The answers of the rules that apply to this kind of phase: those that hold, the surest first, then
+    /// those that are denied, then those that could not be judged.
     pub findings: Vec<RuleAnswer>,
 }
 
@@ -63,7 +63,7 @@ impl Explanation {
     }
 }
 
-/// Everything that a run's differences have to say.
+/// The explanations of a run's differences.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explained {
     /// The run's name.
@@ -76,7 +76,7 @@ pub struct Explained {
     pub too_few: usize,
     /// One for each difference that counts, in the order of the study's tables.
     pub explanations: Vec<Explanation>,
-    /// What went wrong meanwhile.
+    /// Warnings.
     pub notes: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Explained {
 /// Explains the differences of a run that count.
 ///
 /// `dir` is the run's folder, from which telemetry is read; without it rules that need telemetry cannot
-/// judge. An unfinished run is explained as far as it goes.
+/// judge. Of an unfinished run the finished trials are explained.
 ///
 /// # Errors
 /// Names in the options that the run does not have; a run with nothing to compare.
@@ -147,7 +147,7 @@ fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explana
     }
 }
 
-/// What every rule says, the surest first.
+/// The answers of all rules, the surest first.
 pub(crate) fn ask(pair: &Pair<'_>) -> Vec<RuleAnswer> {
     let mut findings: Vec<RuleAnswer> = rules::ALL
         .iter()

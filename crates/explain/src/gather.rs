@@ -177,8 +177,8 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
 /// Kernel name of the device that a trial measured.
 fn device(record: &TrialRecord) -> Option<String> {
     let mounted = record.mounted.as_ref()?;
-    let told = mounted.device_facts.get("block_device").cloned();
-    told.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
+    let known = mounted.device_facts.get("block_device").cloned();
+    known.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
 }
 
 /// The disk of a directory, where telemetry followed just one.
@@ -425,7 +425,7 @@ impl OfTrial<'_> {
                 None => "not known",
             };
             side.add_fact(&format!("evidence.{}", found.name), holds);
-            side.add_fact(&format!("said.{}", found.name), &found.detail);
+            side.add_fact(&format!("detail.{}", found.name), &found.detail);
         }
     }
 }

@@ -5,11 +5,11 @@ use study::Clock;
 /// What to explain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Factors to compare along; empty: as the study's tables and grids do.
+    /// Factors to compare along; empty: those of the study's tables and grids.
     pub factors: Vec<String>,
     /// Level that the others are compared with; none: each factor's first.
     pub base: Option<String>,
-    /// `(factor, level)` that cells must have; several of one factor are alternatives.
+    /// `(factor, level)` pairs that cells must have; several of one factor are alternatives.
     pub filter: Vec<(String, String)>,
     /// Only this phase.
     pub phase: Option<String>,
