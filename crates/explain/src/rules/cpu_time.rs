@@ -62,7 +62,7 @@ impl Rule for CpuTime {
                     digits(more),
                     print(share.min(1.0), Unit::Share)
                 ),
-                "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record says \
+                "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record shows \
                  where the time goes",
             )
     }

@@ -101,7 +101,7 @@ impl Rule for DelayedAllocation {
         };
         grounds.apart(name).holds(
             format!(
-                "off on the slower side, and it shows: {} {} times {}",
+                "off on the slower side, with an effect: {} {} times {}",
                 crate::evidence::describe(name).0,
                 digits(*effect),
                 if matches!(*name, "cpu_seconds" | "layout_discontiguities") {

@@ -79,7 +79,7 @@ impl Device {
         self.folder.join("trace")
     }
 
-    /// That the kernel can trace it and nobody does.
+    /// Checks that the kernel can trace it and that it is not being traced.
     pub(super) fn check_free(&self) -> Result<(), Error> {
         let enable = self.trace().join("enable");
         if !enable.exists() {

@@ -9,7 +9,7 @@ use super::summary::{Cpu, FORMAT, Summary};
 use super::tracer::{self, Tracer};
 use super::{Changes, Device, Error, Mask, output};
 
-/// Bytes for each CPU unless said otherwise: 50 ms of 2.8 million events a second.
+/// Default bytes of buffer for each CPU: 50 ms of 2.8 million events a second.
 pub const BUFFER: u64 = 8 << 20;
 
 /// What to record.
@@ -159,7 +159,7 @@ impl Plan {
 
 impl Recording {
     /// Whether the reader stopped by itself, which it does on a full disk: [`Recording::finish`]
-    /// tells why.
+    /// has the reason.
     pub fn has_failed(&self) -> bool {
         match &self.session {
             Some(Session::Tracer(session)) => session.has_failed(),
@@ -254,7 +254,7 @@ impl Counted {
             .collect();
         let missing: u64 = cpus.iter().map(|cpu| cpu.lost).sum();
         Counted {
-            // Numbers at the very end of a CPU are missed by nobody but the kernel.
+            // Only the kernel knows of losses at the very end of a CPU.
             lost: counted.dropped.max(missing),
             cpus,
             lost_is_shared: false,

@@ -3,14 +3,14 @@
 //! BLKTRACESETUP on a device's node makes `block/<name>/trace<cpu>` in debugfs, a file for each CPU
 //! whose bytes are the records. It is taken where ftrace has no blk tracer and lockdown leaves debugfs
 //! open ([`super::methods`]): the kernel option that builds the one builds the other, so that is a kernel
-//! whose ftrace was left out, or one on which somebody else uses the tracer's one instance for good.
+//! whose ftrace was left out, or one on which another program keeps the tracer's only instance.
 //!
 //! The files are read, not mapped: a copy of some MB/s costs nothing beside the load that makes them.
 //! read(2) on a relay file never waits, and poll(2) wakes only when a sub-buffer is full; so one thread
 //! looks at all files every 50 ms, as it does with the tracer. What the kernel drops it counts itself
 //! (`dropped`), and the numbers that are missing in the sequences say on which CPU.
 //!
-//! The trace of a killed process runs on in the kernel. Whoever lives holds a lock on the trace's
+//! The trace of a killed process keeps running in the kernel. A living recorder holds a lock on the trace's
 //! `dropped` file, so that `fslab clean` can tell the one from the other.
 
 mod copy;
@@ -177,7 +177,7 @@ impl Traced {
     }
 }
 
-/// Reads all files until it is told to stop and they are empty.
+/// Reads all files until it is stopped and they are empty.
 fn run(mut traced: Vec<Traced>, stop: &AtomicBool) -> Result<Vec<Traced>, Error> {
     let mut buffer = vec![0; 1 << 20];
     loop {
@@ -317,7 +317,7 @@ fn begun(node: &Path, error: io::Error) -> Error {
     }
 }
 
-/// Whether a device's trace is there and nobody holds it.
+/// Whether a device's trace exists and has no owner.
 pub(super) fn is_left(name: &str) -> bool {
     debugfs().is_ok_and(|debugfs| lock(&folder(&debugfs, name).join("dropped")).is_ok())
 }

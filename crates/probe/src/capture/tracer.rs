@@ -162,7 +162,7 @@ impl Session {
 
     /// Takes everything back; the files stay as they are.
     pub(super) fn give_up(&mut self, changes: &Changes) {
-        // Nothing can be told from here; `fslab clean` finds what did not work.
+        // An error cannot be returned from here; `fslab clean` finds what was not undone.
         let _ = changes.stop();
         if self.thread.is_some() {
             drop(self.join(Path::new("")));

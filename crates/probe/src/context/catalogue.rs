@@ -31,8 +31,8 @@ pub fn document() -> String {
          where it could not be read, the reason. `<dev>` stands for each block device of the stack,\n\
          `<role>` for `measured` (the filesystem under test) and `host` (the one that holds the\n\
          images). Items marked ~ change by themselves and are left out of a difference unless asked\n\
-         for. Items of a trial stand with each trial; manual ones are given by the user. An explanation\n\
-         takes what follows from the memory that a boot found as the same within a bound\n\
+         for. Items of a trial are recorded with each trial; manual ones are given by the user. `fslab explain`\n\
+         compares values that depend on the memory size with a tolerance\n\
          ([explain.md](explain.md), unfair_comparison).\n\n\
          | # | item | source | what it is |\n|---|---|---|---|\n",
     );

@@ -9,11 +9,11 @@ pub(super) enum How {
     Number,
     /// The word in brackets, of `[mq-deadline] none`.
     Chosen,
-    /// By code.
+    /// Computed by code.
     Computed,
-    /// Not of the machine: stands with each trial.
+    /// Not of the machine: recorded with each trial.
     PerTrial,
-    /// Only a person or the caller can tell.
+    /// Given by a person or the caller.
     Manual,
 }
 
@@ -24,9 +24,9 @@ pub struct Entry {
     pub number: u8,
     /// Its dotted name.
     pub name: &'static str,
-    /// Where it is read.
+    /// File or call that it is read from.
     pub source: &'static str,
-    /// What it is.
+    /// Description, for the guide.
     pub about: &'static str,
     /// Changes by itself.
     pub volatile: bool,

@@ -100,7 +100,7 @@ fn process(c: &mut Collector<'_>) {
     c.put("run.environment", Ok(Value::Object(environment)));
 }
 
-/// Items of this very process: of a trial elsewhere they are those of whoever asked for it.
+/// Items of this process: for a trial in a guest they are those of the process that requested it.
 pub const OF_PROCESS: [&str; 4] = [
     "run.binary_sha256",
     "run.command_line",
