@@ -1,4 +1,4 @@
-//! Where every piece of a filesystem's own metadata lies.
+//! The places of a filesystem's own metadata.
 //!
 //! All arithmetic of blocks, clusters and groups is in one value that is computed once from a
 //! superblock and holds only numbers that were found possible. A field that would make the arithmetic
@@ -41,7 +41,7 @@ pub struct Geometry {
     pub groups: u32,
     /// Descriptor blocks from this one on follow the `meta_bg` layout; `u32::MAX` without the feature.
     pub first_meta_bg: u32,
-    /// Blocks kept behind each old-style descriptor table.
+    /// Blocks kept after each old-style descriptor table.
     pub reserved_gdt_blocks: u32,
     /// Groups of a flexible group; 1 without `flex_bg`.
     pub groups_per_flex: u32,
@@ -162,7 +162,7 @@ impl Geometry {
         (blocks.end - blocks.start).div_ceil(self.cluster_blocks.into()) as u32
     }
 
-    /// The group of a block, `None` for one before the first group or behind the last.
+    /// The group of a block, `None` for one before the first group or after the last.
     pub fn group_of_block(&self, block: u64) -> Option<u32> {
         if block >= self.blocks_count {
             return None;

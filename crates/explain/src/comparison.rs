@@ -1,8 +1,8 @@
-//! Two cells that differ in one figure of one phase: what a rule looks at.
+//! Two cells that differ in one figure of one phase, as a rule sees them.
 
 use study::{Cell, Clock, WorkloadSpec};
 
-use crate::side::{Side, describe};
+use crate::evidence::{Side, describe};
 use crate::value::{Row, Value};
 
 /// What a phase does to the disk.
@@ -10,12 +10,12 @@ use crate::value::{Row, Value};
 pub enum Direction {
     /// It reads data or metadata.
     Read,
-    /// It writes, makes or removes.
+    /// It writes data or changes metadata.
     Write,
 }
 
 impl Direction {
-    /// Of a phase by its name (docs/metrics.md lists them).
+    /// The direction of a phase, by its name (docs/metrics.md lists them).
     pub fn of(phase: &str) -> Direction {
         let reads = phase.contains("read") || phase.starts_with("stat") || reads_metadata(phase);
         if reads {
@@ -26,8 +26,8 @@ impl Direction {
     }
 }
 
-/// Whether a phase reads what its strategy or format asks for: how many bytes these are is what differs,
-/// and no amount of work that could be set equal.
+/// Whether a phase reads metadata as its strategy or format requires: the number of bytes is then a
+/// result, not an amount of work that could be set equal.
 pub(crate) fn reads_metadata(phase: &str) -> bool {
     phase.starts_with("check") || phase.starts_with("scan")
 }
@@ -37,13 +37,13 @@ pub(crate) fn reads_metadata(phase: &str) -> bool {
 pub struct Pair<'a> {
     /// The slower cell's evidence.
     pub slower: &'a Side,
-    /// The faster cell's.
+    /// The faster cell's evidence.
     pub faster: &'a Side,
-    /// Their cells of the plan.
+    /// The slower cell of the plan.
     pub slower_cell: &'a Cell,
-    /// See `slower_cell`.
+    /// The faster cell of the plan.
     pub faster_cell: &'a Cell,
-    /// How many times as long the slower takes: above 1.
+    /// Ratio of times, slower to faster: above 1.
     pub times: f64,
     /// The factor in which the cells differ.
     pub factor: &'a str,
@@ -51,12 +51,12 @@ pub struct Pair<'a> {
     pub phase: &'a str,
     /// Metric.
     pub metric: &'a str,
-    /// What is inside its clock.
+    /// The clock of the metric.
     pub clock: Clock,
 }
 
 impl Pair<'_> {
-    /// What the phase does to the disk.
+    /// Whether the phase reads or writes.
     pub fn direction(&self) -> Direction {
         Direction::of(self.phase)
     }
@@ -89,14 +89,14 @@ impl Pair<'_> {
         Some([slower, faster * scale])
     }
 
-    /// How many times as many bytes a second the device moves for the faster side.
+    /// Ratio of the device's bytes per second, faster to slower.
     pub(crate) fn device_slowed(&self) -> Option<f64> {
         let [slower, faster] = self.both(&format!("{}_rate", self.verb()))?;
         (slower > 0.0).then(|| faster / slower)
     }
 
-    /// The device's rates, where it moves as many bytes a second for the slower side (at least nine
-    /// tenths): what makes a device slow is then not what tells the sides apart.
+    /// The device's rates, where it moves as many bytes per second for the slower side (at least nine
+    /// tenths): a cause that slows a device then does not explain the difference.
     pub(crate) fn device_as_fast(&self) -> Option<Row> {
         let name = format!("{}_rate", self.verb());
         let [slower, faster] = self.both(&name)?;
@@ -131,7 +131,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Seconds that the slower takes longer, under the clock of the difference.
+    /// Extra seconds of the slower cell, under the clock of the difference.
     pub(crate) fn extra_seconds(&self) -> Option<f64> {
         let name = match self.clock {
             Clock::Original => "seconds.original",
@@ -164,8 +164,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Seconds of CPU time that each thread of the slower takes more, and their share of the seconds
-    /// that the slower takes longer.
+    /// Extra seconds of CPU time of each thread of the slower cell, and their share of its extra
+    /// seconds.
     pub(crate) fn more_cpu(&self) -> Option<(f64, f64)> {
         let [slower, faster] = self.cpu()?;
         let threads = self.slower.median("threads").unwrap_or(1.0).max(1.0);
@@ -174,7 +174,7 @@ impl Pair<'_> {
         Some((more, more / extra))
     }
 
-    /// Whether data goes past the page cache.
+    /// Whether I/O bypasses the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         match &self.slower_cell.workload {
             WorkloadSpec::Throughput(spec) => spec.direct,
@@ -184,31 +184,31 @@ impl Pair<'_> {
         }
     }
 
-    /// Why a source gave nothing in one of the cells.
+    /// Why a source is missing in one of the cells.
     pub(crate) fn why_absent(&self, source: &str) -> Option<&str> {
         let slower = self.slower.why_absent(source);
         slower.or_else(|| self.faster.why_absent(source))
     }
 
-    /// What a rule needs that reads the device's counters.
+    /// The reason of a rule that lacks the device's counters.
     pub(crate) fn needs_counters(&self) -> String {
         let why = self.why_absent("diskstats");
         format!(
             "needs the device's counters: {}",
-            why.unwrap_or("a cell has none for this phase")
+            why.unwrap_or("one cell has none for this phase")
         )
     }
 
-    /// What a rule needs that reads telemetry.
+    /// The reason of a rule that lacks telemetry.
     pub(crate) fn needs_telemetry(&self) -> String {
         let why = self.why_absent("telemetry");
         format!(
             "needs telemetry: {}",
-            why.unwrap_or("a cell has none for this phase")
+            why.unwrap_or("one cell has none for this phase")
         )
     }
 
-    /// What a rule needs that reads a trace.
+    /// The reason of a rule that lacks a trace.
     pub(crate) fn needs_trace() -> String {
         "needs a trace: --set trace=true".to_owned()
     }

@@ -1,13 +1,13 @@
-//! The context record: sixty things a reviewer asks for, each with its source.
+//! The context record: sixty items that a reviewer asks for, each with its source.
 //!
-//! Two runs that differ by 5 % cannot be told apart from noise until one knows that nothing else
-//! changed. So a run stores this record at its start and end, and every comparison begins with
+//! A difference of 5 % between two runs means nothing until it is known that nothing else changed.
+//! So a run stores this record at its start and end, and every comparison begins with
 //! [`difference`]. The items are numbered 1 to 60; [`catalogue`] lists them all, and the guide's
 //! table is printed from it. Simple items (one file, one value) are rows of the catalogue and are
 //! read by one generic routine; the rest is computed by the module of its part.
 //!
 //! An item that cannot be read has the value null and a reason. Items of a trial (what was timed,
-//! whether caches were dropped) are listed with the reason that they stand with each trial, so that
+//! whether caches were dropped) are listed with the reason that they are recorded with each trial, so that
 //! a reader sees all sixty numbers. Items that change by themselves (load, free memory, time) are
 //! marked volatile and left out of the difference unless asked for.
 //!
@@ -19,6 +19,7 @@ mod catalogue;
 mod cgroup;
 mod collect;
 mod cpu;
+mod entry;
 mod filesystem;
 mod memory;
 mod run;
@@ -33,12 +34,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Roots, sampler};
-pub use catalogue::{Entry, catalogue, document};
+pub use catalogue::{catalogue, document};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;
+pub use entry::Entry;
 pub use run::{OF_PROCESS, binary_is, binary_sha256, file_sha256, of_process};
 
-/// What the run is about. Everything is optional: a record can be taken of a bare machine.
+/// The subject of the run. Everything is optional: a record can be taken of a bare machine.
 #[derive(Clone, Debug, Default)]
 pub struct Subject<'a> {
     /// Mount point of the measured filesystem.
@@ -49,7 +51,7 @@ pub struct Subject<'a> {
     pub target_folder: Option<&'a Path>,
     /// Bytes that the workload touches.
     pub working_set_bytes: Option<u64>,
-    /// Values that no file tells (controller cache, tool version), by item name.
+    /// Values that are in no file (controller cache, tool version), by item name.
     pub manual: BTreeMap<String, String>,
 }
 
@@ -109,7 +111,7 @@ pub fn take(subject: &Subject<'_>) -> ContextRecord {
     take_with(subject, &Options::default())
 }
 
-/// Takes a record. Never fails: what cannot be read says so in its item.
+/// Takes a record. Never fails: an item that cannot be read has the reason.
 pub fn take_with(subject: &Subject<'_>, options: &Options) -> ContextRecord {
     let begin = Instant::now();
     let taken_at = jiff::Timestamp::now();

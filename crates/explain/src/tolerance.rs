@@ -1,27 +1,27 @@
-//! When what two sides say counts as the same.
+//! When a fact is equal on both sides.
 //!
-//! Most facts are the same when their words are. Two kinds are not, or every comparison of a guest's trials would
-//! be called unfair, since each trial there is a boot of its own:
+//! Most facts are equal when their text is. Two kinds are compared with a tolerance, or every comparison
+//! of trials in a guest would be called unfair, since each trial there is a boot of its own:
 //!
-//! - **What follows from the memory that a boot found.** A kernel counts MemTotal after its own image and tables,
-//!   and derives limits of processes and signals, reserves and the inodes of a tmpfs from it. Of 174 boots of
-//!   guests of 2 GiB it was up to 0.01 % off under QEMU, and 0.94 % (19 MiB) between two in User-mode Linux, which
-//!   begins its memory at a random place behind its image. Such items are alike within 1 % or, where that is
-//!   more, within the share that 32 MiB are of the smaller memory.
-//! - **Words of the kernel's command line that name a descriptor** (`initrd=/proc/self/fd/6`): how the lab hands a
-//!   disk or an archive to User-mode Linux. How many disks there are the device's facts tell.
+//! - **Values derived from the memory size.** A kernel computes MemTotal without its image and tables, and
+//!   derives limits of processes and signals, reserves and the inodes of a tmpfs from it. Over 174 boots
+//!   of guests with 2 GiB it varied by 0.01 % under QEMU, and by 0.94 % (19 MiB) in User-mode Linux, which
+//!   places its memory at a random address after its image. Such items are equal within 1 % or, where
+//!   that is more, within the share that 32 MiB are of the smaller memory.
+//! - **Words of the kernel's command line that name a descriptor** (`initrd=/proc/self/fd/6`): this is how
+//!   the lab passes a disk or an archive to User-mode Linux. The number of disks is in the device's facts.
 //!
-//! Rejected: to mark such items volatile. Nobody would then be told that one side had 2 GiB and the other 4.
+//! Rejected: to mark such items volatile. A side with 2 GiB and one with 4 would then look equal.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::side::Side;
+use crate::evidence::Side;
 
 /// Share by which items of memory may differ.
 const SHARE: f64 = 0.01;
-/// What a boot may take of memory, KiB, where that is more.
+/// Difference in KiB that a boot may make, where that is more.
 const BOOT_KIB: f64 = 32.0 * 1024.0;
 
 const MEMORY: &str = "context.memory.total_kib";
@@ -37,8 +37,8 @@ const OF_MEMORY: [&str; 6] = [
     "context.filesystem.host.inodes",
 ];
 
-/// Whether a fact is the same on both sides: each value of one has its like on the other, in any order. None where a
-/// side does not have it.
+/// Whether a fact is equal on both sides: each value of one has its equal on the other, in any order.
+/// `None` where a side does not have it.
 pub(crate) fn alike(name: &str, one: &Side, other: &Side) -> Option<bool> {
     let (a, b) = (one.facts.get(name)?, other.facts.get(name)?);
     let like: &dyn Fn(&str, &str) -> bool = if is_of_memory(name) {
@@ -120,32 +120,32 @@ mod tests {
         side
     }
 
-    fn said(name: &str, one: &str, other: &str) -> Option<bool> {
+    fn same(name: &str, one: &str, other: &str) -> Option<bool> {
         alike(name, &side(&[(name, &[one])]), &side(&[(name, &[other])]))
     }
 
     #[test]
     fn memory_is_alike_within_what_a_boot_takes() {
         // Two boots of User-mode Linux with 2 GiB.
-        assert_eq!(said(MEMORY, "2031024", "2050292"), Some(true));
-        assert_eq!(said(MEMORY, "2021440", "2021308"), Some(true));
-        assert_eq!(said(MEMORY, "2021440", "4118592"), Some(false));
-        assert_eq!(said(MEMORY, "2021440", "2097152"), Some(false), "3.6 %");
+        assert_eq!(same(MEMORY, "2031024", "2050292"), Some(true));
+        assert_eq!(same(MEMORY, "2021440", "2021308"), Some(true));
+        assert_eq!(same(MEMORY, "2021440", "4118592"), Some(false));
+        assert_eq!(same(MEMORY, "2021440", "2097152"), Some(false), "3.6 %");
         // The same 19 MiB of a small guest; of a large one 1 % is what counts.
-        assert_eq!(said(MEMORY, "500000", "519268"), Some(true));
-        assert_eq!(said(MEMORY, "66114888", "65500000"), Some(true));
-        assert_eq!(said(MEMORY, "66114888", "65000000"), Some(false));
+        assert_eq!(same(MEMORY, "500000", "519268"), Some(true));
+        assert_eq!(same(MEMORY, "66114888", "65500000"), Some(true));
+        assert_eq!(same(MEMORY, "66114888", "65000000"), Some(false));
     }
 
     #[test]
     fn limits_that_follow_from_memory_have_its_allowance() {
         let limits = "context.process.limits.processes";
         let of = |hard, soft| format!(r#"{{"hard":"{hard}","soft":"{soft}"}}"#);
-        let said = |a: &str, b: &str| said(limits, a, b);
-        assert_eq!(said(&of("7717", "7717"), &of("7716", "7716")), Some(true));
-        assert_eq!(said(&of("7717", "7717"), &of("15400", "7717")), Some(false));
+        let same = |a: &str, b: &str| same(limits, a, b);
+        assert_eq!(same(&of("7717", "7717"), &of("7716", "7716")), Some(true));
+        assert_eq!(same(&of("7717", "7717"), &of("15400", "7717")), Some(false));
         assert_eq!(
-            said(&of("7717", "7717"), &of("unlimited", "7717")),
+            same(&of("7717", "7717"), &of("unlimited", "7717")),
             Some(false)
         );
         // In a small guest as much as its memory: 19 of 488 MiB are 3.9 %.
@@ -153,21 +153,21 @@ mod tests {
         let (a, b) = (of("1900", "1900"), of("1973", "1973"));
         let (one, other) = (small("500000", &a), small("519268", &b));
         assert_eq!(alike(limits, &one, &other), Some(true));
-        assert_eq!(said(&a, &b), Some(false), "nothing is known of the memory");
+        assert_eq!(same(&a, &b), Some(false), "nothing is known of the memory");
     }
 
     #[test]
     fn other_items_are_alike_word_for_word() {
-        assert_eq!(said("context.vm.dirty_ratio", "1000", "1001"), Some(false));
+        assert_eq!(same("context.vm.dirty_ratio", "1000", "1001"), Some(false));
         assert_eq!(
-            said("context.numa.node.node0.memory_kib", "1000", "1001"),
+            same("context.numa.node.node0.memory_kib", "1000", "1001"),
             Some(true)
         );
         assert_eq!(
-            said("context.numa.node.node0.distance", "1000", "1001"),
+            same("context.numa.node.node0.distance", "1000", "1001"),
             Some(false)
         );
-        assert_eq!(said("device.size", "1000", "1000"), Some(true));
+        assert_eq!(same("device.size", "1000", "1000"), Some(true));
         assert_eq!(
             alike("device.size", &side(&[("device.size", &["1"])]), &side(&[])),
             None
@@ -186,8 +186,8 @@ mod tests {
     fn descriptors_of_a_guest_are_no_difference_of_its_command_line() {
         let one = "mem=2048M initrd=/proc/self/fd/6 ubda=/proc/self/fd/5,,disk0 root=98:0";
         let other = "mem=2048M initrd=/proc/self/fd/5 root=98:0";
-        assert_eq!(said(COMMAND_LINE, one, other), Some(true));
+        assert_eq!(same(COMMAND_LINE, one, other), Some(true));
         let more = "mem=4096M initrd=/proc/self/fd/5 root=98:0";
-        assert_eq!(said(COMMAND_LINE, one, more), Some(false));
+        assert_eq!(same(COMMAND_LINE, one, more), Some(false));
     }
 }

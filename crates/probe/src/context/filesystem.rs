@@ -51,7 +51,7 @@ fn read_facts(target: &Target) -> Result<Facts, String> {
             Family::listed()
         )),
         Err(e) if e.raw_os_error() == Some(1) => Err(format!(
-            "{}: not permitted: root needs the device control group's leave as well",
+            "{}: not permitted: the device control group must allow it, too",
             node.display()
         )),
         Err(e) => Err(format!("{}: {e}", node.display())),
@@ -110,7 +110,7 @@ impl<'a, 'c> View<'a, 'c> {
         self.put(item, outcome);
     }
 
-    /// What the running kernel says, and the superblock's word where it says nothing.
+    /// The value of the running kernel, or the superblock's where the kernel has none.
     fn live_or_fact(&mut self, item: &str, live: Option<u64>, get: impl Fn(&Facts) -> Option<u64>) {
         match live {
             Some(value) => self.put(item, Ok(value)),
@@ -158,7 +158,7 @@ impl<'a, 'c> View<'a, 'c> {
         self.put("type", Ok(self.kind.clone()));
         self.put(
             "device",
-            device.ok_or_else(|| "no block device behind it".to_owned()),
+            device.ok_or_else(|| "it has no block device".to_owned()),
         );
         let point = mount
             .as_ref()
@@ -195,7 +195,7 @@ impl<'a, 'c> View<'a, 'c> {
         self.fact("features.incompat", |f| Some(f.features.incompat.clone()));
         self.fact("features.ro_compat", |f| Some(f.features.ro_compat.clone()));
         self.fact("bytes", |f| Some(f.bytes));
-        // A container may refuse the device itself to root; statvfs still tells these two.
+        // A container may refuse the device itself to root; statvfs still has these two.
         let mount = self.target.mount.as_ref();
         let space = mount.and_then(|m| rustix::fs::statvfs(&m.point).ok());
         if let (Err(_), Some(space)) = (&self.facts, space) {
@@ -268,7 +268,7 @@ impl<'a, 'c> View<'a, 'c> {
     /// Item 28: whether the partition and the groups begin on stripe boundaries.
     fn alignment(&mut self) {
         let Some(device) = self.target.device.clone() else {
-            return self.put::<Value>("alignment", Err("no block device behind it".to_owned()));
+            return self.put::<Value>("alignment", Err("it has no block device".to_owned()));
         };
         let disk = disk_of(self.c, &device).unwrap_or_else(|| device.clone());
         let number = |c: &Collector<'_>, file: String| c.read(&file).ok()?.parse::<u64>().ok();
@@ -278,7 +278,7 @@ impl<'a, 'c> View<'a, 'c> {
         let stripe = made_for.filter(|w| *w > 0).or(optimal.filter(|w| *w > 0));
         let group = self.facts.as_ref().ok().and_then(|f| f.group_bytes);
         let outcome = match stripe {
-            None => Err("no stripe: neither the filesystem nor the device tells one".to_owned()),
+            None => Err("no stripe: neither the filesystem nor the device has one".to_owned()),
             Some(stripe) => Ok(json!({
                 "stripe_bytes": stripe,
                 "partition_start_bytes": start,
@@ -413,7 +413,7 @@ impl<'a, 'c> View<'a, 'c> {
             }
             _ => {
                 return self
-                    .put::<Value>("read_ahead_kb", Err("no block device behind it".to_owned()));
+                    .put::<Value>("read_ahead_kb", Err("it has no block device".to_owned()));
             }
         };
         let name = format!("filesystem.{}.read_ahead_kb", self.role);

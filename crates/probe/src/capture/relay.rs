@@ -2,15 +2,15 @@
 //!
 //! BLKTRACESETUP on a device's node makes `block/<name>/trace<cpu>` in debugfs, a file for each CPU
 //! whose bytes are the records. It is taken where ftrace has no blk tracer and lockdown leaves debugfs
-//! open ([`super::ways`]): the kernel option that builds the one builds the other, so that is a kernel
-//! whose ftrace was left out, or one on which somebody else uses the tracer's one instance for good.
+//! open ([`super::methods`]): the kernel option that builds the one builds the other, so that is a kernel
+//! whose ftrace was left out, or one on which another program keeps the tracer's only instance.
 //!
 //! The files are read, not mapped: a copy of some MB/s costs nothing beside the load that makes them.
 //! read(2) on a relay file never waits, and poll(2) wakes only when a sub-buffer is full; so one thread
 //! looks at all files every 50 ms, as it does with the tracer. What the kernel drops it counts itself
 //! (`dropped`), and the numbers that are missing in the sequences say on which CPU.
 //!
-//! The trace of a killed process runs on in the kernel. Whoever lives holds a lock on the trace's
+//! The trace of a killed process keeps running in the kernel. A living recorder holds a lock on the trace's
 //! `dropped` file, so that `fslab clean` can tell the one from the other.
 
 mod copy;
@@ -43,14 +43,14 @@ const LARGEST: u64 = 16 << 20;
 /// debugfs, where it can be read.
 pub(super) fn debugfs() -> Result<Detached, Error> {
     let usual = Path::new("/sys/kernel/debug");
-    Detached::open("debugfs", usual).map_err(|error| Error::NoWay {
+    Detached::open("debugfs", usual).map_err(|error| Error::NoMethod {
         why: format!("debugfs cannot be opened ({error}); it needs root"),
     })
 }
 
 /// Whether the kernel offers it: debugfs with its folder of block traces, which lockdown leaves open.
 pub(super) fn available() -> Result<(), Error> {
-    let no = |why: String| Err(Error::NoWay { why });
+    let no = |why: String| Err(Error::NoMethod { why });
     let debugfs = debugfs()?;
     if !debugfs.path("block").is_dir() {
         return no("debugfs has no block (CONFIG_BLK_DEV_IO_TRACE)".into());
@@ -177,7 +177,7 @@ impl Traced {
     }
 }
 
-/// Reads all files until it is told to stop and they are empty.
+/// Reads all files until it is stopped and they are empty.
 fn run(mut traced: Vec<Traced>, stop: &AtomicBool) -> Result<Vec<Traced>, Error> {
     let mut buffer = vec![0; 1 << 20];
     loop {
@@ -310,14 +310,14 @@ fn begun(node: &Path, error: io::Error) -> Error {
             thing: node.display().to_string(),
             why: "BLKTRACESETUP says that the device is traced".into(),
         },
-        Some(rustix::io::Errno::PERM | rustix::io::Errno::NOTTY) => Error::NoWay {
+        Some(rustix::io::Errno::PERM | rustix::io::Errno::NOTTY) => Error::NoMethod {
             why: format!("{}: BLKTRACESETUP: {error}", node.display()),
         },
         _ => Error::kernel(node, "cannot set the trace up", error),
     }
 }
 
-/// Whether a device's trace is there and nobody holds it.
+/// Whether a device's trace exists and has no owner.
 pub(super) fn is_left(name: &str) -> bool {
     debugfs().is_ok_and(|debugfs| lock(&folder(&debugfs, name).join("dropped")).is_ok())
 }

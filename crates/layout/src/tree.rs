@@ -4,7 +4,7 @@
 //! Nothing is allocated for a file: names lie in one string for each portion of a directory, rows
 //! go to a vector that is used again, and what is counted of a file is added to the thread's own
 //! tally at once. A directory is listed by one thread, which hands portions of [`PORTION`] entries
-//! to the others and works through them itself when nobody is short of work, so memory stays the
+//! to the others and works through them itself when no worker is idle, so memory stays the
 //! same for a directory of ten files and of ten million. Within a portion files are opened in the
 //! order of their inodes: on a cold disk that reads the inode tables once, and forward.
 //!

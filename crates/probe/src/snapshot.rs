@@ -1,9 +1,9 @@
-//! Two looks at the machine, and what iostat and top would have printed between them.
+//! Two snapshots of the machine, and what iostat and top would have printed between them.
 //!
-//! The mails that founded this project show, under a throughput, "typical iostat output" and "top
+//! The mails that this project started from show, below a throughput, "typical iostat output" and "top
 //! output (only %CPU > 0 shown)" from the middle of the run. The telemetry file has the same
 //! counters at a finer grain, but not the columns of top (priority, memory of each task, TIME+), and
-//! nobody reads ten rows a second. So a phase takes one [`Snapshot`] after a third of its work and
+//! ten rows per second are too many to read. So a phase takes one [`Snapshot`] after a third of its work and
 //! one after two thirds, and [`lines`] gives the rows of the interval in both programs' layouts,
 //! then and now. Running iostat and top themselves was rejected: their first report is since boot,
 //! their interval is not the phase's, and two more processes would be in the table.
@@ -21,7 +21,7 @@ use crate::diskstats::{self, Counters, Identity};
 use crate::{Roots, cpu, meminfo};
 use task::{Task, Users};
 
-/// One look.
+/// One snapshot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     at_ns: u64,
@@ -32,7 +32,7 @@ pub struct Snapshot {
     machine: Machine,
 }
 
-/// What top's first lines tell beside CPU time.
+/// The values of top's first lines other than CPU time.
 #[derive(Clone, Debug, Default)]
 struct Machine {
     uptime_s: f64,
@@ -47,7 +47,7 @@ struct Machine {
     swap_free: u64,
 }
 
-/// iostat's and top's rows over the interval between two looks.
+/// iostat's and top's rows over the interval between two snapshots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines {
     /// Seconds between them.
@@ -127,7 +127,7 @@ fn logged_in() -> usize {
         .count()
 }
 
-/// What passed between two looks; empty when no time did. Owners of tasks are named by `roots`.
+/// The rows between two snapshots; empty when no time passed. Owners of tasks are named by `roots`.
 pub fn lines(roots: &Roots, before: &Snapshot, after: &Snapshot) -> Lines {
     let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
     if elapsed_ns == 0 {

@@ -21,8 +21,8 @@ mod writeback_throttled;
 
 use crate::rule::Rule;
 
-/// Every rule, in the order in which they are printed at the same confidence: what is nearest to the
-/// setting that a reader can change comes first.
+/// Every rule, in the order in which they are printed at the same confidence: the
+/// causes nearest to a setting that a reader can change come first.
 pub const ALL: &[&dyn Rule] = &[
     &unfair_comparison::UnfairComparison,
     &device_limited::DeviceLimited,
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_documented() {
-        let guide = include_str!("../../../../docs/explain.md");
+        let guide = include_str!("../../../docs/explain.md");
         for rule in ALL {
             let head = format!("## {}", rule.id());
             assert!(guide.contains(&head), "{head} is not in docs/explain.md");
@@ -76,19 +76,19 @@ mod tests {
         for phase in ["write", "read", "random_read", "fill", "check", "stat_tree"] {
             let sides = Sides::new(phase);
             for rule in ALL {
-                let Some(said) = rule.judge(&sides.pair(2.0)) else {
+                let Some(answer) = rule.judge(&sides.pair(2.0)) else {
                     continue;
                 };
                 assert!(
-                    !matches!(said.verdict, Verdict::Holds { .. }),
-                    "{} holds on nothing in {phase}: {said:?}",
+                    !matches!(answer.verdict, Verdict::Holds { .. }),
+                    "{} holds on nothing in {phase}: {answer:?}",
                     rule.id()
                 );
             }
         }
     }
 
-    /// Two cells that show the same cannot be told apart by any rule.
+    /// No rule holds on two cells with equal figures.
     #[test]
     fn without_a_difference_no_rule_holds() {
         for phase in ["write", "read", "fill", "check"] {
@@ -98,7 +98,7 @@ mod tests {
                 .facts("driver", "ext4", "ext4")
                 .facts("evidence.lazy_init_finished", "yes", "yes")
                 .facts("barriers", "on", "on");
-            for (name, ..) in crate::side::CATALOGUE {
+            for (name, ..) in crate::evidence::CATALOGUE {
                 sides = sides.both(name, 0.99, 0.99);
             }
             for clock in ["original", "fsync", "syncfs"] {
@@ -109,12 +109,12 @@ mod tests {
                 );
             }
             for rule in ALL {
-                let Some(said) = rule.judge(&sides.pair(2.0)) else {
+                let Some(answer) = rule.judge(&sides.pair(2.0)) else {
                     continue;
                 };
                 assert!(
-                    !matches!(said.verdict, Verdict::Holds { .. }),
-                    "{} holds on two equals in {phase}: {said:?}",
+                    !matches!(answer.verdict, Verdict::Holds { .. }),
+                    "{} holds on two equals in {phase}: {answer:?}",
                     rule.id()
                 );
             }
@@ -137,7 +137,7 @@ mod tests {
                 .facts("delalloc", "off", "on")
                 .facts("driver", "ext4", "ext4")
                 .facts("evidence.lazy_init_finished", "no", "yes");
-            let names: Vec<&str> = crate::side::CATALOGUE
+            let names: Vec<&str> = crate::evidence::CATALOGUE
                 .iter()
                 .map(|(name, ..)| *name)
                 .chain(CLOCKED)
@@ -146,10 +146,10 @@ mod tests {
                 sides = sides.both(names[name % names.len()], VALUES[slower], VALUES[faster]);
             }
             for rule in ALL {
-                let Some(said) = rule.judge(&sides.pair(times)) else {
+                let Some(answer) = rule.judge(&sides.pair(times)) else {
                     continue;
                 };
-                let printed = format!("{} {:?}", said.because, said.evidence);
+                let printed = format!("{} {:?}", answer.because, answer.evidence);
                 for wrong in ["NaN", "inf "] {
                     proptest::prop_assert!(!printed.contains(wrong), "{}: {printed}", rule.id());
                 }

@@ -1,4 +1,4 @@
-//! Which ways lead to block events on this machine: what `fslab doctor` prints.
+//! Which methods of tracing block events work on this machine, as `fslab doctor` prints them.
 //!
 //! Everything is read; nothing is set, not even for a moment.
 
@@ -11,39 +11,39 @@ use super::changes;
 use super::detached::Detached;
 use super::{relay, tracer};
 
-/// A way to the events.
+/// A method of tracing block events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct Method {
     /// Its name.
     pub name: &'static str,
     /// What it reads.
     pub reads: &'static str,
     /// Whether the kernel offers it here.
     pub available: bool,
-    /// Why it is not available, or what is known of it.
+    /// Why it is not available, or a remark.
     pub note: String,
     /// Whether a recording would take it now.
     pub chosen: bool,
 }
 
-/// All ways, the best first.
-pub fn ways() -> Vec<Way> {
+/// All methods, the best first.
+pub fn methods() -> Vec<Method> {
     let tracefs = changes::tracefs();
     let (tracer, points) = match &tracefs {
         Ok(tracefs) => (blk_tracer(tracefs), tracepoints(tracefs)),
         Err(error) => (Err(error.to_string()), Err(error.to_string())),
     };
     let chosen = tracer.is_ok();
-    // A tracer that somebody uses is there all the same.
+    // A tracer that is in use exists, too.
     let no_tracer = tracefs
         .as_ref()
         .map_or(true, |tracefs| tracer::format(tracefs).is_err());
     let relayed = relay::available().map_err(|error| match error {
-        Error::NoWay { why } => why,
+        Error::NoMethod { why } => why,
         error => error.to_string(),
     });
     let relay_is_there = relayed.is_ok();
-    let way = |name, reads, answer: Result<String, String>, chosen| Way {
+    let method = |name, reads, answer: Result<String, String>, chosen| Method {
         name,
         reads,
         available: answer.is_ok(),
@@ -51,19 +51,19 @@ pub fn ways() -> Vec<Way> {
         chosen,
     };
     vec![
-        way(
+        method(
             "blk tracer",
             "tracefs: blktrace's own records, raw pages of each CPU",
             tracer,
             chosen,
         ),
-        way(
+        method(
             "block tracepoints",
             "tracefs: events/block in an instance of its own",
             points,
             false,
         ),
-        way(
+        method(
             "relay files",
             "BLKTRACESETUP and debugfs, as the blktrace program",
             relayed.map(|()| {
@@ -117,12 +117,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_way_is_chosen_at_most_and_each_says_why() {
-        let ways = ways();
-        assert!(ways.iter().filter(|way| way.chosen).count() <= 1);
-        for way in &ways {
-            assert!(!way.note.is_empty(), "{way:?}");
-            assert!(way.available || !way.chosen, "{way:?}");
+    fn at_most_one_method_is_chosen_and_each_has_a_reason() {
+        let methods = methods();
+        assert!(methods.iter().filter(|method| method.chosen).count() <= 1);
+        for method in &methods {
+            assert!(!method.note.is_empty(), "{method:?}");
+            assert!(method.available || !method.chosen, "{method:?}");
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Telemetry within a phase: differences of counters, largest values of gauges.
 //!
 //! Rows come every 100 ms and a phase begins between two of them. The rows just outside the phase
-//! are taken, so that nothing of it is missed; what is divided by time is divided by the time
-//! between those rows. The error is at most two intervals, so phases shorter than [`SHORTEST`] get no
+//! are taken, so that no part of it is missed; rates are over the time between those rows. The error is at most two intervals, so phases shorter than [`SHORTEST`] get no
 //! figures at all rather than their neighbours'.
 
 use std::collections::BTreeMap;
@@ -46,14 +45,14 @@ impl Series {
     }
 }
 
-/// What the telemetry of one trial tells of one phase.
+/// The figures of one phase in the telemetry of one trial.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Window {
-    /// Figures by the names of [`crate::side::CATALOGUE`].
+    /// Figures by the names of [`crate::evidence::CATALOGUE`].
     pub figures: BTreeMap<&'static str, f64>,
-    /// Name of the busiest task of the load.
+    /// Name of the busiest task of the workload.
     pub busiest: Option<String>,
-    /// Name of the busiest task that has nothing to do with it.
+    /// Name of the busiest task that is not part of it.
     pub foreign: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Extended attributes: in the inode behind its fields, in a block that inodes may share, and their
+//! Extended attributes: in the inode after its fields, in a block that inodes may share, and their
 //! values in inodes of their own.
 //!
 //! Entries grow from the front, values from the back; an entry points to its value by an
@@ -99,7 +99,7 @@ pub struct Entry<'a> {
     pub e_value_size: u32,
     /// Hash of name and value.
     pub e_hash: u32,
-    /// The name behind the prefix.
+    /// The name after the prefix.
     pub name: &'a [u8],
 }
 

@@ -10,7 +10,7 @@
 //! table, and then by the kind of the inode [`extent`], [`block_map`] or [`inline`], [`directory`] and [`htree`],
 //! [`xattr`].
 //!
-//! Checksums are never verified behind the caller's back. Each structure that carries one has a method
+//! Checksums are never verified implicitly. Each structure that carries one has a method
 //! that gives a [`Checksum`], the stored and the computed value, because a finding prints both.
 //!
 //! Not covered: case folding of names outside ASCII (see [`casefold`]), decryption of

@@ -1,9 +1,9 @@
 //! Telemetry at a fixed interval: the kernel's counters as rows for a [`Sink`].
 //!
 //! The counters are stored as they are, not as rates: any formula can be applied later, and a row
-//! that came late loses nothing. Ticks stand at absolute times, begin + k * interval, so that a
+//! that came late loses nothing. Ticks are at absolute times, begin + k * interval, so that a
 //! slow tick does not push the later ones; a tick whose time has passed is skipped and counted in
-//! [`Stats::missed`], because two rows a microsecond apart would say nothing. Times are
+//! [`Stats::missed`], because two rows a microsecond apart are useless. Times are
 //! CLOCK_MONOTONIC nanoseconds, the clock of the workload's phases.
 //!
 //! Every row holds every column, so a reader needs no state. Columns may be added while the
@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::Roots;
 use engine::Engine;
 
-/// Where rows go.
+/// The destination of rows.
 pub trait Sink: Send {
     /// Declares a column and returns its number. Called before the first row and, for a task that
     /// becomes busy, between rows.
@@ -40,7 +40,7 @@ pub trait Sink: Send {
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// What is sampled, and how often.
+/// What is sampled and how often.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Time between rows; at least 1 ms.
@@ -78,7 +78,7 @@ pub enum SamplerError {
     Device {
         /// The file that was tried.
         path: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         cause: io::Error,
     },
     /// The kernel would not start a thread.
@@ -94,22 +94,22 @@ pub enum SamplerError {
     Died,
 }
 
-/// What the sampler itself did.
+/// The sampler's own figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Rows given to the sink.
     pub rows: u64,
     /// Ticks that were skipped because their time had passed.
     pub missed: u64,
-    /// The latest that a tick began after its time, nanoseconds.
+    /// The longest delay of a tick, nanoseconds.
     pub max_late_ns: u64,
     /// CPU time of the sampling thread, nanoseconds (CLOCK_THREAD_CPUTIME_ID).
     pub own_cpu_ns: u64,
     /// From the first row to the last, nanoseconds.
     pub elapsed_ns: u64,
-    /// What could not be sampled, with the reason; nothing of it is in the columns.
+    /// Sources that could not be sampled, with the reason; they have no columns.
     pub absent: Vec<String>,
-    /// Files that stopped being readable (a device that was detached); their columns stand still.
+    /// Files that stopped being readable (a device that was detached); their columns no longer change.
     pub gone: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ impl Control {
 
 type Outcome = (Result<Stats, SamplerError>, Box<dyn Sink>);
 
-/// A running sampler. Dropping it stops it; [`Sampler::stop`] also says how it went.
+/// A running sampler. Dropping it stops it; [`Sampler::stop`] also returns its result.
 pub struct Sampler {
     control: Arc<Control>,
     thread: Option<JoinHandle<Outcome>>,
@@ -162,7 +162,7 @@ impl std::fmt::Debug for Sampler {
 }
 
 impl Sampler {
-    /// Opens all sources, declares the columns, gives the first row, and goes on in a thread named
+    /// Opens all sources, declares the columns, gives the first row, and continues in a thread named
     /// `fslab-probe`. When this returns, the baseline is stored and the workload may begin.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Sampler {
         })
     }
 
-    /// Whether the sampling ended early; [`Sampler::stop`] tells why.
+    /// Whether the sampling ended early; [`Sampler::stop`] returns the reason.
     pub fn failed(&self) -> bool {
         self.control.failed.load(Ordering::Acquire)
     }

@@ -184,7 +184,7 @@ impl<'a> Inode<'a> {
                 && OLD_SIZE + extra <= self.bytes.len().saturating_sub(4))
     }
 
-    /// A 32-bit field behind byte 128, when the inode has it.
+    /// A 32-bit field after byte 128, when the inode has it.
     fn extra_field(&self, at: usize) -> Option<u32> {
         let covered = OLD_SIZE + usize::from(self.extra_isize());
         (at + 4 <= covered)
@@ -192,7 +192,7 @@ impl<'a> Inode<'a> {
             .flatten()
     }
 
-    /// The bytes behind the fields: extended attributes, when they begin with their magic number. Empty
+    /// The bytes after the fields: extended attributes, when they begin with their magic number. Empty
     /// when there is no room, or `i_extra_isize` is impossible.
     pub fn body(&self) -> &'a [u8] {
         let start = OLD_SIZE + usize::from(self.extra_isize());
@@ -326,7 +326,7 @@ impl<'a> Inode<'a> {
     }
 
     /// The owner that a value inode names, if it is one of Lustre's: those came first, have one owner instead of
-    /// a count, and no hash. Nothing but the owner's own entry tells such an inode from the others; its
+    /// a count, and no hash. Only the owner's entry distinguishes such an inode from the others; its
     /// generation is that of the owner.
     pub fn ea_lustre_owner(&self) -> u32 {
         self.raw.i_mtime.get()
