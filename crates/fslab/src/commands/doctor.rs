@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use guest::boot_probe::{Answer, Prober};
 use guest::kernel::{Cache, Form, Kernel};
-use probe::capture::{Way, ways};
+use probe::capture::{Method, methods};
 use serde_json::{Value, json};
 
 use crate::cli::{DoctorArgs, DocumentFormat};
@@ -12,12 +12,12 @@ use crate::commands::kernel::probe::line;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    let (ways, guests) = (ways(), guests());
+    let (methods, guests) = (methods(), guests());
     out::print(&match args.format {
-        DocumentFormat::Text => text(&ways) + &guests_text(&guests),
+        DocumentFormat::Text => text(&methods) + &guests_text(&guests),
         DocumentFormat::Json => {
             let guests: Vec<Value> = guests.iter().map(Guest::json).collect();
-            serde_json::to_string_pretty(&json!({ "block_traces": ways, "guests": guests }))?
+            serde_json::to_string_pretty(&json!({ "block_traces": methods, "guests": guests }))?
         }
     })?;
     Ok(exit::OK)
@@ -80,16 +80,16 @@ fn guests_text(guests: &[Guest]) -> String {
     text
 }
 
-fn text(ways: &[Way]) -> String {
+fn text(methods: &[Method]) -> String {
     let mut text = String::from("block traces (fslab trace record):\n");
-    for way in ways {
-        let is = match (way.available, way.chosen) {
+    for method in methods {
+        let is = match (method.available, method.chosen) {
             (true, true) => "ok, used",
             (true, false) => "ok",
             (false, _) => "missing",
         };
-        let _ = writeln!(text, "  {:<18}: {is}", way.name);
-        for line in [way.reads, &way.note] {
+        let _ = writeln!(text, "  {:<18}: {is}", method.name);
+        for line in [method.reads, &method.note] {
             let _ = writeln!(text, "    {}", out::line(line));
         }
     }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn each_way_says_what_it_reads_and_what_is_known() {
-        let way = |name, available, chosen, note: &str| Way {
+        let method = |name, available, chosen, note: &str| Method {
             name,
             reads: "tracefs: something",
             available,
@@ -141,9 +141,9 @@ mod tests {
             chosen,
         };
         insta::assert_snapshot!(text(&[
-            way("blk tracer", true, true, "3 devices can be traced"),
-            way("block tracepoints", true, false, "not used: no devices"),
-            way("relay files", false, false, "kernel lockdown (integrity)"),
+            method("blk tracer", true, true, "3 devices can be traced"),
+            method("block tracepoints", true, false, "not used: no devices"),
+            method("relay files", false, false, "kernel lockdown (integrity)"),
         ]));
     }
 }

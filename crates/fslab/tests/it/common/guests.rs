@@ -42,7 +42,7 @@ pub(crate) fn can(executor: &str) -> bool {
         String::from_utf8_lossy(&probe.stderr)
     );
     assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{why}");
-    println!("skipped: {why}");
+    testkit::skip!("{}", why.trim().replace('\n', "; "));
     false
 }
 
