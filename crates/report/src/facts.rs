@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn emulated_times_say_what_emulated_them() {
-        let mut run = record::example::run();
+        let mut run = fixtures::example::run();
         assert_eq!(emulated(&run), None);
         assert!(machine(&run).iter().all(|fact| fact.name != "times"));
         let items = json!({

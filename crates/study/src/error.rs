@@ -184,26 +184,9 @@ fn lines(problems: &[Problem]) -> String {
 }
 
 /// Foreign text in quotes.
-pub(crate) fn quote(text: &str) -> String {
-    format!("\"{}\"", shorten(text))
-}
+pub(crate) use words::quoted as quote;
 
-/// Foreign text, safe for one line of an error: control characters escaped, the middle of
-/// anything long left out.
+/// Foreign text, safe for one line of an error: control characters escaped, and cut when it is long.
 pub(crate) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let clean: String = text.chars().flat_map(visible).collect();
-    if clean.chars().count() <= LONGEST {
-        return clean;
-    }
-    let head: String = clean.chars().take(LONGEST / 2).collect();
-    format!("{head}...")
-}
-
-fn visible(c: char) -> Vec<char> {
-    if c.is_control() {
-        c.escape_default().collect()
-    } else {
-        vec![c]
-    }
+    words::shortened_to(text, 80).into_owned()
 }

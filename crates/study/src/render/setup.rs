@@ -186,10 +186,14 @@ pub(super) fn growth(out: &mut String, plan: &Plan) {
     for law in &plan.growth {
         let mut more = String::new();
         if !law.by.is_empty() {
-            let _ = write!(more, ", a law for each {}", law.by.join(" and "));
+            let _ = write!(more, ", a law for each {}", words::list(&law.by));
         }
         if !law.projections.is_empty() {
-            let to: Vec<String> = law.projections.iter().map(|x| grouped(*x)).collect();
+            let to: Vec<String> = law
+                .projections
+                .iter()
+                .map(|x| words::millions(*x))
+                .collect();
             let _ = write!(more, "; projected to {} {}", to.join(", "), law.x_unit);
         }
         let text = format!(
@@ -200,15 +204,5 @@ pub(super) fn growth(out: &mut String, plan: &Plan) {
             law.x
         );
         paragraph(out, "Growth    ", &" ".repeat(10), &text);
-    }
-}
-
-/// `10.2 M`, `415 M`, `5000`.
-fn grouped(x: f64) -> String {
-    const MILLION: f64 = 1e6;
-    if x >= MILLION {
-        format!("{} M", x / MILLION)
-    } else {
-        x.to_string()
     }
 }
