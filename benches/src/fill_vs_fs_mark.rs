@@ -30,7 +30,8 @@ use crate::table::{Printer, Row, Table};
 use crate::{memory, needs};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use workload::fill::{self, Mkdir, Names, Options};
+use params::{Bytes, Parameters};
+use workload::fill::{self, FillSpec, Mkdir, Names};
 
 const MIB: u64 = 1 << 20;
 
@@ -293,16 +294,16 @@ impl Bench {
     }
 
     fn ours(&self, base: &Path, method: u8, files: u64, mkdir: Mkdir) -> Result<(f64, f64)> {
-        let options = Options {
+        let options = FillSpec {
             files,
             processes: self.arguments.processes,
-            size: self.arguments.size,
+            size: Bytes(self.arguments.size),
             directories: DIRECTORIES,
             per_directory: PER_DIRECTORY,
             sync_method: method,
             mkdir,
             keep: true,
-            ..Options::new(base)
+            ..FillSpec::new(base)
         };
         let outcome = fill::run(&options, &self.stop)?;
         let phase = &outcome.phases[0];
@@ -414,13 +415,13 @@ fn planned() -> Result<Table> {
 /// MiB, and the seconds it took.
 fn plan(names: u64) -> Result<String> {
     let processes = 3;
-    let options = Options {
+    let options = FillSpec {
         files: names.div_ceil(processes),
         processes: processes as u32,
         directories: 7000,
         per_directory: 1000,
         sync_method: 3,
-        ..Options::new("/nowhere")
+        ..FillSpec::new("/nowhere")
     };
     options.validate()?;
     let begin = std::time::Instant::now();

@@ -24,7 +24,8 @@ use crate::run::{Stop, drop_caches, output, verdict};
 use crate::table::{Row, Table};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use workload::fill::{self, Options};
+use params::Bytes;
+use workload::fill::{self, FillSpec};
 
 const MIB: u64 = 1 << 20;
 
@@ -80,15 +81,15 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 fn fill_tree(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<()> {
     std::fs::create_dir(tree)?;
     let processes = 2;
-    let options = Options {
+    let options = FillSpec {
         files: arguments.files / processes,
         processes: processes as u32,
-        size: arguments.size,
+        size: Bytes(arguments.size),
         directories: 100,
         per_directory: 500,
         sync_method: 0,
         keep: true,
-        ..Options::new(tree)
+        ..FillSpec::new(tree)
     };
     fill::run(&options, stop)?;
     Ok(workload::syncfs::syncfs(tree)?)

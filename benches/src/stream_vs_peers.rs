@@ -34,8 +34,9 @@ use crate::table::{Printer, Row, Table};
 use crate::{fio, needs};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
+use params::Bytes;
 use workload::engine::{Direction, Kind};
-use workload::stream::{self, Between, Options, Test};
+use workload::stream::{self, Between, StreamSpec, Test};
 use workload::syncfs::syncfs;
 use workload::{Evidence, Observer};
 
@@ -275,7 +276,7 @@ impl Bench {
             for (i, (_, direct, engine, queue_depth, between)) in ways.into_iter().enumerate() {
                 let read = |verify: bool| {
                     self.stop.check()?;
-                    let options = Options {
+                    let options = StreamSpec {
                         direct,
                         engine,
                         queue_depth,
@@ -339,20 +340,20 @@ impl Bench {
         table
     }
 
-    fn options(&self, dir: &Path) -> Options {
+    fn options(&self, dir: &Path) -> StreamSpec {
         let block = self.arguments.block << 10;
-        Options {
+        StreamSpec {
             file: FILE.into(),
-            block,
+            block: Bytes(block),
             count: self.bytes() / block,
             keep: true,
-            ..Options::new(dir)
+            ..StreamSpec::new(dir)
         }
     }
 
     /// The file that reads read.
     fn make_file(&self, mounted: &Mounted, verify: bool) -> Result<()> {
-        let options = Options {
+        let options = StreamSpec {
             verify,
             test: Test::Write,
             ..self.options(mounted.path())
@@ -361,7 +362,7 @@ impl Bench {
     }
 
     /// Bytes a second under clock (a).
-    fn stream(&self, mounted: &Mounted, options: &Options) -> Result<f64> {
+    fn stream(&self, mounted: &Mounted, options: &StreamSpec) -> Result<f64> {
         let observer = Remounts {
             mounted,
             stop: &self.stop,
@@ -384,7 +385,7 @@ impl Bench {
     ) -> Result<f64> {
         let cold = direction == Direction::Read && !case.direct;
         if ours {
-            let options = Options {
+            let options = StreamSpec {
                 direct: case.direct,
                 engine: case.engine,
                 queue_depth: case.depth,

@@ -23,7 +23,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::arguments::{Place, Times};
 use crate::image::{Image, Mounted};
@@ -33,9 +32,10 @@ use crate::table::{Printer, Row, Table};
 use crate::{fio, needs};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use params::Bytes;
 use workload::engine::{Direction, Kind};
 use workload::syncfs::syncfs;
-use workload::throughput::{self, Options, Test};
+use workload::throughput::{self, Test, ThroughputSpec};
 
 const MIB: u64 = 1 << 20;
 
@@ -175,19 +175,19 @@ impl Bench {
         Ok(table)
     }
 
-    fn options(&self, dir: &Path) -> Options {
-        Options {
+    fn options(&self, dir: &Path) -> ThroughputSpec {
+        ThroughputSpec {
             threads: self.arguments.threads,
-            size: self.arguments.size * MIB,
+            size: Bytes(self.arguments.size * MIB),
             stonewall: false,
-            settle: Duration::ZERO,
-            ..Options::new(dir)
+            settle_seconds: 0.0,
+            ..ThroughputSpec::new(dir)
         }
     }
 
     /// Bytes a second of one test, on the files that the tests before it have left.
     fn ours(&self, dir: &Path, test: Test, direct: bool) -> Result<f64> {
-        let options = Options {
+        let options = ThroughputSpec {
             direct,
             keep: true,
             tests: vec![test],
@@ -252,16 +252,16 @@ impl Bench {
         let mib = self.cached_mib();
         let mounted = image.fresh(&self.arguments.fs)?;
         let dir = mounted.path();
-        let mut options = Options {
+        let mut options = ThroughputSpec {
             threads: 1,
-            size: mib * MIB,
-            record: 1 << 20,
+            size: Bytes(mib * MIB),
+            record: Bytes(1 << 20),
             keep: true,
             tests: vec![Test::InitialWrite],
             ..self.options(dir)
         };
         throughput::run(&options, &self.stop)?;
-        (options.record, options.tests) = (4096, vec![Test::RandomRead]);
+        (options.record, options.tests) = (Bytes(4096), vec![Test::RandomRead]);
         let jobs = [
             "--rw=randread".into(),
             "--bs=4k".into(),
@@ -305,10 +305,10 @@ impl Bench {
             (Test::InitialWrite, 1_u64 << 28),
             (Test::RandomRead, 1 << 24),
         ] {
-            let options = Options {
+            let options = ThroughputSpec {
                 threads: 1,
-                size: records * 4096,
-                record: 4096,
+                size: Bytes(records * 4096),
+                record: Bytes(4096),
                 engine: Kind::Null,
                 tests: vec![test],
                 ..self.options(&self.arguments.place.dir)

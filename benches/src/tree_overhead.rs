@@ -100,11 +100,11 @@ fn measure(arguments: &Arguments) -> Result<bool> {
         (PEAK * arguments.scale) as u64 / 4096 * 4096 + (512 << 20),
     )?;
     let mounted = image.fresh(&arguments.fs)?;
-    let options = tree::Options {
+    let options = tree::TreeSpec {
         initial: arguments.initial,
         runs: arguments.runs,
         scale: arguments.scale,
-        ..tree::Options::new(mounted.path().join("tree"))
+        ..tree::TreeSpec::new(mounted.path().join("tree"))
     };
     let outcome = tree::run(&options, &surroundings)?;
     print!("{}", tree::compilebench_text(&outcome));

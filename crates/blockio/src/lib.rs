@@ -34,6 +34,7 @@
 
 mod buffer;
 mod buffered;
+mod crew;
 mod direct;
 mod error;
 mod handle;
@@ -52,6 +53,7 @@ mod sync_queue;
 
 pub use buffer::Buffer;
 pub use buffered::Buffered;
+pub use crew::for_each_in_threads;
 pub use direct::Direct;
 pub use error::{Fault, OpenError, ReadError};
 pub use histogram::{Histogram, Row};

@@ -12,7 +12,7 @@ use study::{Order, Plan};
 
 /// Compares two cells' values of one figure, each with its block.
 ///
-/// `unit` may be as stored (`bytes_per_s`) or as printed (`MB/s`); it tells which direction is better.
+/// `unit` may be as stored (`bytes_per_s`) or as printed (`MB/s`); it decides which direction is better.
 ///
 /// # Errors
 /// As [`stats::compare()`]; too few values among them.

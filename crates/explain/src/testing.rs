@@ -2,8 +2,8 @@
 
 use study::{Cell, Clock};
 
-use crate::pair::Pair;
-use crate::side::Side;
+use crate::comparison::Pair;
+use crate::evidence::Side;
 
 /// Two sides in the making.
 pub(crate) struct Sides {

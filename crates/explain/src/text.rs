@@ -1,9 +1,9 @@
-//! The explanation as text: 78 columns, what holds in full, what does not in a line each.
+//! The explanation as text of 78 columns: rules that hold in full, the others in one line each.
 
 use std::collections::BTreeMap;
 
 use crate::differences::{Difference, Slower};
-use crate::explanation::{Explained, Explanation, Finding};
+use crate::explanation::{Explained, Explanation, RuleAnswer};
 use crate::rule::Verdict;
 use crate::value::{Unit, digits, print};
 
@@ -12,11 +12,11 @@ const WIDTH: usize = 78;
 /// Where the values of the slower and the faster side end.
 const COLUMNS: [usize; 2] = [56, 74];
 
-/// What the words mean, once below all explanations.
-pub const LEGEND: &str = "Confidence counts what is lacking of four things: the cause was measured in this phase \
-in both cells, not inferred; it is large enough to carry half of the difference (of its logarithm); three or more \
-trials of each cell do not overlap in it; nothing speaks against it. high: none is lacking; medium: one; low: two \
-or more. Figures are medians over a cell's trials. docs/explain.md has each rule's thresholds.";
+/// The meaning of the terms, printed once after all explanations.
+pub const LEGEND: &str = "Confidence counts which of four conditions are not met: the cause was measured in this \
+phase in both cells, not inferred; it is large enough to carry half of the difference (of its logarithm); three or \
+more trials of each cell do not overlap in it; there is no evidence against it. high: all are met; medium: one is \
+not; low: two or more are not. Figures are medians over a cell's trials. docs/explain.md lists each rule's thresholds.";
 
 /// The whole text.
 pub fn render(explained: &Explained) -> String {
@@ -203,7 +203,7 @@ fn sides(difference: &Difference) -> (&crate::Place, &crate::Place) {
 }
 
 /// A rule that holds, with its figures.
-fn holding(finding: &Finding, difference: &Difference) -> String {
+fn holding(finding: &RuleAnswer, difference: &Difference) -> String {
     let judgement = &finding.judgement;
     let Verdict::Holds { confidence, lacks } = &judgement.verdict else {
         return String::new();
@@ -232,7 +232,7 @@ fn holding(finding: &Finding, difference: &Difference) -> String {
         }
     }
     if !judgement.against.is_empty() {
-        out.push_str("     Against it:\n");
+        out.push_str("     Evidence against it:\n");
         for row in &judgement.against {
             out.push_str(&table_row(row));
         }

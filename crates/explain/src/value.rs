@@ -1,4 +1,4 @@
-//! Figures as people read them: a row of evidence is a label and a value for each side.
+//! Rows of evidence: a label and a value for each side, as they are printed.
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerS,
     /// Seconds.
     Seconds,
     /// A bare number.
     Count,
-    /// A number a second.
+    /// A number per second.
     PerS,
     /// A share of one, printed as a percentage.
     Share,
-    /// How many times as much.
+    /// A ratio.
     Times,
     /// Words.
     Text,
@@ -49,12 +49,12 @@ pub struct Row {
     pub slower: Value,
     /// The faster cell's.
     pub faster: Value,
-    /// Where it was read.
+    /// Source: `telemetry`, `diskstats`, `trace`, ...
     pub source: String,
 }
 
 impl Row {
-    /// A row of words that speak of both.
+    /// A row of text.
     pub fn words(name: &str, label: &str, slower: &str, faster: &str, source: &str) -> Row {
         Row {
             name: name.to_owned(),

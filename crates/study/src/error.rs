@@ -146,7 +146,7 @@ pub enum Error {
         "no study is called {name} (built in: {known}; or give the path of a .toml file, with a /)"
     )]
     Unknown {
-        /// As asked.
+        /// Name as given by the user.
         name: String,
         /// Names of the built-in studies.
         known: String,
@@ -156,7 +156,7 @@ pub enum Error {
     Read {
         /// The file.
         path: String,
-        /// What the system or the rule says.
+        /// The system's error, or the rule.
         why: String,
     },
     /// The file or the overrides are wrong: one line for each problem.

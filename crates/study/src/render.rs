@@ -5,8 +5,8 @@ mod setup;
 
 use std::fmt::Write as _;
 
+use crate::capacity::human;
 use crate::estimate::Estimate;
-use crate::fits::human;
 use crate::model::{FilesystemVariant, Order, Plan};
 use crate::units::Bytes;
 
@@ -16,7 +16,7 @@ const WIDTH: usize = 78;
 const MOST_CELLS: usize = 48;
 const MOST_TRIALS: usize = 12;
 
-/// The plan as text. `destroys` says what the target would lose, in the caller's words.
+/// The plan as text. `destroys` describes what the target would lose.
 pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
     let mut out = String::new();
     head(&mut out, plan);
@@ -186,7 +186,7 @@ fn costs(out: &mut String, estimate: &Estimate) {
         rates.trial_seconds
     );
     let disk = format!(
-        "at most about {} at one time; about {} written in all",
+        "at most about {} at one time; about {} written in total",
         human(Bytes(estimate.disk_bytes_peak)),
         human(Bytes(estimate.bytes_written))
     );

@@ -38,11 +38,18 @@ fn subject(out: &mut String, report: &Report) {
     } else {
         format!(" \"{}\"", lines::printable(&fs.label))
     };
+    let size = fs.blocks.saturating_mul(fs.block_size.into());
+    let truncated = if size > report.subject.bytes {
+        let (end, size) = (bytes(report.subject.bytes), bytes(size));
+        format!(", TRUNCATED: it ends at {end} of {size}")
+    } else {
+        String::new()
+    };
     let _ = writeln!(
         out,
-        "{name}: {}{label}, {} in blocks of {}",
+        "{name}: {}{label}, {} in blocks of {}{truncated}",
         fs.format,
-        bytes(fs.blocks.saturating_mul(fs.block_size.into())),
+        bytes(size),
         bytes(fs.block_size.into())
     );
     out.push_str(&words::wrap("  features: ", 4, &fs.features.join(" "), 78));

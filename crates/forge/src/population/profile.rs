@@ -125,7 +125,7 @@ pub struct Ageing {
     pub fragmented: f64,
     /// Blocks of a piece.
     pub pieces: Distribution,
-    /// Share of the other files behind which blocks are free.
+    /// Share of the other files after which blocks are free.
     pub gaps: f64,
     /// Blocks of free space between pieces and files.
     pub free: Distribution,

@@ -328,7 +328,7 @@ fn decoded(shown: &[u8]) -> Vec<u8> {
 /// Everything of a directory as a kernel without the key shows it: the hash in two words and the name, or as much of it as fits. Targets come
 /// likewise, under a hash of 0. Gives a path of every third file.
 fn read_encoded(contents: &Contents, directory: u32, folder: &Path) -> Vec<PathBuf> {
-    /// Bytes behind the hash that are shown as they are; of more follows a digest.
+    /// Bytes after the hash that are shown as they are; of more follows a digest.
     const SHOWN: usize = 149;
     let mut expected: BTreeMap<Vec<u8>, Listed> = BTreeMap::new();
     for named in contents.population().list(directory) {

@@ -497,7 +497,7 @@ fn the_study_of_2010_runs_whole_needs_root() {
     let text = stdout(&output);
     for part in [
         "dd if=/dev/zero of=bigfile bs=1M:",
-        "Where the file lies:",
+        "Layout of the file:",
         "What the block layer did:",
         "Piszcz 2010",
         "Cost of tracing",

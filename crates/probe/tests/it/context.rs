@@ -326,7 +326,7 @@ fn the_guide_lists_the_catalogue() {
     let have = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         have == wanted,
-        "docs/context.md is behind the catalogue: run UPDATE_DOCS=1 cargo test -p probe"
+        "docs/context.md is older than the catalogue: run UPDATE_DOCS=1 cargo test -p probe"
     );
 }
 

@@ -62,12 +62,12 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     }
 }
 
-/// What mkfs is told of stripes, where it is not left to itself.
+/// The stripe geometry that mkfs gets, where it does not ask the kernel.
 fn hints(hints: Hints) -> &'static str {
     match hints {
         Hints::Auto => "",
-        Hints::Given => "mkfs told how its stripes lie",
-        Hints::Withheld => "mkfs told that it has no stripes",
+        Hints::Given => "mkfs gets its stripe geometry",
+        Hints::Withheld => "mkfs assumes no stripes",
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn stacks(out: &mut String, plan: &Plan) {
             .iter()
             .filter_map(|cell| cell.device.stack.as_ref());
         let Some(stack) = stacks.find(|stack| stack.name == *name) else {
-            paragraph(out, &first, &rest, "the target as it is");
+            paragraph(out, &first, &rest, "the target itself");
             continue;
         };
         paragraph(out, &first, &rest, &stack.to_string());
@@ -138,7 +138,7 @@ fn layout(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// The judgement of what power cuts would have left.
+/// How power cuts are simulated.
 fn crash(plan: &Plan) -> Option<String> {
     let spec = plan.cells.iter().find_map(|cell| cell.crash.as_ref())?;
     if spec.method == CrashMethod::Cut {
@@ -147,11 +147,11 @@ fn crash(plan: &Plan) -> Option<String> {
             None => "the first phase".to_owned(),
         };
         let moment = match spec.cut_after_ms {
-            None => format!("behind {phase}"),
+            None => format!("after {phase}"),
             Some(ms) => format!("{ms} ms after the beginning of {phase}"),
         };
         return Some(format!(
-            "the power is cut {moment}; what is left is recovered and checked, and what was synced is looked for"
+            "the power is cut {moment}; what remains is recovered, checked, and compared with what was synced"
         ));
     }
     let after = match spec.boundaries {

@@ -73,7 +73,7 @@ impl Case {
         options
     }
 
-    /// Makes the image, or tells why not.
+    /// Makes the image, or returns why not.
     fn mke2fs(
         &self,
         options: &Options,

@@ -1,4 +1,4 @@
-//! What cannot be made is refused, and leaves nothing behind.
+//! What cannot be made is refused, and leaves nothing.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
