@@ -96,7 +96,8 @@ pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    if dir.join(EVENTS).is_file() {
+    // Whatever it is: a log that is no file is reported, not passed over.
+    if dir.join(EVENTS).symlink_metadata().is_ok() {
         found.push(dir.to_owned());
         return;
     }

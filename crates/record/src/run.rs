@@ -84,7 +84,11 @@ impl Run {
     /// [`Error::NotARun`], [`Error::NothingRecorded`], and those of [`log::read`](crate::log::read).
     pub fn load(dir: &Path) -> Result<Run, Error> {
         let folder = RunFolder::open(dir)?;
-        let mut reader = Reader::open(&folder.events())?;
+        let log = folder.opened().read(EVENTS)?;
+        let log = log.ok_or_else(|| Error::NotARun {
+            dir: dir.to_owned(),
+        })?;
+        let mut reader = Reader::of(log, &folder.events());
         let first = reader.next_entry()?;
         let mut run =
             first

@@ -41,7 +41,7 @@ mod rig;
 mod syscall;
 pub mod undo;
 
-pub use clean::{Undone, clean};
+pub use clean::{Cleaning, Undone, clean, clean_up, still_there};
 pub use error::{Class, Error, Result};
 pub use memory::GroupReading;
 pub use prepared::{Facts, Prepared, Timings};

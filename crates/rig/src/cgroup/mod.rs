@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use probe::mountinfo::{self, Mount};
 
-pub(crate) use group::{Group, remove};
+pub(crate) use group::{Group, named};
 
 use crate::host::Host;
 

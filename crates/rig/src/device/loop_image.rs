@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use workload::direct;
 
 use super::{Device, queue_facts};
-use crate::host::{self, Host, Loop};
+use crate::host::{self, Host};
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
@@ -38,6 +38,8 @@ pub struct LoopImage {
     node: PathBuf,
     name: String,
     loop_step: Option<u64>,
+    /// Device and inode number of the image, once it is bound.
+    bound: Option<(u64, u64)>,
     size: u64,
     direct: bool,
     warnings: Vec<String>,
@@ -89,6 +91,7 @@ impl LoopImage {
             node: PathBuf::new(),
             name: String::new(),
             loop_step: None,
+            bound: None,
             size,
             direct: false,
             warnings: Vec::new(),
@@ -175,6 +178,10 @@ impl LoopImage {
             match block::loop_configure(device.as_fd(), file.as_fd(), sector, flags, name) {
                 Ok(()) => {
                     self.loop_step = Some(step);
+                    let file = block::loop_file(device.as_fd());
+                    self.bound = Some(file.map_err(|error| {
+                        Error::io(&self.node, "cannot see what it is bound to", error)
+                    })?);
                     return Ok(());
                 }
                 Err(Errno::BUSY) => self.journal.undone(step)?,
@@ -223,12 +230,8 @@ impl LoopImage {
 
     fn unbind(&mut self) -> Result<()> {
         if let Some(step) = self.loop_step {
-            let lo = Loop {
-                name: self.name.clone(),
-                backing: self.image.clone(),
-                deleted: false,
-            };
-            reversal::detach(&self.host, &lo)?;
+            let bound = self.bound;
+            reversal::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
             self.loop_step = None;
             self.journal.note_undone(step);
         }
@@ -290,7 +293,7 @@ impl Device for LoopImage {
     fn release(&mut self) -> Result<()> {
         self.unbind()?;
         if let Some(step) = self.image_step {
-            reversal::remove_image(&self.image)?;
+            reversal::remove_image_of(self.journal.dir(), &self.image)?;
             self.image_step = None;
             self.journal.note_undone(step);
         }

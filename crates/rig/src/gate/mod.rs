@@ -27,6 +27,7 @@ use rustix::fs::{Advice, OFlags, fadvise, major, minor};
 use rustix::io::Errno;
 
 pub use refusal::{Reason, Refusal};
+pub(crate) use serial::of as serial_of;
 pub use signature::{Signature, probe as probe_signatures};
 
 use crate::host::Host;

@@ -7,6 +7,7 @@ use rustix::io::Result;
 use rustix::ioctl::{Getter, IntegerSetter, Ioctl, IoctlOutput, NoArg, Opcode, Setter, ioctl};
 
 const LOOP_CLR_FD: Opcode = 0x4C01;
+const LOOP_GET_STATUS64: Opcode = 0x4C05;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 const BLKROGET: Opcode = 0x125E;
@@ -118,6 +119,16 @@ pub(crate) fn loop_configure(
 pub(crate) fn loop_clear(device: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: LOOP_CLR_FD takes no argument.
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }
+}
+
+/// The file that a loop device is bound to: `st_dev` as stat(2) has it, and inode number. `ENXIO`: to none.
+pub(crate) fn loop_file(device: BorrowedFd<'_>) -> Result<(u64, u64)> {
+    // SAFETY: LOOP_GET_STATUS64 writes a struct loop_info64, whose layout LoopInfo64 has.
+    let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo64>::new()) }?;
+    // The kernel's huge_encode_dev(): minor in bits 0-7 and 20-31, major between.
+    let minor = (info.device & 0xff) | ((info.device >> 12) & 0x000f_ff00);
+    let major = (info.device >> 8) & 0xfff;
+    Ok((rustix::fs::makedev(major as u32, minor as u32), info.inode))
 }
 
 /// Size in bytes.
