@@ -121,14 +121,39 @@ pub(crate) fn loop_clear(device: BorrowedFd<'_>) -> Result<()> {
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }
 }
 
-/// The file that a loop device is bound to: `st_dev` as stat(2) has it, and inode number. `ENXIO`: to none.
-pub(crate) fn loop_file(device: BorrowedFd<'_>) -> Result<(u64, u64)> {
-    // SAFETY: LOOP_GET_STATUS64 writes a struct loop_info64, whose layout LoopInfo64 has.
+/// What a loop device is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoopStatus {
+    /// `st_dev` of the backing file, major and minor.
+    pub(crate) device: (u32, u32),
+    /// Its inode number.
+    pub(crate) inode: u64,
+    /// Its own number where it is a block device.
+    pub(crate) block: Option<(u32, u32)>,
+}
+
+/// What a loop device is over. `ENXIO`: nothing.
+pub(crate) fn loop_status(device: impl AsFd) -> Result<LoopStatus> {
+    // SAFETY: LOOP_GET_STATUS64 writes a struct loop_info64, whose layout LoopInfo64 has; every
+    // bit pattern of it is a value.
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo64>::new()) }?;
-    // The kernel's huge_encode_dev(): minor in bits 0-7 and 20-31, major between.
-    let minor = (info.device & 0xff) | ((info.device >> 12) & 0x000f_ff00);
-    let major = (info.device >> 8) & 0xfff;
-    Ok((rustix::fs::makedev(major as u32, minor as u32), info.inode))
+    // The inverse of new_encode_dev() of linux/kdev_t.h.
+    let number = |dev: u64| {
+        let dev = dev as u32;
+        ((dev & 0xf_ff00) >> 8, (dev & 0xff) | (dev >> 12 & 0xf_ff00))
+    };
+    Ok(LoopStatus {
+        device: number(info.device),
+        inode: info.inode,
+        block: (info.rdevice != 0).then(|| number(info.rdevice)),
+    })
+}
+
+/// The file that a loop device is bound to: `st_dev` as stat(2) has it, and inode number. `ENXIO`: to none.
+pub(crate) fn loop_file(device: impl AsFd) -> Result<(u64, u64)> {
+    let status = loop_status(device)?;
+    let (major, minor) = status.device;
+    Ok((rustix::fs::makedev(major, minor), status.inode))
 }
 
 /// Size in bytes.

@@ -61,7 +61,7 @@ impl OwnFolder {
         let (parent, name) = path
             .parent()
             .zip(path.file_name().and_then(|name| name.to_str()))
-            .filter(|_| path.is_absolute() && is_plain(path) && !ends_with_slash(path))
+            .filter(|_| path.is_absolute() && is_plain(path) && !is_untidy(path))
             .ok_or_else(strange)?;
         own_number(name, '-', owners).and_then(|rest| {
             if rest.is_empty() {
@@ -92,9 +92,11 @@ impl OwnFolder {
     }
 }
 
-/// A final `/` makes the kernel follow a link in the last component.
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+/// Whether a path has a final `/`, which makes the kernel follow a link in the last component, or a `.` or `//`, which
+/// this tool never writes.
+fn is_untidy(path: &Path) -> bool {
+    let tidy: PathBuf = path.components().collect();
+    tidy.as_os_str() != path.as_os_str()
 }
 
 /// What follows `fslab-PID-NUMBER` in a name whose process used the journal.
@@ -290,7 +292,7 @@ impl ControlFile {
         let item = ThrottleItem::ALL
             .into_iter()
             .find(|item| name == Some(item.file()))
-            .filter(|_| file.is_absolute() && is_plain(file) && !ends_with_slash(file))
+            .filter(|_| file.is_absolute() && is_plain(file) && !is_untidy(file))
             .ok_or_else(not_one)?;
         Ok(ControlFile {
             group: file.parent().ok_or_else(not_one)?.into(),
@@ -352,6 +354,7 @@ mod tests {
             "/mnt/fslab-7-1x",
             "/mnt/fslab-backup",
             "/mnt/fslab-7-1/..",
+            "/mnt/fslab-7-1/.",
             "/mnt/../fslab-7-1",
             "fslab-7-1",
             "/mnt/data",
