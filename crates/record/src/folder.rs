@@ -1,4 +1,4 @@
-//! The folder of one run: where things are, and who may write.
+//! The folder of one run: its files, and who may write.
 //!
 //! One writer at a time holds an exclusive `flock` on the file `lock`, whose text is the writer's
 //! pid. `flock` was chosen over a pid file alone because the kernel drops it when the holder dies,
@@ -339,8 +339,8 @@ pub fn default_dir(study: &str, now: DateTime) -> PathBuf {
     Path::new(RUNS).join(format!("{safe}-{}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
-/// The run that somebody means who names a folder, or a run as `fslab list` names it. `runs` is the folder of
-/// runs without `--out`; what is named neither way stays as it is, for whoever opens it to refuse.
+/// The run that a folder's path names, or its name in `fslab list`. `runs` is the folder of
+/// runs without `--out`; what is named neither way stays as it is, and opening it fails.
 pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
     let is_name = named.file_name() == Some(named.as_os_str());
     if !is_name || named.exists() {

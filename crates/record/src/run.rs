@@ -1,4 +1,4 @@
-//! A run as its log tells it: the fold of all events, which reports, resume and the index read.
+//! A run as its log records it: the fold of all events, which reports, resume and the index read.
 
 mod timing;
 mod trial;

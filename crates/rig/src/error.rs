@@ -8,7 +8,7 @@ use crate::gate::Refusal;
 /// Shorthand of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What an error means to whoever runs trials.
+/// What an error means to the caller that runs trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The safety gate said no (exit code 5 of the lab).
@@ -19,7 +19,7 @@ pub enum Class {
     Trial,
     /// The target cannot serve at all: no such folder, read-only, no privilege.
     Target,
-    /// Somebody asked to stop.
+    /// A stop was requested.
     Interrupted,
 }
 
@@ -186,7 +186,7 @@ pub enum Error {
         /// Where the journal was written.
         original: PathBuf,
     },
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request while {doing}; everything made so far is undone")]
     Interrupted {
         /// What was being done.
@@ -195,7 +195,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What it means to whoever runs trials.
+    /// What it means to the caller that runs trials.
     pub fn class(&self) -> Class {
         match self {
             Error::Refused(_) | Error::Untrusted { .. } => Class::Safety,

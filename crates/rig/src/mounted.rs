@@ -2,7 +2,7 @@
 //!
 //! The undo journal has one line for the mount from before it is made until it is undone for good.
 //! Between taking it down and making it again the line stays: `clean` asks the kernel whether it is
-//! mounted at all, and a line too many costs nothing, while one too few could leave a mount behind.
+//! mounted at all, and a line too many costs nothing, while one too few could leave a mount.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -122,7 +122,7 @@ pub(crate) fn unmount_at(
     }
 }
 
-/// Waits until nobody holds what was mounted on `node`. An umount takes one mount away; a mount namespace that
+/// Waits until nothing holds what was mounted on `node`. An umount takes one mount away; a mount namespace that
 /// was born meanwhile (a container, a service with a private /tmp) has a copy, and while that lives the filesystem
 /// is neither clean on its device nor out of the cache.
 ///

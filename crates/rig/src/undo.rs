@@ -243,7 +243,7 @@ impl Journal {
     }
 }
 
-/// Locks the journal. Tried for a moment, because somebody who only asks whether the owner lives holds the lock
+/// Locks the journal. Tried for a moment, because a process that only asks whether the owner lives holds the lock
 /// shortly; and for longer where the owner is dead, because a child that it had just forked holds the lock until
 /// it has become its program or died too, which on a busy machine takes seconds.
 fn lock(

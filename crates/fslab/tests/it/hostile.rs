@@ -159,7 +159,7 @@ seed = 7
 reference_seconds = 0
 
 [device]
-size = "160m"
+size = "8g"
 
 [filesystem.ext4]
 mkfs = ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
@@ -170,12 +170,12 @@ filesystem = ["ext4"]
 [[workload]]
 name = "aged"
 kind = "age"
-rounds = 200
+rounds = 100
 files = 1000
 processes = 2
 directories = 200
 per_directory = 5
-step = 2
+step = 1
 size = 1000
 "#;
 
@@ -263,7 +263,11 @@ fn a_log_at_the_limit_of_file_sizes_is_like_a_full_disk_needs_root() {
     let scratch = Scratch::new();
     let target = scratch.join("target");
     fs::create_dir(&target).unwrap();
-    fs::write(scratch.join("study.toml"), STUDY.replace("200", "2")).unwrap();
+    fs::write(
+        scratch.join("study.toml"),
+        STUDY.replace("rounds = 100", "rounds = 2"),
+    )
+    .unwrap();
     // The plan fits 16 KiB, the context does not.
     let script = format!(
         "ulimit -f 16; exec {} run study.toml --dir target --out run",

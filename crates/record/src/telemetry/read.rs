@@ -22,7 +22,7 @@ const LARGEST: u64 = 1 << 30;
 pub struct Reader;
 
 impl Reader {
-    /// Reads a file. A torn tail is left out; [`Table::dropped_bytes`] tells of it.
+    /// Reads a file. A torn tail is left out; [`Table::dropped_bytes`] counts it.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsafe`] when it is no regular file; [`Error::Telemetry`] when it is no telemetry file or of a newer version.
@@ -168,7 +168,7 @@ impl Table {
             .map_or(&[], |&end| &self.changes[begin.unwrap_or(0)..end])
     }
 
-    /// Whether the writer came to its end: the end mark is there and tells as many rows.
+    /// Whether the writer came to its end: the end mark is there and gives the same number of rows.
     pub fn is_complete(&self) -> bool {
         self.complete
     }

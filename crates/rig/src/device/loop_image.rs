@@ -1,4 +1,4 @@
-//! A sparse image file behind a loop device: a block device of one's own on any host.
+//! A loop device backed by a sparse image file: a block device for any host.
 //!
 //! Direct I/O to the backing file matters more than anything else about it: without it the image's
 //! blocks lie in the page cache a second time, below the filesystem under test, and no dropping of
@@ -110,7 +110,7 @@ impl LoopImage {
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
-                // Nothing was made: a file of that name is not ours, nobody may remove it for us.
+                // Nothing was made: a file of that name is not ours to remove.
                 if let Some(step) = self.image_step.take() {
                     self.journal.note_undone(step);
                 }
@@ -203,7 +203,7 @@ impl LoopImage {
             .text(format!("sys/block/{}/loop/{name}", self.name))
     }
 
-    /// The kernel must show our image behind the device before anything is written to it.
+    /// The kernel must show our image as the device's backing file before anything is written to it.
     fn verify(&self) -> Result<()> {
         let shown = self
             .host
@@ -324,7 +324,7 @@ fn serving_kind(path: &Path) -> Option<String> {
 const MARGIN: u64 = 64 << 20;
 
 /// An image is sparse and takes what is written to it, so its size says nothing about the room it
-/// needs: whoever knows the workload compares that with the free space. Here only a host that is
+/// needs: the caller, who knows the workload, compares that with the free space. Here only a host that is
 /// full already is refused.
 fn room_for(folder: &Path, asked: u64) -> Result<()> {
     enough(folder, asked, free(folder)?, MARGIN)

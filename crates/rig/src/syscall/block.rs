@@ -79,7 +79,7 @@ pub(crate) fn loop_free_number(control: BorrowedFd<'_>) -> Result<u32> {
     unsafe { ioctl(control, GetFree) }
 }
 
-/// Binds a file to a loop device in one step. `EBUSY`: somebody else took the device.
+/// Binds a file to a loop device in one step. `EBUSY`: another process took the device.
 pub(crate) fn loop_configure(
     device: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
@@ -197,7 +197,7 @@ pub(crate) fn readahead(device: impl AsFd) -> Result<u64> {
     unsafe { ioctl(device, Getter::<BLKRAGET, core::ffi::c_long>::new()) }.map(|n| n as u64)
 }
 
-/// Tells the device that a range holds nothing.
+/// Discards a range.
 pub(crate) fn discard(device: impl AsFd, offset: u64, length: u64) -> Result<()> {
     // SAFETY: BLKDISCARD reads an array of two u64.
     unsafe {

@@ -84,7 +84,7 @@ pub struct Stacking {
     pub words: String,
     /// How its stripes lie.
     pub geometry: Option<Geometry>,
-    /// What mkfs is told of them.
+    /// The stripe options of mkfs.
     pub hints: Hints,
 }
 
@@ -130,7 +130,7 @@ fn locate(program: &str, package: &str) -> Result<String> {
 fn run(program: &str, package: &str, arguments: &[String]) -> Result<command::Output> {
     let mut argv = vec![locate(program, package)?];
     argv.extend_from_slice(arguments);
-    // A half-made array is undone, not waited for: nobody stops these, they take milliseconds.
+    // A half-made array is undone, not waited for: these take milliseconds and are never cancelled.
     command::run(&argv, "", &|| false).map_err(not_the_studys_options)
 }
 
@@ -225,7 +225,7 @@ mod tests {
     use crate::undo::{FILE, Journal, peek};
     use rundir::RunDir;
 
-    /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part stands behind
+    /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part follows
     /// what it stands upon, so undoing from the end never pulls away what is in use.
     #[test]
     fn a_stacks_parts_stand_in_the_journal_from_the_ground_up() {

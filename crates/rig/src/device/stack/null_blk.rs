@@ -1,7 +1,7 @@
 //! `null_blk`: a device of the kernel's memory, as fast or slow as asked (Documentation/block/null_blk.rst).
 //!
 //! Made through configfs. The folder is called as the disk will be: since Linux 6.1 the disk takes the
-//! folder's name, before that it took the next number, and the folder's `index` tells which.
+//! folder's name, before that it took the next number, given by the folder's `index`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -166,7 +166,7 @@ impl Stacked {
     }
 
     fn will_make(&mut self, step: Step) -> Result<()> {
-        // A name of ours that is there already is somebody else's: nobody may undo it in our name.
+        // A name of ours that is there already is another run's, and not ours to undo.
         if super::is_there(&self.host, &step) {
             return Err(Error::Cannot {
                 thing: format!("{step:?}"),
