@@ -27,6 +27,7 @@ fn stopped(dir: &Path) {
 fn journal(run: &Path) {
     let image = run.join("image");
     fs::write(&image, "").unwrap();
+    let image = image.display().to_string();
     let lines = format!(
         "{{\"number\":0,\"made\":\"opened\",\"pid\":4194304}}\n{{\"number\":1,\"made\":\"image\",\"path\":\"{}\"}}\n",
         image.display()
