@@ -192,7 +192,7 @@ mod tests {
     fn a_filesystem_without_maps_is_one_error() {
         let error = scan(Path::new("/proc/self/net"), Options::default()).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("does not tell where files lie"), "{text}");
+        assert!(text.contains("does not report where files are"), "{text}");
         assert!(!text.contains('\n'));
         let error = scan(Path::new("/no/such/folder"), Options::default()).unwrap_err();
         assert!(error.to_string().contains("/no/such/folder"));
