@@ -7,7 +7,7 @@
 
 use crate::expand::Placed;
 use crate::left_out::LeftOut;
-use crate::model::{Cell, FilesystemKind, ScanSpec, WorkloadSpec};
+use crate::model::{Cell, ScanSpec, WorkloadSpec};
 
 /// Takes the others out.
 pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {
@@ -32,7 +32,7 @@ pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<LeftOut> {
 /// The parameters of a cell that a program reads.
 fn by_program(cell: &Cell) -> Option<&ScanSpec> {
     match &cell.workload {
-        WorkloadSpec::Scan(spec) if cell.filesystem.kind == FilesystemKind::Ocfs2 => Some(spec),
+        WorkloadSpec::Scan(spec) if cell.filesystem.kind.properties().scan_by_checker => Some(spec),
         _ => None,
     }
 }

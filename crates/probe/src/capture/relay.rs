@@ -58,7 +58,7 @@ pub(super) fn available() -> Result<(), Error> {
     let security = Detached::open("securityfs", Path::new("/sys/kernel/security"));
     // Without the lockdown module the file is missing: nothing is locked.
     let lockdown = security.and_then(|fs| std::fs::read_to_string(fs.path("lockdown")));
-    match lockdown.as_deref().ok().and_then(super::changes::chosen) {
+    match lockdown.as_deref().ok().and_then(super::detached::chosen) {
         None | Some("none") => Ok(()),
         Some(level) => no(format!(
             "kernel lockdown ({level}) forbids to read debugfs's trace files"

@@ -111,7 +111,7 @@ pub const OF_PROCESS: [&str; 4] = [
 /// The items of [`OF_PROCESS`] as they are here.
 pub fn of_process() -> BTreeMap<String, Item> {
     let (subject, options) = (Subject::default(), Options::default());
-    let mut c = Collector::new(&subject, &options);
+    let mut c = Collector::new(&subject, &options, ENTRIES.iter().collect());
     process(&mut c);
     c.taken()
 }
