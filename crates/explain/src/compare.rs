@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_sequential_run_has_no_pairs() {
-        let mut plan = record::example::plan();
+        let mut plan = fixtures::example::plan();
         plan.order = Order::Sequential;
         let base = [(0, 100.0), (0, 101.0), (0, 99.0)];
         let other = [(1, 200.0), (1, 201.0), (1, 199.0)];

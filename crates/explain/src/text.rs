@@ -40,7 +40,13 @@ pub fn render(explained: &Explained) -> String {
         out.push('\n');
         out.push_str(&wrap("", 0, LEGEND));
     }
-    out
+    // Facts and names come from a run's folder.
+    words::printable_lines(&out).into_owned()
+}
+
+/// Text wrapped to 78 columns with `first` before its first line and `indent` spaces before the others.
+pub fn wrap(first: &str, indent: usize, text: &str) -> String {
+    words::wrap(first, indent, text, WIDTH)
 }
 
 fn head(explained: &Explained) -> String {
@@ -283,41 +289,6 @@ fn line(label: &str, values: &[String; 2]) -> String {
     text
 }
 
-/// Text wrapped to 78 columns with `first` before its first line and `indent` spaces before the others.
-pub fn wrap(first: &str, indent: usize, text: &str) -> String {
-    let mut out = String::new();
-    let mut line = first.to_owned();
-    let mut fresh = true;
-    for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        let gap = usize::from(!fresh);
-        if !fresh && line.chars().count() + gap + word.len() > WIDTH {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            fresh = true;
-        }
-        if !fresh {
-            line.push(' ');
-        }
-        // A word longer than a line is cut.
-        while line.chars().count() + word.len() > WIDTH {
-            let room = WIDTH.saturating_sub(line.chars().count()).max(1);
-            let rest = word.split_off(room.min(word.len()));
-            line.extend(word);
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            word = rest;
-        }
-        line.extend(word);
-        fresh = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -404,6 +375,19 @@ mod tests {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn nothing_of_a_run_steers_the_terminal() {
+        let mut explained = explained(Vec::new());
+        explained.run = "run\u{1b}[2J".into();
+        explained.notes = vec!["a note\u{9b}31m\u{1b}]0;title\u{7}".into()];
+        let text = render(&explained);
+        assert!(
+            text.contains("run\\u{1b}[2J") && text.contains("\\u{9b}31m"),
+            "{text}"
+        );
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
     }
 
     proptest! {

@@ -3,7 +3,10 @@
 use crate::family::Family;
 
 /// What is known of a kind of filesystem.
-#[allow(clippy::struct_excessive_bools, reason = "independent facts of a table")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of a table"
+)]
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
     /// Its name in studies, records and `mount -t`: `xfs`.

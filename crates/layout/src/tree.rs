@@ -94,20 +94,23 @@ pub fn scan(root: &Path, options: Options) -> Result<Scan, Error> {
     let mut scan = Scan::default();
     let mut failure = None;
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| Worker::new(&common).work()))
-            .collect();
-        for worker in workers {
-            match worker.join() {
-                Ok(done) => {
-                    scan.tally.merge(done.tally);
-                    scan.problem_count += done.problem_count;
-                    let room = KEPT.saturating_sub(scan.problems.len());
-                    scan.problems.extend(done.problems.into_iter().take(room));
-                    failure = failure.take().or(done.failure);
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+        let make = |_| {
+            let builder = std::thread::Builder::new();
+            builder.spawn_scoped(scope, || Worker::new(&common).work())
+        };
+        let workers: Vec<_> = (0..threads).map_while(|n| make(n).ok()).collect();
+        // Where no thread can be made, this one does it all.
+        let alone = workers.is_empty().then(|| Worker::new(&common).work());
+        let joined = workers.into_iter().map(|worker| match worker.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        for done in joined.chain(alone) {
+            scan.tally.merge(done.tally);
+            scan.problem_count += done.problem_count;
+            let room = KEPT.saturating_sub(scan.problems.len());
+            scan.problems.extend(done.problems.into_iter().take(room));
+            failure = failure.take().or(done.failure);
         }
     });
     match failure {
@@ -146,7 +149,7 @@ mod tests {
         let mapped = Mapper::default().map(&file, Request::default(), &mut Vec::new());
         std::fs::remove_file(folder.path().join("probe")).unwrap();
         if mapped.is_err() {
-            println!("skipped: no FIEMAP in the source's folder");
+            testkit::skip!("no FIEMAP in the source's folder");
         }
         mapped.ok().map(|()| folder)
     }

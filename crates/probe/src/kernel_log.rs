@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn the_ring_reads_in_order_needs_root() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let all = since(&Roots::default(), None).unwrap();

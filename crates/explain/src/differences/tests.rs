@@ -3,7 +3,7 @@ use record::Status;
 use super::*;
 
 fn found(options: &Options) -> Found {
-    find(&record::example::run(), options).unwrap()
+    find(&fixtures::example::run(), options).unwrap()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_base_turns_the_pair_around() {
 #[test]
 fn names_that_are_not_there_are_refused() {
     let answer = |options: Options| {
-        let error = find(&record::example::run(), &options).unwrap_err();
+        let error = find(&fixtures::example::run(), &options).unwrap_err();
         error.to_string()
     };
     let factor = answer(Options {
@@ -93,7 +93,7 @@ fn names_that_are_not_there_are_refused() {
 
 #[test]
 fn a_run_of_one_cell_has_no_difference() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.plan.cells.truncate(1);
     let answer = find(&run, &Options::default()).unwrap_err().to_string();
     assert!(answer.contains("its plan has one cell"), "{answer}");
@@ -101,7 +101,7 @@ fn a_run_of_one_cell_has_no_difference() {
 
 #[test]
 fn a_silent_study_compares_headlines() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.plan.tables.clear();
     let found = find(&run, &Options::default()).unwrap();
     assert!(found.compared > 0);
@@ -152,7 +152,7 @@ fn a_phase_alone_is_corrected_with_its_table() {
 /// Blocks that only one side finished are not compared with anything.
 #[test]
 fn too_few_blocks_are_counted_not_compared() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     for slot in run.plan.slots.clone() {
         if slot.block > 0 {
             run.trials[slot.trial as usize].status = Status::Pending;

@@ -17,7 +17,7 @@ impl Mounted {
     /// `None`, and a word about it, without root.
     pub fn new(mkfs: &[&str], mib: u64, options: &str) -> Option<Mounted> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+            testkit::skip!("needs root");
             return None;
         }
         // Not in /tmp, which may be in memory.

@@ -13,11 +13,7 @@ use probe::capture::{BUFFER, Error, Mask, Options, Plan, Recording, Summary};
 const MIB: u64 = 1 << 20;
 
 fn needs_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    !root
+    !testkit::root!("block traces and loop devices")
 }
 
 fn run(words: &[&str]) -> String {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::io::Write;
 
-use blktrace::forge::Forge;
 use blktrace::record::Head;
+use fixtures::block_trace::Forge;
 
 use super::*;
 
@@ -189,11 +189,7 @@ impl Drop for Disk {
 }
 
 fn needs_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: needs root");
-    }
-    !root
+    !testkit::root!("block traces and loop devices")
 }
 
 #[test]
