@@ -72,7 +72,7 @@ pub(super) struct Counted {
     pub(super) cpus: Vec<(u32, u64, u64, u64)>,
     /// Events dropped, by the kernel's own count.
     pub(super) dropped: u64,
-    /// Files whose bytes are no records.
+    /// Files that do not hold records.
     pub(super) broken: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The run itself: items 50 to 60. Most of these stand with each trial or are given by the caller.
+//! The run itself: items 50 to 60. Most of these are recorded with each trial or given by the caller.
 
 use std::collections::BTreeMap;
 use std::path::Path;
