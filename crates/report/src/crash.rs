@@ -1,23 +1,26 @@
-//! What power cuts would have left, in words: for `fslab crash` and for a run's report. Every format takes its
-//! sentences from here, so that none says more or less than another.
+//! What power cuts would have left, in words: for `fslab crash` and for a run's report. All formats print
+//! the same sentences.
 
 use std::fmt::Write as _;
 
 use record::{Crash, CrashAgreement, CrashDamage, PowerCut};
 
 use crate::Report;
-use crate::text::wrap;
+use crate::doc::{Block, Item, Section};
+use crate::text;
 
-/// Heading of the section in every format.
-pub(crate) const TITLE: &str = "Crash check: what a power cut would have left";
+/// Heading of the section.
+const TITLE: &str = "Crash check: what a power cut would have left";
 
 /// A crash check as text of `width` columns.
 pub fn text(crash: &Crash, width: usize) -> String {
-    format!("{TITLE}\n{}", body(crash, width))
+    let mut section = Section::new("crash", TITLE);
+    section.blocks = blocks(crash);
+    text::blocks::print(&section, width)
 }
 
 /// The crash checks of a run, each with its trial and cell in words, in the order of the trials.
-pub(crate) fn each<'r>(report: &'r Report<'_>) -> impl Iterator<Item = (String, &'r Crash)> {
+fn each<'r>(report: &'r Report<'_>) -> impl Iterator<Item = (String, &'r Crash)> {
     let cells = &report.run.plan.cells;
     report.slots().filter_map(move |(slot, trial)| {
         let crash = trial.crash.as_ref()?;
@@ -27,45 +30,45 @@ pub(crate) fn each<'r>(report: &'r Report<'_>) -> impl Iterator<Item = (String, 
     })
 }
 
-/// Those of a run, each under its trial and cell; empty where there was none.
-pub(crate) fn section(report: &Report<'_>, width: usize) -> String {
-    let mut out = String::new();
+/// The checks of a run, each below its trial and cell; none where there was none.
+pub(crate) fn section(report: &Report<'_>) -> Option<Section<'static>> {
+    let mut section = Section::new("crash", TITLE).nav("Crash check");
     for (heading, crash) in each(report) {
-        if out.is_empty() {
-            let _ = writeln!(out, "{TITLE}");
-        }
-        out.push_str(&wrap("\n  ", 4, &heading, width));
-        out.push_str(&body(crash, width));
+        section.blocks.push(Block::Heading(heading));
+        section.blocks.extend(blocks(crash));
     }
-    out
+    (!section.blocks.is_empty()).then_some(section)
 }
 
-fn body(crash: &Crash, width: usize) -> String {
-    let mut out = String::new();
-    for (name, value) in facts(crash) {
-        out.push_str(&wrap(&format!("  {name:<12}"), 14, &value, width));
-    }
-    for damage in &crash.damages {
-        out.push('\n');
-        for (n, line) in damage_lines(crash, damage).iter().enumerate() {
-            out.push_str(&wrap(if n == 0 { "  " } else { "    " }, 6, line, width));
+fn blocks(crash: &Crash) -> Vec<Block<'static>> {
+    let facts = facts(crash).into_iter();
+    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let damages = crash.damages.iter().map(|damage| {
+        let mut lines = damage_lines(crash, damage).into_iter();
+        Item {
+            text: lines.next().unwrap_or_default(),
+            children: lines.map(Item::from).collect(),
+            ..Item::default()
         }
+    });
+    let mut damages: Vec<Item> = damages.collect();
+    damages.extend(unlisted(crash).map(Item::from));
+    let mut blocks = vec![Block::Facts(facts.collect())];
+    if !damages.is_empty() {
+        blocks.push(Block::List(damages));
     }
-    if let Some(more) = unlisted(crash) {
-        let _ = writeln!(out, "\n  {more}");
-    }
-    out
+    blocks
 }
 
-/// What is said of damages that are counted and not listed.
-pub(crate) fn unlisted(crash: &Crash) -> Option<String> {
+/// A line about damages that are counted and not listed.
+fn unlisted(crash: &Crash) -> Option<String> {
     let bad = crash.damaged + crash.unjudged;
     let more = bad.saturating_sub(crash.damages.len() as u64);
     (more > 0).then(|| format!("and {more} more not clean"))
 }
 
 /// What was judged and how it ended, by name.
-pub(crate) fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
+fn facts(crash: &Crash) -> Vec<(&'static str, String)> {
     let mut facts = vec![(
         "device",
         format!("{}, {:.0} MiB", crash.filesystem, mib(crash.device_bytes)),
@@ -102,7 +105,7 @@ fn mib(bytes: u64) -> f64 {
 fn moment(cut: &PowerCut) -> String {
     let phase = &cut.phase;
     let when = match cut.after_seconds {
-        None => format!("behind phase {phase}, when all was synced"),
+        None => format!("after phase {phase}, when everything was synced"),
         Some(seconds) => format!("{seconds:.3} s into phase {phase}"),
     };
     format!("{when}, by {}", cut.by)
@@ -118,7 +121,7 @@ fn promised(cut: &PowerCut) -> Vec<(&'static str, String)> {
     );
     let became = match cut.kept {
         Some(kept) => format!("{kept} of {things}"),
-        None => format!("nobody looked for {things}"),
+        None => format!("not checked: {things}"),
     };
     let mut facts = vec![("kept", became)];
     facts.extend(cut.lost.iter().map(|line| ("lost", line.clone())));
@@ -155,7 +158,7 @@ fn log(crash: &Crash) -> [(&'static str, String); 2] {
     };
     let from = match crash.from {
         0 => String::new(),
-        from => format!(" behind entry {}", from - 1),
+        from => format!(" after entry {}", from - 1),
     };
     [
         (
@@ -171,7 +174,7 @@ fn log(crash: &Crash) -> [(&'static str, String); 2] {
     ]
 }
 
-/// How often `fslab check` said the same as the checker.
+/// How often `fslab check` agreed with the checker.
 fn agreed(agreement: &CrashAgreement) -> Vec<(&'static str, String)> {
     let share = |[agreed, of]: [u64; 2]| format!("{agreed} of {of}");
     let mut line = format!(
@@ -204,12 +207,12 @@ fn checker(crash: &Crash) -> String {
     }
 }
 
-/// An image that was not clean: when, and how its checker ended, then what both checkers say.
-pub(crate) fn damage_lines(crash: &Crash, damage: &CrashDamage) -> Vec<String> {
+/// An image that was not clean: when, and how its checker ended, then the findings of both checkers.
+fn damage_lines(crash: &Crash, damage: &CrashDamage) -> Vec<String> {
     let mark = damage
         .mark
         .as_ref()
-        .map_or_else(String::new, |mark| format!(", behind mark {mark:?}"));
+        .map_or_else(String::new, |mark| format!(", after mark {mark:?}"));
     let of = match &crash.cut {
         Some(_) => "what the cut left".to_owned(),
         None => format!("as of entry {}{mark}", damage.entry),

@@ -50,7 +50,7 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A ratio in a matrix: two decimals where they tell something, three below 0.1.
+/// A ratio in a matrix: two decimals where they are significant, three below 0.1.
 pub(crate) fn brief_ratio(value: f64) -> String {
     match value.abs() {
         v if v >= 1e5 => ">1e5".to_owned(),

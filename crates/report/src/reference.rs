@@ -1,7 +1,7 @@
 //! The raw device beside the filesystems: what the disk itself could do on the same day.
 //!
 //! "Is the disk the limit?" was asked below three of the five studies, and one disk gave 35 to 70 MB/s
-//! between two measurements. So hdparm's sequential read and 4 KiB random reads stand near the head of
+//! between two measurements. So hdparm's sequential read and 4 KiB random reads are near the head of
 //! every report, with all passes' spread. Whether a filesystem's number above it is a cache, a
 //! compressed image or a mistake is not for the report to say; that there are such numbers is.
 
@@ -9,6 +9,7 @@ use record::Reference;
 use study::{Cell, Limit};
 
 use crate::Report;
+use crate::doc::{Block, Item, Section};
 use crate::model::Figure;
 use crate::numbers::short;
 
@@ -61,8 +62,8 @@ impl Spread {
 }
 
 /// `the disk under the images (/dev/vda), held to 70m`.
-pub(crate) fn name(reference: &Reference) -> String {
-    // Who measured may have said all of it in words; nothing is said twice.
+fn name(reference: &Reference) -> String {
+    // The device's own words may name the limit already; nothing is printed twice.
     let limit = reference
         .limit
         .as_ref()
@@ -77,7 +78,7 @@ pub(crate) fn name(reference: &Reference) -> String {
 }
 
 /// What was measured of one device: a name and a text each.
-pub(crate) fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
+fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let asked = match reference.pass_seconds {
         seconds if seconds > 0.0 => format!("; {seconds} s each"),
@@ -113,7 +114,30 @@ pub(crate) fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The fastest sequential median of the references that stand for a cell's device: those under the
+/// The section; none for a run without a reference.
+pub(crate) fn section(report: &Report<'_>) -> Option<Section<'static>> {
+    let title = "The raw device, read before the first trial";
+    let mut section = Section::new("device", title).nav("Raw device");
+    for reference in &report.run.references {
+        section.blocks.push(Block::Heading(name(reference)));
+        if !reference.line.is_empty() {
+            let line = reference.line.trim_end().to_owned();
+            section.blocks.push(Block::Listing(vec![line]));
+        }
+        let facts = facts(reference).into_iter();
+        let facts = facts.map(|(name, text)| (name.into(), text.into()));
+        section.blocks.push(Block::Facts(facts.collect()));
+        section.blocks.extend(Block::notes(&reference.notes));
+    }
+    let exceeded = exceeded(report);
+    if !exceeded.is_empty() {
+        let items = exceeded.into_iter().map(Item::from);
+        section.blocks.push(Block::List(items.collect()));
+    }
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// The fastest sequential median of the references that represent a cell's device: those under the
 /// cell's limit, else those without one.
 fn sequential(references: &[Reference], cell: &Cell) -> Option<f64> {
     let limit = cell.device.limit.unwrap_or_default();

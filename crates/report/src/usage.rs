@@ -88,11 +88,11 @@ pub(crate) type Used<'a> = (&'a Phase, &'a Usage);
 pub(crate) struct OfCell<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// Where the trial stands.
+    /// The trial and its block.
     pub slot: Slot,
     /// Finished trials with usage, among which it is the middle one.
     pub n: usize,
-    /// Its phases.
+    /// Phases of the trial, with what they used.
     pub phases: Vec<Used<'a>>,
 }
 

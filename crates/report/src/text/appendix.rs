@@ -1,7 +1,7 @@
-//! What stands behind the legend: rows for those who read on, in the formats of the tools they are
+//! What follows the legend: rows for readers of details, in the formats of the tools they are
 //! named after, and therefore not wrapped.
 //!
-//! A footnote shows the layout of 2008 behind the results. Today's layout of the same rows is wider
+//! A footnote shows the layout of 2008 after the results. Today's layout of the same rows is wider
 //! than two mails, so it comes last. The page has both side by side.
 
 use super::{grid, wrap};

@@ -1,4 +1,4 @@
-//! Where the run's own time went: a lab that takes more than it measures is told so by its report.
+//! Where the run's own time went: the report shows when a lab takes longer than it measures.
 
 use super::wrap;
 use crate::Report;

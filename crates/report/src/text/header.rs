@@ -9,12 +9,12 @@ use super::wrap;
 use crate::Report;
 use crate::facts::Answer;
 use crate::model::Mark;
-use crate::trust::Doubt;
+use crate::validity::Doubt;
 use crate::variants::Variant;
 
 /// Width of the names.
 const NAME: usize = 14;
-/// Facts that stand on the line of another, and the words before them. They are left out when they
+/// Facts that share the line of another, and the words before them. They are left out when they
 /// are not known, as few ask for them; the page and JSON keep them.
 const JOINED: [(&str, &str, &str); 4] = [
     ("distribution", "kernel", ""),
@@ -95,7 +95,7 @@ fn machine<'a>(report: &'a Report<'_>) -> Vec<(&'a str, String)> {
 fn in_doubt(report: &Report<'_>) -> Option<String> {
     let mut kinds: Vec<(&str, BTreeSet<u32>)> = Vec::new();
     let fails = |d: &&Doubt| d.mark == Mark::Fails;
-    for doubt in report.trust.doubts.iter().filter(fails) {
+    for doubt in report.validity.doubts.iter().filter(fails) {
         match kinds.iter_mut().find(|(name, _)| *name == doubt.name) {
             Some((_, trials)) => {
                 trials.insert(doubt.trial);

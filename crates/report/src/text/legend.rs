@@ -7,11 +7,8 @@ use study::Clock;
 use super::wrap;
 use crate::Report;
 use crate::grid::Grid;
-use crate::model::{Mark, Table, clock_meaning};
+use crate::model::{ADVISED, Mark, Table, clock_meaning};
 use crate::units;
-
-/// Fewer values than this say so beside the number (DESIGN rule 2).
-pub(super) const ADVISED: usize = 5;
 
 /// The legend: only of what this report has.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {

@@ -1,7 +1,7 @@
 //! `fslab bench stream`.
 
 use lab::bench_text::{aiod, dd};
-use report::originals::Era;
+use report::tool_output::Era;
 use workload::stream::{self, Between, Content, Flush, Test, WriteThrough};
 
 use super::{engine, watch};
