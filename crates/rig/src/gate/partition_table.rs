@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use probe::bytes::{le32, le64};
+use ondisk::bytes::{le32, le64};
 
 /// A table found on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
