@@ -12,7 +12,6 @@
 //! What tracing itself cost is a difference like any other: see [`Cost`].
 
 mod cost;
-mod section;
 
 use record::{Status, Trace};
 use study::{Cell, Slot};
@@ -22,7 +21,6 @@ use crate::labels::Labels;
 
 pub(crate) use cost::of as cost_of;
 pub use cost::{Cost, Pair};
-pub(crate) use section::{cost_section, section};
 
 /// A whole trial among the names of phases in [`Trace::figures`].
 pub const WHOLE: &str = "trial";

@@ -38,8 +38,6 @@ pub(crate) enum Scope {
     All,
     /// Markdown and the page; the mail has it in a layout of its own.
     HandSetInMail,
-    /// Only the page: as long as the run.
-    PageOnly,
 }
 
 /// A piece of a section.

@@ -8,9 +8,9 @@ use study::{Cell, Slot};
 use crate::layout::{Layout, Levels, Series, Span, has};
 use crate::model::{Column, Figure, Point, PublishedFigure, Row, Table, clock_name};
 use crate::published::Published;
+use crate::timing_tag;
 use crate::units;
 use crate::validity::Validity;
-use crate::{report, timing_tag};
 
 /// What filling needs beside the layout.
 pub(crate) struct Sources<'a> {
@@ -26,10 +26,21 @@ pub(crate) struct Sources<'a> {
     pub published: Option<&'static Published>,
 }
 
+/// The trials of these cells, in running order.
+pub(crate) fn slots<'a>(
+    run: &'a Run,
+    cells: &BTreeSet<u32>,
+) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> + use<'a> {
+    let cells = cells.clone();
+    let slots = run.plan.slots.iter();
+    let slots = slots.filter(move |slot| cells.contains(&slot.cell));
+    slots.filter_map(|slot| Some((slot, run.trials.get(slot.trial as usize)?)))
+}
+
 impl<'a> Sources<'a> {
     /// The trials of the report's cells, in running order.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> {
-        report::slots(self.run, &self.cells)
+        slots(self.run, &self.cells)
     }
 
     /// Fills one table; problems that a reader must know are added to `notes`.

@@ -22,8 +22,6 @@ mod beside;
 mod fill;
 mod footnote;
 mod label;
-mod plots;
-mod section;
 
 use serde::Serialize;
 use study::Clock;
@@ -36,7 +34,6 @@ use crate::units;
 pub use beside::{Beside, Extra};
 pub(crate) use fill::grids;
 pub use footnote::Footnote;
-pub(crate) use section::{published_notes, sections};
 
 /// A grid with its numbers.
 #[derive(Clone, Debug)]

@@ -10,7 +10,6 @@
 
 mod fill;
 mod published;
-mod section;
 mod words;
 
 use serde::Serialize;
@@ -21,9 +20,7 @@ use crate::layout::Levels;
 use crate::model::{Figure, coverage};
 
 pub(crate) use fill::{counted, growths};
-pub(crate) use section::section;
-use words::{LAWS, reach, sentences, tested};
-pub(crate) use words::{amount, brief, engineering, interval};
+pub(crate) use words::{LAWS, amount, brief, engineering, interval, reach, sentences, tested};
 
 /// One of the study's questions of growth, answered.
 #[derive(Clone, Debug)]

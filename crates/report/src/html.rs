@@ -2,7 +2,7 @@
 //! JavaScript.
 //!
 //! All text of a run (its name, levels, messages of failed trials) comes from outside and is
-//! escaped: by minijinja in the template, by [`plot::escape`] in blocks and drawings, and by the script, which
+//! escaped: by minijinja in the template, by [`words::escape_xml`] in blocks and drawings, and by the script, which
 //! sets text only as text. A content security policy forbids every request.
 
 mod blocks;

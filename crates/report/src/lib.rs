@@ -27,7 +27,6 @@
 
 pub mod block_io;
 mod compare;
-pub mod crash;
 mod csv;
 mod doc;
 mod error;
@@ -55,6 +54,7 @@ mod samples;
 pub mod scan;
 mod sections;
 mod select;
+mod sentences;
 mod text;
 mod timing_tag;
 pub mod tool_output;
@@ -69,11 +69,12 @@ pub mod why;
 use std::path::Path;
 
 use record::{Run, Status};
+use words::printable_lines;
 
 pub use error::{Error, Result};
 pub use options::{Format, Options};
 pub use report::Report;
-pub use text::mail_tables;
+pub use text::{crash_text, mail_tables};
 
 /// A status in one word, with its message.
 pub(crate) fn status(status: &Status) -> (&'static str, Option<&str>) {
@@ -82,6 +83,23 @@ pub(crate) fn status(status: &Status) -> (&'static str, Option<&str>) {
         Status::Finished => ("finished", None),
         Status::Failed(record::FailureKind::Interrupted, message) => ("interrupted", Some(message)),
         Status::Failed(_, message) => ("failed", Some(message)),
+    }
+}
+
+impl Format {
+    /// The whole report as one text.
+    ///
+    /// # Errors
+    /// A defect in a template or a value that JSON does not have.
+    pub fn render(self, report: &Report<'_>) -> Result<String> {
+        match self {
+            // A log may come from anyone; what reaches a terminal or a mail cannot steer it.
+            Format::Text => Ok(printable_lines(&text::print(report)).into_owned()),
+            Format::Md => Ok(printable_lines(&md::print(report)).into_owned()),
+            Format::Html => html::print(report),
+            Format::Json => json::print(report),
+            Format::Csv => Ok(csv::print(report)),
+        }
     }
 }
 

@@ -5,11 +5,11 @@ mod blocks;
 use study::Clock;
 
 use crate::Report;
-use crate::doc::{Scope, Section};
+use crate::doc::Section;
 use crate::facts::Answer;
 use crate::model::{Mark, clock_meaning};
 use crate::sections::{basis, causes, measured, tables};
-use crate::text::{begun, few, method, order, trials};
+use crate::sentences::{begun, few, method, order, trials};
 use crate::units;
 
 /// The report as Markdown.
@@ -18,9 +18,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     let sections = measured(report).into_iter().chain(tables(report));
     let sections = sections.chain(causes(report)).chain(basis(report));
     let sections: Vec<Section<'_>> = sections.collect();
-    for section in sections.iter().filter(|s| s.scope != Scope::PageOnly) {
-        out.push_str(&blocks::print(section));
-    }
+    out.extend(sections.iter().map(blocks::print));
     out + &legend(report)
 }
 

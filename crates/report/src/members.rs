@@ -9,22 +9,13 @@ use serde::Serialize;
 
 use record::{Members, Status, TrialRecord};
 use study::Cell;
+use words::bytes_f64 as size;
 
-use crate::doc::{self, Block, Column, Item, Section, Sheet};
 use crate::fill::Sources;
 use crate::labels::Labels;
-use crate::numbers::size;
-
-/// Heading of the section.
-const TITLE: &str = "Members: how each phase was shared among the disks of its device";
-
-/// What the columns mean.
-const MEANING: &str = "Bytes that the members moved by their own counters, the mean of n trials; by \
-     device: how many for each byte of the device above (parity, copies, and what it reads to write); \
-     the shares of the least and the most loaded member; the members' mean request";
 
 /// Heads of the columns after the row's name.
-const HEADS: [&str; 7] = [
+pub(crate) const HEADS: [&str; 7] = [
     "n",
     "members",
     "bytes",
@@ -202,32 +193,6 @@ fn moved_above(trial: &TrialRecord, phase: &str) -> f64 {
     let samples = trial.samples.iter();
     let samples = samples.filter(|s| s.phase == phase && of_device(&s.metric));
     samples.map(|sample| sample.value).sum()
-}
-
-/// The section.
-pub(crate) fn section(shares: &Shares) -> Section<'static> {
-    let mut section = Section::new("members", TITLE).nav("Members");
-    let devices = shares.devices.iter();
-    let devices = devices.map(|(name, words)| Item::about(name, words));
-    section.blocks.push(Block::List(devices.collect()));
-    if shares.rows.is_empty() {
-        return section;
-    }
-    let rows = shares.rows.iter().map(|row| {
-        let cells = row.cells().into_iter().zip(HEADS).map(|(text, head)| {
-            let mut cell = doc::Cell::from(text);
-            if head == "most" {
-                cell.bars = vec![row.most_share, row.least_share];
-            }
-            cell
-        });
-        doc::Row::new(std::iter::once(row.name().into()).chain(cells))
-    });
-    let columns = HEADS.map(Column::figures);
-    let sheet = Sheet::new("Members of each phase", "cell, phase", columns).rows(rows);
-    section.blocks.push(Block::Para(format!("{MEANING}.")));
-    section.blocks.push(Block::Table(sheet));
-    section
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use study::Clock;
 
 use crate::error::Error;
-use crate::{Report, csv, html, json, md, text};
 
 /// The formats a report has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,27 +31,6 @@ impl Format {
         ("csv", Format::Csv),
         ("md", Format::Md),
     ];
-}
-
-impl Format {
-    /// The whole report as one text.
-    ///
-    /// # Errors
-    /// A defect in a template or a value that JSON does not have.
-    pub fn render(self, report: &Report<'_>) -> Result<String, Error> {
-        match self {
-            Format::Text => Ok(printable(&text::print(report))),
-            Format::Md => Ok(printable(&md::print(report))),
-            Format::Html => html::print(report),
-            Format::Json => json::print(report),
-            Format::Csv => Ok(csv::print(report)),
-        }
-    }
-}
-
-/// A log may come from anyone; what reaches a terminal or a mail has no control characters.
-fn printable(text: &str) -> String {
-    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
 impl FromStr for Format {

@@ -9,14 +9,12 @@
 
 mod answer;
 mod gather;
-mod section;
 
 use serde::Serialize;
 
 use crate::model::Versus;
 
 pub(crate) use gather::of;
-pub(crate) use section::section;
 
 /// What is known of memory in a run.
 #[derive(Clone, Debug, PartialEq)]

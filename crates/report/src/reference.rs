@@ -9,7 +9,6 @@ use record::Reference;
 use study::{Cell, Limit};
 
 use crate::Report;
-use crate::doc::{Block, Item, Section};
 use crate::model::Figure;
 use crate::numbers::short;
 
@@ -62,7 +61,7 @@ impl Spread {
 }
 
 /// `the disk under the images (/dev/vda), held to 70m`.
-fn name(reference: &Reference) -> String {
+pub(crate) fn name(reference: &Reference) -> String {
     // The device's own words may name the limit already; nothing is printed twice.
     let limit = reference
         .limit
@@ -78,7 +77,7 @@ fn name(reference: &Reference) -> String {
 }
 
 /// What was measured of one device: a name and a text each.
-fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let asked = match reference.pass_seconds {
         seconds if seconds > 0.0 => format!("; {seconds} s each"),
@@ -112,29 +111,6 @@ fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
         ("4 KiB random reads", "not measured".to_owned())
     });
     facts
-}
-
-/// The section; none for a run without a reference.
-pub(crate) fn section(report: &Report<'_>) -> Option<Section<'static>> {
-    let title = "The raw device, read before the first trial";
-    let mut section = Section::new("device", title).nav("Raw device");
-    for reference in &report.run.references {
-        section.blocks.push(Block::Heading(name(reference)));
-        if !reference.line.is_empty() {
-            let line = reference.line.trim_end().to_owned();
-            section.blocks.push(Block::Listing(vec![line]));
-        }
-        let facts = facts(reference).into_iter();
-        let facts = facts.map(|(name, text)| (name.into(), text.into()));
-        section.blocks.push(Block::Facts(facts.collect()));
-        section.blocks.extend(Block::notes(&reference.notes));
-    }
-    let exceeded = exceeded(report);
-    if !exceeded.is_empty() {
-        let items = exceeded.into_iter().map(Item::from);
-        section.blocks.push(Block::List(items.collect()));
-    }
-    (!section.blocks.is_empty()).then_some(section)
 }
 
 /// The fastest sequential median of the references that represent a cell's device: those under the

@@ -10,7 +10,7 @@ use crate::block_io::{self, BlockIo, Cost};
 use crate::error::{Error, Result};
 use crate::facts::{self, Fact};
 use crate::file_layout::{self, FileLayouts};
-use crate::fill::Sources;
+use crate::fill::{self, Sources};
 use crate::grid::{self, Grid};
 use crate::growth::{self, Growth};
 use crate::layout::Layout;
@@ -133,7 +133,7 @@ impl<'a> Report<'a> {
 
     /// The trials of the report's cells, in running order.
     pub fn slots(&self) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> {
-        slots(self.run, &self.cells)
+        fill::slots(self.run, &self.cells)
     }
 
     /// Every figure of its tables, grids and laws.
@@ -154,17 +154,6 @@ impl<'a> Report<'a> {
         let cell = self.run.plan.cells.get(id as usize);
         cell.map_or_else(|| format!("cell {id}"), Cell::label)
     }
-}
-
-/// The trials of these cells, in running order.
-pub(crate) fn slots<'a>(
-    run: &'a Run,
-    cells: &BTreeSet<u32>,
-) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> + use<'a> {
-    let cells = cells.clone();
-    let slots = run.plan.slots.iter();
-    let slots = slots.filter(move |slot| cells.contains(&slot.cell));
-    slots.filter_map(|slot| Some((slot, run.trials.get(slot.trial as usize)?)))
 }
 
 /// The tables, their columns compared with the base.

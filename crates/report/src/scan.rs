@@ -17,7 +17,6 @@ mod legend;
 mod lines;
 mod passes;
 mod published;
-mod section;
 mod sets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,13 +30,12 @@ use crate::model::{Figure, Mark, Versus};
 use crate::numbers::{brief_ratio, short};
 use crate::options::Options;
 
-use lines::listing;
+pub(crate) use lines::listing;
 pub use passes::By;
 pub use published::Theirs;
-pub(crate) use section::sections;
 
 /// Bytes of what fsck.ocfs2 calls MB.
-const MIB: f64 = 1_048_576.0;
+pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// What is known of a run's readings.
 #[derive(Debug, Serialize)]
@@ -266,7 +264,7 @@ impl Law {
 }
 
 /// A pass, with each set that has it.
-type Row<'a> = Vec<(&'a Set, &'a Pass)>;
+pub(crate) type Row<'a> = Vec<(&'a Set, &'a Pass)>;
 
 impl Group {
     /// The passes of all sets, in their order.
@@ -331,28 +329,28 @@ impl Scan {
 }
 
 /// A figure, `-` where there is none.
-fn figure(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
+pub(crate) fn figure(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), write)
 }
 
 /// MB of bytes, as the tables print them.
-fn mb(bytes: Option<f64>) -> String {
+pub(crate) fn mb(bytes: Option<f64>) -> String {
     figure(bytes, |bytes| short(bytes / MIB))
 }
 
 /// GB of bytes, 2^30 as MB are 2^20.
-fn gb(bytes: Option<f64>) -> String {
+pub(crate) fn gb(bytes: Option<f64>) -> String {
     figure(bytes, |bytes| short(bytes / MIB / 1024.0))
 }
 
 /// A count.
-fn count(value: Option<f64>) -> String {
+pub(crate) fn count(value: Option<f64>) -> String {
     figure(value, |value| format!("{value:.0}"))
 }
 
 /// `0.13+`: time divided by the first set's, and whether that counts. The estimate that the interval is of; where there are too few
 /// trials for one, that of the medians.
-fn times(group: &Group, pass: &Pass) -> String {
+pub(crate) fn times(group: &Group, pass: &Pass) -> String {
     if let Some(versus) = &pass.versus {
         return format!("{}{}", brief_ratio(versus.ratio), versus.difference.sign());
     }
@@ -364,7 +362,7 @@ fn times(group: &Group, pass: &Pass) -> String {
 }
 
 /// Disk, real and ratio of a message; `-` where nothing was printed.
-fn their_words(group: &Group, pass: &Pass, at: usize) -> [String; 3] {
+pub(crate) fn their_words(group: &Group, pass: &Pass, at: usize) -> [String; 3] {
     let Some(Theirs { disk, real, .. }) = pass.theirs[at] else {
         return ["-", "-", "-"].map(str::to_owned);
     };

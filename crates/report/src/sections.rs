@@ -1,14 +1,26 @@
 //! The sections of a report, in the order in which a reader asks: what was measured, what differs and
 //! why, then what shows that the numbers are valid.
 
+mod block_io;
+pub(crate) mod crash;
 mod evidence;
+mod file_layout;
+mod grid;
+mod grid_plots;
+mod growth;
+mod members;
+mod memory;
+mod reference;
 mod run;
+mod scan;
 mod tables;
+mod transcript;
+mod why;
+
+pub(crate) use grid::published_notes;
 
 use crate::Report;
 use crate::doc::Section;
-use crate::{block_io, crash, file_layout, grid, growth, members, pressure, reference, scan};
-use crate::{transcript, why};
 
 /// What was measured, but for the study's tables.
 pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
@@ -19,7 +31,7 @@ pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     sections.extend(grids.flat_map(|(at, grid)| grid::sections(at + 1, grid)));
     let growths = report.growths.iter().enumerate();
     sections.extend(growths.map(|(at, growth)| growth::section(at + 1, growth)));
-    sections.extend(report.memory.as_ref().map(pressure::section));
+    sections.extend(report.memory.as_ref().map(memory::section));
     sections.extend(crash::section(report));
     sections.extend(report.transcript.as_ref().map(transcript::section));
     tagged(report, sections)
@@ -47,10 +59,14 @@ pub(crate) fn causes<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     tagged(report, sections)
 }
 
-/// What the numbers rest on: evidence, filesystems, order, context.
+/// What shows that the numbers are valid.
 pub(crate) fn basis<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    tagged(report, vec![evidence::section(report)])
+}
+
+/// Filesystems, trials and context as recorded: as long as the run, so only the page has them.
+pub(crate) fn records<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     let sections = vec![
-        evidence::section(report),
         run::filesystems(report),
         run::order(report),
         run::context(report),

@@ -12,7 +12,8 @@
 //! follows the legend. Only such lines, in the formats of other programs, may be wider than the report.
 
 mod appendix;
-pub(crate) mod blocks;
+mod blocks;
+mod cap;
 mod closing;
 mod differences;
 mod grid;
@@ -22,24 +23,19 @@ mod matrix;
 mod table;
 mod validity;
 mod wide_table;
-mod wrap;
 
 use std::collections::BTreeSet;
 
+use record::Crash;
 use study::Clock;
+use words::wrap;
 
 use crate::Report;
 use crate::doc::{Scope, Section};
 use crate::model::Table;
-use crate::sections::{causes, measured};
+use crate::sections::{causes, crash, measured};
 
-pub(crate) use closing::lines as time_lines;
-pub(crate) use differences::{family, few_blocks, table_warnings};
-pub(crate) use header::{begun, order, trials, trials_of};
-pub(crate) use legend::{few, method};
-pub(crate) use table::decimals;
-pub(crate) use validity::meaning;
-pub(crate) use wrap::{cap, wrap};
+use cap::cap;
 
 /// Characters of the narrowest report, for any smaller `--width`.
 const NARROWEST: usize = 40;
@@ -86,7 +82,7 @@ fn answer(report: &Report<'_>, tables: &Tables<'_>, width: usize) -> String {
         if !tables.other_clocks.is_empty() {
             text.push_str("; the other clocks follow further down");
         }
-        out.push_str(&wrap("\nClock (a): ", 2, &text, width));
+        out.push_str(&wrap("\n\nClock (a): ", 2, &text, width));
     }
     let has_published = tables.main.iter().any(|table| table.has_published());
     let published = report.published.filter(|_| has_published);
@@ -119,6 +115,11 @@ fn width(report: &Report<'_>) -> usize {
         0 => usize::MAX,
         width => width.max(NARROWEST),
     }
+}
+
+/// A crash check as text of `width` columns.
+pub fn crash_text(crash: &Crash, width: usize) -> String {
+    blocks::print(&crash::alone(crash), width)
 }
 
 /// The mail tables alone, as the original message has them.

@@ -70,7 +70,7 @@ impl Recorded {
 pub struct Subject<'a> {
     /// What was found in it.
     pub analysis: &'a Analysis,
-    /// What its recorder says, where it said something: one for each device.
+    /// The recorder's own account, where there is one: one for each device.
     pub recorded: &'a [Recorded],
     /// Names of devices (major << 20 | minor).
     pub names: &'a BTreeMap<u32, String>,
@@ -107,7 +107,7 @@ impl Subject<'_> {
         }
         if losses.backwards * 100 > self.analysis.events {
             doubts.push(format!(
-                "{} of {} events stand behind a later one of their file: it was shuffled, or glued \
+                "{} of {} events follow a later one of their file: it was shuffled, or glued \
                  together of several traces",
                 losses.backwards, self.analysis.events
             ));

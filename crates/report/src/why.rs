@@ -4,8 +4,6 @@
 //! that hold, with the sentence of figures that decided, or "not explained". Every rule's evidence, and
 //! those that were denied, are what `fslab explain` prints and the page unfolds.
 
-mod section;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -17,8 +15,6 @@ use crate::layout::describe;
 use crate::numbers::three;
 use crate::options::Options;
 use crate::run_wide::{merged, shape};
-
-pub(crate) use section::section;
 
 /// What is known.
 #[derive(Debug)]
@@ -184,14 +180,14 @@ fn cause(finding: &Finding) -> String {
     )
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect());
     first.map_or_else(String::new, |first: String| first + letters.as_str())
 }
 
 /// `filesystem ext4 against xfs (workload=dd)`: the other against what it was compared with.
-fn pair(difference: &Difference) -> String {
+pub(crate) fn pair(difference: &Difference) -> String {
     let common = describe(&difference.common);
     let common = if common.is_empty() {
         common
@@ -203,7 +199,7 @@ fn pair(difference: &Difference) -> String {
 }
 
 /// `confidence medium: large enough for half of it is lacking`.
-fn confidence(finding: &Finding) -> String {
+pub(crate) fn confidence(finding: &Finding) -> String {
     let Verdict::Holds { confidence, lacks } = &finding.judgement.verdict else {
         return String::new();
     };

@@ -1,7 +1,8 @@
 //! The blocks of a section on the page. All text is escaped here.
 
-use super::growth_plot;
-use super::plot::{self, escape};
+use words::escape_xml as escape;
+
+use super::{growth_plot, plot};
 use crate::doc::{Block, Cell, Column, Details, Drawing, Item, Plot, Row, Section, Sheet, Tone};
 
 /// A section.
@@ -248,7 +249,7 @@ impl Printer {
             self.put(if at > 0 { "<br>" } else { "" });
             self.put(&escape(line));
             if at == 0 {
-                self.behind(cell);
+                self.marks(cell);
             }
         }
         if !cell.small.is_empty() {
@@ -270,7 +271,7 @@ impl Printer {
     }
 
     /// Marks and the footnote after a number.
-    fn behind(&mut self, cell: &Cell) {
+    fn marks(&mut self, cell: &Cell) {
         if !cell.signs.is_empty() {
             self.put(&format!(
                 " <span class=\"sign\">{}</span>",

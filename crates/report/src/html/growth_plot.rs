@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 
 use stats::growth::Fit;
+use words::escape_xml as escape;
 
-use super::plot::escape;
 use crate::growth::{Curve, Growth, amount, brief, engineering, interval};
 use crate::numbers::short;
 

@@ -9,8 +9,8 @@ use crate::doc::Section;
 use crate::error::Result;
 use crate::facts::Answer;
 use crate::model::{Mark, clock_meaning};
-use crate::sections::{basis, causes, measured, tables};
-use crate::text::{begun, few, meaning, method, order, trials, trials_of};
+use crate::sections::{basis, causes, measured, records, tables};
+use crate::sentences::{begun, few, meaning, method, order, trials, trials_of};
 use crate::units;
 use crate::validity::Group;
 
@@ -22,7 +22,8 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     let run = report.run;
     let plan = &run.plan;
     let (measured, tables) = (measured(report), tables(report));
-    let (causes, basis) = (causes(report), basis(report));
+    let causes = causes(report);
+    let basis: Vec<Section<'_>> = basis(report).into_iter().chain(records(report)).collect();
     let nav = |sections: &[Section<'_>]| -> Vec<Value> { sections.iter().map(link).collect() };
     let printed =
         |sections: &[Section<'_>]| -> String { sections.iter().map(blocks::print).collect() };

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::tables::{Named, to_values};
 use crate::error::Result;
-use crate::grid::{Beside, Footnote, Grid, Head, Label, Line, Panel, published_notes};
+use crate::grid::{Beside, Footnote, Grid, Head, Label, Line, Panel};
 use crate::layout::Levels;
 use crate::published::{Published, PublishedGrid, PublishedPanel, Record};
+use crate::sections::published_notes;
 
 #[derive(Serialize)]
 struct OfPanel<'a> {

@@ -1,5 +1,7 @@
 //! The blocks of a section in GitHub Markdown.
 
+use words::escape_xml;
+
 use super::escape;
 use crate::doc::{Block, Cell, Column, Item, Section, Sheet};
 
@@ -44,7 +46,7 @@ fn one(out: &mut String, block: &Block<'_>, tag: &str) {
             let summary = format!("{} {}", details.summary, details.rest);
             out.push_str(&format!(
                 "<details><summary>{}</summary>\n\n",
-                escape(summary.trim_end())
+                escape_xml(summary.trim_end())
             ));
             for block in &details.blocks {
                 one(out, block, tag);

@@ -15,11 +15,13 @@ use study::{Cell, ScanSpec};
 use super::published::{self, Theirs};
 use super::sets::{figure, finished, is_set, median, moved_marks};
 use super::{Case, Law, spec};
+use words::bytes_f64 as size;
+
 use crate::compare;
 use crate::fill::Sources;
 use crate::labels::Labels;
 use crate::model::{Difference, Figure, Mark, Point};
-use crate::numbers::{ratio, short, size};
+use crate::numbers::{ratio, short};
 use crate::options::Options;
 use crate::timing_tag;
 

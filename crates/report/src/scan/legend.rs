@@ -7,8 +7,10 @@ use study::Cell;
 
 use super::published::{self, Theirs};
 use super::{By, Group, Set, count};
+use words::bytes_f64 as size;
+
 use crate::fill::Sources;
-use crate::numbers::{short, size};
+use crate::numbers::short;
 use crate::published::Published;
 
 /// A paragraph for each matter.

@@ -4,7 +4,7 @@ use crate::Report;
 use crate::doc::{Block, Cell, Column, Item, Row, Scope, Section, Sheet, Tone};
 use crate::model::Mark;
 use crate::run_wide::RunWide;
-use crate::text::{meaning, time_lines, trials_of};
+use crate::sentences::{meaning, time_lines, trials_of};
 use crate::validity::Group;
 
 /// Lists of at most this many doubts are unfolded at first.

@@ -3,17 +3,16 @@
 use record::TrialRecord;
 
 use crate::Report;
-use crate::doc::{Block, Cell, Column, Details, Item, Row, Scope, Section, Sheet, Tone};
+use crate::doc::{Block, Cell, Column, Details, Item, Row, Section, Sheet, Tone};
 use crate::facts::{Item as ContextItem, items};
-use crate::text::{order as order_text, trials};
+use crate::sentences::{order as order_text, trials};
 use crate::usage::{ELAPSED, gnu_time, switches};
 use crate::variants::Variant;
 
 /// The filesystems as they were made and mounted.
 pub(super) fn filesystems(report: &Report<'_>) -> Section<'static> {
-    let mut section = Section::new("filesystems", "Filesystems as made and mounted")
-        .nav("Filesystems")
-        .scope(Scope::PageOnly);
+    let mut section =
+        Section::new("filesystems", "Filesystems as made and mounted").nav("Filesystems");
     let columns = [
         Column::words("driver"),
         Column::words("effective options"),
@@ -64,7 +63,7 @@ fn variant(variant: &Variant) -> Vec<Row> {
 
 /// Every trial in running order.
 pub(super) fn order(report: &Report<'_>) -> Section<'static> {
-    let mut section = Section::new("order", "Run order").scope(Scope::PageOnly);
+    let mut section = Section::new("order", "Run order");
     let text = format!("{}. {}.", order_text(report), trials(report));
     let columns = [
         Column::figures("block"),
@@ -162,7 +161,7 @@ fn evidence(trial: &TrialRecord) -> Cell {
 
 /// Items recorded at the start, with the value of the end where it differs.
 pub(super) fn context(report: &Report<'_>) -> Section<'static> {
-    let mut section = Section::new("context", "Context").scope(Scope::PageOnly);
+    let mut section = Section::new("context", "Context");
     let read = |when: &str| report.run.contexts.get(when).map(items).unwrap_or_default();
     let (start, end) = (read("start"), read("end"));
     section.blocks.push(Block::Para(

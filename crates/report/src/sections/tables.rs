@@ -5,7 +5,7 @@ use crate::Report;
 use crate::doc::{Block, Cell, Column, Drawing, Item, Plot, Row, Scope, Section, Sheet, Tone};
 use crate::model::{self, Figure, Table};
 use crate::numbers::{range, ratio, short};
-use crate::text::{decimals, family, few_blocks, table_warnings};
+use crate::sentences::{decimals, family, few_blocks, table_warnings};
 
 /// The section, the `number`th of its kind.
 pub(super) fn section<'a>(report: &Report<'_>, number: usize, table: &'a Table) -> Section<'a> {

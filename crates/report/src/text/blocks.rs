@@ -23,7 +23,7 @@ struct Printer {
 }
 
 /// A section.
-pub(crate) fn print(section: &Section<'_>, width: usize) -> String {
+pub(super) fn print(section: &Section<'_>, width: usize) -> String {
     let mut out = String::new();
     if let Some(timing) = &section.timing {
         out.push_str(&format!("[{timing}]\n"));
@@ -142,5 +142,6 @@ impl Printer {
             let first = format!("  {:width$}  ", name(cell));
             self.put(&first, width + 4, &value.lines.join(" "));
         }
+        self.last = Last::Table;
     }
 }

@@ -8,14 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use stats::Warning;
-
 use super::legend::tested;
 use super::matrix::{Cell, Matrix};
 use super::wrap;
 use crate::Report;
 use crate::model::{ADVISED, Figure, Mark, Row, Table};
 use crate::numbers::{brief_range, brief_ratio, short, three};
+use crate::sentences::{family, table_warnings};
 
 /// The section about the tables with the original's clocks.
 pub(super) fn print(report: &Report<'_>, tables: &[&Table], width: usize) -> String {
@@ -293,40 +292,6 @@ fn basis_words((n, coverage): Basis, verb: &str) -> String {
     }
 }
 
-/// How many comparisons share the error rate.
-pub(crate) fn family(table: &Table) -> String {
-    match table.family {
-        0 => "nothing to test: two blocks or more are needed".to_owned(),
-        1 => "1 comparison".to_owned(),
-        n => format!("{n} comparisons, one family"),
-    }
-}
-
-/// `n=3: fewer than 5 blocks`, or `n=3 for ext2: ...` where others have enough.
-pub(crate) fn few_blocks(table: &Table, row: &Row) -> Option<String> {
-    let counted: Vec<(&str, usize)> = table
-        .columns
-        .iter()
-        .zip(&row.figures)
-        .filter_map(|(c, f)| Some((c.name.as_str(), f.summary.as_ref()?.n)))
-        .collect();
-    let few: Vec<&(&str, usize)> = counted.iter().filter(|(_, n)| *n < ADVISED).collect();
-    let least = few.iter().map(|(_, n)| *n).min()?;
-    let most = few.iter().map(|(_, n)| *n).max()?;
-    let n = if least == most {
-        least.to_string()
-    } else {
-        format!("{least}..{most}")
-    };
-    let of = if few.len() < counted.len() {
-        let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
-        format!(" for {}", names.join(", "))
-    } else {
-        String::new()
-    };
-    Some(format!("n={n}{of}: fewer than {ADVISED} blocks"))
-}
-
 /// What the statistics warn of: each text once, with the places that it speaks of.
 pub(super) fn warnings(table: &Table, width: usize) -> String {
     let mut by_text: Vec<(String, Vec<String>)> = Vec::new();
@@ -341,32 +306,4 @@ pub(super) fn warnings(table: &Table, width: usize) -> String {
         .iter()
         .map(|(text, places)| wrap("# ", 4, &format!("{}: {text}", places.join(", ")), width))
         .collect()
-}
-
-/// Row, column and text of every warning that is not printed beside its number.
-pub(crate) fn table_warnings(table: &Table) -> Vec<(&str, &str, String)> {
-    let mut found = Vec::new();
-    for row in &table.rows {
-        for (column, figure) in table.columns.iter().zip(&row.figures) {
-            let own = figure
-                .summary
-                .iter()
-                .flat_map(|s| &s.warnings)
-                .filter(|w| {
-                    !matches!(
-                        w,
-                        Warning::FewValues { .. } | Warning::LevelNotReached { .. }
-                    )
-                })
-                .map(ToString::to_string);
-            let versus = figure.versus.iter().flat_map(|v| v.warnings.clone());
-            for text in own.chain(versus) {
-                let warning = (row.label.as_str(), column.name.as_str(), text);
-                if !found.contains(&warning) {
-                    found.push(warning);
-                }
-            }
-        }
-    }
-    found
 }

@@ -11,6 +11,7 @@
 
 use crate::model::{Figure, Mark, Row, Table};
 use crate::published::Document;
+use crate::sentences::{decimals, decimals_of};
 
 /// Between the label and the first group, and between groups.
 const GAP: usize = 2;
@@ -84,24 +85,6 @@ impl Group {
         let inner = self.value + 1 + self.unit + 1 + self.stddev + 2;
         let rest = inner.max(HEADING) - 5;
         format!(" Mean{:>rest$}", "Stddev")
-    }
-}
-
-/// One decimal, as the original; more where it would print two different values as 0.0.
-pub(crate) fn decimals(row: &Row) -> usize {
-    decimals_of(row.figures.iter().filter_map(Figure::mean))
-}
-
-fn decimals_of(values: impl Iterator<Item = f64>) -> usize {
-    let least = values
-        .map(f64::abs)
-        .filter(|value| *value > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    match least {
-        v if v >= 1.0 => 1,
-        v if v >= 0.1 => 2,
-        v if v >= 0.01 => 3,
-        _ => 4,
     }
 }
 

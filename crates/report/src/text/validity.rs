@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{trials_of, wrap};
+use super::wrap;
 use crate::Report;
 use crate::labels::Labels;
 use crate::model::Mark;
 use crate::run_wide::RunWide;
+use crate::sentences::{meaning, trials_of};
 use crate::validity::{Doubt, Group};
 
 /// Doubts of one kind that have a line each.
@@ -126,19 +127,6 @@ fn merged<'a>(groups: &'a [Group<'a>]) -> Vec<Merged<'a>> {
         }
     }
     all
-}
-
-/// What the failure of evidence means for the numbers, where its name does not say it.
-pub(crate) fn meaning(name: &str) -> Option<&'static str> {
-    match name {
-        "direct_io_honoured" => Some(
-            "O_DIRECT was asked for but the data went through the page cache (btrfs \
-             does so with checksummed files since Linux 6.14; mount option nodatasum avoids it)",
-        ),
-        "cold_cache" => Some("memory served part of what should have come from the device"),
-        "bytes_on_device" => Some("the device did not see the bytes that the numbers claim"),
-        _ => None,
-    }
 }
 
 fn print_merged(report: &Report<'_>, merged: &Merged<'_>, width: usize) -> String {

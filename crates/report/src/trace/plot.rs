@@ -11,6 +11,8 @@ mod throughput;
 
 use std::fmt::Write as _;
 
+use words::escape_xml as escape;
+
 use super::Subject;
 use axis::Linear;
 
@@ -158,29 +160,13 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
-/// Text for XML content and attribute values.
-fn escape(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut out, c| {
-            match c {
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '&' => out.push_str("&amp;"),
-                '"' => out.push_str("&quot;"),
-                c if c.is_control() => out.push(' '),
-                c => out.push(c),
-            }
-            out
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
     use blktrace::forge::Forge;
 
-    /// Every number of a path that stands behind one of these letters.
+    /// Every number of a path that follows one of these letters.
     fn numbers(svg: &str) -> impl Iterator<Item = f64> {
         let paths = svg.split(" d=\"").skip(1);
         let data: Vec<&str> = paths.map(|rest| rest.split('"').next().unwrap()).collect();

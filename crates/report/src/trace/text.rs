@@ -1,5 +1,7 @@
 //! The report as text of 78 columns, for a mail.
 
+use words::wrap;
+
 use super::Subject;
 use super::view::{Table, facts, tables};
 
@@ -28,26 +30,9 @@ pub fn text(subject: &Subject<'_>) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
-/// A text after a lead, broken at blanks, its further lines set in.
-fn wrapped(lead: &str, words: &str) -> String {
-    let indent = lead.chars().count();
-    let mut text = lead.to_owned();
-    let mut at = indent;
-    for (number, word) in words.split(' ').enumerate() {
-        let length = word.chars().count();
-        if number > 0 && at + 1 + length > WIDTH {
-            text.push('\n');
-            text += &" ".repeat(indent);
-            at = indent;
-        } else if number > 0 {
-            text.push(' ');
-            at += 1;
-        }
-        text += word;
-        at += length;
-    }
-    text.push('\n');
-    text
+/// A text after a lead, its further lines indented as far.
+fn wrapped(lead: &str, text: &str) -> String {
+    wrap(lead, lead.chars().count(), text, WIDTH)
 }
 
 fn of_table(table: &Table) -> String {

@@ -14,7 +14,7 @@ fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|s| (*s).to_owned()).collect()
 }
 
-/// The first table and what is said of it below, without the machine and the evidence.
+/// The first table and the text about it below, without the machine and the evidence.
 fn without_head(text: &str) -> String {
     let parts: Vec<&str> = text.split("\n\n\n").collect();
     let differences = parts

@@ -105,7 +105,7 @@ fn laws_are_those_that_made_the_numbers() {
     assert!(curves[3].projections.is_empty());
 }
 
-/// A figure that does not follow the files at all: nobody is told that it grows, and the noise is a
+/// A figure that does not follow the files at all: the report does not say that it grows, and the noise is a
 /// factor, not a percentage.
 #[test]
 fn noise_is_called_noise() {
@@ -192,9 +192,9 @@ fn what_changes_with_the_size_splits_nothing() {
     assert_eq!(report.growths[0].curves.len(), 7);
 }
 
-/// A limit that only the fill met is told, and does not make a slow check.
+/// A limit that only the fill reached is reported, and does not make a slow check.
 #[test]
-fn a_limit_met_in_the_fill_is_told() {
+fn a_limit_reached_in_the_fill_is_reported() {
     let mut run = common::growth::run(5);
     for trial in &mut run.trials {
         for phase in trial.phases.iter_mut().filter(|p| p.name == "fill") {
@@ -297,7 +297,7 @@ fn memory_is_answered_by_what_was_seen() {
     );
 }
 
-/// The journal study neither checks nor limits memory: nothing is said of either.
+/// The journal study neither checks nor limits memory: neither is mentioned.
 #[test]
 fn other_studies_are_not_asked() {
     let run = common::quick(5, None);
@@ -335,7 +335,7 @@ fn json_has_the_laws_and_what_they_rest_on() {
     assert_eq!(published[0]["y"], 1629.0);
 }
 
-/// Rows of laws stand behind the samples and belong to no trial.
+/// Rows of laws follow the samples and belong to no trial.
 #[test]
 fn csv_keeps_projections_apart_from_measurements() {
     let run = common::growth::run(5);

@@ -26,7 +26,7 @@ fn html(run: &record::Run, dir: Option<&Path>) -> String {
     render(run, dir, &options).unwrap()
 }
 
-/// Counts what is wrong and tells the frame above, which has the window's real width.
+/// Counts what is wrong and sends it to the frame above, which has the window's real width.
 const CHECKER: &str = r##"<script>
 window.problems = [];
 addEventListener("error", (e) => problems.push("error: " + e.message));

@@ -104,7 +104,7 @@ type Break = (
 
 /// Each half of each law is broken alone, and found broken in every pair; all other laws hold.
 #[test]
-fn a_law_that_is_broken_is_said_to_be() {
+fn a_law_that_is_broken_is_reported() {
     fn small(spec: &ScanSpec) -> bool {
         spec.precache && spec.cache < 1.0
     }
@@ -166,7 +166,7 @@ fn a_law_that_is_broken_is_said_to_be() {
     }
 }
 
-/// Times that the runs do not tell apart are no tie, and chains of one link test no prefill.
+/// Times that the runs do not distinguish are no tie, and chains of one link test no prefill.
 #[test]
 fn what_the_run_cannot_tell_is_open() {
     let noisy = changed(fsck_io(3), |spec, sample| {
@@ -225,9 +225,9 @@ fn a_law_does_not_look_clean_when_its_evidence_fails() {
     assert_eq!(json["scan"]["laws"][2]["cases"][0]["marks"][0], "fails");
 }
 
-/// What does not fit the cache is not done, and said; what was not measured is no zero.
+/// What does not fit the cache is not done, and reported; what was not measured is no zero.
 #[test]
-fn what_was_not_done_or_not_measured_is_said() {
+fn what_was_not_done_or_not_measured_is_reported() {
     let small = changed(fsck_io(1), |spec, sample| {
         if spec.batch > 1 && sample.phase == "scan_pass_2" && sample.metric == "batched" {
             sample.value = 1.0;
@@ -235,8 +235,8 @@ fn what_was_not_done_or_not_measured_is_said() {
     });
     let out = text(&small);
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = "one block (1024 do not fit the cache)";
-    assert!(words.contains(said), "{out}");
+    let wanted = "one block (1024 do not fit the cache)";
+    assert!(words.contains(wanted), "{out}");
 
     let mut run = fsck_io(1);
     for trial in &mut run.trials {
@@ -249,7 +249,7 @@ fn what_was_not_done_or_not_measured_is_said() {
     assert!(passes[2]["median"]["rate_without_user"].is_number());
 }
 
-/// Everything of 2011 is in the study's document: without it nothing is said of it.
+/// Everything of 2011 is in the study's document: without it nothing is printed of it.
 #[test]
 fn a_study_that_repeats_nothing_has_nothing_beside() {
     let mut run = fsck_io(1);
@@ -365,7 +365,7 @@ fn whole_checkers_stand_beside_the_model() {
     {
         assert!(row.starts_with(name), "{row}");
     }
-    // What nobody counted is no zero.
+    // What was not counted is no zero.
     assert!(
         out.contains("  I/O read disk/cache: 17MB / -, write: 0MB"),
         "{out}"

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use explain::{Explanation, Finding, Slower};
 
-use super::{Group, Why, capital, confidence, pair};
 use crate::doc::{Block, Column, Details, Item, Row, Section, Sheet};
+use crate::why::{Group, Why, capital, confidence, pair};
 
 /// Differences that are unfolded on the page.
 const OPEN: usize = 12;

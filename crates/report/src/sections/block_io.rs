@@ -1,9 +1,11 @@
 //! Block traces as a section: four small tables by what a reader asks. And what tracing itself cost.
 
-use super::{BlockIo, Cost, PANELS, Row, Unit, WHOLE};
+use words::{bytes_f64 as size, short_time};
+
+use crate::block_io::{BlockIo, Cost, PANELS, Row, Unit, WHOLE};
 use crate::doc::{self, Block, Cell, Column, Item, Section, Sheet, compared};
 use crate::model::clock_meaning;
-use crate::numbers::{duration, short, size};
+use crate::numbers::short;
 use crate::pressure::{percent, whole};
 
 /// The section.
@@ -124,7 +126,7 @@ fn value(value: Option<f64>, unit: Unit) -> String {
     let write = match unit {
         Unit::Count => whole,
         Unit::Bytes => size,
-        Unit::Seconds => duration,
+        Unit::Seconds => short_time,
         Unit::Share => percent,
         Unit::Ratio => short,
     };

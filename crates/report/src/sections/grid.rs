@@ -1,7 +1,8 @@
 //! A grid as sections: Dokos's table of 2008, the matrix of 2012, and what belongs below them.
 
-use super::{Beside, Footnote, Grid, Head, Panel, Place, plots};
+use super::grid_plots::plots;
 use crate::doc::{self, Block, Cell, Column, Details, Item, Row, Scope, Section, Sheet};
+use crate::grid::{Beside, Footnote, Grid, Head, Panel, Place};
 use crate::model::{ADVISED, Mark};
 use crate::numbers::{brief_range, range, three, whole, writer};
 use crate::published::{Published, PublishedGrid, Record};
@@ -169,7 +170,7 @@ fn of_panel<'a>(id: &str, grid: &str, panel: &'a Panel) -> Block<'a> {
         }
         None => heading.clone(),
     };
-    let plots = plots::plots(panel);
+    let plots = plots(panel);
     let plots = (!plots.is_empty()).then_some(Block::Plots(plots));
     Block::Either {
         full: heading

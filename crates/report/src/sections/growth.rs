@@ -1,10 +1,10 @@
 //! A question of growth as a section: what was measured at each size, the law, and its projections.
 
-use super::{
+use crate::doc::{Block, Cell, Column, Drawing, Item, Plot, Row, Section, Sheet};
+use crate::growth::{
     Curve, Growth, LAWS, Projection, PublishedPoint, amount, brief, engineering, interval, reach,
     sentences, tested,
 };
-use crate::doc::{Block, Cell, Column, Drawing, Item, Plot, Row, Section, Sheet};
 use crate::model::ADVISED;
 use crate::numbers::{range, short};
 

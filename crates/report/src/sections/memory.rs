@@ -1,7 +1,7 @@
 //! "Was it memory?" as a section: the answers, what less memory cost, then the counters of each cell.
 
-use super::{Memory, Row, mib, percent, spread_text, whole};
 use crate::doc::{self, Block, Cell, Column, Details, Item, Section, Sheet, Tone, compared};
+use crate::pressure::{Memory, Row, mib, percent, spread_text, whole};
 
 /// The section.
 pub(crate) fn section(memory: &Memory) -> Section<'static> {

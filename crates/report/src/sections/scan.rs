@@ -4,9 +4,13 @@
 //! what was published, and what was concluded in 2011, each with the run's own figures. fsck.ocfs2's
 //! layout, which the message consists of, follows for readers who compare line by line.
 
-use super::{Group, Law, MIB, Pass, Row, Scan, count, figure, gb, listing, mb, their_words, times};
+use words::bytes_f64 as size;
+
 use crate::doc::{self, Block, Cell, Column, Details, Item, Section, Sheet, Tone};
-use crate::numbers::{range, ratio, short, size};
+use crate::numbers::{range, ratio, short};
+use crate::scan::{
+    Group, Law, MIB, Pass, Row, Scan, count, figure, gb, listing, mb, their_words, times,
+};
 
 /// What the table's columns are.
 const ABOUT: &str = "Medians. MB are 2^20 bytes, GB 2^30. Seeks: requests that did not begin where \

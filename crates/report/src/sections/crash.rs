@@ -7,16 +7,15 @@ use record::{Crash, CrashAgreement, CrashDamage, PowerCut};
 
 use crate::Report;
 use crate::doc::{Block, Item, Section};
-use crate::text;
 
 /// Heading of the section.
 const TITLE: &str = "Crash check: what a power cut would have left";
 
-/// A crash check as text of `width` columns.
-pub fn text(crash: &Crash, width: usize) -> String {
+/// One crash check alone.
+pub(crate) fn alone(crash: &Crash) -> Section<'static> {
     let mut section = Section::new("crash", TITLE);
     section.blocks = blocks(crash);
-    text::blocks::print(&section, width)
+    section
 }
 
 /// The crash checks of a run, each with its trial and cell in words, in the order of the trials.
@@ -233,6 +232,7 @@ fn damage_lines(crash: &Crash, damage: &CrashDamage) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crash_text as text;
 
     fn crash() -> Crash {
         Crash {

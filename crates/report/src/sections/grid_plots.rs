@@ -5,8 +5,8 @@
 //! unit gets a plot over the rows instead. Counts and sizes stay numbers. There is no base, so no bar
 //! has the colour of a verdict.
 
-use super::{Head, Line, Panel, Place};
 use crate::doc::{Drawing, Plot};
+use crate::grid::{Head, Line, Panel, Place};
 use crate::model::{Column, Figure, Row, Table};
 
 /// The plots of a panel.
