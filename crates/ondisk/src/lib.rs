@@ -27,6 +27,7 @@ pub mod ext4;
 pub mod f2fs;
 pub mod flags;
 pub mod ocfs2;
+pub mod signature;
 pub mod xfs;
 
 pub use checksum::Checksum;
