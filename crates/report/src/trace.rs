@@ -125,9 +125,13 @@ impl Subject<'_> {
     fn lost(&self, doubts: &mut Vec<String>) {
         let (events, losses) = (self.analysis.events, &self.analysis.losses);
         let shared = self.recorded.iter().any(|trace| trace.lost_is_shared);
-        let told = self.recorded.iter().map(|trace| trace.lost);
-        let told = if shared { told.max() } else { Some(told.sum()) };
-        let lost = told
+        let counts = self.recorded.iter().map(|trace| trace.lost);
+        let counted = if shared {
+            counts.max()
+        } else {
+            Some(counts.sum())
+        };
+        let lost = counted
             .unwrap_or(0)
             .max(if shared { 0 } else { losses.missing });
         let lost = if lost == 0 { losses.missing } else { lost };

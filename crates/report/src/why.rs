@@ -180,6 +180,7 @@ fn cause(finding: &Finding) -> String {
     )
 }
 
+/// The text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect());

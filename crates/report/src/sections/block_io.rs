@@ -7,6 +7,7 @@ use crate::doc::{self, Block, Cell, Column, Item, Section, Sheet, compared};
 use crate::model::clock_meaning;
 use crate::numbers::short;
 use crate::pressure::{percent, whole};
+use crate::why::capital;
 
 /// The section.
 pub(crate) fn section(requests: &BlockIo<'_>) -> Section<'static> {
@@ -158,7 +159,7 @@ pub(crate) fn cost_section(cost: Option<&Cost>, level: f64) -> Section<'static> 
     let mut section = Section::new("tracing", "Cost of tracing");
     section
         .blocks
-        .push(Block::Para(format!("{}.", verdict(cost))));
+        .push(Block::Para(format!("{}.", capital(&verdict(cost)))));
     let Some(cost) = cost.filter(|cost| !cost.pairs.is_empty()) else {
         return section;
     };

@@ -21,7 +21,7 @@ const PAIRS: usize = 12;
 pub(crate) fn section(why: &Why) -> Section<'static> {
     let mut section = Section::new("why", "Why");
     let any = !why.explained.explanations.is_empty();
-    let mut summary = format!("{}.", why.summary());
+    let mut summary = format!("{}.", capital(&why.summary()));
     if any {
         summary.push_str(&format!(" {}", explain::LEGEND));
     }
@@ -127,7 +127,7 @@ fn rule(finding: &Finding, slower: &str, faster: &str) -> Vec<Block<'static>> {
 }
 
 fn mail(why: &Why) -> Vec<Block<'static>> {
-    let mut blocks = vec![Block::Para(format!("{}.", why.summary()))];
+    let mut blocks = vec![Block::Para(format!("{}.", capital(&why.summary())))];
     let groups = why.groups();
     if !groups.is_empty() {
         let mut items: Vec<Item> = groups

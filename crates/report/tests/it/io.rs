@@ -105,7 +105,7 @@ fn traces_without_twins_say_that_their_cost_is_not_known() {
     }
     let out = rendered(&run, Format::Text);
     assert!(
-        out.contains("not known: no cell has an untraced twin"),
+        out.contains("Not known: no cell has an untraced twin"),
         "{out}"
     );
 }
