@@ -15,9 +15,9 @@ use record::telemetry::{Reader, Table};
 use record::{Phase, Run, TrialRecord};
 use study::{Cell, Clock, Limit};
 
-use crate::pair::Direction;
-use crate::side::Side;
-use crate::window::{self, Window};
+use crate::comparison::Direction;
+use crate::evidence::Side;
+use crate::telemetry::{self, Window};
 
 /// Gathers sides, each once; a trial's telemetry is read once, when its first phase is asked for.
 pub(crate) struct Gatherer<'a> {
@@ -167,7 +167,7 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
     let of_phase = |phase: &Phase| match &table {
         Ok(table) => {
             let device = device.as_deref().or_else(|| only_disk(table));
-            window::of(table, device, phase.begin_ns, phase.end_ns)
+            telemetry::of(table, device, phase.begin_ns, phase.end_ns)
         }
         Err(why) => Err(why.clone()),
     };
@@ -177,8 +177,8 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
 /// Kernel name of the device that a trial measured.
 fn device(record: &TrialRecord) -> Option<String> {
     let mounted = record.mounted.as_ref()?;
-    let told = mounted.device_facts.get("block_device").cloned();
-    told.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
+    let known = mounted.device_facts.get("block_device").cloned();
+    known.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
 }
 
 /// The disk of a directory, where telemetry followed just one.
@@ -425,7 +425,7 @@ impl OfTrial<'_> {
                 None => "not known",
             };
             side.add_fact(&format!("evidence.{}", found.name), holds);
-            side.add_fact(&format!("said.{}", found.name), &found.detail);
+            side.add_fact(&format!("detail.{}", found.name), &found.detail);
         }
     }
 }

@@ -354,8 +354,7 @@ mod tests {
 
     #[test]
     fn a_read_only_place_is_named_needs_root() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let temp = tempfile::tempdir().unwrap();

@@ -215,7 +215,8 @@ pub fn render(listings: &[Listing]) -> String {
             State::Whole | State::Incomplete => {}
         }
     }
-    out
+    // Names of folders and studies may hold anything.
+    words::printable_lines(&out).into_owned()
 }
 
 fn dash(text: &str) -> &str {
@@ -238,6 +239,30 @@ mod tests {
     use crate::event::Entry;
     use crate::example;
     use crate::folder::RunFolder;
+
+    #[test]
+    fn nothing_of_a_run_steers_the_terminal() {
+        let foreign = "\u{1b}[2J\u{9b}31m";
+        let text = render(&[Listing {
+            dir: foreign.into(),
+            name: foreign.into(),
+            study: foreign.into(),
+            profile: foreign.into(),
+            started: None,
+            finished: 0,
+            failed: 0,
+            remaining: 1,
+            total: 1,
+            state: State::Damaged {
+                why: foreign.into(),
+            },
+        }]);
+        assert!(text.contains("\\u{1b}[2J"), "{text}");
+        assert!(
+            !text.chars().any(|c| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
+    }
 
     fn put(dir: &Path, entries: &[Entry], tail: &str) {
         fs::create_dir_all(dir).unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn of(run: &Run) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::example;
+    use fixtures::example;
 
     use serde_json::Value;
 

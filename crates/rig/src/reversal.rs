@@ -372,8 +372,7 @@ mod tests {
 
     #[test]
     fn a_mount_that_is_gone_takes_no_other_with_it_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -390,8 +389,7 @@ mod tests {
 
     #[test]
     fn the_number_of_a_mount_that_is_gone_may_be_anothers_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -415,8 +413,7 @@ mod tests {
 
     #[test]
     fn removing_a_tree_stops_at_another_filesystem_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

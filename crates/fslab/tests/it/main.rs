@@ -14,6 +14,7 @@ mod builtin;
 mod check;
 mod check_crashed;
 mod check_memory;
+mod check_target;
 mod checks;
 mod cli_suite;
 mod common;

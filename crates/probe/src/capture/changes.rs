@@ -1,15 +1,15 @@
-//! What a recording changes on the machine, and how it is taken back.
+//! The settings that a recording changes on the machine, and how they are restored.
 //!
-//! The blk tracer lives in the top trace instance alone (it has no `allow_instances`), so its buffer,
-//! clock and switch are everybody's. What they were is written down before the first is changed. The
-//! tracer is the first thing set and the last thing taken back: `current_tracer` saying `blk` is what
-//! tells that the rest is ours. Between us, a lock on that file says who records: looking whether the
-//! tracer is free and taking it are two steps, and the lock of a killed process is gone, so what it
-//! left can be told from what a living one uses.
+//! The blk tracer works in the top trace instance only (it has no `allow_instances`), so its buffer,
+//! clock and switch are shared with all users of ftrace. Their values are saved before the first is
+//! changed. The tracer is the first setting changed and the last restored: while `current_tracer` is
+//! `blk`, the other changes are this tool's. Among its own processes a lock on that file marks the
+//! recorder: testing whether the tracer is free and taking it are two steps, and a killed process loses
+//! its lock, so its leftovers can be distinguished from the state of a living one.
 //!
-//! One thing is not as before: the kernel gives the ring buffer its real size (1408 KiB for each CPU)
-//! with the first use of a tracer by anybody, and shows `7 (expanded: 1408)` until then. The size
-//! that is restored is the expanded one, as after anybody else's use.
+//! One setting is not restored exactly: the kernel allocates the ring buffer (1408 KiB for each CPU) at
+//! the first use of any tracer, and shows `7 (expanded: 1408)` until then. The size that is restored is
+//! the expanded one, as after any other use.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -41,10 +41,10 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What is to be restored, read from a machine where nobody traces.
+    /// What is to be restored, read while no tracer is in use.
     ///
     /// # Errors
-    /// [`Error::Busy`] when somebody does.
+    /// [`Error::Busy`] when one is.
     pub(super) fn read(tracefs: &Detached, devices: &[Device]) -> Result<Changes, Error> {
         let tracer = tracefs.read("current_tracer")?;
         if tracer != "nop" {
@@ -177,7 +177,7 @@ pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
 
 pub(super) fn tracefs() -> Result<Detached, Error> {
     let usual = std::path::Path::new("/sys/kernel/tracing");
-    Detached::open("tracefs", usual).map_err(|error| Error::NoWay {
+    Detached::open("tracefs", usual).map_err(|error| Error::NoMethod {
         why: format!("tracefs cannot be opened ({error}); it needs root"),
     })
 }

@@ -1,7 +1,7 @@
 //! Reading: line by line, so that memory holds one line and what the caller keeps.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -9,6 +9,10 @@ use study::Plan;
 
 use crate::error::Error;
 use crate::event::{Entry, Event, FORMAT};
+
+/// Bytes of the longest line that is read. The largest events hold a plan or a trial's samples: a few
+/// MiB for thousands of cells. Without a bound a damaged log would take all memory.
+const LONGEST_LINE: u64 = 32 << 20;
 
 /// A log in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,9 +95,15 @@ impl<R: BufRead> Reader<R> {
         }
         self.buffer.clear();
         let io = |cause| Error::io("read", &self.path, cause);
-        let bytes = self.input.read_until(b'\n', &mut self.buffer).map_err(io)?;
+        let mut bounded = (&mut self.input).take(LONGEST_LINE + 1);
+        let bytes = bounded.read_until(b'\n', &mut self.buffer).map_err(io)?;
         if bytes == 0 {
             return Ok(None);
+        }
+        if bytes as u64 > LONGEST_LINE {
+            self.line += 1;
+            let most = LONGEST_LINE >> 20;
+            return Err(self.damaged(format!("longer than {most} MiB, which no event is")));
         }
         let last = self.input.fill_buf().map_err(io)?.is_empty();
         self.line += 1;
@@ -199,4 +209,18 @@ fn contradiction(plan: &Plan) -> Option<String> {
         "the plan's trial {} wants cell {} of {cells}",
         lost.trial, lost.cell
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_an_error_and_not_all_memory() {
+        let endless = BufReader::new(std::io::repeat(b'x'));
+        let mut reader = Reader::new(endless, Path::new("events.jsonl"));
+        let error = reader.next_entry().unwrap_err().to_string();
+        assert!(error.contains("longer than 32 MiB"), "{error}");
+        assert!(reader.buffer.capacity() as u64 <= 3 * LONGEST_LINE);
+    }
 }

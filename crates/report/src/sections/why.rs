@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use explain::{Explanation, Finding, Slower};
+use explain::{Explanation, RuleAnswer, Slower};
 
 use crate::doc::{Block, Column, Details, Item, Row, Section, Sheet};
 use crate::why::{Group, Why, capital, confidence, pair};
@@ -48,7 +48,7 @@ pub(crate) fn section(why: &Why) -> Section<'static> {
 /// A difference with everything that the rules found.
 fn details(explanation: &Explanation, open: bool) -> Details<'static> {
     let difference = &explanation.difference;
-    let holds: Vec<&Finding> = explanation.holds().collect();
+    let holds: Vec<&RuleAnswer> = explanation.holds().collect();
     let titles: Vec<&str> = holds.iter().map(|finding| finding.title).collect();
     let mut blocks = vec![Block::Para(explain::sentence(difference))];
     let (slower, faster) = match difference.slower {
@@ -90,7 +90,7 @@ fn details(explanation: &Explanation, open: bool) -> Details<'static> {
 }
 
 /// A rule that holds, with its evidence.
-fn rule(finding: &Finding, slower: &str, faster: &str) -> Vec<Block<'static>> {
+fn rule(finding: &RuleAnswer, slower: &str, faster: &str) -> Vec<Block<'static>> {
     let judgement = &finding.judgement;
     let title = format!(
         "{} [{}] {}",

@@ -164,7 +164,7 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
-    use blktrace::forge::Forge;
+    use fixtures::block_trace::Forge;
 
     /// Every number of a path that follows one of these letters.
     fn numbers(svg: &str) -> impl Iterator<Item = f64> {

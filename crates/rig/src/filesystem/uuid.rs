@@ -18,9 +18,7 @@ pub(crate) fn of_disk(serial: &str) -> String {
     let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
-    parts.join("-")
+    words::uuid(&bytes)
 }
 
 /// What tells the mkfs of `kind` which UUID to take; none when the study's own options do.

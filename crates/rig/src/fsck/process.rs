@@ -370,8 +370,7 @@ mod tests {
     /// here the end of the pipe stands for that.
     #[test]
     fn whoever_loses_its_lab_is_gone_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let mut process = shell("setsid sleep 60 & wait");

@@ -226,11 +226,7 @@ fn unread(workers: &mut [Worker<'_>], rest: &[u64]) {
             }
         }
     };
-    std::thread::scope(|scope| {
-        for worker in workers {
-            scope.spawn(|| work(worker));
-        }
-    });
+    blockio::for_each_in_threads(workers, work);
 }
 
 /// Joins what the workers have found, and judges what only all of them together know.

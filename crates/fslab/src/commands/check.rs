@@ -1,0 +1,163 @@
+//! `fslab check`. It always ends with fsck's exit codes, because scripts read them as bits.
+
+mod address_space;
+mod target;
+mod watch;
+
+use ::check::ext4::{ExternalJournal, Failure, Options, Reference};
+use ::check::report::{self, Judge};
+
+use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
+use crate::{exit, out};
+use watch::Terminal;
+
+/// Any failure is an operational error (8), because 1 and 2 mean "corrected" and "reboot" in fsck's codes.
+/// A closed stdout is the shell's 141.
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
+    if let Some(option) = args.repairing() {
+        out::say(&format!(
+            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck {option} {}",
+            out::path(&args.target)
+        ));
+        return Ok(exit::FSCK_USAGE);
+    }
+    check(args).or_else(|error| match error.downcast_ref::<out::ClosedPipe>() {
+        Some(_) => Err(error),
+        None => Ok(operational(&error.to_string())),
+    })
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<u8> {
+    let target = &args.target;
+    let offset = args.offset.map_or(0, study::Bytes::get);
+    let first = target::open(target)?;
+    let mounted = ::check::mounted::writable(target);
+    if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
+        return Ok(operational(&format!(
+            "{}: is mounted read-write on {}; unmount it, or use --live and treat the verdict as unstable",
+            out::path(target),
+            out::path(&mount.mount_point)
+        )));
+    }
+    let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
+    // A superblock that was named says that there is a filesystem.
+    let other = target::other(target, &*first).filter(|_| args.superblock.is_none());
+    drop(first);
+    if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
+        return Ok(operational(&other.message));
+    }
+    let cached = args.io == IoArg::Auto && ::check::mostly_cached(target);
+    let opened = ::blockio::open(target, mode(args.io, cached))?;
+    let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
+    let mut options = options(args, cached);
+    if let Some(path) = &args.journal {
+        options.journal = Some(ExternalJournal::open(path)?);
+    }
+    let terminal = Terminal::new();
+    let checked = ::check::ext4::check(&*source, &options, &terminal);
+    drop(terminal);
+    let mut report = match checked {
+        Ok(report) => report,
+        Err(Failure::Stopped) => {
+            out::say(&format!("fslab: {}", Failure::Stopped));
+            return Ok(exit::FSCK_CANCELLED);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    report.unstable = mounted.is_some() || ::check::mounted::writable(target).is_some();
+    if args.ideal {
+        match ::check::sequential_rate(target) {
+            Ok(rate) => report.set_sequential_rate(rate),
+            Err(error) => out::say(&format!("fslab: no ideal times: {error}")),
+        }
+    }
+    let judge = judge(args.verdict);
+    if let Some(other) = other {
+        // Empty of findings: nothing is damaged where there never was an ext filesystem.
+        out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
+        return Ok(operational(&other.message));
+    }
+    let text = match args.format {
+        CheckFormat::Text => report::text(&report, judge, args.list),
+        CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
+        CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
+    };
+    out::print(&text)?;
+    Ok(report.verdict(judge).exit_code)
+}
+
+/// The document of something that is no ext filesystem: what it is, no findings, code 8.
+fn without_findings(document: &str, other: &target::Other) -> anyhow::Result<String> {
+    let mut document: serde_json::Value = serde_json::from_str(document)?;
+    document["content"] = other.content.clone().into();
+    document["findings"] = serde_json::json!([]);
+    document["counts"] = serde_json::json!([]);
+    document["word"] = "stopped".into();
+    for verdict in ["/verdict", "/verdicts/e2fsck", "/verdicts/strict"] {
+        if let Some(verdict) = document.pointer_mut(verdict) {
+            *verdict = serde_json::json!({ "exit_code": exit::FSCK_OPERATIONAL });
+        }
+    }
+    Ok(serde_json::to_string_pretty(&document)?)
+}
+
+/// Prints why there is no verdict.
+fn operational(message: &str) -> u8 {
+    out::say(&format!("fslab: {}", out::error_line(message)));
+    exit::FSCK_OPERATIONAL
+}
+
+fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
+    match io {
+        IoArg::Auto if cached => ::blockio::Mode::Buffered,
+        IoArg::Auto => ::blockio::Mode::Auto,
+        IoArg::Buffered => ::blockio::Mode::Buffered,
+        IoArg::Direct => ::blockio::Mode::Direct,
+        IoArg::Mmap => ::blockio::Mode::Mapped,
+    }
+}
+
+fn judge(verdict: VerdictArg) -> Judge {
+    match verdict {
+        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::E2fsck,
+        VerdictArg::Strict => Judge::Strict,
+    }
+}
+
+fn options(args: &CheckArgs, cached: bool) -> Options {
+    let mut options = Options {
+        memory: args.memory.map(study::Bytes::get),
+        keep: args.keep,
+        reference: match args.verdict {
+            VerdictArg::E2fsck1470 => Reference::E2fsck1470,
+            VerdictArg::E2fsck | VerdictArg::Strict => Reference::E2fsck1474,
+        },
+        superblock: args.superblock,
+        block_size: args.block_size,
+        paths: !args.no_paths,
+        ..Options::default()
+    };
+    let asked = args.request.map(|bytes| usize::try_from(bytes.get()));
+    match asked {
+        Some(bytes) => {
+            options.sweep.request = bytes.unwrap_or(usize::MAX);
+            options.scale = false;
+        }
+        None if cached => options.sweep.request = ::check::CACHED_REQUEST,
+        None => {}
+    }
+    if let Some(threads) = args.threads {
+        options.threads = threads.into();
+    }
+    let room = address_space::room();
+    if let Some(room) = room {
+        options.threads = options.threads.min(room.threads);
+    }
+    options.sweep.depth = 4 * options.threads.max(2);
+    if room.is_some_and(|room| room.little) {
+        options.sweep.depth = 2 * options.threads;
+        options.sweep.request = options.sweep.request.min(::check::CACHED_REQUEST);
+    }
+    options
+}
