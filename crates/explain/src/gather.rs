@@ -156,7 +156,7 @@ impl<'a> Gatherer<'a> {
 /// The telemetry of each phase of a trial.
 fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, String>> {
     let table: Result<Table, String> = match (dir, &record.telemetry) {
-        (Some(dir), Some(file)) => Reader::read(&dir.join(file)).map_err(|error| match error {
+        (Some(dir), Some(file)) => Reader::read_in(dir, file).map_err(|error| match error {
             // The path says nothing that the reader of a mail could use.
             record::Error::Io { .. } => format!("{file} cannot be read"),
             other => other.to_string(),

@@ -201,7 +201,7 @@ fn what_cannot_be_judged_is_refused_in_a_line() {
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
     };
     let base = ["crash", "log", "before", "--filesystem", "ext4"];
-    refused(&base, "is no log of writes");
+    refused(&base, "is not a write log");
     refused(
         &["crash", "nothing", "before", "--filesystem", "ext4"],
         "nothing",
