@@ -533,8 +533,8 @@ fn ending(run: &Run) -> Ending {
 /// `report.txt` and `report.html` in the run's folder.
 fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
     for (name, format) in [
-        ("report.txt", report::FormatName::Text),
-        ("report.html", report::FormatName::Html),
+        ("report.txt", report::Format::Text),
+        ("report.html", report::Format::Html),
     ] {
         let options = report::Options {
             format,
