@@ -17,7 +17,7 @@ use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
-use crate::executor::{Executor, Surroundings, Taken};
+use crate::executor::{Executor, KernelContext, Surroundings};
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
@@ -357,7 +357,7 @@ impl<'a> Session<'a> {
         when: &str,
         run: &Run,
         executor: &mut dyn Executor,
-    ) -> Result<Vec<Taken>, Error> {
+    ) -> Result<Vec<KernelContext>, Error> {
         let plan = &run.plan;
         let around = Surroundings {
             folder: match &self.target {
