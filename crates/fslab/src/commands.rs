@@ -144,8 +144,8 @@ pub(crate) fn finish(
     };
     let format = match format {
         LiveFormat::Jsonl => None,
-        LiveFormat::Text => Some(::report::FormatName::Text),
-        LiveFormat::Json => Some(::report::FormatName::Json),
+        LiveFormat::Text => Some(::report::Format::Text),
+        LiveFormat::Json => Some(::report::Format::Json),
     };
     if let Some(format) = format {
         let options = ::report::Options {

@@ -50,6 +50,7 @@ mod telemetry;
 pub mod trace_command;
 mod trial_trace;
 mod usage;
+mod vigil;
 pub mod virtual_time;
 pub mod watch;
 

@@ -11,7 +11,7 @@
 //! cache has counted the rest as well.
 
 use record::{Event, Evidence, Sample};
-use study::{Cell, Clock, FilesystemKind, Reader, WorkloadSpec};
+use study::{Cell, Clock, Reader, WorkloadSpec};
 
 use crate::checked::Checked;
 
@@ -33,7 +33,7 @@ pub(crate) fn reads(cell: &Cell) -> bool {
     let WorkloadSpec::Scan(spec) = &cell.workload else {
         return false;
     };
-    spec.reader == Reader::Fsck || cell.filesystem.kind == FilesystemKind::Ocfs2
+    spec.reader == Reader::Fsck || cell.filesystem.kind.properties().scan_by_checker
 }
 
 /// A check as a reading.
