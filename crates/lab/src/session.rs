@@ -17,7 +17,7 @@ use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
-use crate::executor::{Executor, Surroundings, Taken};
+use crate::executor::{Executor, KernelContext, Surroundings};
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
@@ -357,7 +357,7 @@ impl<'a> Session<'a> {
         when: &str,
         run: &Run,
         executor: &mut dyn Executor,
-    ) -> Result<Vec<Taken>, Error> {
+    ) -> Result<Vec<KernelContext>, Error> {
         let plan = &run.plan;
         let around = Surroundings {
             folder: match &self.target {
@@ -533,8 +533,8 @@ fn ending(run: &Run) -> Ending {
 /// `report.txt` and `report.html` in the run's folder.
 fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
     for (name, format) in [
-        ("report.txt", report::FormatName::Text),
-        ("report.html", report::FormatName::Html),
+        ("report.txt", report::Format::Text),
+        ("report.html", report::Format::Html),
     ] {
         let options = report::Options {
             format,
