@@ -18,7 +18,6 @@
 //! Filesystems are made by the distribution's mkfs and mounted by the kernel's mount API, whose
 //! log names the option that was refused. The rig knows kinds; variants are the study's data.
 
-mod bounds;
 pub mod cache;
 mod cgroup;
 mod clean;
@@ -36,6 +35,7 @@ mod mounted;
 mod prepared;
 pub mod recovery;
 pub mod reference;
+mod resource_limits;
 mod reversal;
 mod rig;
 mod syscall;
