@@ -130,6 +130,6 @@ mod tests {
             (outcome.done(), outcome.geometry.as_str()),
             (String::new(), "-")
         );
-        assert_eq!(outcome.why.unwrap(), "the checker printed nothing");
+        assert_eq!(outcome.why.unwrap(), "the checker said nothing");
     }
 }

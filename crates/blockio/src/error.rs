@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(
             error(Fault::PastEnd(4000)).to_string(),
             "disk.img: 512 bytes at byte 4096 cannot be read: the source ends at byte 4000; \
-             a filesystem that goes on there has lost its end"
+             the filesystem extends past the device: it is truncated"
         );
         assert_eq!(error(Fault::Os(libc::EIO)).errno(), Some(5));
         assert_eq!(error(Fault::Truncated).errno(), None);

@@ -156,7 +156,7 @@ impl<'a> Gatherer<'a> {
 /// The telemetry of each phase of a trial.
 fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, String>> {
     let table: Result<Table, String> = match (dir, &record.telemetry) {
-        (Some(dir), Some(file)) => Reader::read(&dir.join(file)).map_err(|error| match error {
+        (Some(dir), Some(file)) => Reader::read_in(dir, file).map_err(|error| match error {
             // The path says nothing that the reader of a mail could use.
             record::Error::Io { .. } => format!("{file} cannot be read"),
             other => other.to_string(),
@@ -234,7 +234,7 @@ fn traced(record: &TrialRecord, phase: &str, side: &mut Side) {
         .traces
         .iter()
         .filter_map(|trace| trace.figures.get(phase))
-        // The measured device is traced first; what lies below it must not be added.
+        // The measured device is traced first; the devices below it must not be added.
         .take(1)
         .flatten()
         .map(|(name, value)| (name.as_str(), *value))
@@ -359,7 +359,7 @@ impl OfTrial<'_> {
         );
     }
 
-    /// Where the files lie: as this phase left them, else as the last one before it did.
+    /// The layout of the files: as this phase left them, or else the last one before it.
     fn layout(&self, side: &mut Side) {
         let mine = |name: &str| name == self.phase.name;
         if self

@@ -21,6 +21,12 @@ fn main() -> ExitCode {
     if let Some(never) = lab::guest::be_guest() {
         match never {}
     }
+    // A file at its size limit (ulimit -f) is then an error of the write that met it, like a full disk. Children get
+    // the default back.
+    let met = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met) {
+        out::say(&format!("fslab: cannot handle SIGXFSZ: {error}; going on"));
+    }
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -69,6 +75,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
         Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
         Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),
+        Command::Kernel(KernelCommand::Probe(args)) => commands::kernel::probe::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }

@@ -67,3 +67,52 @@ macro_rules! workloads {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    fn parsed<T: Args>(words: &[&str]) -> T {
+        let command = T::augment_args(Command::new("bench").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).unwrap();
+        T::from_arg_matches(&matches).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_has_the_defaults_of_a_study_except_where_those_are_large() {
+        assert_eq!(
+            parsed::<ThroughputSpec>(&["--dir", "/d"]),
+            ThroughputSpec {
+                size: Bytes(512 * Bytes::KIB),
+                record: Bytes(4 * Bytes::KIB),
+                ..ThroughputSpec::new("/d")
+            }
+        );
+        assert_eq!(parsed::<TreeSpec>(&["--dir", "/d"]), TreeSpec::new("/d"));
+        assert_eq!(
+            parsed::<StreamSpec>(&["--dir", "/d"]),
+            StreamSpec {
+                // A directory cannot be unmounted.
+                between: stream::Between::Drop,
+                ..StreamSpec::new("/d")
+            }
+        );
+        assert_eq!(
+            parsed::<FillSpec>(&["--dir", "/d"]),
+            FillSpec {
+                seed: 2012,
+                ..FillSpec::new("/d")
+            }
+        );
+        assert_eq!(
+            parsed::<AgeSpec>(&["--dir", "/d"]),
+            AgeSpec {
+                seed: 2012,
+                keep: true,
+                ..AgeSpec::reduced("/d")
+            }
+        );
+    }
+}

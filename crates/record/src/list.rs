@@ -15,7 +15,7 @@ use crate::text::{WIDTH, left, wrap};
 /// symbolic links.
 const DEPTH: u32 = 2;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// A run in the list. What a damaged log does not tell is empty.
+/// A run in the list. Fields that a damaged log does not give are empty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listing {
     /// Its folder.
@@ -68,7 +68,7 @@ pub struct Listing {
     pub remaining: u32,
     /// Trials of the plan.
     pub total: u32,
-    /// How it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: State,
 }
@@ -96,7 +96,8 @@ pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    if dir.join(EVENTS).is_file() {
+    // Whatever it is: a log that is no file is reported, not passed over.
+    if dir.join(EVENTS).symlink_metadata().is_ok() {
         found.push(dir.to_owned());
         return;
     }

@@ -36,11 +36,7 @@ mod tests {
         let mut out = String::new();
         wrap(&mut out, "trial 1: ", &"x".repeat(4 << 20), 2);
         assert!(out.len() < 2 * LONGEST, "{}", out.len());
-        assert!(
-            out.ends_with("... (4,194,304 bytes)\n"),
-            "{}",
-            &out[out.len() - 100..]
-        );
+        assert!(out.ends_with("(4,194,304 bytes)\n"), "{out}");
         assert!(out.lines().all(|line| line.chars().count() <= WIDTH));
     }
 }

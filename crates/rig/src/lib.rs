@@ -1,16 +1,16 @@
 //! The rig: devices, the safety gate, mkfs, mount, readahead, cold caches; everything undone.
 //!
-//! A trial needs a freshly made filesystem on a device that nobody else uses, and the host must be
+//! A trial needs a freshly made filesystem on a device that no one else uses, and the host must be
 //! as before when it is over, on every way out. Three decisions carry this crate:
 //!
 //! - **Written down before made.** Each image, loop device, mount and folder gets a line in an undo
 //!   journal before it exists ([`undo`]). `Drop` undoes on errors and interrupts; after a kill -9
 //!   [`clean()`] reads the journal and asks the kernel, and believes neither alone. Rejected:
 //!   autoclear loop devices and detached mounts, which vanish by themselves but at a time that
-//!   nobody controls, inside somebody's measurement.
+//!   no one controls, inside another's measurement.
 //! - **The gate says every reason.** A real disk is taken only when it is not in use, is empty (or
-//!   holds what this tool left), and is named by its serial ([`gate`]); it is examined twice, the second time held
-//!   open exclusively.
+//!   holds what this tool left), and is named by its serial ([`gate`]); it is examined twice, the
+//!   second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
 //! - **Read back, not assumed.** What was asked (direct I/O, readahead, limits, mount options, the
 //!   driver) is compared with what sysfs, the control groups, mountinfo and the superblock's own
@@ -42,7 +42,7 @@ mod rig;
 mod syscall;
 pub mod undo;
 
-pub use clean::{Undone, clean};
+pub use clean::{Cleaning, Undone, clean, clean_up, still_there};
 pub use error::{Class, Error, Result};
 pub use memory::GroupReading;
 pub use prepared::{Facts, Prepared, Timings};

@@ -129,11 +129,11 @@ impl Error {
     }
 }
 
-/// ENOSPC and EDQUOT: the target is full.
+/// ENOSPC and EDQUOT: the target is full. EFBIG: a file is at the limit of sizes (ulimit -f).
 pub fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
 }
 

@@ -383,7 +383,7 @@ pub(super) mod tests {
     fn what_is_no_log_is_refused_with_a_reason() {
         let head = |words: [u64; 4]| Ram::new(&words.map(u64::to_le_bytes).concat());
         let why = |words| Log::open(head(words)).unwrap_err().to_string();
-        assert!(why([1, 1, 0, 512]).contains("is no log of writes"));
+        assert!(why([1, 1, 0, 512]).contains("is not a write log"));
         assert!(why([MAGIC, 2, 0, 512]).contains("version 2"));
         assert!(why([MAGIC, 1, 0, 500]).contains("500 bytes"));
         assert!(why([MAGIC, 1, 0, 0]).contains("0 bytes"));

@@ -37,6 +37,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["kernel", "list"],
     &["kernel", "fetch"],
     &["kernel", "add"],
+    &["kernel", "probe"],
     &["doctor"],
     &["context"],
 ];

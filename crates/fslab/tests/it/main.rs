@@ -27,6 +27,7 @@ mod forge_damage;
 mod fsck_io;
 mod guest;
 mod guest_failures;
+mod hostile;
 mod hosts;
 mod kernel;
 mod kernels;

@@ -12,12 +12,12 @@
 //! the expanded one, as after any other use.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::detached::{self, Detached};
+use super::detached::{self, Detached, chosen};
 use super::{Device, Error, relay};
 
 pub(super) const TRACER: &str = "blk";
@@ -101,6 +101,41 @@ impl Changes {
         })
     }
 
+    /// Whether it names only what a recording changes: it may have been read from a file.
+    ///
+    /// # Errors
+    /// What else it names.
+    pub fn check(&self) -> Result<(), String> {
+        let plain = |path: &Path, root: &str| {
+            let mut parts = path.components().skip(1);
+            path.starts_with(root) && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let traces = |path: &PathBuf| plain(path, "/sys") && path.ends_with("trace");
+        if let Some(other) = self.devices.iter().find(|path| !traces(path)) {
+            return Err(format!("{} is no device's trace in sysfs", other.display()));
+        }
+        let is_name = |name: &str| {
+            let first = name
+                .bytes()
+                .next()
+                .is_some_and(|b| b.is_ascii_alphanumeric());
+            first && name.len() <= 64 && !name.contains('/')
+        };
+        if let Some((node, name)) =
+            (self.relay.iter()).find(|(node, name)| !plain(node, "/dev") || !is_name(name))
+        {
+            return Err(format!(
+                "{} ({name:?}) is no device in /dev",
+                node.display()
+            ));
+        }
+        let clock = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+        if self.clock.len() > 32 || !self.clock.bytes().all(clock) {
+            return Err("it names no trace clock".to_owned());
+        }
+        Ok(())
+    }
+
     /// The devices that are traced, by their folders in sysfs.
     pub fn devices(&self) -> &[PathBuf] {
         &self.devices
@@ -112,7 +147,11 @@ impl Changes {
     /// The first setting that cannot be restored, after all others were tried.
     pub fn take_back(&self) -> Result<bool, Error> {
         if !self.relay.is_empty() {
-            let left = self.relay.iter().filter(|(_, name)| relay::is_left(name));
+            // A node that leads to another device now is not the one that was traced.
+            let left = self
+                .relay
+                .iter()
+                .filter(|(node, name)| relay::is_left(name) && leads_to(node, name));
             let ended: Vec<_> = left.map(|(node, _)| relay::take_back(node)).collect();
             let some = !ended.is_empty();
             return ended
@@ -160,6 +199,24 @@ impl Changes {
     }
 }
 
+/// Whether a node is the device that debugfs calls `name`.
+fn leads_to(node: &Path, name: &str) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let Ok(meta) = node.metadata() else {
+        return false;
+    };
+    let (major, minor) = (
+        rustix::fs::major(meta.rdev()),
+        rustix::fs::minor(meta.rdev()),
+    );
+    let link = format!("/sys/dev/block/{major}:{minor}");
+    let folder = std::fs::canonicalize(link).unwrap_or_default();
+    let kernel = folder.file_name().unwrap_or_default().to_string_lossy();
+    // `!` stands for `/` in sysfs, `_` in debugfs.
+    let plain = |name: &str| name.replace(['!', '/'], "_");
+    meta.file_type().is_block_device() && plain(&kernel) == plain(name)
+}
+
 /// Says for as long as the file is open that the tracer is ours.
 pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
     let path = tracefs.path("current_tracer");
@@ -190,12 +247,6 @@ fn buffer_size(text: &str) -> Option<u64> {
     }
 }
 
-/// The word in brackets: `local global [mono]`.
-pub(super) fn chosen(text: &str) -> Option<&str> {
-    text.split_whitespace()
-        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +256,5 @@ mod tests {
         assert_eq!(buffer_size("1410"), Some(1410));
         assert_eq!(buffer_size("7 (expanded: 1408)"), Some(1408));
         assert_eq!(buffer_size("X"), None);
-        assert_eq!(chosen("local global [mono] boot"), Some("mono"));
-        assert_eq!(chosen("local"), None);
     }
 }

@@ -185,7 +185,8 @@ fn a_folder_without_a_journal_has_nothing_to_clean() {
 fn a_working_folder_is_removed_but_only_one_of_ours() {
     let run = tempfile::tempdir().unwrap();
     let place = tempfile::tempdir().unwrap();
-    let ours = place.path().join("fslab-1-1");
+    let ours = format!("fslab-{}-1", std::process::id());
+    let ours = place.path().canonicalize().unwrap().join(ours);
     let theirs = place.path().join("data");
     for folder in [&ours, &theirs] {
         fs::create_dir(folder).unwrap();
