@@ -27,10 +27,9 @@ fn stopped(dir: &Path) {
 fn journal(run: &Path) {
     let image = run.join("image");
     fs::write(&image, "").unwrap();
-    let image = image.display().to_string();
+    let image = serde_json::to_string(&image).unwrap();
     let lines = format!(
-        "{{\"number\":0,\"made\":\"opened\",\"pid\":4194304}}\n{{\"number\":1,\"made\":\"image\",\"path\":\"{}\"}}\n",
-        image.display()
+        "{{\"number\":0,\"made\":\"opened\",\"pid\":4194304}}\n{{\"number\":1,\"made\":\"image\",\"path\":{image}}}\n"
     );
     fs::write(run.join("undo.jsonl"), lines).unwrap();
 }
