@@ -12,7 +12,7 @@ use ondisk::ext4::extent::Node;
 use ondisk::ext4::inode::Content;
 use ondisk::ext4::{Checksum, Error, Inode};
 
-use super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Why a file, or the rest of it, cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

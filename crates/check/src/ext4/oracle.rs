@@ -1,4 +1,4 @@
-//! For tests: filesystems made by mke2fs, damaged by hand, and what e2fsck says of them.
+//! For tests: filesystems made by mke2fs, damaged by hand, and e2fsck's verdict on them.
 
 #[path = "../../tests/it/common/reference.rs"]
 mod reference;
@@ -9,14 +9,22 @@ use std::process::Command;
 use ondisk::ext4::group_descriptor::DescriptorChecksum;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
-use super::{Options, Reference};
+use crate::ext4::options::{Options as Own, Reference};
+use crate::frame::options::Options;
 
-/// Options of the tests: two threads, and the verdict of the e2fsck they are compared with.
+/// Options of the tests: two threads.
 pub(crate) fn options() -> Options {
     Options {
         threads: 2,
-        reference: Reference::E2fsck1470,
         ..Options::default()
+    }
+}
+
+/// Options for ext4: the verdict of the e2fsck that the tests compare with.
+pub(crate) fn own() -> Own {
+    Own {
+        reference: Reference::E2fsck1470,
+        ..Own::default()
     }
 }
 
@@ -55,7 +63,7 @@ pub(crate) fn debugfs(image: &[u8], commands: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// What e2fsck says.
+/// e2fsck's verdict.
 #[derive(Debug)]
 pub(crate) struct Judged {
     /// Its exit code.

@@ -5,7 +5,7 @@
 
 use ondisk::ext4::Inode;
 
-use super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Bytes of the table that are kept; no inode is torn by multiples of it.
 const WINDOW: u64 = 64 << 10;
@@ -91,9 +91,9 @@ mod tests {
     use blockio::{BlockSource, Ram};
 
     use super::*;
-    use crate::ext4::oracle::{made, options};
+    use crate::ext4::e2fsck::log::Log;
+    use crate::ext4::oracle::{made, options, own};
     use crate::ext4::pass0;
-    use crate::log::Log;
 
     /// What is behind the end of a device, or beside a bad sector, was once read again for each inode that was asked for.
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
         let read = |source: &dyn BlockSource| {
             let counting = Counting::new(source);
-            let volume = pass0::open(&counting, &options(), &mut Log::new(1)).unwrap();
+            let volume = pass0::open(&counting, &options(), &own(), &mut Log::new(1)).unwrap();
             let before = counting.counts().bytes;
             let mut slots = Slots::new(&volume);
             let found = (1..2000).filter(|ino| slots.read(*ino).is_some()).count();
@@ -129,13 +129,13 @@ mod tests {
         let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
         let options = options();
         let sound = Ram::new(&image);
-        let volume = pass0::open(&sound, &options, &mut Log::new(1)).unwrap();
+        let volume = pass0::open(&sound, &options, &own(), &mut Log::new(1)).unwrap();
         let table = volume.descriptors[0].inode_table() * u64::from(volume.geometry.block_size);
         let first = table.next_multiple_of(WINDOW);
         let sector = |at: u64| at + 512..at + 1024;
         let bad = Ram::new(&image).failing([sector(first), sector(first + WINDOW)], 5);
         let counting = Counting::new(&bad);
-        let volume = pass0::open(&counting, &options, &mut Log::new(1)).unwrap();
+        let volume = pass0::open(&counting, &options, &own(), &mut Log::new(1)).unwrap();
         let before = counting.counts().bytes;
         let mut slots = Slots::new(&volume);
         let ino = |at: u64| ((at - table) / 256 + 1) as u32;

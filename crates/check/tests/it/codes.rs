@@ -26,7 +26,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 fn named(text: &str) -> BTreeSet<u32> {
     let constant = |word: &str| {
         let name = word.strip_prefix('P')?;
-        let problem = check::problem::ALL
+        let problem = check::ext4::e2fsck::problems::ALL
             .iter()
             .find(|problem| problem.name == name);
         problem.map(|problem| problem.code)
@@ -38,7 +38,9 @@ fn named(text: &str) -> BTreeSet<u32> {
 /// The problems whose names a text quotes: `"1_ZERO_DTIME"`.
 fn quoted(text: &str) -> BTreeSet<u32> {
     let name = |word: &str| {
-        let problem = check::problem::ALL.iter().find(|p| p.name == word);
+        let problem = check::ext4::e2fsck::problems::ALL
+            .iter()
+            .find(|p| p.name == word);
         problem.map(|problem| problem.code)
     };
     text.split('"').filter_map(name).collect()
@@ -168,7 +170,7 @@ fn document(found: &Found) -> String {
     let mut out = HEAD.to_owned();
     let shown = || {
         let left_out = |problem: &Problem| matches!(problem.class, Class::Repair | Class::Dead);
-        check::problem::ALL
+        check::ext4::e2fsck::problems::ALL
             .iter()
             .filter(move |problem| !left_out(problem))
     };

@@ -4,8 +4,8 @@ use blockio::BlockSource;
 use ondisk::ext4::Superblock;
 use ondisk::ext4::superblock::MAGIC;
 
-use super::super::{Options, Reference};
-use super::library;
+use crate::ext4::options::{Options, Reference};
+use crate::ext4::pass0::libext2fs_open;
 
 /// Block and block size of the backup that e2fsck would try. `known` is the superblock whose descriptors cannot be right, if the
 /// superblock itself could be opened.
@@ -78,7 +78,7 @@ fn groups(bound: u64) -> Vec<u64> {
 }
 
 fn is_backup(source: &dyn BlockSource, block: u64, size: u32) -> bool {
-    library::read(source, Some((block, size)))
+    libext2fs_open::read(source, Some((block, size)))
         .is_ok_and(|sb| sb.s_magic.get() == MAGIC && block_size(&sb) == Some(size))
 }
 

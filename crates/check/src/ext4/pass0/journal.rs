@@ -16,17 +16,18 @@ use ondisk::ext4::superblock::MAGIC as FILESYSTEM_MAGIC;
 use ondisk::ext4::{FileType, Inode, Superblock};
 use zerocopy::FromBytes;
 
-use super::super::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_CANT_FIND_JOURNAL, P0_CLEAR_V2_JOURNAL, P0_EXT_JOURNAL_BAD_SUPER,
     P0_EXT_JOURNAL_SUPER_CSUM_INVALID, P0_EXTERNAL_JOURNAL_HINT, P0_JOURNAL_BAD_INODE,
     P0_JOURNAL_BAD_SUPER, P0_JOURNAL_BAD_UUID, P0_JOURNAL_HAS_JOURNAL, P0_JOURNAL_RECOVER_SET,
     P0_JOURNAL_RECOVERY_CLEAR, P0_JOURNAL_RESET_JOURNAL, P0_JOURNAL_RUN,
     P0_JOURNAL_UNSUPP_INCOMPAT, P0_JOURNAL_UNSUPP_MULTIFS, P0_JOURNAL_UNSUPP_ROCOMPAT,
-    P0_JOURNAL_UNSUPP_VERSION, Problem,
+    P0_JOURNAL_UNSUPP_VERSION,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Fewest blocks of a journal.
 const LEAST: u64 = 1024;
@@ -67,7 +68,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
 /// Whether the superblock knows the device that the journal is on.
 pub(super) fn hint(volume: &Volume<'_>, log: &mut Log) {
     let sb = &volume.sb;
-    let journal = volume.options.journal.as_ref();
+    let journal = volume.ext4.journal.as_ref();
     let device = journal.and_then(|journal| journal.device);
     let Some(device) = device.filter(|_| sb.s_journal_uuid != [0; 16]) else {
         return;
@@ -206,7 +207,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     let mut stop = |problem, note: String| {
         log.add(Finding::new(problem).note(note).stops_reference());
     };
-    let Some(journal) = &volume.options.journal else {
+    let Some(journal) = &volume.ext4.journal else {
         stop(
             &P0_CANT_FIND_JOURNAL,
             "it is on a device of its own, and none was named".into(),
@@ -214,7 +215,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
         return None;
     };
     let source = &*journal.source;
-    let sb = match super::library::read(source, None) {
+    let sb = match super::libext2fs_open::read(source, None) {
         Ok(sb) => sb,
         Err(error) => {
             stop(&P0_EXT_JOURNAL_BAD_SUPER, error.to_string());

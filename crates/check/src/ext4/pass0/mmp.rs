@@ -3,12 +3,12 @@
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::mmp::{Holder, MAGIC, Mmp};
 
-use super::super::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_MMP_CSUM_INVALID, P0_MMP_INVALID_BLK, P0_MMP_INVALID_MAGIC, P0_OPEN_FAILED,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
 
 /// The block that `s_mmp_block` names. e2fsck ends at each of these findings; a mount that is alive, or died, it does not mind
 /// when it only reads.

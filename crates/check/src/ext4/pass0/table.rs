@@ -7,7 +7,7 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
-use super::super::Claims;
+use crate::ext4::volume::Claims;
 
 /// The descriptors as they are to be used, and what they claimed.
 #[derive(Debug, Default)]

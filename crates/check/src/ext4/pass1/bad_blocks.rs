@@ -8,21 +8,21 @@ use std::ops::Range;
 use ondisk::ext4::Inode;
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
 use super::iterate::iterate;
 use super::map::Role;
 use super::maps::Maps;
-use super::nodes::Nodes;
 use super::walk::Item;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::worker::{self, Worker};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_GROUP_DESCRIPTORS, P1_BAD_PRIMARY_BLOCK, P1_BAD_PRIMARY_BLOCK_PROMPT,
     P1_BAD_PRIMARY_GROUP_DESCRIPTOR, P1_BAD_PRIMARY_SUPERBLOCK, P1_BAD_SUPERBLOCK,
     P1_BADBLOCKS_IN_BADBLOCKS, P1_BB_BAD_BLOCK, P1_BB_FS_BLOCK, P1_BB_ILLEGAL_BLOCK_NUM,
     P1_BBINODE_BAD_METABLOCK, P1_BBINODE_BAD_METABLOCK_PROMPT, P1_BLOCK_ITERATE, P1_IB_BAD_BLOCK,
-    P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK, Problem,
+    P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Listed blocks that are looked at, each as often as it is listed.
 const MOST: u64 = 1 << 22;
@@ -110,7 +110,7 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
     if !wrong && !inode.has_flags(flag::INLINE_DATA) {
         iterate(
             maps,
-            &mut Nodes::new(volume),
+            &mut worker::nodes(volume),
             number::BAD,
             &inode,
             &mut |role, block, len| {
@@ -202,7 +202,7 @@ impl Worker<'_> {
         } else {
             // The list is judged while it is walked: an extent of twelve bytes lists 32,768 blocks.
             let (maps, ino) = (self.maps, item.ino);
-            let mut nodes = Nodes::new(maps.volume);
+            let mut nodes = worker::nodes(maps.volume);
             let mut left = MOST;
             let mut each = |role, block: u64, len: u64| {
                 let len = len.min(left);

@@ -2,14 +2,15 @@
 
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
-use super::attributes::{Charge, stage};
 use super::walk::{Item, Stuck, Walk, has_blocks};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
     P1_ZERO_LENGTH_DIR,
 };
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::frame::finding::Finding;
 
 /// From here on the superblock must say that there are large files.
 const LARGE_FILE: u64 = 1 << 31;
@@ -91,9 +92,9 @@ impl Worker<'_> {
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {
             if item.is_dir {
-                self.statistics.fragmented_directories += 1;
+                self.statistics.files.fragmented_directories += 1;
             } else {
-                self.statistics.fragmented_files += 1;
+                self.statistics.files.fragmented_files += 1;
             }
         }
         if item.inode.has_flags(flag::INDEX) {

@@ -7,17 +7,18 @@
 use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
 use super::walk::{Head, Item, LEVELS, Stuck, Walk, entry, node_checksum_matches};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::problems::{
     P1_COLLAPSE_DBLOCK, P1_CRITICAL_METADATA_COLLISION, P1_EXTENT_BAD_MAX_DEPTH,
     P1_EXTENT_BAD_START_BLK, P1_EXTENT_COLLISION, P1_EXTENT_END_OUT_OF_BOUNDS,
     P1_EXTENT_ENDS_BEYOND, P1_EXTENT_HEADER_INVALID, P1_EXTENT_INDEX_START_INVALID,
     P1_EXTENT_ITERATE_FAILURE, P1_EXTENT_LENGTH_ZERO, P1_EXTENT_ONLY_CSUM_INVALID, P1_INODE_TOOBIG,
     P1_MISALIGNED_CLUSTER, P1_MISSING_EXTENT_HEADER, P1_OUT_OF_ORDER_EXTENTS, P1_TOOBIG_DIR,
-    P1_UNINIT_DBLOCK, P1E_CAN_COLLAPSE_EXTENT_TREE, P1E_CAN_NARROW_EXTENT_TREE, Problem,
+    P1_UNINIT_DBLOCK, P1E_CAN_COLLAPSE_EXTENT_TREE, P1E_CAN_NARROW_EXTENT_TREE,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Levels that are followed, whatever a root says: the stack is bounded, too.
 const DEEPEST: u16 = 64;

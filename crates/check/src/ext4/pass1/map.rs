@@ -8,14 +8,15 @@ use ondisk::ext4::block_map;
 use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::number;
 
-use super::Worker;
 use super::walk::{Head, Item, Stuck, Walk, entry};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::problems::{
     P1_BLOCK_ITERATE, P1_CRITICAL_METADATA_COLLISION, P1_ILLEGAL_BLOCK_NUM, P1_INODE_BLOCK_LATCH,
     P1_INODE_TOOBIG, P1_MISALIGNED_CLUSTER, P1_SUPPRESS_MESSAGES, P1_TOO_MANY_BAD_BLOCKS,
-    P1_TOOBIG_DIR, P1_TOOBIG_REG, P1_TOOBIG_SYMLINK, Problem,
+    P1_TOOBIG_DIR, P1_TOOBIG_REG, P1_TOOBIG_SYMLINK,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Illegal pointers after which the reference asks whether to go on.
 const MANY: u32 = 12;

@@ -10,15 +10,16 @@ use std::ops::Range;
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::geometry::GroupLayout;
 
-use super::super::state::{Bits, OutOfMemory};
 use super::super::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{P1_BB_CONFLICT, P1_IB_CONFLICT, P1_ITABLE_CONFLICT, Problem};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{P1_BB_CONFLICT, P1_IB_CONFLICT, P1_ITABLE_CONFLICT};
+use crate::frame::finding::Finding;
+use crate::frame::maps::{Bits, OutOfMemory};
+use crate::frame::problem::Problem;
 
 /// Which blocks belong to the filesystem itself.
 #[derive(Debug, Default)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     /// Ascending, apart from each other, whole clusters.
     ranges: Vec<Range<u64>>,
     first: u64,

@@ -19,19 +19,20 @@ use super::iterate::iterate;
 use super::map::Role;
 use super::maps::Maps;
 use super::metadata::Metadata;
-use super::nodes::Nodes;
 use super::plan;
 use super::walk::has_blocks;
-use super::{Crew, sweep_by};
-use crate::ext4::Failure;
-use crate::ext4::state::Inodes;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::worker;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1B_BLOCK_ITERATE, P1B_DUP_BLOCK, P1B_DUP_RANGE, P1B_ISCAN_ERROR, P1D_CLONE_QUESTION,
     P1D_DELETE_QUESTION, P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES,
     P1D_SHARE_METADATA,
 };
+use crate::ext4::state::InodeSet;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
+use crate::frame::prefetch::Prefetch;
+use crate::frame::sweep::Crew;
 
 /// Partners of a file that are told.
 const PARTNERS: usize = 32;
@@ -46,8 +47,8 @@ struct Claim {
 /// Finds them in one thread.
 struct Tracer<'a> {
     maps: &'a Maps<'a>,
-    on_bad_blocks: &'a Inodes,
-    nodes: Nodes<'a>,
+    on_bad_blocks: &'a InodeSet,
+    nodes: Prefetch<'a>,
     claims: Vec<Claim>,
     log: Log,
 }
@@ -61,18 +62,18 @@ struct Trace {
     told: Option<(u64, u64)>,
 }
 
-/// Traces all contested clusters to their owners. The reference stops at the first of the `unsealed`.
+/// Traces all contested clusters to their owners. The reference stops at the first of the `bad_checksum`.
 ///
 /// # Errors
 /// There is no queue, or the check was stopped.
 pub(super) fn run(
     maps: &Maps<'_>,
-    on_bad_blocks: &Inodes,
-    unsealed: &[u32],
+    on_bad_blocks: &InodeSet,
+    bad_checksum: &[u32],
     log: &mut Log,
 ) -> Result<(), Failure> {
     let volume = maps.volume;
-    if let Some(first) = unsealed.iter().min() {
+    if let Some(first) = bad_checksum.iter().min() {
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
         let note = "the checksum of the inode is wrong, and the reference does not read on";
         log.add(finding.note(note).stops_reference());
@@ -98,7 +99,7 @@ pub(super) fn run(
 /// Asks all inodes.
 fn trace<'a>(
     maps: &'a Maps<'a>,
-    on_bad_blocks: &'a Inodes,
+    on_bad_blocks: &'a InodeSet,
     crew: Crew,
     log: &Log,
 ) -> Result<Vec<Tracer<'a>>, Failure> {
@@ -107,11 +108,11 @@ fn trace<'a>(
     let make = || Tracer {
         maps,
         on_bad_blocks,
-        nodes: Nodes::new(maps.volume),
+        nodes: worker::nodes(maps.volume),
         claims: Vec::new(),
         log: log.fork(),
     };
-    sweep_by(maps.volume, crew, spans, make, Tracer::take)
+    maps.volume.sweeper().run(crew, spans, make, Tracer::take)
 }
 
 impl Tracer<'_> {
@@ -168,7 +169,7 @@ impl Tracer<'_> {
                 found.log.add(finding.note(stuck.to_string()));
             }
         }
-        let attributes = super::attributes::block_number(self.maps.volume, inode);
+        let attributes = self.maps.volume.attribute_block(inode);
         if attributes != 0 {
             found.take(&mut trace, Role::Node(5), attributes, 1);
         }

@@ -8,8 +8,8 @@ use ondisk::ext4::extent::{Lookup, Node};
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode, directory, htree};
 
-use super::attributes::{block_number, is_block, read_block};
-use crate::ext4::volume::{Reference, Volume};
+use crate::ext4::options::Reference;
+use crate::ext4::volume::Volume;
 
 /// Bytes of `i_block`.
 const ROOM: usize = 60;
@@ -45,11 +45,11 @@ pub(crate) fn maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
 
 fn link_maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
     let raw = inode.raw();
-    if block_number(volume, inode) == 0 {
+    if volume.attribute_block(inode) == 0 {
         if raw.i_blocks_lo.get() == 0 {
             return false;
         }
-        if volume.options.reference != Reference::E2fsck1470 {
+        if volume.ext4.reference != Reference::E2fsck1470 {
             return !is_fast_link(inode);
         }
         return !inode.has_flags(flag::INLINE_DATA);
@@ -108,7 +108,7 @@ pub(crate) fn link(
         alone.then_some(u64::from(words[0]))
     };
     match block {
-        Some(block) if is_block(volume, block) => Link::InBlock(block),
+        Some(block) if volume.is_block(block) => Link::InBlock(block),
         _ => Link::Bad,
     }
 }
@@ -213,10 +213,10 @@ impl Mapper<'_> {
     }
 
     fn fetch(&mut self, block: u64) -> Result<(), Lost> {
-        if !is_block(self.volume, block) {
+        if !self.volume.is_block(block) {
             return Err(Lost);
         }
-        read_block(self.volume, block, self.block).map_err(|_| Lost)
+        self.volume.read_into(block, self.block).map_err(|_| Lost)
     }
 }
 
@@ -268,7 +268,7 @@ impl Probe<'_> {
             }
         } else {
             let mut used = words.iter().filter(|word| **word != 0);
-            if !used.all(|word| is_block(self.volume, u64::from(*word))) {
+            if !used.all(|word| self.volume.is_block(u64::from(*word))) {
                 return false;
             }
             let more_than_a_device = words[4..].iter().any(|word| *word != 0);
@@ -277,7 +277,7 @@ impl Probe<'_> {
             }
             u64::from(words[0])
         };
-        read_block(self.volume, first, self.block).is_ok() && self.is_first_block(ino, inode)
+        self.volume.read_into(first, self.block).is_ok() && self.is_first_block(ino, inode)
     }
 
     fn is_first_block(&self, ino: u32, inode: &Inode<'_>) -> bool {

@@ -7,13 +7,14 @@ use ondisk::ext4::hash::{HashVersion, name_hash};
 use super::entry::At;
 use super::index;
 use super::names::fold;
-use super::seal::Seal;
 use super::shared::{Dir, Shared};
 use super::worker::{Leaf, Role, Worker};
-use crate::finding::Finding;
-use crate::problem::{
-    P2_DIR_CORRUPTED, P2_LEAF_NODE_MISSING_CSUM, P2_LEAF_NODE_ONLY_CSUM_INVALID, Problem,
+use crate::ext4::e2fsck::problems::{
+    P2_DIR_CORRUPTED, P2_LEAF_NODE_MISSING_CSUM, P2_LEAF_NODE_ONLY_CSUM_INVALID,
 };
+use crate::ext4::pass2::checksum::Seal;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Bytes that hold a chain of entries.
 #[derive(Clone, Copy)]
@@ -144,7 +145,7 @@ impl Worker<'_> {
         }
         let seal = Seal::of(bytes, dir.seed);
         // The checksum of a block begins with the inode, which e2fsck then cannot read.
-        let is_broken = seal.is_broken() || (dir.unsealed && seal.values().is_some());
+        let is_broken = seal.is_broken() || (dir.bad_checksum && seal.values().is_some());
         let role = if !dir.indexed {
             Role::Leaf
         } else if logical == 0 {

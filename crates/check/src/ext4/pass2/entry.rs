@@ -19,16 +19,18 @@ use super::block::Part;
 use super::names::{self, fold};
 use super::shared::Dir;
 use super::worker::{Second, Worker};
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P2_1ST_NOT_DOT, P2_2ND_NOT_DOT_DOT, P2_BAD_ENCODED_NAME, P2_BAD_ENCRYPTED_NAME,
     P2_BAD_FILETYPE, P2_BAD_INO, P2_BAD_INODE_DOT, P2_BAD_NAME, P2_BB_INODE, P2_CLEAR_FILETYPE,
     P2_DBLIST_ITERATE, P2_DOT_DOT_NULL_TERM, P2_DOT_NULL_TERM, P2_DUP_DOT, P2_DUP_DOT_DOT,
     P2_EA_INODE_DIR_LINK, P2_INCONSISTENT_ENCRYPTION_POLICY, P2_INOREF_BG_INO_UNINIT,
     P2_INOREF_IN_UNUSED, P2_LINK_DOT, P2_LINK_ROOT, P2_MISSING_DOT, P2_MISSING_DOT_DOT,
     P2_NULL_NAME, P2_REPORT_DUP_DIRENT, P2_SET_FILETYPE, P2_SPLIT_DOT, P2_UNENCRYPTED_FILE,
-    P2_UNUSED_INODE, Problem,
+    P2_UNUSED_INODE,
 };
+use crate::ext4::state::slot_of;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The shortest record, that of `.`.
@@ -70,7 +72,7 @@ impl Worker<'_> {
         if shared.state.bad.contains(entry.inode) {
             self.bad_inode(at);
         }
-        let kind = shared.state.kinds.get(entry.inode);
+        let kind = shared.state.file_type(entry.inode);
         // Marks that no feature allows hide nothing from pass 1; the reference minds them all the same.
         if kind.is_none() || !shared.volume.claims.uninit.is_empty() {
             self.unknown(at);
@@ -89,7 +91,8 @@ impl Worker<'_> {
         if self.passes_over {
             self.unseen(entry.inode);
         }
-        self.batch.add(&shared.state.named, entry.inode);
+        self.batch
+            .add(&shared.state.name_counts, slot_of(entry.inode));
         true
     }
 
@@ -159,7 +162,7 @@ impl Worker<'_> {
             }
         }
         let refs = shared.value_refs.filter(|_| !wrong)?;
-        (refs.get(entry.inode) > 0).then_some(&P2_EA_INODE_DIR_LINK)
+        (refs.get(slot_of(entry.inode)) > 0).then_some(&P2_EA_INODE_DIR_LINK)
     }
 
     /// What is wrong with the inode itself.
@@ -169,8 +172,13 @@ impl Worker<'_> {
         let Some(inode) = self.slots.read(entry.inode) else {
             return;
         };
-        let found = bad_inode::judge(volume, entry.inode, &inode);
-        if self.shared.state.unsealed.contains(entry.inode) {
+        let found = bad_inode::judge(
+            volume,
+            &self.shared.state.attributes.values,
+            entry.inode,
+            &inode,
+        );
+        if self.shared.state.bad_checksum.contains(entry.inode) {
             self.unreadable(at);
         }
         for fault in found {
@@ -226,7 +234,7 @@ impl Worker<'_> {
             Some(kind @ (FileType::Directory | FileType::Regular)) => Some(kind),
             _ if state.bad.contains(entry.inode) => None,
             Some(kind) => {
-                if state.unsealed.contains(entry.inode) {
+                if state.bad_checksum.contains(entry.inode) {
                     self.unreadable(at);
                 }
                 Some(kind)
@@ -361,7 +369,7 @@ impl Worker<'_> {
             .of_block(problem, dir, part, entry.offset)
             .directory(dir.inode())
             .name(entry.name);
-        let order = finding.order;
+        let (order, _) = finding.position_in_pass();
         finding.inode(entry.inode).order(order)
     }
 }

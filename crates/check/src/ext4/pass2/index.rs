@@ -3,14 +3,14 @@
 use ondisk::ext4::htree::RootInfo;
 
 use super::block::Part;
-use super::seal::Seal;
 use super::shared::Dir;
 use super::worker::{Node, Role, Worker};
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P2_HTREE_BAD_COUNT, P2_HTREE_BAD_LIMIT, P2_HTREE_BAD_ROOT, P2_HTREE_NODE_CSUM_INVALID,
     P2_HTREE_ROOT_CSUM_INVALID,
 };
+use crate::ext4::pass2::checksum::Seal;
+use crate::frame::finding::Finding;
 use ondisk::ext4::directory::rec_len_from_disk;
 use ondisk::ext4::feature::Incompat;
 
@@ -148,7 +148,7 @@ impl Worker<'_> {
 
     fn of_index(
         &self,
-        problem: &'static crate::problem::Problem,
+        problem: &'static crate::frame::problem::Problem,
         dir: &Dir<'_>,
         part: &Part<'_>,
     ) -> Finding {

@@ -7,15 +7,16 @@
 //! The rules are e2fsck's to the letter, also where they look odd: a node takes the least hash of its first leaf and the greatest of
 //! its last, and the leaf before a node may reach up to the node's least.
 
-use super::order;
 use super::shared::Shared;
 use super::worker::{Leaf, Node, Role};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order;
+use crate::ext4::e2fsck::problems::{
     P2_HTREE_BAD_DEPTH, P2_HTREE_BADBLK, P2_HTREE_CLEAR, P2_HTREE_DUPREF, P2_HTREE_HASH_ORDER,
-    P2_HTREE_MAX_HASH, P2_HTREE_MIN_HASH, P2_HTREE_NOTREF, Problem,
+    P2_HTREE_MAX_HASH, P2_HTREE_MIN_HASH, P2_HTREE_NOTREF,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Blocks that a directory may have for each that was seen: more is a directory of holes, which are findings already.
 const SPARSE: usize = 16;
@@ -273,7 +274,7 @@ pub(super) fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::P2_HTREE_BAD_DEPTH;
+    use crate::ext4::e2fsck::problems::P2_HTREE_BAD_DEPTH;
 
     fn leaf(logical: u32, role: Role, min: u32, max: u32) -> Leaf {
         Leaf {

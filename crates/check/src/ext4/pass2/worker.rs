@@ -5,11 +5,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::names::Names;
-use super::plain::Seen;
 use super::shared::Shared;
-use crate::ext4::named::Batch;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::pass2::fast_path::Seen;
 use crate::ext4::slots::Slots;
-use crate::log::Log;
+use crate::frame::maps::Batch;
 
 /// A block of an indexed directory, and the hashes of the names in it. `min` is above `max` where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(super) struct Worker<'a> {
     pub(super) unjudged: u64,
     /// The directory that is looked at is one that e2fsck passes over.
     pub(super) passes_over: bool,
-    /// See [`State::unseen_names`](crate::ext4::State::unseen_names).
+    /// See [`State::unreached_names`](crate::ext4::State::unreached_names).
     pub(super) unseen: BTreeMap<u32, u32>,
     /// Directories within their inodes that e2fsck passes over, and whose entries are no chain.
     pub(super) broken: Vec<u32>,
@@ -107,12 +107,12 @@ impl<'a> Worker<'a> {
     /// What follows is, or no longer is, of a directory that e2fsck passes over.
     pub(super) fn pass_over(&mut self, passes_over: bool) {
         self.passes_over = passes_over;
-        self.log.unseen(passes_over);
+        self.log.unreached(passes_over);
     }
 
     /// Counts a name that e2fsck does not see, of an inode that it cannot read again.
     pub(super) fn unseen(&mut self, inode: u32) {
-        if self.shared.state.unsealed.contains(inode) {
+        if self.shared.state.bad_checksum.contains(inode) {
             *self.unseen.entry(inode).or_default() += 1;
         }
     }
@@ -133,9 +133,9 @@ impl Harvest {
     pub(super) fn take(&mut self, worker: Worker<'_>, log: &mut Log) {
         let state = worker.shared.state;
         state.unjudged_names.fetch_add(worker.unjudged, Relaxed);
-        worker.batch.finish(&state.named);
+        worker.batch.finish(&state.name_counts);
         log.merge(worker.log);
-        let unseen = state.unseen_names.lock();
+        let unseen = state.unreached_names.lock();
         let mut unseen = unseen.unwrap_or_else(PoisonError::into_inner);
         for (inode, names) in worker.unseen {
             *unseen.entry(inode).or_default() += names;

@@ -1,6 +1,6 @@
 //! A bitmap on disk against the map in memory, word by word.
 
-use super::super::Bits;
+use crate::frame::maps::Bits;
 
 /// How a run of bits differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

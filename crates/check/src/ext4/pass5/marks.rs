@@ -8,7 +8,7 @@ use std::ops::Range;
 use ondisk::ext4::bitmap::set_range;
 use ondisk::ext4::group_descriptor::BLOCK_UNINIT;
 
-use super::super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Blocks that count as set, ascending, apart from each other.
 #[derive(Debug, Default)]

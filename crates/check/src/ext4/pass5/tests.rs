@@ -5,15 +5,17 @@ use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use ondisk::ext4::{Geometry, GroupDescriptor, bitmap};
 
-use super::super::oracle::{debugfs, descriptor, e2fsck, made, options, primary, superblock};
-use super::super::{Options, pass0, pass1};
+use super::super::oracle::{debugfs, descriptor, e2fsck, made, options, own, primary, superblock};
+use super::super::{pass0, pass1};
 use super::run;
-use crate::log::{Findings, Log};
-use crate::problem::P5_FUDGE_BITMAP_ERROR;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::P5_FUDGE_BITMAP_ERROR;
+use crate::frame::log::Findings;
+use crate::frame::options::Options;
 
 fn ours(source: &dyn BlockSource, options: &Options) -> Findings {
     let mut log = Log::new(100);
-    let volume = pass0::open(source, options, &mut log).unwrap();
+    let volume = pass0::open(source, options, &own(), &mut log).unwrap();
     let state = pass1::run(&volume, &mut Log::new(1)).unwrap();
     let mut log = Log::new(100);
     run(&volume, &state, &mut log).unwrap();

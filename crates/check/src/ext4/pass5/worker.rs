@@ -7,15 +7,15 @@ use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use super::compare::{Difference, Run, compare};
 use super::marks::Marks;
 use super::{Context, Kind, Stage};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P5_BLOCK_BITMAP_CSUM_INVALID, P5_BLOCK_RANGE_UNUSED, P5_BLOCK_RANGE_USED, P5_BLOCK_UNINIT,
     P5_BLOCK_UNUSED, P5_BLOCK_USED, P5_FREE_BLOCK_COUNT_GROUP, P5_FREE_DIR_COUNT_GROUP,
     P5_FREE_INODE_COUNT_GROUP, P5_FUDGE_BITMAP_ERROR, P5_INODE_BITMAP_CSUM_INVALID,
     P5_INODE_RANGE_UNUSED, P5_INODE_RANGE_USED, P5_INODE_UNINIT, P5_INODE_UNUSED, P5_INODE_USED,
-    Problem,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// What is known of all bitmaps of a kind that came to this thread.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use check::{Class, Problem, Report};
+use check::ext4::e2fsck::problems::problem;
+use check::{Class, Report};
 
 /// Whether a code says that something is wrong, and is not what ends e2fsck: that is in its log only now and then.
 pub(crate) fn counts(code: u32) -> bool {
-    Problem::of(code)
-        .is_some_and(|problem| matches!(problem.class, Class::Error | Class::Uncounted))
+    problem(code).is_some_and(|problem| matches!(problem.class, Class::Error | Class::Uncounted))
 }
 
 /// All codes in what `e2fsck -E problem_log=FILE` has written, in its order: banners and hints as well. None where it wrote nothing.
@@ -36,6 +36,6 @@ pub(crate) fn raised(report: &Report) -> Vec<u32> {
 
 /// Names for codes.
 pub(crate) fn names(codes: &[u32]) -> Vec<&'static str> {
-    let name = |code: &u32| Problem::of(*code).map_or("?", |problem| problem.name);
+    let name = |code: &u32| problem(*code).map_or("?", |problem| problem.name);
     codes.iter().map(name).collect()
 }

@@ -3,12 +3,14 @@
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::{as_logged, old, one, ours, same, two};
-use crate::ext4::oracle::{made, options, superblock};
-use crate::ext4::{Options, Reference};
-use crate::problem::{
+use super::{as_logged, old, one, ours, ours_with, same, two};
+use crate::ext4::e2fsck::problems::{
     P0_FUTURE_SB_LAST_MOUNT, P0_FUTURE_SB_LAST_MOUNT_FUDGED, P0_FUTURE_SB_LAST_WRITE, P0_SB_CORRUPT,
 };
+use crate::ext4::options::Options as Own;
+use crate::ext4::options::Reference;
+use crate::ext4::oracle::{made, options, own, superblock};
+use crate::frame::options::Options;
 
 /// A change to the primary superblock.
 type Change = fn(&mut Superblock);
@@ -180,12 +182,12 @@ fn later_versions_look_at_more_backups() {
     for at in [1024, 8193 * 1024] {
         image[at + 56..at + 58].fill(0);
     }
-    let newest = Options {
+    let newest = Own {
         reference: Reference::E2fsck1474,
-        ..options()
+        ..own()
     };
     assert_eq!(as_logged(&ours(&image, &newest)), [0x44]);
-    let before = ours(&image, &options());
+    let before = ours(&image, &own());
     assert!(
         before
             .tallies
@@ -204,7 +206,7 @@ fn a_clock_may_be_a_day_off() {
         sb.s_wtime_hi = 1;
     });
     let at = |now| {
-        let findings = ours(&image, &Options { now, ..options() });
+        let findings = ours_with(&image, &Options { now, ..options() }, &own());
         findings
             .list
             .iter()
@@ -227,17 +229,17 @@ fn a_backup_that_is_asked_for_is_used() {
     let mut image = two();
     image[..3072].fill(0);
     for block_size in [Some(1024), None] {
-        let options = Options {
+        let own = Own {
             superblock: Some(8193),
             block_size,
-            ..options()
+            ..own()
         };
-        let findings = ours(&image, &options);
+        let findings = ours(&image, &own);
         assert!(findings.list.is_empty(), "{findings:#?}");
     }
-    let options = Options {
+    let own = Own {
         superblock: Some(8192),
-        ..options()
+        ..own()
     };
-    assert_eq!(ours(&image, &options).list.len(), 1);
+    assert_eq!(ours(&image, &own).list.len(), 1);
 }

@@ -11,16 +11,19 @@ use super::policy::Policies;
 use super::region::Region;
 use super::roots::Roots;
 use super::value::{Owner, ValueJudge};
-use super::{Attributes, Shared, into_inner, list, stage};
-use crate::ext4::Failure;
-use crate::ext4::state::{Links, Run};
-use crate::ext4::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::{Attributes, Shared, into_inner, list};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_EA_BLOCK, P1_EA_BLOCK_ONLY_CSUM_INVALID, P1_EA_MULTI_BLOCK, P1_EXTATTR_READ_ABORT,
     P1_EXTATTR_REFCOUNT, P1_READ_EA_BLOCK,
 };
+use crate::ext4::state::Run;
+use crate::ext4::state::slot_of;
+use crate::ext4::volume::Volume;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
+use crate::frame::maps::LinkCounts;
 
 /// Reference counts are compared when all inodes are through: first those that are too high, then those that are too low.
 const TOO_HIGH: u64 = 1 << 60;
@@ -73,6 +76,7 @@ impl Shared {
             policies: Policies::new(handed.ranges),
             bad,
             roots,
+            values: self.values,
         })
     }
 }
@@ -82,7 +86,7 @@ fn sweep(
     volume: &Volume<'_>,
     mut jobs: Vec<Job<'_>>,
     roots: &Roots,
-    value_refs: &Links,
+    value_refs: &LinkCounts,
     log: &mut Log,
 ) -> Result<Vec<u32>, Failure> {
     if jobs.is_empty() {
@@ -121,7 +125,7 @@ fn sweep(
 /// One thread of the sweep.
 struct Judge<'a> {
     volume: &'a Volume<'a>,
-    value_refs: &'a Links,
+    value_refs: &'a LinkCounts,
     roots: &'a Roots,
     log: Log,
     region: Region,
@@ -240,7 +244,7 @@ impl Judge<'_> {
         }
         if let Ok(list) = List::of_block(block) {
             for named in list::named_inodes(block, list) {
-                self.value_refs.add(named, 1);
+                self.value_refs.add(slot_of(named), 1);
             }
         }
         self.patched = patched;

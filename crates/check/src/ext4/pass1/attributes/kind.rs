@@ -7,13 +7,13 @@ use ondisk::ext4::{FileType, Inode};
 use super::pending::Target;
 use super::search::CONTEXT;
 use super::{Worker, policy};
-use crate::ext4::pass1::special::{self, Link, Probe};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_CORRUPT_ENCRYPTION_XATTR, P1_FAST_SYMLINK_EXTENT_FL, P1_MISSING_ENCRYPTION_XATTR,
     P1_SET_IMMUTABLE, P1_SET_NONZSIZE, P1_SPECIAL_EXTENTS_IDATA, P1_TREAT_AS_DIRECTORY,
 };
+use crate::ext4::pass1::special::{self, Link, Probe};
+use crate::frame::finding::Finding;
 
 /// What an inode turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@
 
 use ondisk::ext4::xattr::{Entry, HEADER, List, Sign, entry_hash};
 
-use super::Charge;
 use super::region::Region;
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P1_ATTR_HASH, P1_ATTR_NAME_LEN, P1_ATTR_VALUE_SIZE, P1_EA_ALLOC_COLLISION, P1_EA_BAD_NAME,
     P1_EA_BAD_VALUE, P1_INODE_EA_ALLOC_COLLISION,
 };
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::frame::finding::Finding;
 
 /// Bytes of an entry without its name.
 pub(super) const ENTRY: usize = 16;
@@ -50,7 +50,7 @@ pub(super) fn hash_fits(base: &[u8], entry: &Entry<'_>) -> bool {
 }
 
 /// A finding about an entry.
-fn about(problem: &'static crate::problem::Problem, ino: u32, entry: &Entry<'_>) -> Finding {
+fn about(problem: &'static crate::frame::problem::Problem, ino: u32, entry: &Entry<'_>) -> Finding {
     Finding::new(problem)
         .inode(ino)
         .offset(entry.offset)

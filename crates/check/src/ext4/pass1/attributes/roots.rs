@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use blockio::{Content, Piece};
 use ondisk::ext4::feature::Incompat;
 
+use super::index;
 use super::pending::Root;
-use super::{index, stage};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{P1_HTREE_BADROOT, P2_FEATURE_LARGE_DIRS};
 use crate::ext4::state::Run;
 use crate::ext4::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{P1_HTREE_BADROOT, P2_FEATURE_LARGE_DIRS};
+use crate::frame::finding::Finding;
 
 /// Those that wait for pass 2.
 #[derive(Debug, Default)]

@@ -43,6 +43,7 @@ fn prefix(index: u8) -> &'static str {
 /// What the search goes through.
 pub(super) struct Search<'a> {
     pub(super) volume: &'a Volume<'a>,
+    pub(super) values: &'a Values,
     pub(super) slot: &'a mut Vec<u8>,
     pub(super) block: &'a mut Vec<u8>,
 }
@@ -85,11 +86,11 @@ impl Search<'_> {
         inode: &Inode<'_>,
         name: &[u8],
     ) -> Result<Option<Vec<u8>>, Trouble> {
-        let at = super::block_number(self.volume, inode);
+        let at = self.volume.attribute_block(inode);
         if at == 0 {
             return Ok(None);
         }
-        if !super::is_block(self.volume, at) {
+        if !self.volume.is_block(at) {
             return Err(Trouble::Attribute);
         }
         let mut block = std::mem::take(self.block);
@@ -105,7 +106,9 @@ impl Search<'_> {
         block: &mut Vec<u8>,
         name: &[u8],
     ) -> Result<Option<Vec<u8>>, Trouble> {
-        super::read_block(self.volume, at, block).map_err(|_| Trouble::Beyond)?;
+        self.volume
+            .read_into(at, block)
+            .map_err(|_| Trouble::Beyond)?;
         let header = xattr::Header::read(block).map_err(|_| Trouble::Attribute)?;
         if header.h_blocks.get() != 1 {
             return Err(Trouble::Attribute);
@@ -160,10 +163,10 @@ impl Search<'_> {
             return Err(Trouble::Attribute);
         }
         let ino = entry.e_value_inum;
-        let known = self.volume.values.get(ino);
+        let known = self.values.get(ino);
         let held = known.unwrap_or_else(|| {
             let held = self.held(ino);
-            self.volume.values.keep(ino, held);
+            self.values.keep(ino, held);
             held
         });
         let Held::Value { size, whole, marks } = held else {
@@ -217,7 +220,7 @@ impl Search<'_> {
                 written: true,
             };
             match mapper.block_at(ino, inode, logical) {
-                Ok(Some(block)) => super::read_block(self.volume, block, &mut buffer).is_ok(),
+                Ok(Some(block)) => self.volume.read_into(block, &mut buffer).is_ok(),
                 Ok(None) => true,
                 Err(_) => false,
             }

@@ -3,7 +3,8 @@
 use std::os::unix::fs::FileExt;
 
 use super::Image;
-use crate::problem::*;
+use crate::ext4::e2fsck::problems::*;
+use crate::frame::problem::{Class, Problem};
 
 /// The options of mke2fs that a case begins with.
 const EXT4: &[&str] = &["-t", "ext4", "-b", "1024", "-O", "^resize_inode"];
@@ -297,12 +298,13 @@ fn apply(image: &Image, command: &str) {
 
 /// The names of problems as they are compared: in the order of the passes, heads and ends of lists left out.
 fn names<'p>(problems: impl Iterator<Item = &'p Problem>) -> Vec<&'p str> {
-    let told = problems.filter(|problem| problem.pass() == 1 && problem.class != Class::Notice);
+    let told =
+        problems.filter(|problem| problem.pass.number == 1 && problem.class != Class::Notice);
     let mut told: Vec<_> = told.collect();
     // A question that follows another in e2fsck is logged before it.
     told.sort_by_key(|problem| {
         (
-            problem.subpass(),
+            problem.rank,
             is_bad_primary(problem).then_some(problem.code),
         )
     });
@@ -333,8 +335,8 @@ fn difference(image: &Image, expected: &[&Problem]) -> Option<String> {
     let ours = asked().take_while(|finding| !finding.reference_stops);
     let ours = names(ours.map(|finding| finding.problem));
     let last = if stop.is_some() { 0x013 } else { u16::MAX };
-    let theirs = theirs.iter().filter_map(|code| Problem::of(*code));
-    let mut theirs = names(theirs.filter(|problem| problem.subpass() <= last));
+    let theirs = theirs.iter().filter_map(|code| problem(*code));
+    let mut theirs = names(theirs.filter(|problem| problem.rank <= last));
     if stop.is_some_and(|stop| theirs.last() == Some(&stop.problem.name)) {
         theirs.pop();
     }

@@ -5,11 +5,12 @@ use std::fs;
 use blockio::{BlockSource, Ram};
 
 use super::{Image, check};
-use crate::finding::Finding;
-use crate::log::Findings;
-use crate::problem::{
-    P1_BLOCK_ITERATE, P1_EXTENT_ITERATE_FAILURE, P1_ISCAN_ERROR, P1_SET_DTIME, Problem,
+use crate::ext4::e2fsck::problems::{
+    P1_BLOCK_ITERATE, P1_EXTENT_ITERATE_FAILURE, P1_ISCAN_ERROR, P1_SET_DTIME,
 };
+use crate::frame::finding::Finding;
+use crate::frame::log::Findings;
+use crate::frame::problem::Problem;
 
 /// The number behind a word in what debugfs says of a file.
 fn block_of(image: &Image, command: &str, before: &str) -> u64 {
@@ -51,7 +52,7 @@ fn a_block_of_the_inode_table_is_lost_and_no_other() {
                 .all(|ino| state.used.get(u64::from(ino) - 1))
         );
         let other = find(&findings, &P1_SET_DTIME).place.inode.unwrap();
-        assert!(!state.on_bad_blocks.contains(other));
+        assert!(!state.on_bad_blocks.contains(u32::try_from(other).unwrap()));
     }
 }
 

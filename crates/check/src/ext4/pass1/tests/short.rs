@@ -1,12 +1,13 @@
 //! Plain files go a short way: whatever is changed in one, it must say what the general way says.
 
+use crate::ext4::state::slot_of;
 use blockio::{BlockSource, Buffered};
 use ondisk::ext4::inode::InodeMut;
 
 use super::{Image, plain};
+use crate::ext4::e2fsck::log::Log;
 use crate::ext4::pass1::maps::Maps;
 use crate::ext4::pass1::{Worker, attributes};
-use crate::log::Log;
 
 /// Everything that one block of a table leaves.
 fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
@@ -20,9 +21,12 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     worker.check_table_block(first, table.len() / size, table);
     worker.walk_deep();
     let inodes = first..first + (table.len() / size) as u32;
-    let kinds = inodes
-        .clone()
-        .map(|ino| (maps.kinds.get(ino), maps.links.get(ino)));
+    let kinds = inodes.clone().map(|ino| {
+        (
+            maps.file_types.get(slot_of(ino)),
+            maps.link_counts.get(slot_of(ino)),
+        )
+    });
     let log = std::mem::replace(&mut worker.log, Log::new(1));
     let left = format!(
         "{:?} {:?} {:?} {:?}",
@@ -32,7 +36,7 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     let Worker {
         attributes,
         bad,
-        unsealed,
+        bad_checksum,
         runs,
         refugee,
         statistics,
@@ -47,7 +51,7 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
         maps.blocks.ones().collect::<Vec<_>>(),
         maps.shared.ones().collect::<Vec<_>>(),
         bad,
-        unsealed,
+        bad_checksum,
         runs,
         refugee,
         statistics,

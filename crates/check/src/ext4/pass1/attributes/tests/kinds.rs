@@ -7,7 +7,7 @@ use ondisk::ext4::xattr::{self, NewEntry, NewValue};
 use ondisk::ext4::{FileType, htree};
 
 use super::fixture::{BLOCK, Fixture};
-use crate::ext4::volume::Reference;
+use crate::ext4::options::Reference;
 
 const FILE: u16 = 0o100_644;
 const DIRECTORY: u16 = 0o040_755;

@@ -4,9 +4,9 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::{InodeMut, flag};
 use ondisk::ext4::xattr::{self, NewEntry, NewValue};
 
-use super::super::Charge;
 use super::fixture::{BLOCK, Fixture};
-use crate::ext4::volume::Reference;
+use crate::ext4::options::Reference;
+use crate::ext4::pass1::attributes::charge::Charge;
 
 const FILE: u16 = 0o100_644;
 /// Where the attributes of an inode begin, and its first entry.
