@@ -1,6 +1,6 @@
-//! How should a checker read? The experiments of 2011 with fsck.ocfs2, on ext4.
+//! How should a checker read? A simulator of the read strategies of fsck.ocfs2 in 2011, on ext4.
 //!
-//! Sunil Mushran made fsck.ocfs2 3.7 times as fast by four changes of how it reads, and of nothing else. What they are about
+//! Sunil Mushran made fsck.ocfs2 3.7 times as fast by four changes of how it reads, and of nothing else. What they depend on
 //! is in every filesystem: small descriptors scattered over the device, large tables of inodes, and directory
 //! blocks anywhere. So a model reader that visits these on an ext4 volume and has his four switches ([`Strategy`]) shows the
 //! same laws, and on one's own disk. It verifies what a reader of such structures must look at: bitmaps and inodes by their checksums,
@@ -16,11 +16,11 @@
 //! * **scan buffer**: bytes that step 1 reads at once. Fewer requests, the same bytes.
 //! * **batch**: directory blocks that step 2 asks for together, ascending, before it looks at them.
 //!
-//! What ext4 does not have is said by the model: its descriptors name no successor, so the groups are dealt to
-//! [`Strategy::chains`] chains, and a reader that does not prefill goes along one after the other. A chain needs at least two links, or
-//! there is nothing to bring forward ([`Reading::links`]). Bitmaps stand for ocfs2's chain descriptors.
-//! Made without `flex_bg` they lie one per group, as there; with it, sixteen side by side. The bitmap of a group that nobody ever
-//! used is read as fsck.ocfs2 reads every descriptor, but holds nothing to verify ([`Figures::verified`]); e2fsck would leave it out.
+//! The model supplies what ext4 does not have: its descriptors name no successor, so the groups are distributed over
+//! [`Strategy::chains`] chains, and a reader that does not prefill follows one after the other. A chain needs at least two links, or
+//! prefill has nothing to read earlier ([`Reading::links`]). Bitmaps take the place of OCFS2's chain descriptors.
+//! Without `flex_bg` there is one per group, as in OCFS2; with it, sixteen are adjacent. The bitmap of a group that was never
+//! used is read as fsck.ocfs2 reads every descriptor, but has nothing to verify ([`Figures::verified`]); e2fsck would skip it.
 //!
 //! The cache is the reader's own (LRU, blocks of the filesystem) and the source below should be O_DIRECT, or the kernel's
 //! cache hides everything.
@@ -57,7 +57,7 @@ pub struct Strategy {
 }
 
 impl Strategy {
-    /// fsck.ocfs2 as it was before the changes ("vanilla"), with a cache of so many bytes.
+    /// fsck.ocfs2 as it was before the changes ("vanilla"), with a cache of this many bytes.
     pub fn vanilla(cache: u64) -> Strategy {
         Strategy {
             precache: true,
@@ -113,12 +113,12 @@ impl Step {
     }
 }
 
-/// What a step cost.
+/// The cost of a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// Seconds.
+    /// Wall-clock time, seconds.
     pub real_s: f64,
     /// Processor seconds in the program, all threads.
     pub user_s: f64,
@@ -148,9 +148,9 @@ pub struct Figures {
 /// A reading of a volume.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reading {
-    /// How.
+    /// The strategy.
     pub strategy: Strategy,
-    /// Each step, in order.
+    /// Cost of each step, in order.
     pub steps: Vec<Figures>,
     /// Links of the longest chain of descriptors; with 1, prefill changes nothing.
     pub links: u64,
@@ -158,13 +158,13 @@ pub struct Reading {
     pub metadata_bytes: u64,
 }
 
-/// Why nothing was read.
+/// Why a volume was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The superblock or the descriptors cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// They make no sense.
+    /// They are inconsistent.
     #[error("{name}: {why}; run `fslab check` on it first")]
     Format {
         /// The source.
@@ -172,25 +172,25 @@ pub enum Error {
         /// What is wrong.
         why: ondisk::ext4::Error,
     },
-    /// No queue is to be had.
+    /// The kernel grants no queue.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Whoever watched asked for it.
-    #[error("{name}: the reading was stopped before it was whole")]
+    /// The caller stopped it.
+    #[error("{name}: the read was interrupted")]
     Stopped {
         /// The source.
         name: String,
     },
 }
 
-/// What whoever watches a reading is told.
+/// What the caller of a reading is notified of.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment<'a> {
     /// A step begins; its clock does not run yet.
     Begins(Step),
-    /// It goes on to the next group, buffer or batch. The clock runs: an answer must cost nothing.
+    /// It continues with the next group, buffer or batch. The clock runs: the callback must cost nothing.
     Goes(Step),
-    /// It is over, its clock stands, and this is what it cost.
+    /// It has ended, its clock is stopped, and this is its cost.
     Ended(&'a Figures),
 }
 
@@ -202,7 +202,7 @@ pub fn read(source: &dyn BlockSource, strategy: &Strategy) -> Result<Reading, Er
     read_watched(source, strategy, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`read`], for whoever has counters of its own to read around each step, or may want it to end: `Break` stops it
+/// As [`read`], for a caller that reads counters of its own around each step, or may end it: `Break` stops it
 /// at the next group, buffer or batch.
 ///
 /// # Errors

@@ -1,31 +1,30 @@
-//! Whether somebody may be writing to what is about to be checked.
+//! Whether the filesystem to be checked is mounted read-write.
 //!
-//! A filesystem that is mounted for writing changes under the checker, so what is found may never have been so. The block device
-//! may be mounted itself, or a loop device may stand between it and an image. The kernel says both; other
-//! machines (a shared disk) it does not know of.
+//! A filesystem that is mounted for writing changes under the checker, so a finding may describe no state that ever existed. The block device
+//! may be mounted itself, or a loop device on it or on an image. The kernel lists both; mounts on other
+//! machines (a shared disk) it does not know.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A mount of it that allows writing.
+/// A read-write mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writable {
-    /// Where.
+    /// Path of the mount point.
     pub mount_point: PathBuf,
-    /// Through which device: it itself, or a loop device on it.
+    /// The mounted device as `major:minor`: the target itself, or a loop device on it.
     pub device: String,
 }
 
-/// The first mount through which somebody may write to this image or device; none, too, where the kernel's lists
-/// cannot be read.
+/// The first read-write mount of this image or device; none also where the kernel's lists cannot be read.
 pub fn writable(target: &Path) -> Option<Writable> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let devices = devices(target);
     find(&mounts, &devices)
 }
 
-/// The devices, as `major:minor`, that lead to it.
+/// The devices of the target, as `major:minor`.
 fn devices(target: &Path) -> Vec<String> {
     let Ok(metadata) = fs::metadata(target) else {
         return Vec::new();
@@ -57,7 +56,7 @@ fn devices(target: &Path) -> Vec<String> {
 }
 
 /// Looks for a writable one in the lines of mountinfo (proc_pid_mountinfo(5)). A filesystem may be mounted read-only here
-/// and writable elsewhere: the options behind the dash are those of the filesystem itself.
+/// and writable elsewhere: the options after the dash are those of the filesystem itself.
 fn find(mounts: &str, devices: &[String]) -> Option<Writable> {
     mounts.lines().find_map(|line| {
         let (mount, filesystem) = line.split_once(" - ")?;
@@ -73,7 +72,7 @@ fn find(mounts: &str, devices: &[String]) -> Option<Writable> {
     })
 }
 
-/// Spaces and the like are written as three octal digits.
+/// Spaces and some other characters are written as three octal digits.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_mounts_is_at_rest() {
+    fn a_file_that_is_not_mounted_is_not_writable() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(writable(file.path()), None);
         assert_eq!(writable(Path::new("/no/such/file")), None);

@@ -1,4 +1,4 @@
-//! Whether an image lies in the page cache already.
+//! Whether an image is in the page cache already.
 //!
 //! What is cached is read fastest through the cache, what is not fastest past it: with O_DIRECT and several requests in flight. A
 //! check that always did the one would lose on the other, so the kernel is asked how many pages it holds (cachestat(2),
@@ -10,16 +10,16 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Of a filesystem, so much is metadata at least: inode tables of 256 bytes for 16 KiB each are twice that.
+/// At least one part in this many of a filesystem is metadata: inode tables with 256 bytes per 16 KiB are twice that.
 const METADATA_SHARE: u64 = 128;
-/// Bytes of a request where reads are copies out of memory: with what is looked up meanwhile they stay in a processor's own
+/// Bytes of a request where reads are copies out of memory: with what is looked up at the same time they stay in a processor's own
 /// cache, and larger ones save nothing.
 pub const CACHED_REQUEST: usize = 256 << 10;
 /// The number of cachestat(2), the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
 
 /// Whether reading it through the page cache is likely to be served from memory: half of what it holds is there, or as
-/// much as its metadata may be. No, where the kernel cannot say.
+/// much as its metadata may be. False where the kernel does not provide it.
 pub fn mostly_cached(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;

@@ -1,7 +1,7 @@
-//! How fast the device can be read at all.
+//! The rate at which the device can be read sequentially.
 //!
-//! A pass of 20 s over 2 GB may be slow or as fast as the disk: only the rate of a plain sequential reading of the same
-//! device says which. It is taken past the page cache, in requests of 1 MiB with several in flight, where the image has data.
+//! A pass of 20 s over 2 GB may be slow or as fast as the disk: only the rate of a plain sequential read of the same
+//! device shows which. It is measured past the page cache, in requests of 1 MiB with several in flight, where the image has data.
 
 use std::ops::ControlFlow;
 use std::path::Path;

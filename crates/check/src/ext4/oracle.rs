@@ -28,7 +28,7 @@ pub(crate) fn own() -> Own {
     }
 }
 
-/// A filesystem of so many KiB that mke2fs makes with these options.
+/// A filesystem of `kib` KiB, made by mke2fs with these options.
 pub(crate) fn made(options: &[&str], kib: u32) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");

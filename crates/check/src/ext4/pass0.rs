@@ -1,12 +1,12 @@
-//! Pass 0: what must be known before the first inode is looked at.
+//! Pass 0: the checks before the first inode.
 //!
 //! [`open`] finds a superblock and a table of descriptors to go by, in e2fsck's way: the primary if the library takes it and its
 //! descriptors do not contradict each other; else a backup; else, if only counts are wrong, the primary all the same. [`check`]
-//! then looks at what they say: multiple mount protection, the journal, each field of the superblock, each
+//! then checks their contents: multiple mount protection, the journal, each field of the superblock, each
 //! descriptor, the resize inode.
 //!
-//! `e2fsck -n` ends at several of these findings. They say so, and the check goes on, because what is wrong with the journal is no
-//! reason not to look at the inodes. Only a superblock that no arithmetic can be done with ends it here
+//! `e2fsck -n` stops at several of these findings. They are marked so, and the check continues, because a damaged journal is no
+//! reason not to check the inodes. Only a superblock whose geometry cannot be computed ends it here
 //! ([`Unusable`]).
 
 mod backup;
@@ -35,17 +35,17 @@ use crate::frame::memory::{Guard, allowed};
 use crate::frame::options::Options;
 use crate::frame::progress::Silent;
 
-/// There is no filesystem that could be checked. Why is in the log, too.
+/// There is no filesystem that could be checked. The reason is in the log, too.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{name}: no usable superblock: {reason}; name a backup, or check that this is ext2, ext3 or ext4"
+    "{name}: no usable superblock: {reason}; give a backup with -b, or check that this is ext2, ext3 or ext4"
 )]
 pub(crate) struct Unusable {
-    /// What was to be opened.
+    /// Name of the source.
     pub name: String,
-    /// What is wrong with it.
+    /// Why it is unusable.
     pub reason: String,
-    /// Bytes that its descriptors take, and bytes that are allowed, where that is all.
+    /// Memory that its descriptors need and the limit, bytes, where only that is the reason.
     pub memory: Option<(u64, u64)>,
 }
 
@@ -56,7 +56,7 @@ struct Asked<'a> {
     own: &'a Own,
 }
 
-/// What has come of trying one superblock.
+/// The result of trying one superblock.
 struct Attempt {
     taken: Taken,
     /// None when the superblock's arithmetic is impossible.
@@ -68,7 +68,7 @@ struct Attempt {
 /// A filesystem by its superblock and its descriptors.
 ///
 /// # Errors
-/// No superblock can be used. The log then has a finding that says that the reference stops there.
+/// No superblock can be used. The log then has a finding at which the reference stops.
 pub(crate) fn open<'a>(
     source: &'a dyn BlockSource,
     options: &Options,
@@ -140,7 +140,7 @@ fn impossible(taken: &Taken) -> Option<String> {
 fn found_all_the_same(sb: &Superblock) -> bool {
     let meta_bg = sb.has_incompat(Incompat::META_BG);
     if limits::wrong_first_data_block(sb) {
-        // In blocks of 1 KiB the library looks behind the boot block, whether the field has it or not.
+        // With blocks of 1 KiB the library looks after the boot block, whether the field agrees or not.
         return sb.s_first_data_block.get() == 0 && !meta_bg;
     }
     let mut unreserved = *sb;
@@ -148,7 +148,7 @@ fn found_all_the_same(sb: &Superblock) -> bool {
     meta_bg && Geometry::new(&unreserved).is_ok()
 }
 
-/// Tries what e2fsck tries, in its order, and tells of what it refuses.
+/// Tries what e2fsck tries, in its order, and reports what it refuses.
 fn choose(source: &dyn BlockSource, options: Asked<'_>, log: &mut Log) -> Result<Attempt, Refusal> {
     let mut overlook = false;
     loop {
@@ -253,8 +253,8 @@ fn volume<'a>(
     })
 }
 
-/// What e2fsck says of the journal before it comes to the field that is impossible: as if that were right, but with descriptors from where
-/// it makes them lie.
+/// What e2fsck reports of the journal before it comes to the impossible field: as if that were right, but with the descriptors from where
+/// it puts them.
 fn journal_of_impossible(
     source: &dyn BlockSource,
     options: Asked<'_>,
@@ -305,7 +305,7 @@ fn out_of_range(sb: &Superblock) -> Finding {
     }
 }
 
-/// What the superblock, the journal and the descriptors say.
+/// Checks the superblock, the journal and the descriptors.
 pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
     mmp::check(volume, log);
     journal::check(volume, log);

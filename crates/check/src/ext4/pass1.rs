@@ -1,16 +1,16 @@
 //! Pass 1: is each inode sound, and which blocks does it use?
 //!
-//! The inode tables are read once, ascending, in large requests; threads take what comes and check each inode where it lies. What
+//! The inode tables are read once, ascending, in large requests; threads take the pieces as they arrive and check each inode in place. What
 //! an inode is (kind, links, whether it is used) goes into flat maps, a block it uses is one bit that is set without a lock;
-//! a bit that was set before is one that two want (passes 1B to 1D, `shared`). Nothing a thread finds depends on
-//! another, so the result is that of a single walker, and findings are put into inode order by their logs.
+//! a bit that was set before is a block with two claims (passes 1B to 1D, `shared`). Nothing a thread finds depends on
+//! another, so the result is that of a single walker, and the logs put findings into inode order.
 //!
-//! InodeSet whose map has nodes beyond the inode are put aside and walked in batches: the nodes that their roots name are read
-//! ascending first. Putting all of them aside until the tables are done was rejected: on ext3 most files have an indirect
-//! block, and the aside would be as large as the tables.
+//! InodeSet whose map has nodes beyond the inode are deferred and walked in batches: the nodes that their roots name are read
+//! first, ascending. Deferring all of them until the tables are done was rejected: on ext3 most files have an indirect
+//! block, and the deferred inodes would be as large as the tables.
 //!
-//! Every question is answered with no, as by `e2fsck -n`: an illegal pointer stays and is not claimed, a wrong inode counts
-//! as used. The order of the checks of one inode is that of e2fsck, because the first finding is what people compare.
+//! Every question is answered with no, as by `e2fsck -n`: an illegal pointer stays and is not claimed, a damaged inode counts
+//! as used. The checks of one inode are in e2fsck's order, because people compare the first finding.
 
 pub(crate) mod attributes;
 mod bad_blocks;
@@ -50,7 +50,7 @@ use maps::Maps;
 use metadata::Metadata;
 use worker::Worker;
 
-/// What the walk over all inodes leaves.
+/// The result of the walk over all inodes.
 struct Walked<'a> {
     maps: Maps<'a>,
     attributes: attributes::Shared,
@@ -86,13 +86,13 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     assemble(maps, joined, on_bad_blocks, attributes)
 }
 
-/// Walks over all inodes. Where something is cut off because it has no end, who comes too late would depend on the threads: then one
-/// does it all over again.
+/// Walks over all inodes. Where a bound cuts something off, what is cut would depend on the threads: then one
+/// thread repeats the walk.
 fn walk<'a>(volume: &'a Volume<'a>, log: &mut Log) -> Result<Walked<'a>, Failure> {
     let mut own = log.fork();
     let mut walked = walk_by(volume, Crew::All, &mut own)?;
     if walked.maps.is_overdrawn() && volume.options.threads > 1 {
-        // Their maps are not to be held beside the new ones.
+        // Their maps are freed before the new ones are allocated.
         drop(walked);
         own = log.fork();
         walked = walk_by(volume, Crew::Alone, &mut own)?;
@@ -126,8 +126,8 @@ fn walk_by<'a>(volume: &'a Volume<'a>, crew: Crew, log: &mut Log) -> Result<Walk
     })
 }
 
-/// Before pass 1 the reference reads the resize inode, and says nothing where its checksum is wrong; behind pass 1 it would make
-/// a new one, and ends because it may not.
+/// Before pass 1 the reference reads the resize inode, and reports nothing where its checksum is wrong; after pass 1 it would make
+/// a new one, and stops because it may not.
 fn judge_resize_inode(volume: &Volume<'_>, bad_checksum: &[u32], log: &mut Log) {
     if volume.sb.has_compat(Compat::RESIZE_INODE) && bad_checksum.contains(&number::RESIZE) {
         let finding = Finding::new(&P1_RESIZE_INODE_CREATE).inode(number::RESIZE);
@@ -135,7 +135,7 @@ fn judge_resize_inode(volume: &Volume<'_>, bad_checksum: &[u32], log: &mut Log) 
     }
 }
 
-/// Reads the tables, and walks what was put aside.
+/// Reads the tables, and walks the deferred inodes.
 fn sweep<'a>(
     maps: &'a Maps<'a>,
     attributes: &'a attributes::Shared,

@@ -1,16 +1,16 @@
 //! Pass 2: is each block of a directory sound, and what do the names in it lead to?
 //!
 //! Pass 1 has left where the blocks of all directories lie, ascending. They are read once, in large requests, and threads take
-//! what comes: a block is judged by itself, by the inodes its entries name, and by its directory. e2fsck reads the
-//! first blocks of all directories before the others, because the root of an index says which hash orders its leaves; that costs
+//! the pieces as they arrive: a block is judged by itself, by the inodes its entries name, and by its directory. e2fsck reads the
+//! first blocks of all directories before the others, because the root of an index names the hash that orders its leaves; that costs
 //! it a second trip over the device. Here the leaves are hashed by what the superblock names, which is nearly always right, and those
-//! of a directory whose root says otherwise are read again.
+//! of a directory whose root names another are read again.
 //!
 //! What no single block shows is left to the end: the index as a whole ([`tree`]), directories with two names
-//! ([`seconds`]), names that stand twice ([`twins`]). Findings are put into e2fsck's order by keys ([`order`]).
+//! ([`multiply_linked`]), duplicate names ([`duplicates`]). Findings are put into e2fsck's order by keys ([`order`]).
 //!
-//! Where `e2fsck -n` gives up (a broken chain of entries, a block that cannot be read) this goes on with the next block. What the rest of that
-//! block named is then missing, and passes 3 and 4 say so; no verdict of the reference's counts that.
+//! Where `e2fsck -n` stops (a broken chain of entries, a block that cannot be read) this continues with the next block. What the rest of
+//! that block named is then missing, and passes 3 and 4 report it; it does not count for the reference's verdict.
 
 pub(crate) mod bad_inode;
 mod block;
@@ -48,8 +48,8 @@ use worker::{Harvest, Leaf, Role, Worker};
 /// Blocks of a hole that each have a finding of their own; the rest of it has one for all.
 const SEPARATE: u64 = 1000;
 
-/// Judges all directories: raises what is wrong with them, counts names in `state.named`, and finds out each directory's parent and
-/// what its `..` says.
+/// Judges all directories: raises what is wrong with them, counts names in `state.named`, and finds each directory's parent and
+/// its `..`.
 ///
 /// # Errors
 /// There are no buffers, or the check was stopped.
@@ -65,7 +65,7 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     misread::directories::judge(shared, &harvest.broken, log);
     sweep(shared, &mut harvest, log)?;
     shared.state.attributes.roots.finish(shared.volume, log);
-    // None of these lists is bounded but by what was found.
+    // These lists are bounded only by what was found.
     let hold = || shared.volume.guard.hold();
     hold()?;
     multiply_linked::settle(shared, std::mem::take(&mut harvest.seconds), log);
@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A quota file, an orphan file or a reserved inode whose mode says directory: pass 1 lists its blocks but makes no
+    /// A quota file, an orphan file or a reserved inode with the mode of a directory: pass 1 lists its blocks but makes no
     /// directory of it. Whatever e2fsck finds in such a block, it does not go on.
     fn no_directory(&mut self, run: &Run, piece: &Piece<'_>) {
         let physical = piece.offset / self.shared.volume.block_size() as u64;
@@ -165,13 +165,13 @@ impl<'a> Worker<'a> {
             .inode(run.inode)
             .block(physical)
             .logical(logical.into())
-            .note("the inode is called a directory, and serves another purpose")
+            .note("the inode has the mode of a directory, and another purpose")
             .order(self.shared.order.of(run.inode, physical, logical, 0))
             .listed(run.inode, logical);
         self.log.add(finding.stops_reference());
     }
 
-    /// Blocks that the device has never written; `place` says where each lies.
+    /// Blocks that the device has never written; `place` gives the position of each.
     fn zeros(&mut self, dir: &Dir<'_>, blocks: u64, place: impl Fn(u64) -> (u64, u32)) {
         let zeros = vec![0; self.shared.volume.block_size()];
         for nth in 0..blocks.min(SEPARATE) {
@@ -184,7 +184,7 @@ impl<'a> Worker<'a> {
                 .inode(dir.inode())
                 .block(physical)
                 .logical(logical.into())
-                .note("this block and those behind it are zeros")
+                .note("this block and those after it are zeros")
                 .order(self.shared.order.of(dir.inode(), physical, logical, 0))
                 .listed(dir.inode(), logical)
                 .stops_reference();
@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Says where directories have no blocks.
+/// Reports where directories have no blocks.
 fn holes(shared: &Shared<'_>, log: &mut Log) {
     if shared.holes_allowed {
         return;

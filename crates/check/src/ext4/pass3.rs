@@ -1,11 +1,11 @@
-//! Pass 3: does each directory hang on the root, and does its `..` say where?
+//! Pass 3: is each directory connected to the root, and does its `..` name its parent?
 //!
-//! Pass 2 has left each directory's parent, the directory that names it. From each directory the way is followed up until one is met
-//! that was met before; a way that ends without a parent ends in a directory that nothing names.
+//! Pass 2 has found each directory's parent, the directory that names it. How parents are followed is
+//! [`crate::frame::connectivity`].
 //!
-//! e2fsck has a search for loops that never comes to run: a directory that was met before counts as connected, and each in a loop
-//! has been met when the loop closes (found with 1.47.0, and its source is the same today). A tree that bites its tail, out of everybody's
-//! reach, is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
+//! e2fsck has a search for loops that never runs: a directory that was met before counts as connected, and each in a loop
+//! has been met when the loop closes (found with 1.47.0; its source is the same today). An unreachable loop of directories
+//! is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
 //! which e2fsck looks at only when it repairs.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ use crate::frame::finding::Finding;
 
 const LOST_AND_FOUND: &[u8] = b"lost+found";
 
-/// Judges how the directories hang together.
+/// Judges how the directories are connected.
 ///
 /// # Errors
 /// The check was stopped.
@@ -102,7 +102,7 @@ fn disconnected(list: &[Directory], from: usize, broken: Break<'_>) -> Option<Fi
     Some(finding.order(list[from].inode.into()))
 }
 
-/// Compares `..` with who names the directory.
+/// Compares `..` with the directory that has the name.
 fn dot_dot(directory: &Directory, log: &mut Log) {
     let (found, parent) = (
         directory.dotdot.load(Relaxed),

@@ -1,11 +1,11 @@
-//! Pass 5: do the bitmaps and the counts say what passes 1 to 4 have found?
+//! Pass 5: do the bitmaps and the counts agree with passes 1 to 4?
 //!
 //! All bitmaps that were ever written are read in one ascending sweep, and each is compared with its part of the
 //! maps in memory, 64 bits at a time, by whichever thread it comes to. Groups that were never written stand for what their
-//! descriptors say and cost no reading. Under `-n` nothing is corrected on the way, so counts are compared with the bitmaps
+//! descriptors imply and cost no reading. Under `-n` nothing is corrected on the way, so counts are compared with the bitmaps
 //! as they lie there and not with what is in use; a wrong bitmap alone makes no wrong count.
 //!
-//! Differences are told as ranges, across the borders of groups, in e2fsck's order: blocks, their counts, inodes, theirs, padding,
+//! Differences are reported as ranges, across the borders of groups, in e2fsck's order: blocks, their counts, inodes, theirs, padding,
 //! checksums.
 
 mod compare;
@@ -70,7 +70,7 @@ struct Context<'a> {
     marks: Marks,
     /// Whether groups may be marked as never written.
     uninit: bool,
-    /// The group whose block bitmap the reference takes for written, though its descriptor says otherwise.
+    /// The group whose block bitmap the reference takes for written, although its descriptor marks it as unwritten.
     forgotten: Option<u32>,
 }
 
@@ -165,7 +165,7 @@ fn forgotten(volume: &Volume<'_>, state: &State) -> Option<u32> {
     (said && repair_place(volume, state) == Found::Nothing).then_some(group)
 }
 
-/// The bitmaps to read, ascending, and those that nobody has written or that lie nowhere.
+/// The bitmaps to read, ascending, and those that were never written or are outside the filesystem.
 fn plan(context: &Context<'_>) -> (Vec<Span>, Vec<u64>) {
     let block_size = u64::from(context.volume.geometry.block_size);
     let (mut spans, mut rest) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! Single inodes, read when a name or a count has shown that there is something to say about them.
+//! Single inodes, read when a name or a count has shown a fault in them.
 //!
-//! They are asked for in ascending order or nearly so, and a table holds hundreds of them side by side; so a piece of
+//! They are asked for in ascending order or nearly so, and a table holds hundreds of adjacent inodes; so a piece of
 //! the table is read at once and kept.
 
 use ondisk::ext4::Inode;
@@ -57,10 +57,10 @@ impl<'a> Slots<'a> {
         Inode::read(&self.window[from..], size).ok()
     }
 
-    /// Reads what is around a byte, or if that does not succeed, only the `size` bytes from it.
+    /// Reads what is around a byte, or if that fails, only the `size` bytes from it.
     fn fill(&mut self, at: u64, size: usize) -> Option<()> {
         let source = self.volume.source;
-        // Behind the end there is nothing, however often it is asked for.
+        // Nothing can be read past the end.
         if at.checked_add(size as u64)? > source.len() {
             return None;
         }
@@ -95,7 +95,7 @@ mod tests {
     use crate::ext4::oracle::{made, options, own};
     use crate::ext4::pass0;
 
-    /// What is behind the end of a device, or beside a bad sector, was once read again for each inode that was asked for.
+    /// What is past the end of a device, or next to a bad sector, is not read again for each inode.
     #[test]
     fn what_cannot_be_read_is_not_tried_again_for_each_inode() {
         let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);

@@ -1,4 +1,4 @@
-//! Requests as long as what is read in one go.
+//! Request sizes that fit the lengths of the spans.
 //!
 //! Memory bounds what is in flight, and a buffer is as large as the longest request, however short the one in it. Inode tables fill
 //! their buffers; the directories of a tree of small files are 100 KiB each with other things in between, and of two requests
@@ -10,12 +10,12 @@ use blockio::{Geometry, Span, Sweep};
 
 /// The smallest buffers: below, a request costs as much as its bytes.
 const LEAST: usize = 64 << 10;
-/// So many requests in flight hide the latency, and are what a large filesystem has; more would be memory for nothing.
+/// Requests in flight that hide the latency; a large filesystem has as many, and more would waste memory.
 const ENOUGH: usize = 8;
-/// Of all requests, this part may become more.
+/// The number of requests may grow by one part in this many.
 const MORE: u64 = 8;
 
-/// The same sweep for these spans, which ascend, in no more memory.
+/// The same sweep for these spans, which ascend, in no more memory than before.
 pub(super) fn fitted(sweep: &Sweep, spans: &[Span], source: Geometry) -> Sweep {
     let now = requests(spans, sweep.gap, sweep.request);
     let mut fitted = sweep.clone();
@@ -37,7 +37,7 @@ pub(super) fn fitted(sweep: &Sweep, spans: &[Span], source: Geometry) -> Sweep {
     }
 }
 
-/// Requests of that size which the spans take, where those at most `gap` apart are read as one.
+/// Number of requests of that size for these spans, where spans at most `gap` bytes apart are read as one.
 fn requests(spans: &[Span], gap: u64, size: usize) -> u64 {
     let count = |run: u64| run.div_ceil(size as u64);
     let (mut requests, mut last) = (0, 0..0);
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// So many spans of that length, with that much between them.
+    /// `count` spans of `len` bytes, `between` bytes apart.
     fn spans(count: u64, len: u64, between: u64) -> Vec<Span> {
         let span = |at: u64| at..at + len;
         (0..count)
@@ -93,7 +93,7 @@ mod tests {
         let fitted = fitted(&sweep(), &directories, SOURCE);
         assert_eq!((fitted.request, fitted.depth), (128 << 10, ENOUGH));
         assert!(fitted.memory(SOURCE) <= sweep().memory(SOURCE));
-        // However short they are: no request is that cheap, and no disk needs that many. Who asks for more has more.
+        // Requests do not shrink below a bound, nor does the queue grow past it, unless the caller's is deeper.
         let blocks = spans(300, 4 * K, 900 * K);
         let fitted = super::fitted(&sweep(), &blocks, SOURCE);
         assert_eq!((fitted.request, fitted.depth), (64 << 10, ENOUGH));

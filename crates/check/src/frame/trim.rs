@@ -1,18 +1,17 @@
-//! What a program has in memory of itself, and of its libraries.
+//! Memory of the program's own code and of its libraries.
 //!
 //! A fault on a page of a program maps the 64 KiB around it (Linux: `fault_around_bytes`), and all of that counts as resident. Relocating
 //! a large program, reading its arguments and starting its threads touch most of what it will ever touch, in a few
 //! milliseconds; the passes then work in a small part of it. On a filesystem of a million inodes those pages were two thirds of all that
-//! a check had (docs/decisions/0012-check-speed.md). So they are given back before each pass. They stay in the page cache:
-//! what is needed again costs a minor fault for each 64 KiB.
+//! a check had (docs/decisions/0012-check-speed.md). So they are unmapped before each pass. They stay in the page cache:
+//! what is needed again costs a minor fault per 64 KiB.
 #![allow(unsafe_code)] // dl_iterate_phdr(3) and madvise(2) of the program's own mappings.
 
 use std::ffi::{c_int, c_void};
 
 use rustix::mm::{Advice, madvise};
 
-/// Unmaps all pages of the program and its libraries that nobody can have written to. Each comes back when it is next used, from
-/// the file it came from.
+/// Unmaps all read-only pages of the program and its libraries. Each is mapped again from its file when it is next used.
 pub fn give_back_program() {
     // SAFETY: the callback is a function of that type, keeps nothing of what it is shown, and does not unwind.
     unsafe {
@@ -20,7 +19,7 @@ pub fn give_back_program() {
     }
 }
 
-/// Of one object (the program, a library).
+/// For one object (the program, a library).
 ///
 /// # Safety
 /// Called by dl_iterate_phdr(3), with a valid `info`.
@@ -29,12 +28,12 @@ unsafe extern "C" fn give_back(
     _size: usize,
     _data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let info = unsafe { &*info };
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: so many headers lie there as long as the object is loaded, and the loader holds its lock while this runs.
+    // SAFETY: the array has that many headers as long as the object is loaded, and the loader holds its lock while this runs.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let page = rustix::param::page_size();
     for header in headers {
@@ -67,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A part of the program that nobody else reads: its middle is no neighbour of anything.
+    /// A part of the program that nothing else reads: its middle shares no page with other data.
     static OWN: [u8; 1 << 20] = [7; 1 << 20];
 
     /// Whether the page of a byte is mapped (`/proc/self/pagemap`, bit 63).

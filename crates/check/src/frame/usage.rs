@@ -6,16 +6,16 @@ use std::time::Duration;
 /// A reading of getrusage(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// In the program.
+    /// Processor time in user space.
     pub(crate) user: Duration,
-    /// In the kernel.
+    /// Processor time in the kernel.
     pub(crate) system: Duration,
-    /// Most memory so far, bytes.
+    /// Peak memory so far, bytes.
     pub(crate) peak_memory: u64,
 }
 
 impl Usage {
-    /// Now, all threads.
+    /// The current values, all threads.
     pub(crate) fn now() -> Usage {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the pointer is to a writable rusage, of which getrusage writes no more; all-zero is a

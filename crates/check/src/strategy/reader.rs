@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         let mut at = table.start;
         while at < table.end {
             let len = (table.end - at).min(MOST);
-            // Step 1 says what cannot be read.
+            // Step 1 reports what cannot be read.
             let _ = self.read(at, len as usize);
             at += len;
         }
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         wrong
     }
 
-    /// An indirect block so many levels above the data.
+    /// An indirect block, `levels` levels above the data.
     fn indirect(&mut self, block: u32, level: u32) -> u64 {
         if block == 0 {
             return 0;
@@ -405,14 +405,14 @@ impl<'a> Fetcher<'a> {
                 self.free.extend(self.queue.wait().map(|done| done.buffer));
             }
         }
-        // What could not be read is met again by whoever looks at it.
+        // An error occurs again when the block is looked at.
         while let Some(done) = self.queue.wait() {
             self.free.push(done.buffer);
         }
     }
 }
 
-/// Neighbouring blocks together, at most so many.
+/// Consecutive blocks together, at most `most`.
 fn runs(blocks: &[u64], longest: u64) -> Vec<std::ops::Range<u64>> {
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     for &block in blocks {

@@ -179,7 +179,7 @@ fn prefill_asks_for_no_more_than_the_cache_holds() {
     assert_eq!(whole.seek_bytes, level.seek_bytes);
 }
 
-/// The bitmap of a group that nobody used is read, as every descriptor is, and holds nothing to verify.
+/// The bitmap of an unused group is read, as every descriptor is, and has nothing to verify.
 #[test]
 fn bitmaps_never_used_are_read_and_not_verified() {
     let volume = Volume::new();

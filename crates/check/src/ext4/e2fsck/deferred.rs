@@ -1,13 +1,13 @@
-//! When the reference comes to the blocks of an inode with indirect blocks or a block of attributes.
+//! Inodes that e2fsck defers: those with indirect blocks or an attribute block.
 //!
-//! It puts such inodes aside and walks their blocks when it has 256 of them, or is through with a block group, sorted by where
-//! their first indirect block lies (e2fsck's `process_inodes`). Here an inode is walked when its nodes have been read, in whatever order. So what
-//! is found of it gets a place among such inodes of its group, which decides what is kept where too much is found, and behind the
-//! pass the place that the reference has for it. That matters beyond the order in a report: it ends at a map that leads
-//! nowhere, and what it saw before depends on who came first.
+//! It walks their blocks when it has 256 of them, or has finished a block group, sorted by
+//! their first indirect block (e2fsck's `process_inodes`). Here an inode is walked when its nodes have been read, in whatever order. So its
+//! findings get a provisional position among the deferred inodes of its group, which decides what is kept where there are too many, and after
+//! the pass the position that e2fsck has for them. That matters beyond the order in a report: e2fsck stops at a map that leads
+//! nowhere, and what it has reported by then depends on the order.
 //!
-//! Sound filesystems do not come here. Of damaged ones the tables of those groups are read once more whose inodes a finding is about: which
-//! inodes share a batch depends on those that nothing is wrong with.
+//! Sound filesystems do not need this. Of damaged ones the tables of those groups are read once more that have findings: which
+//! inodes share a batch depends on sound ones as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,23 +22,23 @@ use crate::ext4::slots::Slots;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 
-/// Inodes that are put aside before they are walked (`process_inode_size`).
+/// Inodes of a batch (`process_inode_size`).
 const BATCH: usize = 256;
-/// Pass 1 without its parts B to D, as [`crate::Problem::subpass`] says.
+/// Pass 1 without its parts B to D ([`crate::Problem::rank`]).
 const PASS: u16 = 0x010;
 
-/// Where findings of an inode that was put aside come.
+/// The position of a deferred inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    /// The inode behind which its batch is walked.
-    behind: u32,
+    /// The inode after which its batch is walked.
+    after: u32,
     /// Its rank in the batch.
     rank: u32,
 }
 
-/// An inode that was put aside.
+/// A deferred inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Aside {
+struct Deferred {
     ino: u32,
     /// First indirect block.
     indirect: u32,
@@ -46,18 +46,18 @@ struct Aside {
     attributes: u32,
 }
 
-impl Aside {
-    fn new(ino: u32, inode: &Inode<'_>) -> Aside {
-        Aside {
+impl Deferred {
+    fn new(ino: u32, inode: &Inode<'_>) -> Deferred {
+        Deferred {
             ino,
             indirect: inode.block_words()[12],
             attributes: inode.file_acl() as u32,
         }
     }
 
-    /// Whether the reference walks this one no later than the other. It takes the sign of differences in 32 bits, so of garbage
+    /// Whether e2fsck walks this one no later than the other. It takes the sign of differences in 32 bits, so of garbage
     /// numbers each may come before the next one in a circle.
-    fn is_first(&self, other: &Aside) -> bool {
+    fn is_first(&self, other: &Deferred) -> bool {
         let differences = [
             self.indirect.wrapping_sub(other.indirect),
             self.attributes.wrapping_sub(other.attributes),
@@ -70,7 +70,7 @@ impl Aside {
 
 /// Sorts as the C library's `qsort` does. What comes first where there is no order at all is decided by who is compared with whom, and the
 /// standard library's sorts may panic then.
-fn sort(list: &[Aside]) -> Vec<Aside> {
+fn sort(list: &[Deferred]) -> Vec<Deferred> {
     if list.len() < 2 {
         return list.to_vec();
     }
@@ -87,8 +87,8 @@ fn sort(list: &[Aside]) -> Vec<Aside> {
     sorted
 }
 
-/// Whether the reference puts this inode aside. Its purpose alone decides for those that have one.
-pub(in crate::ext4) fn is_put(sb: &Superblock, ino: u32, inode: &Inode<'_>) -> bool {
+/// Whether e2fsck defers this inode. For reserved inodes their purpose alone decides.
+pub(in crate::ext4) fn is_deferred(sb: &Superblock, ino: u32, inode: &Inode<'_>) -> bool {
     let special = [
         number::USR_QUOTA,
         number::GRP_QUOTA,
@@ -109,27 +109,27 @@ pub(in crate::ext4) fn provisional(
     ino: u32,
     inode: &Inode<'_>,
 ) -> Option<(u64, u64)> {
-    if !is_put(&volume.sb, ino, inode) {
+    if !is_deferred(&volume.sb, ino, inode) {
         return None;
     }
     let per_group = volume.geometry.inodes_per_group;
-    let behind = u64::from(ino).next_multiple_of(per_group.max(1).into());
+    let after = u64::from(ino).next_multiple_of(per_group.max(1).into());
     // Ascending as numbers with a sign.
     let indirect = inode.block_words()[12] ^ 1 << 31;
-    Some((behind, u64::from(indirect) << 31 | u64::from(ino >> 1) | 1))
+    Some((after, u64::from(indirect) << 31 | u64::from(ino >> 1) | 1))
 }
 
 /// What a finding is about: an inode, and its block of attributes where it is about that.
 type Subject = (u32, Option<u64>);
 
-/// Moves the findings about such inodes to where the reference would have them.
+/// Moves the findings about deferred inodes to where e2fsck would have them.
 pub(in crate::ext4) fn order(volume: &Volume<'_>, log: &mut Log) {
     let mut slots = Slots::new(volume);
     let mut groups = BTreeMap::<u32, Vec<Subject>>::new();
     let subjects: BTreeSet<Subject> = log.of_pass(PASS).filter_map(subject).collect();
     for (ino, attributes) in subjects {
         let inode = slots.read(ino);
-        let waits = inode.is_some_and(|inode| is_put(&volume.sb, ino, &inode));
+        let waits = inode.is_some_and(|inode| is_deferred(&volume.sb, ino, &inode));
         if waits && let Some((group, _)) = volume.geometry.index_of_inode(ino) {
             groups.entry(group).or_default().push((ino, attributes));
         }
@@ -146,7 +146,7 @@ pub(in crate::ext4) fn order(volume: &Volume<'_>, log: &mut Log) {
         if let Some((ino, place)) = place {
             finding.place.inode = Some((*ino).into());
             let (position, rank) = match *place {
-                Some(Place { behind, rank }) => (behind.into(), u64::from(rank) + 1),
+                Some(Place { after, rank }) => (after.into(), u64::from(rank) + 1),
                 None => ((*ino).into(), 0),
             };
             finding.set_position_in_pass(position, rank);
@@ -164,9 +164,9 @@ fn subject(finding: &Finding) -> Option<Subject> {
     (of_inode && finding.stage() != stage::FIELDS).then_some((ino, block))
 }
 
-/// How the reference walks a group.
+/// How e2fsck walks a group.
 struct Walk {
-    /// Inodes that it puts aside.
+    /// Inodes that it defers.
     places: BTreeMap<u32, Place>,
     /// Inodes that have the blocks of attributes that were asked for, ascending.
     users: BTreeMap<u64, Vec<u32>>,
@@ -182,7 +182,7 @@ impl Walk {
         let count = plan::table(volume, group).map_or(0, |table| table.inodes);
         let per_group = volume.geometry.inodes_per_group;
         let first = group.saturating_mul(per_group);
-        let mut aside = Vec::new();
+        let mut deferred = Vec::new();
         let mut users = BTreeMap::<u64, Vec<u32>>::new();
         for ino in (1..=count).map(|nth| first.saturating_add(nth)) {
             let Some(inode) = slots.read(ino) else {
@@ -191,15 +191,15 @@ impl Walk {
             if inode.raw().i_links_count.get() == 0 {
                 continue;
             }
-            if is_put(&volume.sb, ino, &inode) {
-                aside.push(Aside::new(ino, &inode));
+            if is_deferred(&volume.sb, ino, &inode) {
+                deferred.push(Deferred::new(ino, &inode));
             }
             if blocks.contains(&inode.file_acl()) {
                 users.entry(inode.file_acl()).or_default().push(ino);
             }
         }
         Walk {
-            places: batches(&aside, first.saturating_add(per_group)).collect(),
+            places: batches(&deferred, first.saturating_add(per_group)).collect(),
             users,
         }
     }
@@ -215,19 +215,19 @@ impl Walk {
         let (Some(place), Some(users)) = (self.places.get(&lowest), self.users.get(&block)) else {
             return lowest;
         };
-        let before = users.iter().take_while(|ino| **ino <= place.behind);
+        let before = users.iter().take_while(|ino| **ino <= place.after);
         let rank = |ino: &&u32| self.places.get(ino).map(|place| place.rank);
         before.min_by_key(rank).copied().unwrap_or(lowest)
     }
 }
 
 /// Where each of a group comes; `last` is the last inode of the group.
-fn batches(aside: &[Aside], last: u32) -> impl Iterator<Item = (u32, Place)> {
-    aside.chunks(BATCH).flat_map(move |batch| {
+fn batches(deferred: &[Deferred], last: u32) -> impl Iterator<Item = (u32, Place)> {
+    deferred.chunks(BATCH).flat_map(move |batch| {
         let full = batch.last().filter(|_| batch.len() == BATCH);
-        let behind = full.map_or(last, |aside| aside.ino);
+        let after = full.map_or(last, |one| one.ino);
         let ranked = (0..).zip(sort(batch));
-        ranked.map(move |(rank, aside)| (aside.ino, Place { behind, rank }))
+        ranked.map(move |(rank, one)| (one.ino, Place { after, rank }))
     })
 }
 
@@ -235,8 +235,8 @@ fn batches(aside: &[Aside], last: u32) -> impl Iterator<Item = (u32, Place)> {
 mod tests {
     use super::*;
 
-    fn aside(ino: u32, indirect: u32, attributes: u32) -> Aside {
-        Aside {
+    fn deferred(ino: u32, indirect: u32, attributes: u32) -> Deferred {
+        Deferred {
             ino,
             indirect,
             attributes,
@@ -244,9 +244,13 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_walked_by_blocks_behind_its_last_inode_or_its_group() {
-        let three = vec![aside(12, 900, 0), aside(13, 0, 70), aside(14, 0, 60)];
-        let place = |behind, rank| Place { behind, rank };
+    fn a_batch_is_walked_by_blocks_after_its_last_inode_or_its_group() {
+        let three = vec![
+            deferred(12, 900, 0),
+            deferred(13, 0, 70),
+            deferred(14, 0, 60),
+        ];
+        let place = |after, rank| Place { after, rank };
         let placed: Vec<_> = batches(&three, 2048).collect();
         let expected = [
             (14, place(2048, 0)),
@@ -255,13 +259,13 @@ mod tests {
         ];
         assert_eq!(placed, expected);
         let many: Vec<_> = (0..300)
-            .map(|nth| aside(100 + nth, 5000 - nth, 0))
+            .map(|nth| deferred(100 + nth, 5000 - nth, 0))
             .collect();
         let placed: BTreeMap<_, _> = batches(&many, 2048).collect();
         assert_eq!(placed[&100], place(355, 255));
         assert_eq!(placed[&355], place(355, 0));
         assert_eq!(placed[&356], place(2048, 43));
-        let high = vec![aside(12, 5, 0), aside(13, 0xf000_0000, 0)];
+        let high = vec![deferred(12, 5, 0), deferred(13, 0xf000_0000, 0)];
         let first = batches(&high, 2048).next();
         assert_eq!(first, Some((13, place(2048, 0))), "differences have a sign");
     }
@@ -270,9 +274,9 @@ mod tests {
     #[test]
     fn what_has_no_order_is_compared_as_by_the_reference() {
         let (one, two, three) = (
-            aside(12, 0, 0),
-            aside(13, 0x6000_0000, 0),
-            aside(14, 0xc000_0000, 0),
+            deferred(12, 0, 0),
+            deferred(13, 0x6000_0000, 0),
+            deferred(14, 0xc000_0000, 0),
         );
         assert_eq!(sort(&[one, two, three]), [one, two, three]);
         assert_eq!(sort(&[three, one, two]), [three, one, two]);

@@ -99,7 +99,7 @@ impl Walk<'_> {
         );
     }
 
-    /// The last group's bitmap has padding that must be set, so somebody must have written it.
+    /// The last group's bitmap has padding that must be set, so it must have been written.
     fn last(&mut self, group: u32) {
         let last = group + 1 == self.volume.geometry.groups;
         if last && self.flags(group) & BLOCK_UNINIT != 0 {

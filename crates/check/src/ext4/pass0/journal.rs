@@ -93,7 +93,7 @@ struct Found {
     hole: Option<String>,
 }
 
-/// The inode is not that of a journal; what e2fsck says then depends on whether there should be one.
+/// The inode is not that of a journal; what e2fsck reports then depends on whether there should be one.
 fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
     let sb = &volume.sb;
     let ino = sb.s_journal_inum.get();
@@ -118,7 +118,7 @@ fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
 fn inside(volume: &Volume<'_>) -> Result<Found, String> {
     let sb = &volume.sb;
     let ino = sb.s_journal_inum.get();
-    // The reference's library counts inodes by the field, which nobody has judged yet.
+    // The reference's library counts inodes by the field, which has not been checked yet.
     let last = volume.geometry.inodes_count().min(sb.s_inodes_count.get());
     if ino == 0 || ino > last {
         return Err(format!("there is no inode {ino}"));
@@ -171,7 +171,7 @@ fn of_inode(volume: &Volume<'_>, slot: &[u8]) -> Result<Found, String> {
     }
     let map = volume.map(&inode);
     let mapped = map.reach();
-    // e2fsck's walk ends at a block before the first one of the superblock, which nobody has judged yet.
+    // e2fsck's walk ends at a block before the first one of the superblock, which has not been checked yet.
     let least = u64::from(volume.sb.s_first_data_block.get());
     let mapped = if least > volume.geometry.first_data_block.into() {
         let early = |nth: &u64| map.block(*nth).is_some_and(|block| block < least);
@@ -246,7 +246,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     read_outside(volume, source, &sb, log)
 }
 
-/// The journal's superblock lies in the block behind the device's.
+/// The journal's superblock is in the block after the device's.
 fn read_outside(
     volume: &Volume<'_>,
     source: &dyn BlockSource,

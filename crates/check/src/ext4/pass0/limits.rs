@@ -1,4 +1,4 @@
-//! The fields of the superblock, each for itself.
+//! The fields of the superblock, each by itself.
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Incompat, RoCompat};
@@ -20,9 +20,9 @@ use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 
-/// A clock may be wrong by so many seconds: e2fsck's default.
+/// Tolerance of clocks, seconds: e2fsck's default.
 const FUDGE: i64 = 86_400;
-/// `s_encoding`: UTF-8 by Unicode 12.1, the only one there is.
+/// `s_encoding`: UTF-8 by Unicode 12.1, the only encoding defined.
 const UTF8: u16 = 1;
 /// `s_creator_os` of the Hurd.
 const HURD: u32 = 1;
@@ -58,7 +58,7 @@ pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     })
 }
 
-/// Features and encodings that nobody knows: the reference refuses to go on, and nothing here is judged by them.
+/// Unknown features and encodings: the reference stops, and nothing here is judged by them.
 pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     let (compat, ro_compat) = libext2fs_open::unknown_features(&volume.sb);
     for (field, bits) in [
@@ -74,8 +74,9 @@ pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     }
     let encoding = volume.sb.s_encoding.get();
     if volume.sb.has_incompat(Incompat::CASEFOLD) && encoding != UTF8 {
-        let note =
-            format!("s_encoding is {encoding:#x}, which nobody knows; how names fold is not told");
+        let note = format!(
+            "s_encoding is {encoding:#x}, an unknown encoding; case folding is not checked"
+        );
         log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
     }
 }
@@ -228,7 +229,7 @@ fn inode_count(volume: &Volume<'_>, log: &mut Log) {
                 .found(found)
                 .expected(expected),
         );
-        // Having been told not to correct it, e2fsck has nothing to go by.
+        // With the answer no, e2fsck has no usable value.
         log.add(
             Finding::new(&P0_MISC_CORRUPT_SUPER)
                 .found(found)

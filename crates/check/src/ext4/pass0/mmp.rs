@@ -1,4 +1,4 @@
-//! Multiple mount protection: is somebody using the filesystem?
+//! Multiple mount protection: is the filesystem in use?
 
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::mmp::{Holder, MAGIC, Mmp};
@@ -29,10 +29,9 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         return;
     }
     let finding = match volume.read_block(block) {
-        Err(error) => Some(
-            Finding::new(&P0_OPEN_FAILED)
-                .note(format!("who uses the filesystem cannot be told: {error}")),
-        ),
+        Err(error) => Some(Finding::new(&P0_OPEN_FAILED).note(format!(
+            "whether the filesystem is in use cannot be read: {error}"
+        ))),
         Ok(bytes) => judge(volume, &bytes),
     };
     if let Some(finding) = finding {

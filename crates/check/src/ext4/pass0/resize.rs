@@ -94,7 +94,7 @@ impl<'a> Area<'a> {
         }
     }
 
-    /// One of them; so many, it included, are left.
+    /// One of them; `left` are left, this one included.
     fn block(&mut self, block: u64, left: u64) -> Result<&[u8], FileError> {
         let size = self.volume.block_size();
         let held = |area: &Self| {

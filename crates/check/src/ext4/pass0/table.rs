@@ -208,7 +208,7 @@ pub(super) fn contradiction(
     ))
 }
 
-/// Ranges that are joined while they come one behind the other.
+/// Ranges that are joined while they are consecutive.
 #[derive(Debug, Default)]
 struct Ranges(Vec<Range<u64>>);
 

@@ -61,7 +61,7 @@ fn ours_with(image: &[u8], options: &Options, own: &Own) -> Findings {
     log.finish()
 }
 
-/// Codes as e2fsck logs them: not those it does not look for, nothing behind where it ends, and not the code it ends
+/// Codes as e2fsck logs them: not those it does not look for, nothing after where it stops, and not the code it ends
 /// by when it ends in the middle of the superblock.
 fn as_logged(findings: &Findings) -> Vec<u32> {
     let mut codes = Vec::new();
@@ -89,7 +89,7 @@ fn same(name: &str, image: &[u8]) {
     let findings = ours(image, &own());
     let codes = as_logged(&findings);
     let expected = without_ends(reference.of(&[0]));
-    // A finding behind the one that ends it is told as well, where it explains more.
+    // A finding after the one that stops it is reported as well, where it explains more.
     let cut = codes.len().min(expected.len());
     assert_eq!(
         codes[..cut],
@@ -278,7 +278,7 @@ fn what_the_reference_only_looks_at_when_it_writes() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, ..Default::default() })]
 
-    /// Whatever stands in the superblock, the descriptors and the journal: it ends, and says something or nothing.
+    /// Whatever is in the superblock, the descriptors and the journal: the check ends without a panic.
     #[test]
     fn no_bytes_make_it_panic(
         flips in proptest::collection::vec((0_usize..3000, proptest::prelude::any::<u8>()), 1..12),

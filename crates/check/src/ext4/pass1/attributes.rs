@@ -4,8 +4,8 @@
 //! these things, so that the findings of one inode come in its order:
 //!
 //! 1. [`Worker::check_flags`]: flags that exclude each other, or a feature, or the kind of the inode;
-//! 2. [`Worker::check_body`]: `i_extra_isize`, the attributes behind it, times that cannot be;
-//! 3. [`Worker::check_kind`]: whether device, pipe, socket and link are what they say, and what they are encrypted with;
+//! 2. [`Worker::check_body`]: `i_extra_isize`, the attributes after it, impossible times;
+//! 3. [`Worker::check_kind`]: whether devices, pipes, sockets and links match their mode, and their encryption;
 //! 4. [`Worker::check_block`]: the number of the attribute block, before the inode's own blocks are counted;
 //!    [`Worker::check_index`] when they have been.
 //!
@@ -54,7 +54,7 @@ use roots::Roots;
 use search::{DATA, Search, Values};
 use value::{Owner, ValueJudge};
 
-/// What passes 2 and 4 want to know.
+/// What passes 2 and 4 need.
 #[derive(Default)]
 pub(crate) struct Attributes {
     /// Attribute entries that name each inode as the holder of their value.
@@ -63,7 +63,7 @@ pub(crate) struct Attributes {
     pub(crate) value_inodes: Vec<u32>,
     /// The policy of each encrypted inode.
     pub(crate) policies: Policies,
-    /// Links that are none, which their blocks have shown: to be added to the inodes that are not what they say.
+    /// Damaged links, found when their blocks were read: to be added to the inodes that do not match their mode.
     pub(crate) bad: Vec<u32>,
     /// Roots of indexes that are judged when pass 2 reads them.
     pub(crate) roots: Roots,
@@ -79,14 +79,14 @@ impl Attributes {
             .map_or(0, |refs| refs.get(slot_of(ino)))
     }
 
-    /// Whether no inode holds a value, by its own word or anybody's.
+    /// Whether no inode holds a value, by its own flag or by an entry.
     pub(crate) fn has_no_values(&self) -> bool {
         let refs = self.value_refs.as_ref();
         self.value_inodes.is_empty() && refs.is_none_or(LinkCounts::is_untouched)
     }
 }
 
-/// What workers leave, and what they have in common.
+/// What the threads share, and what they hand in.
 pub(crate) struct Shared {
     value_refs: LinkCounts,
     numbers: policy::Numbers,
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// What workers have handed in, for comparison.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn collected(&self) -> String {
         let handed = self.handed.lock().unwrap();
         format!(
             "{:?} {:?} {:?}",
@@ -169,7 +169,7 @@ pub(crate) fn inline_tail(
 }
 
 impl<'a> Worker<'a> {
-    /// For a thread.
+    /// For one thread.
     pub(crate) fn new(volume: &'a Volume<'a>, shared: &'a Shared) -> Worker<'a> {
         Worker {
             volume,
@@ -267,7 +267,7 @@ impl<'a> Worker<'a> {
         charge
     }
 
-    /// Dates before 1970 that an old kernel wrote as such behind 2310. An offer to correct them, no fault.
+    /// Dates before 1970 that an old kernel wrote as dates after 2310. An offer to correct them, no fault.
     fn check_times(&self, ino: u32, inode: &Inode<'_>, log: &mut Log) {
         /// When dates like these may be meant.
         const CUTOFF: i64 = 2 << 32;
@@ -285,7 +285,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Before an inode's blocks are counted, special inodes included: what its attribute block adds (nothing where there is
-    /// none). `None`: there is no such block, and the inode is not what it says.
+    /// none). `None`: there is no such block, and the inode does not match its mode.
     pub(crate) fn check_block(&mut self, ino: u32, inode: &Inode<'_>) -> Option<Charge> {
         let volume = self.volume;
         let block = volume.attribute_block(inode);
@@ -375,7 +375,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The lock's content, whatever became of the thread that held it.
+/// The lock's content, also where a thread panicked with it.
 fn into_inner(handed: Mutex<Handed>) -> Handed {
     handed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

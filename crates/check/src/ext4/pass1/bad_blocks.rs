@@ -78,7 +78,7 @@ impl Listed {
         self.blocks.dedup();
     }
 
-    /// What is to be said where not all were looked at.
+    /// The note where not all were checked.
     pub(super) fn judge(&self, log: &mut Log) {
         if self.cut {
             let note = format!(
@@ -255,7 +255,7 @@ impl Worker<'_> {
         self.find_owner(listing, block);
     }
 
-    /// Asks the question about the whole list, once, and says what is wrong.
+    /// Asks the question about the whole list, once, and reports what is wrong.
     fn ask(&mut self, listing: &mut Listing<'_>, problem: &'static Problem, block: u64) {
         if !std::mem::replace(&mut listing.asked, true) {
             self.add(&listing.item, Finding::new(&P1_INODE_BBLOCK_LATCH));

@@ -1,4 +1,4 @@
-//! The blocks of an inode, and what its counters say of them (e2fsck's `check_blocks`).
+//! The blocks of an inode, compared with its counters (e2fsck's `check_blocks`).
 
 use ondisk::ext4::inode::{flag, number};
 
@@ -12,7 +12,7 @@ use crate::ext4::e2fsck::problems::{
 use crate::ext4::pass1::attributes::charge::Charge;
 use crate::frame::finding::Finding;
 
-/// From here on the superblock must say that there are large files.
+/// From this size the superblock must have the feature `large_file`.
 const LARGE_FILE: u64 = 1 << 31;
 
 /// What is wrong with a size, by the numbers that e2fsck gives it.
@@ -22,7 +22,7 @@ enum BadSize {
     DirectoryTooLong,
     /// 2: it is shorter.
     DirectoryTooShort,
-    /// 3: data lie behind the end.
+    /// 3: there are data past the end.
     DataBehindEnd,
     /// 4: more than pointers can map.
     BeyondPointers,
@@ -80,7 +80,7 @@ impl Worker<'_> {
         self.walk_blocks(item, &mut walk);
         match walk.stuck.take() {
             None => {}
-            // Blocks that are walked twice are claimed twice, so the file is told of in pass 1D as well.
+            // Blocks that are walked twice are claimed twice, so pass 1D reports the file as well.
             Some(stuck) if stuck.is_ours() => {
                 let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());
                 self.add(item, finding.beyond_reference());
@@ -120,7 +120,7 @@ impl Worker<'_> {
         }
         let by_extents = item.inode.has_flags(flag::EXTENTS) && features.extents;
         // Symbolic links alone come here, those with a block of attributes: of files and directories with this flag `has_blocks`
-        // says that they have none.
+        // reports that they have none.
         if item.inode.has_flags(flag::INLINE_DATA) && !by_extents {
             walk.stuck = Some(Stuck::Inline);
             return;

@@ -20,7 +20,7 @@ use crate::ext4::e2fsck::problems::{
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 
-/// Levels that are followed, whatever a root says: the stack is bounded, too.
+/// Levels that are followed, whatever a root contains: the stack is bounded, too.
 const DEEPEST: u16 = 64;
 
 /// One entry, of a leaf or above, with what e2fsck's library derives for it.
@@ -49,7 +49,7 @@ struct Node<'n> {
     start: u64,
     /// The last block they may cover; 0: no bound.
     last: u64,
-    /// The block behind those that its entries cover (`end_blk`).
+    /// The block after those that its entries cover (`end_blk`).
     end: u64,
     /// Its block, 0 for the root.
     block: u64,
@@ -332,7 +332,7 @@ impl Worker<'_> {
         let seed = self.maps.volume.seed;
         let seed = seed.map(|seed| item.inode.seed(seed, item.ino));
         // The reference's library asks the inode for its generation, and gets none where the inode's own checksum is wrong;
-        // inodes of the old size it has at hand. What it says of the node is forgotten where the start was asked about.
+        // inodes of the old size it has at hand. The result for the node is dropped where the start was asked about.
         let unread = item.wrong && self.maps.volume.geometry.inode_size > 128;
         let bad_checksum =
             first == entry.logical && (unread || !node_checksum_matches(seed, bytes, head));
@@ -400,7 +400,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the tree could be smaller, which nobody need act on.
+    /// Whether the tree could be smaller, which needs no action.
     fn judge_shape(&mut self, item: &Item<'_>, walk: &Walk, depth: u16) {
         let room = (self.maps.volume.block_size() as u64 - 12) / 12;
         let levels = &walk.levels[..LEVELS.min(usize::from(depth) + 1)];

@@ -1,10 +1,10 @@
-//! The inode that nearly all are: a file whose blocks follow each other, with nothing else to say.
+//! The inode that nearly all are: a sound file with consecutive blocks.
 //!
 //! What takes the general way is asked some forty questions, one after the other, by functions that each look at all kinds of inodes.
 //! For a file with one extent in its inode, no attributes, no flag but the one for extents and fields that agree, each of them has the
 //! same answer. Here all are asked at once, without a branch that is ever taken, and what is left is to note the file. Anything
-//! that is not so is no finding: the inode goes the general way, which says what is wrong with it, if anything is. So there is
-//! nothing here that could say something else than the general way, only the risk to be silent where that would speak: a
+//! that is not so is no finding: the inode is checked in the general way, which reports what is wrong with it, if anything is. So nothing
+//! here can report anything else than the general way; the only risk is to accept what that would report: a
 //! test holds both against each other for inodes changed in every byte.
 
 use ondisk::ext4::inode::{InodeSums, OLD_SIZE, RawInode, flag};
@@ -24,7 +24,7 @@ const ROOT: [u8; 8] = [0x0a, 0xf3, 1, 0, 4, 0, 0, 0];
 const LARGE_FILE: u32 = 1 << 31;
 /// Bytes of an inode that has all times.
 const WITH_TIMES: usize = 160;
-/// Lengths above this are those of extents nobody has written to.
+/// Lengths above this are those of unwritten extents.
 const MOST_WRITTEN: u16 = ondisk::ext4::extent::MAX_LEN;
 
 /// What makes a file plain in this filesystem.
@@ -32,7 +32,7 @@ pub(super) struct Plain {
     sums: Option<InodeSums>,
     /// Whether any file can be: not with features by which files are charged, or blocks counted, in another way.
     possible: bool,
-    /// First inode without a purpose of its own, and two behind it that may have one.
+    /// First inode without a purpose of its own, and two after it that may have one.
     first: u32,
     special: [u32; 2],
     /// Blocks that there are.
@@ -73,7 +73,7 @@ impl Plain {
             possible: usual
                 && geometry.cluster_blocks <= 1
                 && usize::from(geometry.inode_size) >= WITH_TIMES,
-            // A superblock may say less and is then wrong; the reserved inodes stay what they are.
+            // A superblock with a lower first inode is damaged; the reserved inodes stay reserved.
             first: sb.first_ino().max(11),
             special: [sb.s_prj_quota_inum.get(), sb.s_orphan_file_inum.get()],
             blocks: u64::from(geometry.first_data_block)..geometry.blocks_count,

@@ -135,13 +135,13 @@ impl Worker<'_> {
         ino < self.maps.volume.sb.first_ino() || self.is_quota(ino)
     }
 
-    /// Whether the number is one that a quota file has.
+    /// Whether this is the number of a quota file.
     fn is_quota(&self, ino: u32) -> bool {
         let project = self.maps.volume.sb.s_prj_quota_inum.get();
         ino == number::USR_QUOTA || ino == number::GRP_QUOTA || ino == project && ino != 0
     }
 
-    /// Whether the superblock says that it is one.
+    /// Whether the superblock names it as one.
     fn is_quota_of_super(&self, ino: u32) -> bool {
         let sb = &self.maps.volume.sb;
         [
@@ -193,7 +193,7 @@ impl Worker<'_> {
         self.check_ordinary(&item, wrong);
     }
 
-    /// The flag that says what `i_block` is.
+    /// The flag for extents in `i_block`.
     fn check_extent_flag(&mut self, item: &Item<'_>) {
         let extents = self.maps.features.extents;
         let named = [number::BAD, number::ROOT, number::JOURNAL].contains(&item.ino);
@@ -284,7 +284,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Boot loader, undelete directory, resize inode, and those that are kept for nobody.
+    /// Boot loader, undelete directory, resize inode, and the unassigned reserved inodes.
     fn check_reserved(&mut self, item: &Item<'_>, wrong: bool) {
         self.mark_used(item.ino);
         let mode = item.inode.raw().i_mode.get();
@@ -362,7 +362,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Fields that must be 0; pass 2 says which.
+    /// Fields that must be 0; pass 2 reports which.
     fn has_forbidden_fields(&self, item: &Item<'_>) -> bool {
         let features = self.maps.features;
         let raw = item.inode.raw();
@@ -382,7 +382,7 @@ impl Worker<'_> {
 
     /// Counts the blocks now, or with others when that needs reading.
     fn blocks_soon(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
-        let early = wrong && deferred::is_put(&self.maps.volume.sb, item.ino, &item.inode);
+        let early = wrong && deferred::is_deferred(&self.maps.volume.sb, item.ino, &item.inode);
         if early {
             self.judge_checksum(item, wrong);
         }
@@ -431,7 +431,7 @@ impl Worker<'_> {
         self.deep_bytes.clear();
     }
 
-    /// Everything else was looked at, and the checksum is still wrong.
+    /// Reports a wrong checksum, after everything else was checked.
     pub(super) fn judge_checksum(&mut self, item: &Item<'_>, wrong: bool) {
         let Some(seed) = self.maps.volume.seed.filter(|_| wrong) else {
             return;

@@ -26,7 +26,7 @@ const MANY: u32 = 12;
 pub(super) enum Role {
     /// Logical block so much of the file.
     Data(u64),
-    /// Pointers, so many levels above the data; 0 in an extent tree, 4 for a translator of the Hurd.
+    /// Pointers, and the number of levels above the data; 0 in an extent tree, 4 for a translator of the Hurd.
     Node(u32),
 }
 
@@ -51,7 +51,7 @@ impl Worker<'_> {
             if *word == 0 {
                 logical += self.span(levels);
             } else {
-                // The next tree is walked all the same; only the last fault is told.
+                // The next tree is walked all the same; only the last fault is reported.
                 let _ = self.walk_tree(item, walk, *word, levels, &mut logical, 0, &[]);
             }
         }

@@ -1,4 +1,4 @@
-//! What the workers of pass 1 share: the maps, and how a block is claimed.
+//! What the threads of pass 1 share: the maps, and how a block is claimed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -49,7 +49,7 @@ impl Features {
     }
 }
 
-/// The maps, and who may claim what.
+/// The maps, and the bounds of what may be claimed.
 pub(in crate::ext4) struct Maps<'a> {
     pub(in crate::ext4) volume: &'a Volume<'a>,
     pub(in crate::ext4) features: Features,
@@ -76,13 +76,13 @@ pub(in crate::ext4) struct Maps<'a> {
     listing: AtomicU64,
     /// Blocks that may still be looked at one by one for who else claims them.
     looking: AtomicU64,
-    /// Some of these were all taken: who came too late depends on the threads.
+    /// One of these bounds was reached: what was cut off depends on the threads.
     overdrawn: AtomicBool,
-    /// Blocks that several claim, and whose owners were not looked for.
+    /// Blocks with several claims whose owners were not looked up.
     untraced: AtomicU64,
 }
 
-/// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be told in full.
+/// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be reported in full.
 const LISTED_TWICE: u64 = 8 << 20;
 
 impl<'a> Maps<'a> {
@@ -181,7 +181,7 @@ impl<'a> Maps<'a> {
         self.shared.count(clusters)
     }
 
-    /// Takes so many from the blocks of directories that may still be listed; whether there were as many. No two blocks of sound
+    /// Takes `count` of the directory blocks that may still be listed; whether there were as many. No two blocks of sound
     /// directories are the same, and each is read by pass 2: of one node that names a thousand times the whole filesystem,
     /// that would be a thousand readings of it.
     pub(in crate::ext4) fn may_list(&self, blocks: u64) -> bool {
@@ -224,7 +224,7 @@ impl<'a> Maps<'a> {
         self.take(&self.budget, 1)
     }
 
-    /// Takes so many from what is left; whether there was as much.
+    /// Takes `count` of what is left; whether there was as much.
     fn take(&self, left: &AtomicU64, wanted: u64) -> bool {
         let less = |left: u64| left.checked_sub(wanted);
         let taken = left.fetch_update(Relaxed, Relaxed, less).is_ok();

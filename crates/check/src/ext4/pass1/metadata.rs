@@ -1,7 +1,7 @@
 //! The filesystem's own blocks: superblocks, descriptors, bitmaps, inode tables.
 //!
-//! They are marked before any inode maps a block, group by group as e2fsck does it, because what is marked first is in
-//! the right and the other one conflicts. Later the checker asks of single blocks whether they are among them. A second bit
+//! They are marked before any inode maps a block, group by group as e2fsck does it, because what is marked first
+//! counts and the other one conflicts. Later the checker asks of single blocks whether they are among them. A second bit
 //! for each block would answer that; sorted ranges do it in a few hundred KiB for the largest filesystems, since groups have
 //! their pieces side by side.
 
@@ -105,7 +105,7 @@ impl Metadata {
     }
 }
 
-/// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins behind the end of the table the
+/// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins after the end of the table the
 /// reference marks as many as it would have to be.
 fn descriptors(volume: &Volume<'_>, layout: &GroupLayout) -> Range<u64> {
     let geometry = &volume.geometry;
@@ -141,7 +141,7 @@ impl Marker<'_> {
         }
     }
 
-    /// The block of multiple mount protection is used, but nobody asks for it by name.
+    /// The block of multiple mount protection is used, but no caller asks for it by name.
     fn mark_mmp(&mut self, volume: &Volume<'_>) {
         let block = volume.sb.s_mmp_block.get();
         if volume.sb.has_incompat(Incompat::MMP) && block > self.first && block < self.end {

@@ -5,7 +5,7 @@
 //! (1C) are put in at the end like those of all findings.
 //!
 //! Claims are kept as runs of clusters, not one by one, because what is contested is mostly a whole file. A cluster that a
-//! million inodes claim makes a million claims, and no million squared of pairs: of each file only the first partners are told.
+//! million inodes claim makes a million claims, and no million squared of pairs: of each file only the first partners are reported.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -34,7 +34,7 @@ use crate::frame::finding::Finding;
 use crate::frame::prefetch::Prefetch;
 use crate::frame::sweep::Crew;
 
-/// Partners of a file that are told.
+/// Partners of a file that are reported.
 const PARTNERS: usize = 32;
 
 /// Contested clusters that an inode has.
@@ -58,8 +58,8 @@ struct Tracer<'a> {
 struct Trace {
     logical_cluster: u64,
     cluster: u64,
-    /// The run of contested blocks that is being told.
-    told: Option<(u64, u64)>,
+    /// The run of contested blocks that is being reported.
+    reporting: Option<(u64, u64)>,
 }
 
 /// Traces all contested clusters to their owners. The reference stops at the first of the `bad_checksum`.
@@ -146,7 +146,7 @@ impl Tracer<'_> {
         let mut trace = Trace {
             logical_cluster: u64::MAX,
             cluster: u64::MAX,
-            told: None,
+            reporting: None,
         };
         let mut found = Found {
             maps: self.maps,
@@ -241,18 +241,18 @@ impl Found<'_, '_> {
     }
 
     fn tell_block(&mut self, trace: &mut Trace, block: u64) {
-        match &mut trace.told {
+        match &mut trace.reporting {
             Some((_, last)) if *last + 1 == block => *last = block,
             _ => {
                 self.tell(trace);
-                trace.told = Some((block, block));
+                trace.reporting = Some((block, block));
             }
         }
     }
 
     /// Reports a run of contested blocks of this inode.
     fn tell(&mut self, trace: &mut Trace) {
-        let Some((first, last)) = trace.told.take() else {
+        let Some((first, last)) = trace.reporting.take() else {
             return;
         };
         if self.ino == number::BAD {
@@ -287,7 +287,7 @@ impl Contest {
     fn of(metadata: &Metadata, mut claims: Vec<Claim>, is_full: impl Fn() -> bool) -> Contest {
         claims.sort_unstable_by_key(|claim| (claim.clusters.start, claim.ino));
         let mut parties: BTreeMap<u32, Party> = BTreeMap::new();
-        // Those that reach behind the start of the one looked at, and the one of them that nobody has contested yet.
+        // Those that extend past the start of this one, and the one of them that is not contested yet.
         let mut open: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
         let mut quiet: Option<u32> = None;
         for (nth, Claim { clusters, ino }) in claims.into_iter().enumerate() {
@@ -360,7 +360,7 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
             let finding = Finding::new(&P1D_DUP_FILE_LIST).inode(*partner);
             log.add(finding.order((*ino).into()));
         }
-        // Only behind a file that has metadata among its blocks does the reference look whether anybody still claims the next ones'.
+        // Only after a file that has metadata among its blocks does the reference check whether the blocks of the next ones are still claimed.
         let dealt = metadata_seen && !party.contested && !party.metadata;
         metadata_seen |= party.metadata;
         if dealt {

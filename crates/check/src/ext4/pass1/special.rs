@@ -1,4 +1,4 @@
-//! Devices, pipes, sockets and links: whether `i_block` is what the mode promises.
+//! Devices, pipes, sockets and links: whether `i_block` matches the mode.
 //!
 //! Nothing here reads a block, but [`Mapper`], and [`Probe`], which looks whether an inode with a mode of none of these is a
 //! directory after all. A link whose target lies in a block is handed back as [`Link::InBlock`], for a reading in order.
@@ -14,7 +14,7 @@ use crate::ext4::volume::Volume;
 /// Bytes of `i_block`.
 const ROOM: usize = 60;
 
-/// Whether `i_block` begins like an extent tree, as the reference decides it.
+/// Whether `i_block` begins like an extent tree, by the rule of the reference.
 pub(crate) fn is_extent_root(inode: &Inode<'_>) -> bool {
     /// Entries that fit.
     const MOST: u16 = 4;
@@ -26,12 +26,12 @@ pub(crate) fn is_extent_root(inode: &Inode<'_>) -> bool {
     word(0) == ondisk::ext4::extent::MAGIC && entries <= max && (MOST - 2..=MOST).contains(&max)
 }
 
-/// Whether a link's target is short enough to lie in `i_block`; nothing else is asked.
+/// Whether a link's target is short enough for `i_block`; nothing else is checked.
 pub(crate) fn is_fast_link(inode: &Inode<'_>) -> bool {
     inode.file_type() == Some(FileType::Symlink) && (1..ROOM as u64).contains(&inode.size())
 }
 
-/// Whether `i_block` maps blocks at all, as the reference decides it (`ext2fs_inode_has_valid_blocks2`).
+/// Whether `i_block` maps blocks at all, by the rule of the reference (`ext2fs_inode_has_valid_blocks2`).
 ///
 /// For links it goes by what they occupy, not by their size. A short link whose only block is that of a value inode was taken for a
 /// long one until e2fsprogs 1.47.4.
@@ -63,7 +63,7 @@ pub(crate) fn is_device_like(inode: &Inode<'_>) -> bool {
     if inode.flags() & (flag::INDEX | flag::EXTENTS) != 0 {
         return false;
     }
-    // Kernels leave words behind the device number in place. They count only where flags say that no kernel made this.
+    // Kernels leave the words after the device number in place. They count only where flags show that no kernel made this.
     inode.flags() & (flag::IMMUTABLE | flag::APPEND) == 0
         || inode.block_words()[4..].iter().all(|word| *word == 0)
 }
@@ -120,7 +120,7 @@ fn only_block(inode: &Inode<'_>) -> Option<u64> {
     (extent.block == 0 && extent.len == 1).then_some(extent.start)
 }
 
-/// Whether a target lies in these bytes that is as long as the inode says. An encrypted one tells its length.
+/// Whether these bytes hold a target of the inode's length. An encrypted one stores its length.
 pub(crate) fn is_target(bytes: &[u8], size: u32, encrypted: bool) -> bool {
     let len = match bytes {
         [low, high, ..] if encrypted => usize::from(u16::from_le_bytes([*low, *high])) + 2,
@@ -229,8 +229,8 @@ pub(crate) struct Probe<'a> {
 impl Probe<'_> {
     /// Whether the first block holds `.` for this inode, and then `..`.
     ///
-    /// The reference also wants the blocks to be nobody's so far, which depends on the order of its walk; that `.` names this very
-    /// inode says more.
+    /// The reference also requires the blocks to be unclaimed so far, which depends on the order of its walk; that `.` names this
+    /// inode shows more.
     pub(crate) fn is_directory(
         &mut self,
         ino: u32,

@@ -1,7 +1,7 @@
-//! Whole filesystems: sound ones of mke2fs, whose own bitmaps say which blocks and inodes are used, and damaged ones, of which
-//! the e2fsck of this machine says what is wrong (`-E problem_log`).
+//! Whole filesystems: sound ones of mke2fs, whose own bitmaps show which blocks and inodes are used, and damaged ones, of which
+//! the e2fsck of this machine finds what is wrong (`-E problem_log`).
 //!
-//! Tests that need a program say that they were skipped where it is not there.
+//! Tests that need a program print that they were skipped where it is missing.
 
 mod damage;
 mod faults;
@@ -45,7 +45,7 @@ struct Image {
 }
 
 impl Image {
-    /// Made with these options, so many MiB, filled from a tree of files.
+    /// Made with these options, `mib` MiB, filled from a tree of files.
     fn make(options: &[&str], mib: u32) -> Image {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("image");

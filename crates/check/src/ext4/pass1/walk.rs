@@ -46,7 +46,7 @@ pub(in crate::ext4) enum Stuck {
     Round(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
-    /// The content is said to be inline, where the filesystem has nothing inline.
+    /// The content is marked as inline, on a filesystem without inline content.
     Inline,
     /// More nodes than there are blocks: mappings that lead into each other.
     Endless,
@@ -232,7 +232,7 @@ impl Head {
     }
 }
 
-/// Whether the checksum behind the last entry of a node is right, where there is one; `seed` is that of the inode.
+/// Whether the checksum after the last entry of a node is right, where there is one; `seed` is that of the inode.
 pub(in crate::ext4) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head) -> bool {
     let at = 12 + 12 * usize::from(head.max);
     match (seed, bytes.get(at..at + 4)) {

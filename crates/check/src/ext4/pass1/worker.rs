@@ -37,14 +37,14 @@ pub(super) struct Deep {
 pub(crate) struct Worker<'a> {
     pub(super) maps: &'a Maps<'a>,
     pub(super) attributes: attributes::Worker<'a>,
-    /// Blocks on the list of bad ones.
+    /// The bad-block list.
     pub(super) listed: &'a [u64],
     pub(super) log: Log,
     pub(super) nodes: Prefetch<'a>,
     pub(super) deep: Vec<Deep>,
-    /// Their slots, in the same order.
+    /// The slots of these inodes, in the same order.
     pub(super) deep_bytes: Vec<u8>,
-    /// Nodes that their roots name.
+    /// Number of nodes that their roots name.
     pub(super) deep_nodes: usize,
     pub(super) directories: Vec<Directory>,
     pub(super) runs: Vec<Run>,
@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Notes a finding of an inode.
+    /// Takes a finding about an inode.
     pub(super) fn add(&mut self, item: &Item<'_>, finding: Finding) {
         self.log.add(finding.inode(item.ino));
     }
@@ -144,21 +144,21 @@ impl<'a> Worker<'a> {
         self.check_table_block(first, count as usize, bytes);
     }
 
-    /// Zeros are free inodes, but for those with a purpose.
+    /// Zeros are free inodes, except for the reserved ones.
     fn take_hole(&mut self, first: u32, count: u32) {
         let size = usize::from(self.maps.volume.geometry.inode_size);
         let zeros = vec![0; size];
         let sb = &self.maps.volume.sb;
-        let behind = first.saturating_add(count);
+        let end = first.saturating_add(count);
         let project = Some(sb.s_prj_quota_inum.get());
-        let special = (first..behind.min(sb.first_ino()))
-            .chain(project.filter(|ino| *ino >= sb.first_ino() && (first..behind).contains(ino)));
+        let special = (first..end.min(sb.first_ino()))
+            .chain(project.filter(|ino| *ino >= sb.first_ino() && (first..end).contains(ino)));
         for ino in special {
             self.check_table_block(ino, 1, &zeros);
         }
     }
 
-    /// An inode that lies where nothing can be read: it counts as used, and nothing is asked of it.
+    /// An inode in an unreadable block: it counts as used, and is not checked.
     pub(super) fn set_on_bad_block(&mut self, ino: u32) {
         self.mark_used(ino);
         self.on_bad_blocks.push(ino);

@@ -1,4 +1,4 @@
-//! What pass 1 noted of an inode and left until a name leads to it, so that the name can be told.
+//! Faults of an inode that pass 1 noted and left until a name leads to it, so that the name can be reported.
 //!
 //! e2fsck asks this for each name of such an inode, and in pass 4 for each inode that no name leads to, noted or not.
 
@@ -60,7 +60,7 @@ fn not_zero(problem: &'static Problem, found: impl Into<Value>) -> Fault {
     }
 }
 
-/// All that is wrong, in e2fsck's order.
+/// All faults, in e2fsck's order.
 pub(crate) fn judge(
     volume: &Volume<'_>,
     values: &Values,
@@ -118,7 +118,7 @@ fn is_too_high(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
         && inode.raw().i_blocks_lo.get() < 1 << (BITS - bits)
 }
 
-/// Whether it is what its mode says.
+/// Whether it matches its mode.
 fn kind(volume: &Volume<'_>, values: &Values, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
     let device = |problem| (!special::is_device_like(inode)).then(|| fault(problem));
     match inode.file_type() {

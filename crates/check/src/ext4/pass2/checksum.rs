@@ -1,7 +1,7 @@
-//! What the checksum of a directory block says.
+//! The checksum of a directory block.
 //!
-//! Leaves carry it in a last entry that looks unused, index blocks behind the room for their entries. Nothing in a
-//! block says which of the two it is, so e2fsck tries: a chain of entries that ends exactly at a tail makes a leaf, the shape
+//! Leaves carry it in a last entry that looks unused, index blocks after the room for their entries. Nothing in a
+//! block shows which of the two it is, so e2fsck tries: a chain of entries that ends exactly at a tail makes a leaf, the shape
 //! of an index makes an index block, and what is neither cannot be sound.
 
 use ondisk::ext4::directory::{self, TAIL, rec_len_from_disk};
@@ -34,7 +34,7 @@ impl Seal {
             End::NoTail => index(bytes)
                 .and_then(|block| block.checksum(seed))
                 .map(Seal::Index),
-            // Of a leaf that is a finding of its own, and says more.
+            // For a leaf that is a finding of its own, and more specific.
             End::Broken => index(bytes)
                 .and_then(|block| block.checksum(seed))
                 .map_or(Some(Seal::None), |sum| Some(Seal::Unchained(sum))),
@@ -56,7 +56,7 @@ impl Seal {
         self.is_broken() && !matches!(self, Seal::Leaf(_) | Seal::Unchained(_))
     }
 
-    /// Where the entries of a leaf of so many bytes end: before its tail.
+    /// Where the entries of a leaf of `len` bytes end: before its tail.
     pub(super) fn end_of_leaf(self, size: usize, seed: Option<Seed>) -> usize {
         if seed.is_some() && !self.lacks_tail() {
             size.saturating_sub(TAIL)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_and_index_blocks_are_told_apart_by_their_shape() {
+    fn leaves_and_index_blocks_are_distinguished_by_their_shape() {
         assert_eq!(Seal::of(&[0; 1024], None), Seal::None);
         assert!(!Seal::of(&leaf(), Some(SEED)).is_broken());
         let entries = [IndexEntry { hash: 0, block: 1 }];

@@ -1,7 +1,7 @@
 //! Directories in which a name stands twice.
 //!
 //! e2fsck notices twins within a block, and then reads the whole directory in order to build it anew (pass 3A), under `-n` as
-//! well; only there it says which names they are. A directory whose twins all lie in different blocks it takes for sound.
+//! well; only there it reports the names. A directory whose duplicates are all in different blocks is sound to it.
 //!
 //! The names of a large directory do not fit into memory, so it is read twice: first only for the hashes of its names, and then
 //! for the names of those hashes that came more than once. Both readings ask who watches, and whether there is room, every
@@ -71,7 +71,7 @@ pub(super) fn check(
         reader.with_dots = true;
         survey = reader.survey()?;
     }
-    // Where a chain is broken, e2fsck cannot build it anew and says nothing about its names.
+    // Where a chain is broken, e2fsck cannot rebuild it and reports nothing about its names.
     let Some(survey) = survey else { return Ok(()) };
     for (first, second) in &survey.odd {
         say(dir, first, second, log);
@@ -121,14 +121,14 @@ struct Reader<'r, 'a> {
     with_dots: bool,
 }
 
-/// What a first reading tells.
+/// The result of a first reading.
 #[derive(Default)]
 struct Survey {
     /// Hashes that came more than once.
     again: HashSet<u64>,
     /// Bytes that all entries need.
     bytes: usize,
-    /// Twins among the first two entries and the one sorted behind them. Without an index the first two stay where they are, so
+    /// Duplicates among the first two entries and the one sorted after them. Without an index the first two stay where they are, so
     /// that they are compared with their neighbours alone.
     odd: Vec<(Twin, Twin)>,
 }

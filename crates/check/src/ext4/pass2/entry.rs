@@ -1,4 +1,4 @@
-//! One entry: what it is called, and what it leads to.
+//! One entry: its name, and the inode it leads to.
 //!
 //! The order of questions is e2fsck's, and so is what an answer "no" leads to: an entry whose number no inode can have is dropped;
 //! every other counts as a name of its inode however wrong it is, or pass 4 would find other inodes unattached than
@@ -73,7 +73,7 @@ impl Worker<'_> {
             self.bad_inode(at);
         }
         let kind = shared.state.file_type(entry.inode);
-        // Marks that no feature allows hide nothing from pass 1; the reference minds them all the same.
+        // Flags that no feature allows hide nothing from pass 1; the reference reports them all the same.
         if kind.is_none() || !shared.volume.claims.uninit.is_empty() {
             self.unknown(at);
         }
@@ -89,7 +89,7 @@ impl Worker<'_> {
             self.twins.push((key, dir.at));
         }
         if self.passes_over {
-            self.unseen(entry.inode);
+            self.count_unreached(entry.inode);
         }
         self.batch
             .add(&shared.state.name_counts, slot_of(entry.inode));
@@ -143,7 +143,7 @@ impl Worker<'_> {
         self.say(problem, at);
     }
 
-    /// What should not stand here, or not lead there. `wrong`: something was already said.
+    /// What should not be here, or not lead there. `wrong`: a finding was already made.
     fn misplaced(&self, entry: &Entry<'_>, nth: u8, wrong: bool) -> Option<&'static Problem> {
         let shared = self.shared;
         if shared.state.on_bad_blocks.contains(entry.inode) {
@@ -257,7 +257,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What the mode says of an inode that pass 1 had no reason to look at.
+    /// The type by the mode of an inode that pass 1 had no reason to look at.
     fn kind_of_unknown(&mut self, at: At<'_>) -> Option<FileType> {
         let (ino, seed) = (at.entry.inode, self.shared.volume.seed);
         let inode = self.slots.read(ino)?;

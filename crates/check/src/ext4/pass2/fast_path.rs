@@ -1,4 +1,4 @@
-//! Blocks in which nothing is wrong, which are nearly all.
+//! A fast path for sound blocks, which are nearly all.
 //!
 //! A block that is judged entry by entry is asked some thirty questions for each name, and most of the time of a check went
 //! there. Here the same questions are asked so that one loop answers all of them with "nothing" or with "perhaps", and at the first
@@ -57,7 +57,7 @@ impl Head {
         })
     }
 
-    /// Whether it is a record, of a chain that goes on for so many bytes.
+    /// Whether it is a record, of a chain that continues for `rest` bytes.
     fn fits(&self, rest: usize) -> bool {
         self.rec_len >= SHORTEST
             && self.rec_len.is_multiple_of(4)
@@ -67,7 +67,7 @@ impl Head {
 }
 
 impl Worker<'_> {
-    /// Takes a block if there is nothing to say of it; otherwise nothing has happened.
+    /// Takes a block if nothing is wrong with it; otherwise changes nothing.
     pub(super) fn plain(
         &mut self,
         dir: &Dir<'_>,
@@ -211,7 +211,7 @@ fn dots(shared: &Shared<'_>, dir: &Dir<'_>, bytes: &[u8], end: usize) -> Option<
     is_sound.then_some(SHORTEST + above.rec_len)
 }
 
-/// Follows a chain that fills `bytes`; nothing at the first entry of which there may be something to say.
+/// Follows a chain that fills `bytes`; none at the first entry that may be faulty.
 fn walk(
     shared: &Shared<'_>,
     dir: &Dir<'_>,
@@ -267,7 +267,7 @@ fn hash(shared: &Shared<'_>, names: &mut Names, bytes: &[u8], entries: &[u32]) -
         let found = name_hashes(version, shared.hash_seed, &group)?;
         for hash in &found[..entries.len()] {
             hashes.take(hash.major);
-            // The lowest bit says nothing.
+            // The lowest bit is not part of the hash.
             let key = hash.major >> 1;
             if names.insert(key, key, |other| other == key) {
                 return None;

@@ -14,9 +14,9 @@ use crate::frame::finding::Finding;
 use ondisk::ext4::directory::rec_len_from_disk;
 use ondisk::ext4::feature::Incompat;
 
-/// Where a node's entries begin: behind an unused entry.
+/// Where a node's entries begin: after an unused entry.
 const NODE: usize = 8;
-/// Where a root's information begins: behind `.` and `..`.
+/// Where a root's information begins: after `.` and `..`.
 const INFO: usize = 24;
 const ENTRY: usize = 8;
 const TAIL: usize = 8;
@@ -33,7 +33,7 @@ pub(super) fn is_node(bytes: &[u8], block_size: u32, with_tail: bool) -> bool {
         && usize::from(word(NODE)) == room(bytes.len(), NODE, with_tail)
 }
 
-/// Entries that fit behind a byte of a block.
+/// Entries that fit after an offset in a block.
 fn room(size: usize, at: usize, with_tail: bool) -> usize {
     let tail = if with_tail { TAIL } else { 0 };
     size.saturating_sub(at + tail) / ENTRY
@@ -118,7 +118,7 @@ impl Worker<'_> {
         });
     }
 
-    /// Judges what a root says of the whole index: e2fsck does so before it looks at the entries of that block.
+    /// Judges a root's fields about the whole index: e2fsck does so before it looks at the entries of that block.
     pub(super) fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>) {
         let info = info(part.bytes);
         let large = self.shared.volume.sb.has_incompat(Incompat::LARGEDIR);

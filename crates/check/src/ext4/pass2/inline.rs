@@ -112,7 +112,7 @@ impl Worker<'_> {
     }
 
     fn names_of(&mut self, dir: &Dir<'_>, inode: &Inode<'_>) {
-        // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing. Where attributes
+        // Without the attribute the inode holds the first part alone; pass 1 has reported that it is missing. Where attributes
         // cannot be read, neither part is.
         let (volume, values) = (self.shared.volume, &self.shared.state.attributes.values);
         let Some(tail) = inline_tail(volume, values, dir.inode(), inode) else {

@@ -1,7 +1,7 @@
 //! Directories with more than one name.
 //!
 //! The first name that e2fsck meets makes the parent, every other is a fault. Here the first that any thread meets makes
-//! the parent for the time being, and whoever comes second leaves a note; the notes are sorted out when all are in.
+//! the parent provisionally, and each further name is recorded; the records are resolved at the end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use crate::ext4::pass2::shared::Shared;
 use crate::ext4::pass2::worker::Second;
 use crate::frame::finding::Finding;
 
-/// Says which names are one too many, and makes the parents those that e2fsck would have.
+/// Reports the names after the first, and sets the parents that e2fsck would have.
 pub(super) fn settle(shared: &Shared<'_>, seconds: Vec<Second>, log: &mut Log) {
     let mut by_child: BTreeMap<usize, Vec<Second>> = BTreeMap::new();
     for second in seconds {

@@ -1,7 +1,7 @@
-//! Directories in inodes that serve another purpose: quota files, the orphan file, reserved ones.
+//! Directories in inodes that have another purpose: quota files, the orphan file, reserved ones.
 //!
-//! Pass 1 makes no directory of such an inode, and e2fsck ends where it comes to one. Those with blocks show themselves in the sweep; those whose
-//! entries lie within the inode are looked for here.
+//! Pass 1 makes no directory of such an inode, and e2fsck stops where it comes to one. Those with blocks are found in the sweep; those whose
+//! entries are within the inode are looked for here.
 
 use ondisk::ext4::FileType;
 use ondisk::ext4::inode::flag;
@@ -13,7 +13,7 @@ use crate::ext4::pass2::shared::Shared;
 use crate::ext4::slots::Slots;
 use crate::frame::finding::Finding;
 
-/// Says where there is one.
+/// Reports them.
 pub(super) fn judge(shared: &Shared<'_>, log: &mut Log) {
     if !shared.has_inline() {
         return;
@@ -35,7 +35,7 @@ pub(super) fn judge(shared: &Shared<'_>, log: &mut Log) {
         if inode.file_type() == Some(FileType::Directory) && inode.has_flags(flag::INLINE_DATA) {
             let finding = Finding::new(&P2_NO_DIRINFO)
                 .inode(ino)
-                .note("the inode is called a directory, and serves another purpose")
+                .note("the inode has the mode of a directory, and another purpose")
                 .order(shared.order.of(ino, 0, 0, 0))
                 .listed(ino, 0);
             log.add(finding.stops_reference());

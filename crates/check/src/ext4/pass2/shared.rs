@@ -1,4 +1,4 @@
-//! What all threads of pass 2 look into, and a directory as they see it.
+//! What the threads of pass 2 share, and a directory as they see it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,9 +26,9 @@ pub(in crate::ext4) struct Shared<'a> {
     pub(in crate::ext4) order: Order,
     /// Entries carry the type of what they name.
     pub(in crate::ext4) with_types: bool,
-    /// Whether holes in directories are no fault: nobody fills them in there.
+    /// Whether holes in directories are no fault: they are not filled in there.
     pub(in crate::ext4) holes_allowed: bool,
-    /// The hash of the index, until its root says otherwise.
+    /// The hash of the index, until its root names another.
     pub(in crate::ext4) hash: Option<HashVersion>,
     pub(in crate::ext4) hash_seed: [u32; 4],
     /// Users of value inodes, where e2fsck looks for names of such.
@@ -113,7 +113,7 @@ impl<'a> Shared<'a> {
         self.volume.sb.has_incompat(Incompat::INLINE_DATA)
     }
 
-    /// Whether e2fsck passes over the blocks of a directory: with inline content about, it reads the inode again for each, and goes on with the
+    /// Whether e2fsck skips the blocks of a directory: with inline content about, it reads the inode again for each, and goes on with the
     /// next one where it cannot because of the checksum. None of its names counts then.
     pub(in crate::ext4) fn passes_over(&self, inode: u32) -> bool {
         self.has_inline() && self.state.bad_checksum.contains(inode)
@@ -172,7 +172,7 @@ pub(in crate::ext4) struct Dir<'a> {
     pub(in crate::ext4) policy: Option<PolicyId>,
     /// Names are folded before they are hashed.
     pub(in crate::ext4) folds: bool,
-    /// Hashes lie behind the names, because nobody without the key can compute them.
+    /// Hashes are stored after the names, because they cannot be computed without the key.
     pub(in crate::ext4) stores_hashes: bool,
     /// Names must be UTF-8.
     pub(in crate::ext4) strict: bool,
@@ -188,7 +188,7 @@ impl Dir<'_> {
         self.directory.inode
     }
 
-    /// Whether nothing has named it yet, or somebody has: the first that comes is its parent until an earlier one turns up.
+    /// Makes `parent` the parent if there is none yet; whether it was. A name that comes earlier in e2fsck's order may replace it later.
     pub(in crate::ext4) fn claim(shared: &Shared<'_>, child: usize, parent: u32, key: u64) -> bool {
         let directory = &shared.state.directories.list[child];
         let taken = directory

@@ -71,7 +71,7 @@ fn leaves_that_are_hashed_again_are_watched_and_can_be_stopped() {
     }
 }
 
-/// A directory with a name twice in its first block, and of so many blocks as are said to lie behind each other.
+/// A directory with a name twice in its first block, and this many consecutive blocks.
 fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
     let mut image = made(&["-t", "ext4", "-b", "1024", "-O", "^metadata_csum"], 8000);
     image = debugfs(
@@ -116,7 +116,7 @@ fn a_directory_with_twins_may_be_of_any_size() {
     );
     let (done, log, watch) = twins(u32::MAX, u64::MAX);
     assert!(done.is_ok());
-    // The block behind the first is not one of names, so nothing would be built anew.
+    // The second block holds no names, so nothing would be rebuilt.
     assert_eq!(
         log.count(&crate::ext4::e2fsck::problems::P2_NON_UNIQUE_FILE),
         0

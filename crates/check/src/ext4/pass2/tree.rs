@@ -1,6 +1,6 @@
 //! The index of a directory as a whole: does it lead to each block once, at the right depth, and with the right hashes?
 //!
-//! Roots and nodes say from which hash on a block begins; the names in it say which hashes there are. The sweep has left both, in
+//! Roots and nodes give the first hash of a block; the names in it give the hashes it has. The sweep has left both, in
 //! the order of the device, and only now it is known which belong together. A directory whose names stand twice is not judged here,
 //! as e2fsck does not: it would build it anew.
 //!
@@ -57,7 +57,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// From what was seen of a directory with so many blocks, or none if it is nearly all holes. `nodes` in e2fsck's order.
+    /// From what was seen of a directory with `len` blocks, or none if it is nearly all holes. `nodes` in e2fsck's order.
     pub(super) fn new(
         inode: u32,
         len: usize,
@@ -106,7 +106,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Enters what a root or node says of the blocks below it.
+    /// Enters what a root or node has for the blocks below it.
     fn link(&mut self, node: &Node, log: &mut Log) {
         let (mut least, mut most, mut hash) = (u32::MAX, 0, 0);
         for (nth, (from, child)) in node.entries.iter().copied().enumerate() {
@@ -225,7 +225,7 @@ impl<'a> Tree<'a> {
     /// Steps up to the root; none if there is no way.
     fn depth(&self, logical: usize) -> Option<u32> {
         let mut at = logical;
-        // No root says that it has more levels.
+        // No root has more levels.
         for depth in 0..=u32::from(u8::MAX) + 1 {
             let block = self.blocks.get(at)?;
             if block.role == Role::Root {

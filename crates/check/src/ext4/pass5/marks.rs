@@ -15,7 +15,7 @@ use crate::ext4::volume::Volume;
 pub(super) struct Marks(Vec<Range<u64>>);
 
 impl Marks {
-    /// Of all groups whose descriptor says that the block bitmap was never written, whether it may say so or not; but for the one
+    /// Of all groups whose descriptor marks the block bitmap as never written, whether a feature allows that or not; but for the one
     /// that the reference has forgotten it of.
     pub(super) fn of(volume: &Volume<'_>, forgotten: Option<u32>) -> Marks {
         let geometry = &volume.geometry;

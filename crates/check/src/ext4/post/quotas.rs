@@ -1,7 +1,7 @@
 //! Quota files against what pass 1 has added up.
 //!
 //! The tree is walked block by block through the file's map, each block of the file once at each level, so that no pointer
-//! decides how much is read. As in the reference, depth alone says what a block is: one that was a node may come again as a leaf. A
+//! decides how much is read. As in the reference, depth alone decides what a block is: one that was a node may come again as a leaf. A
 //! leaf counts with all entries it holds, and an entry whose usage and owner's are not the same makes the whole file wrong.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) {
     }
 }
 
-/// The first owner whose usage is not what the file says, and how many there are.
+/// The first owner whose usage differs from the file, and the number of such owners.
 fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Option<Finding> {
     let nothing = Taken::default();
     let mut first = None;
@@ -81,7 +81,7 @@ fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Opti
     )
 }
 
-/// What a file says.
+/// Contents of a quota file.
 struct Usage {
     owners: BTreeMap<u32, Taken>,
     /// A block of its tree that is a node, and something else as well.
@@ -109,7 +109,7 @@ fn read(volume: &Volume<'_>, ino: u32, kind: Kind) -> Result<Usage, String> {
     Ok(tree.usage)
 }
 
-/// What the header says of its own file, which decides nothing here, and without which the reference reads no further.
+/// The header's fields about its own file, which decide nothing here, and without which the reference reads no further.
 fn plausible(header: &Header, size: u64) -> Result<(), String> {
     /// The largest file that is taken for one of quotas.
     const LARGEST: u64 = 1 << 31;
@@ -213,7 +213,7 @@ impl Tree<'_> {
 
 /// Where the blocks of a file lie, to be asked for in any order. A map in a million pieces is looked through once, not for each block.
 struct Places {
-    /// Pieces of the file, apart from each other: first block, the one behind the last, first block of the device.
+    /// Pieces of the file, not adjacent: first block, the one after the last, first block of the device.
     pieces: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -226,7 +226,7 @@ impl Places {
         for stretch in &map.stretches {
             let (start, end) = (stretch.logical, stretch.logical.saturating_add(stretch.len));
             let (mut first, mut last) = (start, end);
-            // Up to here, from behind, it is not known yet whether the blocks are mapped.
+            // Up to here, from the end, it is not known yet whether the blocks are mapped.
             let mut open = end;
             while let Some((from, to)) = before(&covered, end).filter(|(_, to)| *to >= start) {
                 covered.remove(&from);

@@ -67,7 +67,7 @@ fn orphan_files() {
             image[places[1] + at] ^= value;
             assert_eq!(same(name, &image), [0x06_000c, 0x06_0009], "{features}");
         }
-        // An entry and its checksum are as right as can be, but nobody should have left it there.
+        // The entry and its checksum are right, but the file should have none.
         let mut image = base.clone();
         let seed = primary(&image).metadata_seed();
         let slot = Ram::new(&base);
@@ -135,7 +135,7 @@ fn quota_files() {
             );
         }
         assert_eq!(BLOCK, 1024);
-        // What the header says of the file: blocks, the first free one, the first with a free entry.
+        // The header's fields about the file: blocks, the first free one, the first with a free entry.
         for (offset, value) in [(20, 7_u32), (24, 6), (28, 796)] {
             let mut image = base.clone();
             image[places[0] + offset..][..4].copy_from_slice(&value.to_le_bytes());
@@ -146,7 +146,7 @@ fn quota_files() {
         }
         let long = debugfs(&base, &format!("sif <{ino}> size 4294967295\n"));
         assert_eq!(same("size", &long), [0x06_0002]);
-        // A limit is nobody's fault.
+        // A memory limit is no fault of the filesystem.
         let mut image = base.clone();
         image[places[5] + 16 + 8] = 100;
         assert!(same("limit", &image).is_empty());

@@ -1,11 +1,11 @@
-//! Directories that e2fsck takes for others, because of how it reads their inodes.
+//! Directories that e2fsck mistakes for others, because of how it caches inodes.
 //!
 //! With inline content about, it reads the inode of a directory again for each block of its list, through a cache of four. An inode with a wrong
 //! checksum is refused, but only when it has been read into the oldest place, which keeps the number that it had. If the inode of that number
 //! is asked for next, before another is read into the place, it is found there, with the content of the refused one. What is inline in that
 //! one then stands for the directory, and where it is no chain of entries e2fsck ends.
 //!
-//! So the list is gone through in its order, and it is remembered who would be in the cache. The inodes of names, which e2fsck reads for some kinds
+//! So the list is followed in its order, with a model of the cache. The inodes of names, which e2fsck reads for some kinds
 //! of files, are not looked at: they can only put other numbers into the places.
 
 use ondisk::ext4::inode::flag;
@@ -17,7 +17,7 @@ use crate::ext4::pass2::shared::Shared;
 use crate::ext4::pass3;
 use crate::frame::finding::Finding;
 
-/// The cache: the numbers, and who really lies there where that is another.
+/// The cache: the numbers, and the inode that is really there where that is another.
 struct Cache {
     places: [(u32, Option<u32>); 4],
     oldest: usize,
@@ -40,7 +40,7 @@ impl Cache {
     }
 }
 
-/// Says where e2fsck ends because it takes a directory for one of the `broken`, inline ones that it passes over.
+/// Reports where e2fsck stops because it mistakes a directory for one of the `broken`, inline ones that it skips.
 pub(in crate::ext4) fn judge(shared: &Shared<'_>, broken: &[u32], log: &mut Log) {
     if broken.is_empty() {
         return;

@@ -1,7 +1,7 @@
-//! What e2fsck takes for the resize inode where the checksum of an inode before it is wrong.
+//! What e2fsck reads as the resize inode where the checksum of an inode before it is wrong.
 //!
 //! The library of e2fsprogs keeps four inodes. One whose checksum is wrong is read into the oldest place, and that place keeps the
-//! number of the inode that was there: who asks for that one then gets the other. Before its scan e2fsck has read the journal, the resize
+//! number of the inode that was there: a request for that number then gets the other inode. Before its scan e2fsck has read the journal, the resize
 //! inode, the list of bad blocks, the root and what `lost+found` in it names. With that last one inode 7 is the oldest when
 //! the scan comes to it, so it is walked by the map of the last of inodes 3 to 6 whose checksum is wrong; without it the
 //! oldest is another, and it is walked by its own.
@@ -26,7 +26,7 @@ use crate::ext4::slots::Slots;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 
-/// The inode of `lost+found`, which mke2fs makes first.
+/// The inode of `lost+found` as mke2fs makes it.
 const LOST_FOUND: u32 = 11;
 /// Nodes of a tree that are looked at. A tree of sound bytes has no more; one that leads into itself has no end.
 const NODES: u32 = 1 << 16;

@@ -101,7 +101,7 @@ const FIELDS: &[(&str, Change)] = &[
     }),
 ];
 
-/// What it says of journal, mount protection and time.
+/// Fields of journal, mount protection and time.
 const OTHERS: &[(&str, Change)] = &[
     ("no journal inode", |sb| sb.s_journal_inum = 0.into()),
     ("journal inode too high", |sb| {

@@ -29,7 +29,7 @@ use crate::frame::maps::LinkCounts;
 const TOO_HIGH: u64 = 1 << 60;
 const TOO_LOW: u64 = 1 << 61;
 
-/// One block that somebody wants to see.
+/// One block that is needed.
 enum Job<'a> {
     Use(&'a Use),
     Target(&'a Target),
@@ -81,7 +81,7 @@ impl Shared {
     }
 }
 
-/// Reads all blocks that were asked for and judges what is in them; gives the links that are none.
+/// Reads all blocks that were asked for and judges what is in them; returns the damaged links.
 fn sweep(
     volume: &Volume<'_>,
     mut jobs: Vec<Job<'_>>,
@@ -176,7 +176,7 @@ impl Judge<'_> {
             .inode(one.ino)
             .block(one.block);
         self.log.add(finding.note("its attributes are not judged"));
-        // The reference goes on with zeros, takes them for a wrong count of users, wants to mend that behind the pass, and ends
+        // The reference goes on with zeros, takes them for a wrong count of users, would repair that after the pass, and stops
         // because the block cannot be read then either.
         self.wrong_refcount(one, 0, false);
     }
@@ -216,7 +216,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The entries, read on behind a magic number that is none, because the reference does.
+    /// The entries, read on past a wrong magic number, because the reference does.
     fn entries(&mut self, one: &Use, block: &[u8], magic: u32) {
         let mut patched = std::mem::take(&mut self.patched);
         let block = if magic == MAGIC {

@@ -1,7 +1,7 @@
 //! Attribute lists, judged as e2fsck judges them: in an inode up to the first fault, in a block to the end.
 //!
 //! The two have one format and two judges. In an inode the first fault ends the list, and a hash of 0 means "none"; in a block
-//! the reference goes on behind most faults, and every entry has a hash.
+//! the reference continues after most faults, and every entry has a hash.
 
 use ondisk::ext4::xattr::{Entry, HEADER, List, Sign, entry_hash};
 
@@ -233,7 +233,7 @@ fn block_value(
     true
 }
 
-/// The value inodes that a list names, as the reference counts them: to the last entry behind which another could begin.
+/// The value inodes that a list names, as the reference counts them: to the last entry after which another could begin.
 pub(super) fn named_inodes(base: &[u8], list: List<'_>) -> impl Iterator<Item = u32> {
     let len = base.len();
     list.entries()

@@ -2,7 +2,7 @@
 //!
 //! A root is the first block of its directory, and pass 2 reads all blocks of all directories. Reading it in pass 1 as well cost one more
 //! request for each directory: on a disk that does 200 requests a second that was a quarter of the time of a check of a
-//! million files. So what pass 1 has to say of a root is said when pass 2 holds the block; findings are put into
+//! million files. So pass 1's findings about a root are made when pass 2 holds the block; findings are put into
 //! order by their pass, whenever they are made. Only roots that pass 2 will not come by are read ahead of it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -91,7 +91,7 @@ impl Roots {
         }
     }
 
-    /// When all have been seen: what they say of the superblock.
+    /// After all were seen: what they show about the superblock.
     pub(crate) fn finish(&self, volume: &Volume<'_>, log: &mut Log) {
         if self.large.load(Relaxed) && !volume.sb.has_incompat(Incompat::LARGEDIR) {
             log.add(Finding::new(&P2_FEATURE_LARGE_DIRS));

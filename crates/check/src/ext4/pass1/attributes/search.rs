@@ -2,7 +2,7 @@
 //! cannot be read hides the others.
 //!
 //! Two questions are asked this way, and both of few inodes: where an inline inode keeps the rest of its content, and what an
-//! encrypted inode is encrypted with. The library's verdict decides the reference's, so its peculiarities are kept: names are
+//! encrypted inode is encrypted with. The library's result decides the reference's, so its peculiarities are kept: names are
 //! compared with their prefix, and a number without a prefix adds none.
 
 use std::collections::HashMap;
@@ -209,7 +209,7 @@ impl Search<'_> {
         held
     }
 
-    /// Whether all bytes of a value can be read; of what is larger than a value may be nobody asks.
+    /// Whether all bytes of a value can be read; a value that is too large is not asked about.
     fn is_whole(&self, ino: u32, inode: &Inode<'_>) -> bool {
         let mut buffer = Vec::new();
         let blocks = inode.size().min(MOST_BYTES.into()) as u32;
@@ -238,7 +238,7 @@ enum Held {
     Beyond,
     /// It holds no value.
     No,
-    /// A value of so many bytes, and whether all of it can be read.
+    /// A value of `size` bytes, and whether all of it can be read.
     Value {
         size: u64,
         whole: bool,
@@ -246,13 +246,13 @@ enum Held {
     },
 }
 
-/// Inodes of values that were looked at, by any thread: a block of attributes that a million inodes share may name thousands of
+/// Value inodes that were read, by any thread: a block of attributes that a million inodes share may name thousands of
 /// them, and would otherwise have them read a million times.
 #[derive(Debug, Default)]
 pub(crate) struct Values(Mutex<HashMap<u32, Held>>);
 
 impl Values {
-    /// No more than so many are kept, some 10 MiB.
+    /// Values kept at most, some 10 MiB.
     const MOST: usize = 1 << 18;
 
     fn get(&self, ino: u32) -> Option<Held> {

@@ -118,7 +118,7 @@ impl ValueJudge<'_> {
     }
 }
 
-/// What of an inode of a value says whose it is.
+/// The fields of a value inode that identify its owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     hash: u32,
@@ -154,7 +154,7 @@ fn tie(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> Tie {
     Tie::None
 }
 
-/// The same, for whoever reads attributes without judging them.
+/// The same, for code that reads attributes without judging them.
 pub(super) fn is_tied(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> bool {
     !matches!(tie(volume, owner, entry, of), Tie::None)
 }

@@ -110,7 +110,7 @@ const CASES: &[Case] = &[
         "sif long block[DIND] 99999999",
         &[&P1_INODE_BLOCK_LATCH],
     ),
-    // What has indirect blocks is walked behind the others of its group, and by where these lie.
+    // Inodes with indirect blocks are walked after the others of their group, in the order of these blocks.
     (
         EXT2,
         "sif long block[DIND] 99999999\nsif short blocks 9",
@@ -196,7 +196,7 @@ const CASES: &[Case] = &[
     (EXT4, "trash table", &[&P1_INODE_IS_GARBAGE]),
 ];
 
-/// Finds a number in what debugfs says.
+/// Finds a number in debugfs's output.
 fn ask(image: &Image, command: &str, before: &str) -> u64 {
     let path = image.path.to_str().unwrap();
     let output = super::run("debugfs", &["-R", command, path], &[0]);
@@ -298,17 +298,17 @@ fn apply(image: &Image, command: &str) {
 
 /// The names of problems as they are compared: in the order of the passes, heads and ends of lists left out.
 fn names<'p>(problems: impl Iterator<Item = &'p Problem>) -> Vec<&'p str> {
-    let told =
+    let reported =
         problems.filter(|problem| problem.pass.number == 1 && problem.class != Class::Notice);
-    let mut told: Vec<_> = told.collect();
+    let mut reported: Vec<_> = reported.collect();
     // A question that follows another in e2fsck is logged before it.
-    told.sort_by_key(|problem| {
+    reported.sort_by_key(|problem| {
         (
             problem.rank,
             is_bad_primary(problem).then_some(problem.code),
         )
     });
-    told.into_iter().map(|problem| problem.name).collect()
+    reported.into_iter().map(|problem| problem.name).collect()
 }
 
 fn is_bad_primary(problem: &Problem) -> bool {

@@ -1,4 +1,4 @@
-//! Devices that cannot be read in places: what lies there is told, everything else is checked.
+//! Devices with unreadable ranges: these are reported, everything else is checked.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
 use crate::frame::problem::Problem;
 
-/// The number behind a word in what debugfs says of a file.
+/// The number after a word in debugfs's output for a file.
 fn block_of(image: &Image, command: &str, before: &str) -> u64 {
     let path = image.path.to_str().unwrap();
     let output = super::run("debugfs", &["-R", command, path], &[0]);
@@ -73,7 +73,7 @@ fn nodes_that_cannot_be_read_end_their_file_alone() {
     let image = Image::make(&["-t", "ext2", "-b", "1024"], 8);
     let node = block_of(&image, "stat long", "(IND):");
     let (findings, state) = check(&failing(&image, node), 2);
-    // The doubly indirect block behind it can be read, and the reference forgets.
+    // The doubly indirect block after it can be read, and the reference drops the error.
     let finding = find(&findings, &P1_BLOCK_ITERATE);
     assert!(finding.beyond_reference && !finding.reference_stops && finding.note.is_some());
     let node = block_of(&image, "stat long", "(DIND):");

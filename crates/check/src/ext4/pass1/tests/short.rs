@@ -1,4 +1,4 @@
-//! Plain files go a short way: whatever is changed in one, it must say what the general way says.
+//! Plain files take a fast path: whatever is changed in one, it must give the result of the general way.
 
 use crate::ext4::state::slot_of;
 use blockio::{BlockSource, Buffered};
@@ -45,7 +45,7 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     attributes.hand_in();
     format!(
         "{left}\n{values:?} {}\n{:?}\n{:?}\n{:?}\n{:?} {:?} {:?}\n{:?} {:?}\n{:?}\n{:?}",
-        shared.told(),
+        shared.collected(),
         kinds.collect::<Vec<_>>(),
         maps.used.ones().collect::<Vec<_>>(),
         maps.blocks.ones().collect::<Vec<_>>(),
@@ -109,7 +109,7 @@ fn the_short_way_says_what_the_general_way_says() {
             "{options:?}: as it is"
         );
         let size = volume.geometry.inode_size;
-        // 256 bytes and some values of each; sealed again, so that it is not the checksum that tells them apart.
+        // 256 bytes and some values of each; with a new checksum, so that the checksum does not distinguish them.
         for at in 0..usize::from(size) {
             for flip in [1_u8, 2, 8, 0x10, 0x40, 0x80, 0xff] {
                 let mut changed = table.clone();

@@ -1,4 +1,4 @@
-//! Filesystems without fault: nothing is found, and what is used is what the bitmaps say.
+//! Sound filesystems: nothing is found, and what is used matches the bitmaps.
 
 use blockio::{BlockSource, Buffered};
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};

@@ -79,7 +79,7 @@ fn with<T>(image: &[u8], see: impl FnOnce(&Volume<'_>, &State) -> T) -> T {
     see(&volume, &state)
 }
 
-/// What pass 2 says and leaves.
+/// The findings and results of pass 2.
 fn judged(image: &[u8], with_short_path: bool) -> String {
     with(image, |volume, state| {
         let mut log = Log::new(1000);
@@ -208,7 +208,7 @@ fn damage(image: &mut [u8], (block, entry, change, sealed): (Index, Index, Chang
     }
 }
 
-/// Gives an inode a mode that is none; the checksum stays wrong where there is one, which pass 1 says of it.
+/// Gives an inode an invalid mode; its checksum is then wrong where there is one, which pass 1 reports.
 fn suspect(image: &mut [u8], ino: u32) {
     let at = with(image, |volume, _| {
         let (group, _) = volume.geometry.index_of_inode(ino)?;
@@ -224,7 +224,7 @@ fn suspect(image: &mut [u8], ino: u32) {
 
 #[test]
 fn nearly_all_sound_blocks_take_the_short_path() {
-    // The others are judged the long way, or have too few blocks to say.
+    // The others are judged in the general way, or have too few blocks to tell.
     for (nth, (_, _, features)) in VARIANTS.into_iter().enumerate().take(4) {
         with(image(nth), |volume, state| {
             let shared = Shared::new(volume, state);
