@@ -11,9 +11,9 @@ use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::{OpenError, ReadError, within};
 use crate::handle::Handle;
-use crate::inline::Inline;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// pread(2), and `POSIX_FADV_WILLNEED` for what is queued.
 ///
@@ -79,6 +79,6 @@ impl BlockSource for Buffered {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-        Ok(Box::new(Inline::new(self, depth)))
+        Ok(Box::new(SyncQueue::new(self, depth)))
     }
 }

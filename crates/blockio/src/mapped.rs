@@ -28,9 +28,9 @@ use rustix::param::page_size;
 
 use crate::error::{OpenError, ReadError, within};
 use crate::handle::Handle;
-use crate::inline::Inline;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// mmap(2), `PROT_READ`, shared. The whole source takes address space: 128 TiB are to be had on
 /// x86-64.
@@ -168,7 +168,7 @@ impl BlockSource for Mapped {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-        Ok(Box::new(Inline::new(self, depth)))
+        Ok(Box::new(SyncQueue::new(self, depth)))
     }
 }
 

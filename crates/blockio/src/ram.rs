@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{OpenError, ReadError, within};
-use crate::inline::Inline;
 use crate::layer::Faulty;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// Bytes of one piece; a hole is made of whole ones.
 const CHUNK: u64 = 64 << 10;
@@ -112,7 +112,7 @@ impl BlockSource for Ram {
     fn will_need(&self, _offset: u64, _len: u64) {}
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-        Ok(Box::new(Inline::new(self, depth)))
+        Ok(Box::new(SyncQueue::new(self, depth)))
     }
 }
 

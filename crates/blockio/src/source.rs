@@ -76,33 +76,79 @@ pub trait BlockSource: Send + Sync {
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError>;
 }
 
-/// A pointer to a source is one.
-macro_rules! forward {
+/// A source around a source: it changes some of the methods and passes the others on.
+///
+/// Each default calls the source below. [`BlockSource`] is implemented once for all layers, so a
+/// layer writes only what it changes, and a stack of layers costs no dynamic call.
+pub(crate) trait Layer: Send + Sync {
+    /// The source below.
+    type Below: BlockSource + ?Sized;
+
+    /// The source below.
+    fn below(&self) -> &Self::Below;
+
+    /// See [`BlockSource::read_at`].
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
+        self.below().read_at(buf, offset)
+    }
+
+    /// See [`BlockSource::next_data`].
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        self.below().next_data(offset)
+    }
+
+    /// See [`BlockSource::will_need`].
+    fn will_need(&self, offset: u64, len: u64) {
+        self.below().will_need(offset, len);
+    }
+
+    /// See [`BlockSource::queue`].
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
+        self.below().queue(depth)
+    }
+}
+
+impl<L: Layer> BlockSource for L {
+    fn name(&self) -> &Arc<str> {
+        self.below().name()
+    }
+
+    fn len(&self) -> u64 {
+        self.below().len()
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.below().geometry()
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
+        Layer::read_at(self, buf, offset)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        Layer::next_data(self, offset)
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        Layer::will_need(self, offset, len);
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
+        Layer::queue(self, depth)
+    }
+}
+
+/// A pointer to a source is a layer that changes nothing.
+macro_rules! pointers {
     ($($pointer:ty),*) => {$(
-        impl<S: BlockSource + ?Sized> BlockSource for $pointer {
-            fn name(&self) -> &Arc<str> {
-                (**self).name()
-            }
-            fn len(&self) -> u64 {
-                (**self).len()
-            }
-            fn geometry(&self) -> Geometry {
-                (**self).geometry()
-            }
-            fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
-                (**self).read_at(buf, offset)
-            }
-            fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-                (**self).next_data(offset)
-            }
-            fn will_need(&self, offset: u64, len: u64) {
-                (**self).will_need(offset, len);
-            }
-            fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-                (**self).queue(depth)
+        impl<S: BlockSource + ?Sized> Layer for $pointer {
+            type Below = S;
+
+            fn below(&self) -> &S {
+                self
             }
         }
     )*};
 }
 
-forward!(&S, Box<S>, Arc<S>);
+pointers!(&S, Box<S>, Arc<S>);

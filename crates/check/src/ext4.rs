@@ -39,6 +39,7 @@ mod state;
 mod volume;
 
 use blockio::BlockSource;
+use fskind::Family;
 use ondisk::ext4::{Superblock, superblock};
 
 use crate::frame::failure::Failure;
@@ -64,8 +65,8 @@ impl Checker {
 }
 
 impl crate::Checker for Checker {
-    fn format(&self) -> &'static str {
-        "ext4"
+    fn format(&self) -> Family {
+        Family::Ext
     }
 
     fn passes(&self) -> &'static [Pass] {

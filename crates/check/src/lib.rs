@@ -24,6 +24,7 @@ pub mod frame;
 pub mod strategy;
 
 use blockio::BlockSource;
+use fskind::Family;
 
 pub use frame::failure::Failure;
 pub use frame::finding::{Finding, Place, Value};
@@ -38,8 +39,8 @@ pub use frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdict
 
 /// A checker of one format.
 pub trait Checker: Send + Sync {
-    /// The format.
-    fn format(&self) -> &'static str;
+    /// The on-disk format that it checks.
+    fn format(&self) -> Family;
 
     /// Its passes, in order.
     fn passes(&self) -> &'static [Pass];
@@ -82,6 +83,7 @@ mod tests {
         assert!(for_source(&Ram::sparse(100)).is_none());
         let image = ext4::oracle::made(&["-t", "ext2"], 1024);
         let checker = for_source(&Ram::new(&image)).unwrap();
+        assert_eq!(checker.format(), Family::Ext);
         let report = checker
             .check(&Ram::new(&image), &Options::default(), &Silent)
             .unwrap();

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use fskind::Kind;
 use record::telemetry::Table;
 
 /// Shortest phase that has figures, seconds: two intervals of 100 ms are then 40 % of it at most.
@@ -97,16 +98,11 @@ pub(crate) fn of(
 /// Whether a task is the load itself, its checker, or a thread that the kernel does its I/O with. A
 /// machine on which something else runs is no cause of a filesystem's.
 fn of_the_load(name: &str) -> bool {
-    const THREADS: [&str; 18] = [
+    const THREADS: [&str; 13] = [
         "fslab",
         "jbd2/",
         "kworker",
         "loop",
-        "xfs",
-        "btrfs",
-        "ext4",
-        "ocfs2",
-        "f2fs",
         "kswapd",
         "iou-",
         "md",
@@ -117,7 +113,11 @@ fn of_the_load(name: &str) -> bool {
         "fsck",
         "kjournald",
     ];
-    THREADS.iter().any(|thread| name.starts_with(thread))
+    let of_a_filesystem = |kind: &Kind| {
+        let known = kind.properties();
+        name.starts_with(known.driver.module) || name.starts_with(known.checker.program)
+    };
+    THREADS.iter().any(|thread| name.starts_with(thread)) || Kind::ALL.iter().any(of_a_filesystem)
 }
 
 struct Reader<'a> {

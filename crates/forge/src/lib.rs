@@ -5,11 +5,24 @@
 //! then written once, from the first group to the last: superblock, descriptors, bitmaps, inode tables, directories and journal.
 //! Contents of files are holes in the image unless asked for, so that 72 TiB fit on a laptop.
 //!
-//! What is written must be what mke2fs and the kernel would have written: Debian's e2fsck finds it clean, the kernel
+//! Two halves: [`population`] is what exists, the same for every format; a format ([`ext4`]) is an [`Image`], which places it and writes it.
+//! What is written must be what the format's own mkfs and the kernel would have written: Debian's e2fsck finds it clean, the kernel
 //! mounts it and goes on writing.
 //!
-//! The other half of the crate breaks filesystems on purpose (`damage`), to try checkers on.
+//! The empty filesystem of ext4 is made here as well, byte for byte as mke2fs makes it, and not by running mke2fs:
+//! docs/decisions/0013 has the measurement.
+//!
+//! The third part breaks filesystems on purpose ([`damage`]), to try checkers on.
 
 pub mod amount;
 pub mod damage;
+mod error;
 pub mod ext4;
+mod image;
+mod image_file;
+pub mod population;
+mod watch;
+
+pub use error::Error;
+pub use image::{Image, Written};
+pub use watch::Watch;

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use probe::superblock::Source;
+use fskind::{Family, Kind};
 use rig::fsck::{self, Report};
 use workload::{Observer, Progress};
 
@@ -94,12 +94,11 @@ pub fn run(
     Ok(fsck::run(&order, &Looker { watcher, interrupt })?)
 }
 
-/// xfs_repair wants to be told that its target is a file; the others see it.
+/// What a checker needs when its target is a file.
 fn extra(kind: &str, is_device: bool) -> Vec<String> {
-    match kind {
-        "xfs" if !is_device => vec!["-f".into()],
-        _ => Vec::new(),
-    }
+    let option = Kind::of_name(kind).and_then(|kind| kind.properties().checker.file_option);
+    let option = option.filter(|_| !is_device);
+    option.map(str::to_owned).into_iter().collect()
 }
 
 /// Refuses what is mounted, or lies below something that is.
@@ -137,24 +136,18 @@ fn mounted_at(host: &rig::host::Host, name: &str) -> Option<PathBuf> {
     found.map(|mount| mount.point.clone())
 }
 
-/// The family by the superblock.
+/// The kind by the superblock.
 fn detect(target: &Path) -> Result<&'static str, Error> {
     let wrong = |why: String| Error::Preflight(format!("{}: {why}", target.display()));
-    let source = Source::open(target)
+    let facts = probe::superblock::read(target)
         .map_err(|error| wrong(format!("cannot be read: {error}; run as root")))?;
-    for kind in ["xfs", "btrfs", "ext4", "ocfs2", "f2fs"] {
-        let found = rig::filesystem::of_kind(kind)
-            .ok()
-            .and_then(|filesystem| filesystem.superblock(&source).ok());
-        if found.is_some() {
-            return Ok(kind);
-        }
-    }
-    Err(wrong(
-        "no superblock of ext2/3/4, XFS, btrfs, OCFS2 or f2fs is in it; name its family with --type to run the \
-         checker all the same"
-            .into(),
-    ))
+    let facts = facts.ok_or_else(|| {
+        wrong(format!(
+            "no superblock of {} was found; name the kind with --type to run its checker anyway",
+            Family::listed()
+        ))
+    })?;
+    Ok(Kind::of_family(facts.format).name())
 }
 
 /// What is wrong with the check or the filesystem, in one line; none when it is clean.

@@ -20,7 +20,6 @@ use study::{CheckSpec, FilesystemKind};
 use workload::{Observer, PhaseReport, Progress};
 
 use crate::interrupt::Interrupt;
-use crate::local::kind_name;
 use crate::middle::{Looks, Pace};
 use crate::watch::Watcher;
 use crate::{convert, pressure};
@@ -58,10 +57,10 @@ pub(crate) struct Checked {
 /// What keeps the program from running at all; an interrupt.
 pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
     let request = fsck::Request {
-        kind: kind_name(job.kind).into(),
+        kind: job.kind.name().into(),
         device: device.to_owned(),
         block_name: job.prepared.block_name().map(str::to_owned),
-        extra: extra(job.kind, job.spec).to_vec(),
+        extra: job.spec.extra(job.kind).to_vec(),
         timeout: Duration::from_secs_f64(job.spec.timeout_seconds),
     };
     let observer = Passes {
@@ -106,17 +105,6 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         samples,
         failure,
     })
-}
-
-/// The arguments that a study adds for a family's checker.
-fn extra(kind: FilesystemKind, spec: &CheckSpec) -> &[String] {
-    match kind {
-        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => &spec.e2fsck,
-        FilesystemKind::Xfs => &spec.xfs_repair,
-        FilesystemKind::Btrfs => &spec.btrfs,
-        FilesystemKind::Ocfs2 => &spec.fsck_ocfs2,
-        FilesystemKind::F2fs => &spec.fsck_f2fs,
-    }
 }
 
 /// The phase as JSON; with the whole check goes what the program is and counted.

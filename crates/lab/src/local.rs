@@ -15,7 +15,7 @@ use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
 use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
 use rig::{Prepared, Rig};
-use study::{Bytes, FilesystemKind, Plan, Trial, WorkloadSpec};
+use study::{Bytes, Plan, Trial, WorkloadSpec};
 use workload::{Outcome, age, fill, stream, throughput, tree};
 
 use self::findings::{Findings, Stopped, trace_failure};
@@ -77,7 +77,7 @@ impl<'a> LocalExecutor<'a> {
             image_size: cell.device.size.get(),
             readahead_sectors: cell.device.readahead,
             discard: cell.device.discard,
-            kind: kind_name(cell.filesystem.kind).into(),
+            kind: cell.filesystem.kind.name().into(),
             mkfs: cell.filesystem.mkfs.clone(),
             mount: cell.filesystem.mount.clone(),
             limit: cell.device.limit.map(convert::limits),
@@ -373,19 +373,6 @@ fn run_workload(
             &convert::fill_options(&spec.population(), dir, seed),
             observer,
         ),
-    }
-}
-
-/// The name by which the rig knows a family.
-pub(crate) const fn kind_name(kind: FilesystemKind) -> &'static str {
-    match kind {
-        FilesystemKind::Ext2 => "ext2",
-        FilesystemKind::Ext3 => "ext3",
-        FilesystemKind::Ext4 => "ext4",
-        FilesystemKind::Xfs => "xfs",
-        FilesystemKind::Btrfs => "btrfs",
-        FilesystemKind::Ocfs2 => "ocfs2",
-        FilesystemKind::F2fs => "f2fs",
     }
 }
 

@@ -10,7 +10,6 @@ use guest::kernel::{Form, Has, Host, Kernel};
 use study::{Cell, KernelRange, Plan, Times};
 
 use crate::crash::place;
-use crate::local::kind_name;
 
 /// Kernels whose btrfs writes zones in sequence.
 const WITH_ZONES: &str = ">=5.12";
@@ -61,7 +60,7 @@ impl Needs {
             needs.capabilities.insert(name.to_owned());
         };
         for cell in plan.cells.iter().filter(|cell| wanted(cell)) {
-            add(kind_name(cell.filesystem.kind));
+            add(cell.filesystem.kind.name());
             cell.device.needs().into_iter().for_each(&mut add);
             if cell.device.limit.is_some() {
                 add("io-throttle");

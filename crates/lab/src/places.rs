@@ -11,7 +11,8 @@ use std::path::Path;
 use blktrace::analysis::Kind;
 use blktrace::analysis::window::Places;
 use layout::fsmap::{self, Owner};
-use layout::{FileLayout, Geometry, Options};
+use layout::geometry::Xfs;
+use layout::{FileLayout, Options};
 use rig::Prepared;
 
 use crate::layout::Walk;
@@ -73,9 +74,7 @@ fn fixed(root: &Path) -> Option<Vec<Region>> {
 
 /// XFS's log, of which GETFSMAP tells only where there is a reverse-mapping tree.
 fn log_of_xfs(root: &Path) -> Option<Region> {
-    let Some(Geometry::Xfs(xfs)) = Geometry::of(&File::open(root).ok()?) else {
-        return None;
-    };
+    let xfs = Xfs::of(File::open(root).ok()?).ok()?;
     // A filesystem block's number has the AG in its upper bits.
     let bits = xfs.ag_blocks.next_power_of_two().trailing_zeros();
     let (ag, within) = (xfs.log_start >> bits, xfs.log_start & ((1 << bits) - 1));

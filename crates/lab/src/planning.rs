@@ -5,7 +5,6 @@ use std::fs;
 use study::{Bytes, Overrides, Plan, Study};
 
 use crate::error::Error;
-use crate::local::kind_name;
 use crate::target::Target;
 
 /// Expands a study for a target. Touches nothing.
@@ -26,7 +25,7 @@ pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Pla
             .iter()
             .map(|cell| (cell.label(), &cell.filesystem))
         {
-            rig::filesystem::options::check(kind_name(variant.kind), &variant.mkfs, &variant.mount)
+            rig::filesystem::options::check(variant.kind.name(), &variant.mkfs, &variant.mount)
                 .map_err(|error| Error::Preflight(format!("{name}: {error}")))?;
         }
     }

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
-use study::Plan;
+use study::{FilesystemKind, Plan};
 
 use crate::error::Error;
-use crate::local::kind_name;
 use crate::scan::NO_DEVICE;
 use crate::target::Target;
 
@@ -141,7 +140,7 @@ fn programs(plan: &Plan) -> Result<(), Error> {
         })
     };
     for kind in kinds {
-        let name = kind_name(kind);
+        let name = kind.name();
         let present = rig::filesystem::program_present(name);
         let present = present.and_then(|()| {
             if checked(kind) {
@@ -190,7 +189,7 @@ fn devices(
 /// Refuses filesystems that this machine's kernel has no driver for, and says which kernels have.
 fn drivers(plan: &Plan) -> Result<(), Error> {
     let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
-    kinds.into_iter().map(kind_name).try_for_each(|kind| {
+    kinds.into_iter().map(FilesystemKind::name).try_for_each(|kind| {
         rig::filesystem::driver_present(kind).map_err(|_| {
             Error::Preflight(format!(
                 "{kind}: this machine's kernel has no driver for it; run it in a guest's \

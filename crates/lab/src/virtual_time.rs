@@ -5,7 +5,7 @@
 //! memory. A disk of the host answers when it answers, so trials in virtual time run on `null_blk`. The numbers
 //! say nothing of any hardware; that two of them differ says that the kernel or the programs do.
 
-use study::{FilesystemKind, Layers, NullBlk, Plan, Stack};
+use study::{Layers, NullBlk, Plan, Stack};
 
 use crate::error::Error;
 
@@ -20,7 +20,7 @@ const SEED: &str = "5f7c1f5a-0f0e-4a55-9d6e-2009010720ab";
 /// A cell on another device, which would not be in virtual time.
 pub fn prepare(plan: &mut Plan) -> Result<(), Error> {
     for cell in &mut plan.cells {
-        if is_ext(cell.filesystem.kind) {
+        if cell.filesystem.kind.is_ext() {
             same_names(&mut cell.filesystem.mkfs);
         }
         match &cell.device.stack {
@@ -48,13 +48,6 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Error> {
     }
     plan.reference_seconds = 0.0;
     Ok(())
-}
-
-fn is_ext(kind: FilesystemKind) -> bool {
-    matches!(
-        kind,
-        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4
-    )
 }
 
 /// mke2fs draws a UUID and a seed of directories' hashes, by which names are sorted: with another seed files are

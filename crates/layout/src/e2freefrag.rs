@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, io};
 use crate::fsmap::{self, Owner};
-use crate::{file, geometry};
+use crate::{file, geometry, magic};
 
 /// Buckets of the histogram; the last one has no upper bound.
 pub const BUCKETS: usize = 32;
@@ -75,7 +75,9 @@ impl FreeSpace {
             |mount| mount.source.to_string_lossy().into_owned(),
         );
         let mut blocks = fs.f_blocks;
-        if let Some(geometry::Geometry::Ext(ext)) = geometry::Geometry::of(&file) {
+        if magic::is_ext(fs.f_type as u64)
+            && let Ok(ext) = geometry::Ext::of(&file)
+        {
             // statfs(2) leaves ext's fixed metadata out.
             blocks = ext.blocks;
         }
@@ -93,7 +95,7 @@ impl FreeSpace {
         )
         .map_err(|source| Error::NoFreeMap {
             path: path.to_owned(),
-            filesystem: file::name_of(fs.f_type as u64),
+            filesystem: magic::name_of(fs.f_type as u64),
             source,
         })?;
         Ok(free)

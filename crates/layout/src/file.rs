@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -11,36 +12,10 @@ use crate::error::{Error, io};
 use crate::extent::{Extent, Flags};
 use crate::fiemap::{Failure, Mapper, Request};
 use crate::gaps::{self, Gap, Known};
-use crate::geometry::Geometry;
+use crate::geometry::{self, Geometry};
 use crate::summary::LayoutSummary;
 use crate::tally::{FileFacts, Tally};
-use crate::{fibmap, fsmap};
-
-/// Magic numbers of statfs(2).
-pub(crate) const EXT: u64 = 0xEF53;
-pub(crate) const XFS: u64 = 0x5846_5342;
-const NAMES: [(u64, &str); 11] = [
-    (EXT, "ext"),
-    (XFS, "xfs"),
-    (0x9123_683E, "btrfs"),
-    (0x0102_1994, "tmpfs"),
-    (0x9FA0, "proc"),
-    (0x6265_6572, "sysfs"),
-    (0x794C_7630, "overlay"),
-    (0x4D44, "vfat"),
-    (0xF2F5_2010, "f2fs"),
-    (0x7461_636F, "ocfs2"),
-    (0x6969, "nfs"),
-];
-
-/// The usual name of a filesystem's magic number; the number where it has none here.
-pub(crate) fn name_of(magic: u64) -> String {
-    let known = NAMES.iter().find(|(number, _)| *number == magic);
-    known.map_or_else(
-        || format!("type {magic:#x}"),
-        |(_, name)| (*name).to_owned(),
-    )
-}
+use crate::{fibmap, fsmap, magic};
 
 /// How to look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +65,7 @@ pub struct FileLayout {
     pub summary: LayoutSummary,
     /// The geometry of its filesystem, where it is known.
     #[serde(skip)]
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<Arc<dyn Geometry>>,
 }
 
 impl FileLayout {
@@ -100,7 +75,7 @@ impl FileLayout {
     /// [`Error`] of any kind but `NotXfs`.
     pub fn read(path: &Path, options: Options) -> Result<FileLayout, Error> {
         let file = open(path)?;
-        let geometry = Geometry::of(&file);
+        let geometry = geometry::of(&file);
         FileLayout::of(&file, path, options, geometry)
     }
 
@@ -112,7 +87,7 @@ impl FileLayout {
         file: &File,
         path: &Path,
         options: Options,
-        geometry: Option<Geometry>,
+        geometry: Option<Arc<dyn Geometry>>,
     ) -> Result<FileLayout, Error> {
         let stat = file.metadata().map_err(io("look at", path))?;
         let fs = rustix::fs::fstatfs(file).map_err(|e| io("look at", path)(e.into()))?;
@@ -135,7 +110,7 @@ impl FileLayout {
             sync: options.sync,
             ..request
         })?;
-        let indirect = magic == EXT && fibmap::has_extents_flag(file) == Some(false);
+        let indirect = magic::is_ext(magic) && fibmap::has_extents_flag(file) == Some(false);
         // Again, because writing back allocates.
         let stat = file.metadata().map_err(io("look at", path))?;
         let mut layout = FileLayout {
@@ -144,7 +119,7 @@ impl FileLayout {
             size: stat.len(),
             allocated: stat.blocks() * 512,
             block_size,
-            filesystem: name_of(magic),
+            filesystem: magic::name_of(magic),
             magic,
             filesystem_blocks: fs.f_blocks,
             filesystem_inodes: fs.f_files,
@@ -169,8 +144,8 @@ impl FileLayout {
             size,
             allocated: rows.iter().map(|row| row.length).sum(),
             block_size,
-            filesystem: name_of(EXT),
-            magic: EXT,
+            filesystem: magic::name_of(magic::EXT),
+            magic: magic::EXT,
             filesystem_blocks: 0,
             filesystem_inodes: 0,
             device: 0,
@@ -187,7 +162,7 @@ impl FileLayout {
     /// Finds the gaps and their causes anew and computes the summary.
     pub fn explain(&mut self, owner_at: impl FnMut(u64) -> Option<fsmap::Owner>) {
         let known = Known {
-            geometry: self.geometry.as_ref(),
+            geometry: self.geometry.as_deref(),
             indirect: self.indirect,
         };
         self.gaps = gaps::explain(&self.rows, known, owner_at);
@@ -204,7 +179,7 @@ impl FileLayout {
             allocated: self.allocated,
             indirect: self.indirect,
         };
-        tally.add_explained(facts, &self.rows, self.geometry.as_ref(), &self.gaps);
+        tally.add_explained(facts, &self.rows, self.geometry.as_deref(), &self.gaps);
     }
 }
 
@@ -266,7 +241,7 @@ impl Target<'_> {
     fn no_map(&self, call: &'static str, source: std::io::Error) -> Error {
         Error::NoMap {
             path: self.path.to_owned(),
-            filesystem: name_of(self.magic),
+            filesystem: magic::name_of(self.magic),
             what: if self.is_directory {
                 "directories"
             } else {
@@ -315,7 +290,7 @@ pub(crate) fn device_number(file: &File) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaps::Cause;
+    use crate::cause::Cause;
 
     #[test]
     fn what_cannot_be_told_is_one_clear_line() {
@@ -356,7 +331,7 @@ mod tests {
         };
         let rows = blocks(&crate::filefrag::tests::PISZCZ_ORDERED);
         let mut layout = FileLayout::from_rows(Path::new("/r1/bigfile"), 10 << 30, 4096, rows);
-        layout.geometry = Some(Geometry::Ext(crate::geometry::piszcz()));
+        layout.geometry = Some(Arc::new(crate::geometry::piszcz()));
         layout.inode = 12;
         layout.explain(|_| None);
         let seen: Vec<(u64, Vec<Cause>)> = layout

@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::count;
 use crate::extent::{Extent, Flags};
-use crate::file::{EXT, FileLayout};
+use crate::file::FileLayout;
+use crate::magic;
 
 /// Whose listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl Filefrag {
 
     fn head(&self, layout: &FileLayout) -> String {
         let mut text = format!("Filesystem type is: {:x}\n", layout.magic);
-        if layout.magic == EXT && layout.indirect {
+        if magic::is_ext(layout.magic) && layout.indirect {
             let per_group = u64::from(layout.block_size) * 8;
             let groups = layout.filesystem_blocks.div_ceil(per_group);
             let is = match self.style.era {

@@ -14,66 +14,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::cause::Cause;
 use crate::extent::Extent;
 use crate::fsmap::Owner;
 use crate::geometry::Geometry;
-
-/// What stands at the block at which a file would have gone on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// A copy of ext's superblock and group descriptors.
-    BackupSuperblock,
-    /// Bitmaps and inode tables of a flex group (ext4).
-    FlexMetadata,
-    /// Bitmaps and inode table of a group (ext2, ext3).
-    GroupMetadata,
-    /// The headers at the start of an AG (XFS).
-    AgHeader,
-    /// The journal or log.
-    Journal,
-    /// The file's own indirect block (ext2, ext3).
-    IndirectBlock,
-    /// Other metadata, as GETFSMAP says.
-    Metadata,
-    /// Nothing known; the file goes on where the next group begins, or ended where one does.
-    GroupBoundary,
-    /// Other blocks of the same file.
-    SameFile,
-    /// A block in use that is not known metadata: another file's, or a map's.
-    OtherFile,
-    /// Nothing: the block is free, and was not chosen (or was in use at that time).
-    FreeSpace,
-    /// It cannot be told.
-    Unknown,
-}
-
-impl Cause {
-    /// Whether it is the filesystem's own metadata, which no allocator could have moved.
-    pub fn is_metadata(self) -> bool {
-        self < Cause::GroupBoundary
-    }
-
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::BackupSuperblock => "backup superblock",
-            Cause::FlexMetadata => "flex_bg metadata",
-            Cause::GroupMetadata => "group metadata",
-            Cause::AgHeader => "AG header",
-            Cause::Journal => "journal",
-            Cause::IndirectBlock => "indirect block",
-            Cause::Metadata => "metadata",
-            Cause::GroupBoundary => "group boundary",
-            Cause::SameFile => "same file",
-            Cause::OtherFile => "other file",
-            Cause::FreeSpace => "free space",
-            Cause::Unknown => "unknown",
-        }
-    }
-}
 
 /// A place where a file does not go on. Addresses are bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -104,7 +50,7 @@ impl Gap {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The filesystem's geometry.
-    pub geometry: Option<&'a Geometry>,
+    pub geometry: Option<&'a dyn Geometry>,
     /// Whether the file's map is of indirect blocks (ext2, ext3).
     pub indirect: bool,
 }
@@ -211,7 +157,7 @@ fn of_owner(owner: Owner) -> Cause {
 /// The metadata between the two ends of a gap, if that is all that keeps them apart: each group
 /// that the gap reaches into begins with metadata, and the file goes on in the last of them or at
 /// its end.
-fn skipped(gap: &Gap, geometry: &Geometry) -> Vec<Cause> {
+fn skipped(gap: &Gap, geometry: &dyn Geometry) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut at = gap.expected;
     while at < gap.found {
@@ -248,7 +194,7 @@ fn is_indirect_block(gap: &Gap, block_size: u64) -> bool {
 }
 
 /// Whether a gap ends where the next group begins, or begins where a group does.
-fn meets_boundary(gap: &Gap, geometry: &Geometry) -> bool {
+fn meets_boundary(gap: &Gap, geometry: &dyn Geometry) -> bool {
     let starts = |at: u64| geometry.group_start(geometry.group_of(at)) == at;
     let next = geometry.group_of(gap.expected) + 1 == geometry.group_of(gap.found);
     (starts(gap.found) && next) || starts(gap.expected)
@@ -260,7 +206,7 @@ mod tests {
     use crate::count::tests::row;
     use crate::geometry::{Ext, Xfs};
 
-    fn ext(change: impl FnOnce(&mut Ext)) -> Geometry {
+    fn ext(change: impl FnOnce(&mut Ext)) -> Ext {
         let mut bytes = vec![0_u8; 1024];
         bytes[0x38..0x3a].copy_from_slice(&[0x53, 0xef]);
         bytes[0x18] = 2;
@@ -274,11 +220,11 @@ mod tests {
         bytes[0x58..0x5a].copy_from_slice(&256_u16.to_le_bytes());
         let mut ext = Ext::parse(&bytes).unwrap();
         change(&mut ext);
-        Geometry::Ext(ext)
+        ext
     }
 
     /// The causes of a gap between two blocks, the second one after `logical` blocks of the file.
-    fn at(geometry: &Geometry, logical: u64, from: u64, to: u64, indirect: bool) -> Vec<Cause> {
+    fn at(geometry: &dyn Geometry, logical: u64, from: u64, to: u64, indirect: bool) -> Vec<Cause> {
         let rows = [
             row(0, (from - logical) << 12, logical << 12, 0),
             row(logical << 12, to << 12, 1 << 12, 1),
@@ -349,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_header_of_an_ag() {
-        let xfs = Geometry::Xfs(Xfs {
+        let xfs = Xfs {
             block_size: 4096,
             ag_blocks: 1000,
             ag_count: 4,
@@ -359,7 +305,7 @@ mod tests {
             log_blocks: 100,
             stripe_unit: 0,
             stripe_width: 0,
-        });
+        };
         assert_eq!(at(&xfs, 9, 1000, 1008, false), [Cause::AgHeader]);
         assert_eq!(at(&xfs, 9, 2008, 2108, false), [Cause::Journal]);
         assert_eq!(at(&xfs, 9, 1500, 1600, false), [Cause::Unknown]);

@@ -23,6 +23,7 @@
 //! offset is in none of them.
 
 pub mod bmapx;
+mod cause;
 mod count;
 pub mod e2freefrag;
 mod error;
@@ -34,6 +35,7 @@ pub mod filefrag;
 pub mod fsmap;
 mod gaps;
 pub mod geometry;
+mod magic;
 pub mod report;
 mod score;
 mod summary;
@@ -42,11 +44,12 @@ mod text;
 pub mod tree;
 pub mod xfs_bmap;
 
+pub use cause::Cause;
 pub use count::{expected, extents, runs};
 pub use error::Error;
 pub use extent::{Extent, Flags};
 pub use file::{FileLayout, Options};
-pub use gaps::{Cause, Gap, explain};
+pub use gaps::{Gap, explain};
 pub use geometry::Geometry;
 pub use score::{Defrag, Frag};
 pub use summary::{LayoutSummary, Quantiles};

@@ -27,18 +27,17 @@ pub struct Defrag {
 
 impl Defrag {
     /// Adds a file on ext4. `allocated` are its `st_blocks` in bytes.
-    pub fn add(&mut self, rows: &[Extent], allocated: u64, geometry: &Geometry) {
-        let Geometry::Ext(ext) = geometry else {
+    pub fn add(&mut self, rows: &[Extent], allocated: u64, geometry: &dyn Geometry) {
+        let Some(unit) = geometry.defrag_unit() else {
             return;
         };
-        let blocks = allocated.div_ceil(ext.block_size);
+        let blocks = allocated.div_ceil(geometry.block_size());
         if blocks == 0 || rows.is_empty() {
             return;
         }
-        let together = ext.blocks_per_group.saturating_mul(ext.flex_groups).max(1);
         self.files += 1;
         self.now += rows.len() as u64;
-        self.best += blocks.div_ceil(together);
+        self.best += blocks.div_ceil((unit / geometry.block_size()).max(1));
         self.blocks += blocks;
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gaps::Cause;
+use crate::cause::Cause;
 use crate::score::{Defrag, Frag};
 
 /// Five points of a distribution, weighted by count, by the nearest-rank rule.

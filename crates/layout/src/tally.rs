@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cause::Cause;
 use crate::count;
 use crate::extent::{Extent, Flags};
-use crate::gaps::{self, Cause, Gap, Known};
+use crate::gaps::{self, Gap, Known};
 use crate::geometry::{Geometry, Stripe};
 use crate::summary::{LayoutSummary, Order, Quantiles, StripeCounts};
 
@@ -33,7 +34,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds a file, with causes by geometry alone.
-    pub fn add(&mut self, facts: FileFacts, rows: &[Extent], geometry: Option<&Geometry>) {
+    pub fn add(&mut self, facts: FileFacts, rows: &[Extent], geometry: Option<&dyn Geometry>) {
         self.add_rows(facts, rows, geometry);
         let known = Known {
             geometry,
@@ -50,7 +51,7 @@ impl Tally {
         &mut self,
         facts: FileFacts,
         rows: &[Extent],
-        geometry: Option<&Geometry>,
+        geometry: Option<&dyn Geometry>,
         gaps: &[Gap],
     ) {
         self.add_rows(facts, rows, geometry);
@@ -59,7 +60,7 @@ impl Tally {
         }
     }
 
-    fn add_rows(&mut self, facts: FileFacts, rows: &[Extent], geometry: Option<&Geometry>) {
+    fn add_rows(&mut self, facts: FileFacts, rows: &[Extent], geometry: Option<&dyn Geometry>) {
         let sum = &mut self.sum;
         let extents = count::extents(rows);
         sum.files += 1;
@@ -79,7 +80,7 @@ impl Tally {
             }
         }
         self.bytes(facts.size, rows);
-        let stripe = geometry.and_then(Geometry::stripe);
+        let stripe = geometry.and_then(<dyn Geometry>::stripe);
         count::each_run(rows, |run| self.run(run, geometry, stripe));
     }
 
@@ -111,7 +112,7 @@ impl Tally {
         }
     }
 
-    fn run(&mut self, run: &Extent, geometry: Option<&Geometry>, stripe: Option<Stripe>) {
+    fn run(&mut self, run: &Extent, geometry: Option<&dyn Geometry>, stripe: Option<Stripe>) {
         let sum = &mut self.sum;
         let (begin, end) = (run.physical, run.physical_end());
         sum.runs += 1;

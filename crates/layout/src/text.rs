@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::cause::Cause;
 use crate::file::FileLayout;
-use crate::gaps::{Cause, Gap};
+use crate::gaps::Gap;
 use crate::summary::{LayoutSummary, Quantiles, StripeCounts};
 
 /// Gaps of a file that are listed one by one.
@@ -314,7 +315,6 @@ mod tests {
 
     use super::*;
     use crate::count::tests::row;
-    use crate::geometry::Geometry;
 
     #[test]
     fn sizes_have_four_digits_at_most() {
@@ -337,7 +337,7 @@ mod tests {
         });
         let mut layout =
             FileLayout::from_rows(Path::new("/r1/bigfile"), 10 << 30, 4096, rows.to_vec());
-        layout.geometry = Some(Geometry::Ext(crate::geometry::piszcz()));
+        layout.geometry = Some(std::sync::Arc::new(crate::geometry::piszcz()));
         layout.explain(|_| None);
         let text = describe(&layout);
         assert!(
@@ -352,7 +352,7 @@ mod tests {
         let mut tally = crate::Tally::default();
         let mut ext = crate::geometry::piszcz();
         (ext.stride, ext.stripe_width) = (16, 64);
-        let geometry = Geometry::Ext(ext);
+        let geometry = ext;
         for file in 0..200 {
             let at = (file * 37 % 200 + 40000) << 16;
             let facts = crate::FileFacts {

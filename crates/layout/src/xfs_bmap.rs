@@ -89,7 +89,7 @@ fn not_xfs(file: &File, path: &Path) -> Error {
     let magic = rustix::fs::fstatfs(file).map_or(0, |fs| fs.f_type as u64);
     Error::NotXfs {
         path: path.to_owned(),
-        filesystem: file::name_of(magic),
+        filesystem: crate::magic::name_of(magic),
     }
 }
 

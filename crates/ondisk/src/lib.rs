@@ -6,9 +6,9 @@
 //!
 //! Three rules hold for every reader in this crate.
 //!
-//! 1. It is total: any bytes give a value or an [`ext4::Error`]; no input makes it panic, and the
+//! 1. It is total: any bytes give a value or an [`Error`]; no input makes it panic, and the
 //!    work it does is bounded by the length of the slice.
-//! 2. It separates what lies there from what is right. A structure with a bad checksum or a silly
+//! 2. It separates what is stored from what is right. A structure with a bad checksum or a silly
 //!    field is still read, because a checker must say what it found. Errors are kept for bytes in which no
 //!    structure can be seen at all: a slice too short, a magic number that is not there, a record
 //!    that runs out of its block.
@@ -19,4 +19,16 @@
 //! are hard here (directory blocks, extended attributes, extent nodes) are not grammars but arrays
 //! with offsets that lie.
 
+pub mod btrfs;
+pub mod bytes;
+pub mod checksum;
+mod error;
 pub mod ext4;
+pub mod f2fs;
+pub mod flags;
+pub mod ocfs2;
+pub mod signature;
+pub mod xfs;
+
+pub use checksum::Checksum;
+pub use error::Error;

@@ -19,7 +19,6 @@
 //! The sampler must not disturb what it measures. It keeps its files open, reads each with one
 //! `pread`, and scans all tasks at a fifth of the rate; its own CPU time is part of its result.
 
-pub mod bytes;
 pub mod capture;
 pub mod context;
 pub mod cpu;

@@ -43,7 +43,8 @@ pub enum Error {
     Refused(Vec<Refusal>),
     /// No such kind of filesystem.
     #[error(
-        "{kind}: not a filesystem this rig can make; choose one of ext2, ext3, ext4, xfs, btrfs, ocfs2, f2fs"
+        "{kind}: not a filesystem this rig can make; choose one of {}",
+        fskind::Kind::names().collect::<Vec<_>>().join(", ")
     )]
     UnknownKind {
         /// As asked.

@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use fskind::Kind;
 use probe::mountinfo;
 use rustix::fs::{major, minor};
 
@@ -185,7 +186,7 @@ impl Host {
             return Vec::new();
         };
         let mut names: Vec<String> = self.number_of_node(&mount.source).into_iter().collect();
-        if mount.kind == "btrfs" {
+        if mount.kind == Kind::Btrfs.name() {
             names.extend(self.btrfs_companions(&names));
         }
         names

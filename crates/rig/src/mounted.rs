@@ -41,7 +41,7 @@ impl Mounted {
         let point = journal.run().join(MOUNT_FOLDER).join(number.to_string());
         let mut mounted = Mounted {
             journal: journal.clone(),
-            kind: filesystem.kind(),
+            kind: filesystem.kind().name(),
             node: node.into(),
             options: filesystem::mount_options(filesystem, options),
             point_step: Some(journal.will_make(Step::MountPoint {

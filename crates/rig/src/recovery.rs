@@ -53,7 +53,8 @@ pub fn mounted(
     let filesystem = filesystem::of_kind(kind)?;
     let mut device = LoopImage::over(image, journal)?;
     let node = device.node().unwrap_or(image).to_path_buf();
-    let options: Vec<String> = options(kind).iter().map(ToString::to_string).collect();
+    let options = filesystem.kind().properties().recovery_options;
+    let options: Vec<String> = options.iter().map(ToString::to_string).collect();
     let mounted = match Mounted::mount(journal, filesystem, &node, number, &options) {
         Ok(mut mounted) => {
             look(mounted.point());
@@ -65,16 +66,6 @@ pub fn mounted(
     let released = device.release();
     let recovery = mounted?;
     released.map(|()| recovery)
-}
-
-/// What a mount needs that is only for recovery: nothing that keeps a journal from being replayed.
-fn options(kind: &str) -> &'static [&'static str] {
-    match kind {
-        // A copy of a filesystem may be mounted beside it.
-        "xfs" => &["nouuid"],
-        "ocfs2" => &["heartbeat=none"],
-        _ => &[],
-    }
 }
 
 /// `e2fsck -p`: replays the journal and the list of orphans, and ends where a person would have to decide.

@@ -16,8 +16,8 @@ use crate::file::RunSpec;
 use crate::left_out::LeftOut;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemVariant, GridSpec, GrowthSpec, Hints,
-    LayoutSpec, NeedsSpec, Stack, TableSpec,
+    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, GridSpec,
+    GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
 use crate::settle::settle;
@@ -143,7 +143,8 @@ fn check(node: Option<&Node>) -> Result<Option<CheckSpec>, Problem> {
     };
     let mut json = node.to_json();
     let enabled = json.as_object_mut().and_then(|map| map.remove("enabled"));
-    for program in ["e2fsck", "xfs_repair", "btrfs", "fsck_ocfs2", "fsck_f2fs"] {
+    for kind in FilesystemKind::ALL {
+        let program = kind.properties().checker.key;
         if let Some(words) = node.find(&[program]) {
             json[program] = Json::from(Divider::Spaces.words(words));
         }

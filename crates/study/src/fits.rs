@@ -15,16 +15,12 @@ use crate::units::Bytes;
 const SHARE: u64 = 16;
 const FIXED: u64 = 32 * Bytes::MIB;
 
-/// Smallest device that each mkfs accepts (mkfs.xfs since xfsprogs 5.19, mkfs.btrfs with its
-/// default profiles, mkfs.f2fs 1.15; the ext family's limit is that of the schema). mkfs.ocfs2 accepts less, and
-/// leaves no room in it.
+/// The smallest device that a study may ask for: the schema's minimum.
+const SMALLEST: u64 = 16 * Bytes::MIB;
+
+/// The smallest device that a kind can be made on.
 fn smallest(kind: FilesystemKind) -> Bytes {
-    Bytes(match kind {
-        FilesystemKind::Xfs => 300 * Bytes::MIB,
-        FilesystemKind::Btrfs => 109 * Bytes::MIB,
-        FilesystemKind::Ocfs2 | FilesystemKind::F2fs => 64 * Bytes::MIB,
-        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => 16 * Bytes::MIB,
-    })
+    Bytes(kind.properties().smallest.max(SMALLEST))
 }
 
 /// Why a cell does not fit.
@@ -64,7 +60,8 @@ fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
                 .clone()
                 .unwrap_or_else(|| placed.place("").clone()),
         };
-        let (size, mkfs, smallest) = (human(size), mkfs(kind), smallest(kind));
+        let (size, smallest) = (human(size), smallest(kind));
+        let mkfs = kind.properties().mkfs.program;
         return Some(Misfit {
             at,
             message: format!("{size} is too small for {mkfs} (at least {smallest})"),
@@ -74,20 +71,6 @@ fn misfit(placed: &Placed, target: Option<Bytes>) -> Option<Misfit> {
     too_large_a_file(placed)
         .or_else(|| too_many_bytes(placed, size, target.is_some()))
         .or_else(|| too_many_files(placed, size))
-}
-
-/// Bytes of the largest file: with blocks of 4 KiB, ext2 and ext3 count a file's sectors in 32 bits
-/// and ext4 its blocks.
-fn largest_file(kind: FilesystemKind) -> Bytes {
-    const TIB: u64 = 1 << 40;
-    Bytes(match kind {
-        FilesystemKind::Ext2 | FilesystemKind::Ext3 => 2 * TIB,
-        // OCFS2 has clusters in 32 bits, of 4 KiB at the least.
-        FilesystemKind::Ext4 | FilesystemKind::Ocfs2 => 16 * TIB,
-        FilesystemKind::Xfs | FilesystemKind::Btrfs => i64::MAX as u64,
-        // 923 pointers in the inode, and five nodes of pointers to pointers (Documentation/filesystems/f2fs.rst).
-        FilesystemKind::F2fs => 3940 * Bytes::GIB,
-    })
 }
 
 fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
@@ -100,13 +83,12 @@ fn too_large_a_file(placed: &Placed) -> Option<Misfit> {
         WorkloadSpec::Tree(_) => return None,
     };
     let kind = placed.cell.filesystem.kind;
-    let largest = largest_file(kind);
+    let largest = Bytes(kind.properties().largest_file);
     (size >= largest.get()).then(|| Misfit {
         at: placed.place(parameter).clone(),
         message: format!(
-            "a file of {} is larger than {} can hold (less than {largest})",
+            "a file of {} is larger than {kind} can hold (less than {largest})",
             human(Bytes(size)),
-            mkfs(kind).trim_start_matches("mkfs.")
         ),
         needed: size,
     })
@@ -217,7 +199,7 @@ fn too_many_files(placed: &Placed, size: Bytes) -> Option<Misfit> {
         WorkloadSpec::Fill(spec) => self::files(spec),
         _ => "files",
     };
-    let mkfs = mkfs(placed.cell.filesystem.kind);
+    let mkfs = placed.cell.filesystem.kind.properties().mkfs.program;
     Some(Misfit {
         at: placed.place(parameter).clone(),
         message: format!(
@@ -231,18 +213,6 @@ fn too_many_files(placed: &Placed, size: Bytes) -> Option<Misfit> {
 fn counted(count: u32, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
-}
-
-fn mkfs(kind: FilesystemKind) -> &'static str {
-    match kind {
-        FilesystemKind::Ext2 => "mkfs.ext2",
-        FilesystemKind::Ext3 => "mkfs.ext3",
-        FilesystemKind::Ext4 => "mkfs.ext4",
-        FilesystemKind::Xfs => "mkfs.xfs",
-        FilesystemKind::Btrfs => "mkfs.btrfs",
-        FilesystemKind::Ocfs2 => "mkfs.ocfs2",
-        FilesystemKind::F2fs => "mkfs.f2fs",
-    }
 }
 
 /// A size for people, rounded up at the last digit: `17.1g`, `320m`.

@@ -3,18 +3,14 @@
 //! The ext family makes its inodes at mkfs: one for so many bytes of the device (mke2fs.conf(5):
 //! `inode_ratio` of the usage type, which goes by size). All others make them as they go.
 
-use crate::model::{FilesystemKind, FilesystemVariant, WorkloadSpec};
+use crate::model::{FilesystemVariant, WorkloadSpec};
 use crate::units::Bytes;
 
 /// Inodes that an ext filesystem of this size is made with; none: not known beforehand (a usage
 /// type is asked for) or not fixed.
 pub(crate) fn made(variant: &FilesystemVariant, size: Bytes) -> Option<u64> {
-    match variant.kind {
-        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {}
-        FilesystemKind::Xfs
-        | FilesystemKind::Btrfs
-        | FilesystemKind::Ocfs2
-        | FilesystemKind::F2fs => return None,
+    if !variant.kind.properties().fixed_inodes {
+        return None;
     }
     if value(&variant.mkfs, "-T").is_some() {
         return None;
@@ -91,7 +87,7 @@ pub(crate) fn wanted(workload: &WorkloadSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AgeSpec, FillSpec};
+    use crate::model::{AgeSpec, FilesystemKind, FillSpec};
 
     fn ext4(words: &[&str]) -> FilesystemVariant {
         FilesystemVariant {

@@ -9,12 +9,12 @@ use std::ops::RangeInclusive;
 
 use super::average::{Averages, Interval, delta};
 use super::device::{Device, Io, NEVER, q2d_class};
+use super::files::Files;
 use super::live::Live;
+use super::options::{Options, Stacked};
 use super::process::Processes;
 use super::range::Regions;
-use super::{Options, Stacked};
 use crate::analysis::Extra;
-use crate::btt::files::Files;
 use crate::file::Event;
 use crate::record::{self, CGROUP, Category, Head, Notify};
 

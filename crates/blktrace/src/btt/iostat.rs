@@ -5,7 +5,7 @@
 //! merged. Here both fall once a request. svctm is, as in btt, the time from queueing to completion.
 
 use super::device::{Io, NEVER};
-use super::files::Out;
+use super::out::Out;
 
 /// Sums of an interval, or of all; writes first, then reads.
 #[derive(Clone, Copy, Debug, Default)]

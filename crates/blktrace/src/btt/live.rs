@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::average::seconds;
-use super::files::Out;
+use super::out::Out;
 use crate::error::Error;
 
 /// Periods that are kept open for a later one to join.

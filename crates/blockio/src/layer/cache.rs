@@ -11,14 +11,14 @@
 //! from below happen outside of it. Two threads that miss the same block both read it.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
 use super::lru::Lru;
 use crate::error::{OpenError, ReadError, within};
 use crate::queue::{Completion, Queue, Request};
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
 /// What the cache has done since it was made, or between two snapshots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -193,17 +193,11 @@ impl<S: BlockSource> Cache<S> {
     }
 }
 
-impl<S: BlockSource> BlockSource for Cache<S> {
-    fn name(&self) -> &Arc<str> {
-        self.inner.name()
-    }
+impl<S: BlockSource> crate::source::Layer for Cache<S> {
+    type Below = S;
 
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.inner.geometry()
+    fn below(&self) -> &S {
+        &self.inner
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
@@ -220,14 +214,6 @@ impl<S: BlockSource> BlockSource for Cache<S> {
             })?;
         }
         Ok(())
-    }
-
-    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-        self.inner.next_data(offset)
-    }
-
-    fn will_need(&self, offset: u64, len: u64) {
-        self.inner.will_need(offset, len);
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {

@@ -1,7 +1,6 @@
 //! Counts what passes: requests, bytes, sizes, distances, time waited.
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -9,7 +8,7 @@ use serde::Serialize;
 use crate::error::{OpenError, ReadError};
 use crate::histogram::Histogram;
 use crate::queue::{Completion, Queue, Request};
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
 /// What has passed since a layer was made, or between two snapshots of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -132,17 +131,11 @@ impl<S: BlockSource> Counting<S> {
     }
 }
 
-impl<S: BlockSource> BlockSource for Counting<S> {
-    fn name(&self) -> &Arc<str> {
-        self.inner.name()
-    }
+impl<S: BlockSource> crate::source::Layer for Counting<S> {
+    type Below = S;
 
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.inner.geometry()
+    fn below(&self) -> &S {
+        &self.inner
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
@@ -151,14 +144,6 @@ impl<S: BlockSource> BlockSource for Counting<S> {
         let result = self.inner.read_at(buf, offset);
         self.done(result.is_err(), begin);
         result
-    }
-
-    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-        self.inner.next_data(offset)
-    }
-
-    fn will_need(&self, offset: u64, len: u64) {
-        self.inner.will_need(offset, len);
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Fault, OpenError, ReadError};
 use crate::queue::{Completion, Queue, Request};
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
 /// A source with bad ranges: whatever touches one of their bytes fails, all else reads as before.
 pub struct Faulty<S> {
@@ -44,17 +44,11 @@ impl<S: BlockSource> Faulty<S> {
     }
 }
 
-impl<S: BlockSource> BlockSource for Faulty<S> {
-    fn name(&self) -> &Arc<str> {
-        self.inner.name()
-    }
+impl<S: BlockSource> crate::source::Layer for Faulty<S> {
+    type Below = S;
 
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.inner.geometry()
+    fn below(&self) -> &S {
+        &self.inner
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
@@ -76,10 +70,6 @@ impl<S: BlockSource> BlockSource for Faulty<S> {
             (Some(data), _) => Some(data),
             (None, bad) => bad,
         }
-    }
-
-    fn will_need(&self, offset: u64, len: u64) {
-        self.inner.will_need(offset, len);
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {

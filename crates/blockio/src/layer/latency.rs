@@ -1,15 +1,11 @@
 //! A device with a head that moves.
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::paced::{Pace, Paced};
-use crate::error::{OpenError, ReadError};
-use crate::queue::Queue;
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
-/// What a request costs beside its bytes.
+/// What a request costs besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyModel {
     /// Of every request: the way there and back (a bus, a network, flash). Requests in flight share it.
@@ -25,8 +21,8 @@ pub struct LatencyModel {
 
 /// A source that answers as late as a disk with one head would.
 ///
-/// Requests are served in the order of asking, as a disk without its own queue does: whoever wants
-/// an elevator sorts before asking. Transfer takes no time here; [`super::Throttle`] does that.
+/// Requests are served in the order of submission, as by a disk without its own queue: a reader that
+/// wants an elevator sorts first. Transfer takes no time here; [`super::Throttle`] limits that.
 pub struct Latency<S> {
     paced: Paced<S, Head>,
 }
@@ -46,7 +42,7 @@ impl<S: BlockSource> Latency<S> {
     }
 }
 
-struct Head {
+pub(crate) struct Head {
     model: LatencyModel,
     len: u64,
     /// End of the last request.
@@ -77,7 +73,13 @@ impl Pace for Head {
     }
 }
 
-super::paced::delegate!(Latency);
+impl<S: BlockSource> crate::source::Layer for Latency<S> {
+    type Below = Paced<S, Head>;
+
+    fn below(&self) -> &Paced<S, Head> {
+        &self.paced
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -107,5 +109,29 @@ mod tests {
         // Later: from the time of asking.
         let later = begin + ms(100);
         assert_eq!(head.due(later, 2000, 0), later + ms(1));
+    }
+    #[test]
+    fn requests_in_flight_share_the_fixed_part() {
+        let fixed = Duration::from_millis(60);
+        let model = LatencyModel {
+            fixed,
+            ..LatencyModel::default()
+        };
+        let head = || Head {
+            model,
+            len: 1 << 20,
+            at: 0,
+            free: None,
+        };
+        let begin = Instant::now();
+        let offsets = (0..8).map(|i| i * 4096);
+        // All at once: the last is due when the first is.
+        let mut together = head();
+        let last = offsets.clone().map(|at| together.due(begin, at, 4096));
+        assert_eq!(last.max(), Some(begin + fixed));
+        // One after the other: each is submitted when the one before is done.
+        let mut alone = head();
+        let last = offsets.fold(begin, |now, at| alone.due(now, at, 4096));
+        assert_eq!(last, begin + 8 * fixed);
     }
 }

@@ -1,24 +1,23 @@
-//! What throttle and latency share: a model says when a read would be done, and nobody gets it
-//! earlier.
+//! What throttle and latency share: a model of a device says when a read would be done, and its
+//! completion is held back until then.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::error::{OpenError, ReadError};
 use crate::queue::{Completion, Queue, Request};
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
-/// A device in thought.
-pub(super) trait Pace: Send {
-    /// When a read that is asked for at `now` would be done. Called in the order of asking.
+/// A model of a device's timing.
+pub(crate) trait Pace: Send {
+    /// When a read that is submitted at `now` would be done. Called in the order of submission.
     fn due(&mut self, now: Instant, offset: u64, len: u64) -> Instant;
 }
 
 /// A source whose reads are done when its model says, or when the source below has done them,
 /// whichever is later.
-pub(super) struct Paced<S, P> {
+pub(crate) struct Paced<S, P> {
     inner: S,
     pace: Mutex<P>,
 }
@@ -45,17 +44,11 @@ fn sleep_until(due: Instant) {
     }
 }
 
-impl<S: BlockSource, P: Pace> BlockSource for Paced<S, P> {
-    fn name(&self) -> &Arc<str> {
-        self.inner.name()
-    }
+impl<S: BlockSource, P: Pace> crate::source::Layer for Paced<S, P> {
+    type Below = S;
 
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.inner.geometry()
+    fn below(&self) -> &S {
+        &self.inner
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
@@ -65,12 +58,8 @@ impl<S: BlockSource, P: Pace> BlockSource for Paced<S, P> {
         result
     }
 
-    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-        self.inner.next_data(offset)
-    }
-
     fn will_need(&self, _offset: u64, _len: u64) {
-        // What the kernel read ahead would be had past the model.
+        // Reading ahead would bypass the model.
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
@@ -84,42 +73,12 @@ impl<S: BlockSource, P: Pace> BlockSource for Paced<S, P> {
     }
 }
 
-/// A named layer that is nothing but its `paced` field.
-macro_rules! delegate {
-    ($layer:ident) => {
-        impl<S: BlockSource> BlockSource for $layer<S> {
-            fn name(&self) -> &Arc<str> {
-                self.paced.name()
-            }
-            fn len(&self) -> u64 {
-                self.paced.len()
-            }
-            fn geometry(&self) -> Geometry {
-                self.paced.geometry()
-            }
-            fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
-                self.paced.read_at(buf, offset)
-            }
-            fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-                self.paced.next_data(offset)
-            }
-            fn will_need(&self, offset: u64, len: u64) {
-                self.paced.will_need(offset, len);
-            }
-            fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
-                self.paced.queue(depth)
-            }
-        }
-    };
-}
-pub(super) use delegate;
-
 struct PacedQueue<'a, S, P> {
     source: &'a Paced<S, P>,
     inner: Box<dyn Queue + 'a>,
-    /// Requests that the source below has, by our number: the caller's tag, and when it is due.
+    /// Requests in flight below, by a number of our own: the caller's tag, and when it is due.
     below: HashMap<u64, (u64, Instant)>,
-    /// Read already, but not due yet when last looked at.
+    /// Requests that have been read but were not due when last checked.
     held: BTreeMap<(Instant, u64), Completion>,
     next: u64,
 }
@@ -143,7 +102,7 @@ impl<S: BlockSource, P: Pace> Queue for PacedQueue<'_, S, P> {
         let tag = std::mem::replace(&mut request.tag, number);
         self.below.insert(number, (tag, due));
         if let Err(mut refused) = self.inner.submit(request) {
-            // Not while the bound above holds; if it did, it is the caller's again.
+            // Only if the queue below is smaller than it says: the request goes back to the caller.
             self.below.remove(&number);
             refused.tag = tag;
             return Err(refused);
@@ -156,7 +115,7 @@ impl<S: BlockSource, P: Pace> Queue for PacedQueue<'_, S, P> {
     }
 
     fn wait(&mut self) -> Option<Completion> {
-        // Whoever is due first may still be below: wait for it there rather than here.
+        // The request that is due first may still be in flight below: wait for it there.
         while let Some(first) = self.below.values().map(|(_, due)| *due).min() {
             let ready = self.held.keys().next();
             if ready.is_some_and(|(due, _)| *due <= first) {

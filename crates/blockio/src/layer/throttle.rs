@@ -1,16 +1,12 @@
 //! A device of a given rate.
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::paced::{Pace, Paced};
-use crate::error::{OpenError, ReadError};
-use crate::queue::Queue;
-use crate::source::{BlockSource, Geometry};
+use crate::source::BlockSource;
 
-/// How much may fall due late before the rate suffers: a sleeping thread wakes 0.05 ms late or
-/// more, and what it lost it may catch up.
+/// How late a thread may be without loss of rate: a sleeping thread wakes 0.05 ms late or more, and
+/// may catch up.
 const CREDIT: Duration = Duration::from_millis(5);
 
 /// What a device can do. Both limits hold at once, as in the kernel's own (`io.max`).
@@ -22,9 +18,8 @@ pub struct ThrottleLimits {
     pub requests_per_second: Option<f64>,
 }
 
-/// A source that gives no more than so many bytes and so many requests a second, over all its
-/// threads and queues. Any window of T seconds sees at most T and 5 ms worth of them, and one
-/// request.
+/// A source limited to a number of bytes and of requests per second, over all its threads and
+/// queues. Any window of T seconds sees at most what T and 5 ms allow, and one request.
 pub struct Throttle<S> {
     paced: Paced<S, Rates>,
 }
@@ -45,8 +40,8 @@ impl<S: BlockSource> Throttle<S> {
     }
 }
 
-/// Two clocks that run ahead of the wall's: each request moves both.
-struct Rates {
+/// Two clocks that run ahead of real time: each request moves both.
+pub(crate) struct Rates {
     /// Seconds.
     per_byte: f64,
     per_request: f64,
@@ -60,7 +55,7 @@ fn advance(free: &mut Option<Instant>, now: Instant, cost: f64) -> Instant {
     // A clock that has not run yet has nothing to catch up.
     let start = free.map_or(now, |free| free.max(floor));
     let cost = Duration::try_from_secs_f64(cost).unwrap_or(Duration::MAX);
-    // Beyond what a clock can say nothing would ever be due; a year is as good.
+    // A time that the clock cannot represent: a year is as good.
     let due = start
         .checked_add(cost)
         .unwrap_or(start + Duration::from_secs(31_536_000));
@@ -76,7 +71,13 @@ impl Pace for Rates {
     }
 }
 
-super::paced::delegate!(Throttle);
+impl<S: BlockSource> crate::source::Layer for Throttle<S> {
+    type Below = Paced<S, Rates>;
+
+    fn below(&self) -> &Paced<S, Rates> {
+        &self.paced
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -117,10 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn absurd_rates_do_not_panic() {
+    fn rates_beyond_the_clock_are_due_in_a_year_and_none_are_due_at_once() {
         let now = Instant::now();
-        for rate in [f64::MIN_POSITIVE, 1e-300, f64::INFINITY] {
-            rates(rate, rate).due(now, 0, u64::MAX);
+        let year = Duration::from_secs(31_536_000);
+        for rate in [f64::MIN_POSITIVE, 1e-300] {
+            assert_eq!(rates(rate, 1.0).due(now, 0, u64::MAX), now + year, "{rate}");
+            assert_eq!(rates(1e9, rate).due(now, 0, 0), now + year, "{rate}");
         }
+        let mut unlimited = rates(f64::INFINITY, f64::INFINITY);
+        assert_eq!(unlimited.due(now, 0, u64::MAX), now);
     }
 }

@@ -1,8 +1,9 @@
 //! The laws of the experiments, on a forged filesystem with its metadata scattered as ocfs2's is.
 
 use blockio::Buffered;
-use forge::ext4::population::{Generated, Profile};
+use forge::ext4::Contents;
 use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+use forge::population::Profile;
 
 use super::*;
 
@@ -29,7 +30,7 @@ impl Volume {
         };
         let layout = Layout::new(&options).unwrap();
         let profile = Profile::parse("profile", "files = 6000\nper_directory = 60").unwrap();
-        let population = Generated::new(profile, layout.superblock()).unwrap();
+        let population = Contents::new(profile, layout.superblock()).unwrap();
         write(&layout, &population, &image, &()).unwrap();
         Volume {
             source: Buffered::open(&image).unwrap(),

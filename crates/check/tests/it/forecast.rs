@@ -8,8 +8,9 @@ use std::process::Command;
 use check::ext4::check;
 use check::report::Judge;
 use check::{Options, Silent};
-use forge::ext4::population::{Generated, Profile};
+use forge::ext4::Contents;
 use forge::ext4::{FeatureEdits, FsType, Layout, write};
+use forge::population::Profile;
 
 /// The image that the process is to check, and the bytes that it may take.
 const IMAGE: &str = "FSLAB_FORECAST_IMAGE";
@@ -95,7 +96,7 @@ fn forged(image: &Path, (block, fs_type, features, profile): (u32, FsType, &str,
     };
     let layout = Layout::new(&options).unwrap();
     let profile = Profile::parse("profile", profile).unwrap();
-    let population = Generated::new(profile, layout.superblock()).unwrap();
+    let population = Contents::new(profile, layout.superblock()).unwrap();
     write(&layout, &population, image, &()).unwrap();
 }
 
@@ -150,7 +151,11 @@ fn check_alone(image: &Path) {
 fn in_a_process(image: &Path, memory: Option<u64>, what: &str) -> u64 {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "what_was_stated_is_enough", "--nocapture"])
+        .args([
+            "--exact",
+            "forecast::what_was_stated_is_enough",
+            "--nocapture",
+        ])
         .env(IMAGE, image)
         .env_remove(MEMORY);
     if let Some(memory) = memory {

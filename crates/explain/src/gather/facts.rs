@@ -1,9 +1,11 @@
 //! What mount options and feature lists mean for the rules.
 
+use fskind::{DelayedAllocation, Journal, Kind};
 use record::Mounted;
 
-/// `journal.mode` (`none`, `ordered`, `writeback`, `journal`, `log`), `delalloc` and `barriers` (`on`,
-/// `off`), as far as they can be told.
+/// `journal.mode` (`none`, `ordered`, `writeback`, `journal`, or the name of a log that is always
+/// there: `log`, `tree log`, `checkpoint`), `delalloc` and `barriers` (`on`, `off`), where they are
+/// known.
 pub(super) fn of_options(mounted: &Mounted) -> Vec<(&'static str, &'static str)> {
     let effective = mounted.superblock.get("effective_options");
     let listed = mounted.options.iter().map(String::as_str);
@@ -12,25 +14,24 @@ pub(super) fn of_options(mounted: &Mounted) -> Vec<(&'static str, &'static str)>
         .collect();
     let has = |word: &str| words.contains(&word);
     let ext = mounted.driver.starts_with("ext");
-    let journal = match mounted.mounted_type.as_str() {
-        "xfs" => Some("log"),
-        "f2fs" => Some("checkpoint"),
+    let kind = Kind::of_name(&mounted.mounted_type).map(Kind::properties);
+    let journal = match kind.map(|kind| kind.journal) {
+        Some(Journal::Always(name)) => Some(name),
         _ if ext && !has_journal(mounted) => Some("none"),
         _ if has("data=journal") => Some("journal"),
         _ if has("data=writeback") => Some("writeback"),
-        _ if ext || mounted.mounted_type == "ocfs2" => Some("ordered"),
+        Some(Journal::DataMode) => Some("ordered"),
+        _ if ext => Some("ordered"),
         _ => None,
     };
-    let delalloc = match mounted.mounted_type.as_str() {
-        "xfs" | "btrfs" | "f2fs" => Some("on"),
-        // It allocates in write(2).
-        "ocfs2" => Some("off"),
+    let delalloc = match kind.map(|kind| kind.delayed_allocation) {
+        Some(DelayedAllocation::Always) => Some("on"),
+        Some(DelayedAllocation::Never) => Some("off"),
         _ if has("nodelalloc") => Some("off"),
         _ if has("delalloc") => Some("on"),
-        // ext4's own default; the driver that serves ext2 and ext3 turns it off for them.
-        "ext4" => Some("on"),
-        "ext2" | "ext3" => Some("off"),
-        _ => None,
+        // The driver of ext4 turns it off for ext2 and ext3.
+        Some(DelayedAllocation::Option(default)) => Some(if default { "on" } else { "off" }),
+        None => None,
     };
     let off = ["nobarrier", "barrier=0", "barrier=off"];
     let barriers = if off.iter().any(|word| has(word)) {

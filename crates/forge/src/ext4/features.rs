@@ -2,7 +2,8 @@
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::{Error, FsType, Options};
+use super::{FsType, Options};
+use crate::Error;
 
 /// The three sets of a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,38 +1,29 @@
-//! What is to exist, apart from where it will lie.
+//! What the layout asks of a population, in ext4's terms.
 //!
-//! Two halves make a filesystem. A [`Population`] says which directories and files exist, how large they are and what
-//! they are called; it knows nothing of groups. The layout gives each of them an inode number and blocks, and writes.
-//! Between the two stands one order: directories ascend by number, and within a directory its *slots* ascend. A slot is
-//! room for one inode, in use or left free. Slot 0 is the directory itself, the others are what it holds
-//! apart from subdirectories, which have numbers of their own. Slots become inode numbers in this order, and so do
-//! blocks, which is why files lie near their directory, as the kernel would have put them.
+//! Two halves make a filesystem. [`Objects`] gives the directories and files that exist, with their sizes in blocks, flags and
+//! attributes; it knows nothing of groups. The layout gives each of them an inode number and blocks, and writes. One order
+//! connects the two: directories ascend by number, and within a directory its *slots* ascend. A slot is room for one inode, in use or
+//! left free. Slot 0 is the directory itself, the others are what it holds apart from subdirectories, which have numbers of their
+//! own. Slots become inode numbers in this order, and so do blocks: files are near their directory, as the kernel
+//! would have put them.
 //!
-//! A population is asked, never iterated: everything is a pure function of a directory's number and a slot. Nothing
-//! has to be kept for each file, several threads may build several groups at once, and a hundred million files cost no
-//! more memory than a hundred. The price is that a population cannot remember; whatever is random in it must come from
-//! its seed and the two numbers.
+//! Objects are asked for, never iterated: every answer is a pure function of a directory's number and a slot. Nothing is kept for each
+//! file, and several threads may build several groups at once.
 //!
 //! The root is directory 0 and has inode 2; `lost+found` is made by the layout with inode 11, but its name in the
-//! root's blocks is the population's to write ([`Home::LOST_AND_FOUND`]).
+//! root's blocks is written with the root's content ([`Home::LOST_AND_FOUND`]).
 //!
-//! Sizes of directories depend on the block size, the hash and its seed. A population is therefore made for a
-//! superblock ([`super::population::Generated::new`]), which the layout has ready before anything is placed.
+//! Sizes of directories depend on the block size, the hash and its seed. Objects are therefore made for a
+//! superblock ([`super::Contents::new`]), which the layout has ready before anything is placed.
 
 use std::ops::Range;
 
 use ondisk::ext4::inode::{InodeMut, flag};
 use ondisk::ext4::{FileType, Seed, Superblock};
 
-use super::Error;
+pub use crate::population::{ObjectId, Piece};
 
-/// One inode of a population.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectId {
-    /// The directory it belongs to; 0 is the root.
-    pub directory: u32,
-    /// Its slot there; 0 is the directory itself.
-    pub slot: u32,
-}
+use crate::Error;
 
 /// What a slot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,11 +35,11 @@ pub enum Kind {
     File,
     /// The directory itself; slot 0 and no other.
     Directory,
-    /// A symbolic link whose target lies in the inode, written by [`Population::finish_inode`] into `i_block`.
+    /// A symbolic link whose target lies in the inode, written by [`Objects::finish_inode`] into `i_block`.
     FastSymlink,
-    /// A symbolic link with a block, written by [`Population::content`].
+    /// A symbolic link with a block, written by [`Objects::content`].
     Symlink,
-    /// A character device; [`Population::finish_inode`] writes its number.
+    /// A character device; [`Objects::finish_inode`] writes its number.
     CharacterDevice,
     /// A block device, likewise.
     BlockDevice,
@@ -56,8 +47,8 @@ pub enum Kind {
     Fifo,
     /// A socket.
     Socket,
-    /// The value of an extended attribute (the feature `ea_inode`); [`Population::finish_inode`] writes its reference count and
-    /// hash, [`Population::content`] the value.
+    /// The value of an extended attribute (the feature `ea_inode`); [`Objects::finish_inode`] writes its reference count and
+    /// hash, [`Objects::content`] the value.
     Value,
 }
 
@@ -110,20 +101,20 @@ pub struct Object {
     /// All times, seconds since 1970; 0 stands for the time of the filesystem's creation.
     pub time: i64,
     /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example). With `INLINE_DATA` the content
-    /// of a file or directory lies in its inode: it has no blocks, and [`Population::finish_inode`] writes it.
+    /// of a file or directory lies in its inode: it has no blocks, and [`Objects::finish_inode`] writes it.
     pub flags: u32,
-    /// The blocks come in pieces, see [`Population::pieces`]; otherwise they are one run, as far as the filesystem's
+    /// The blocks come in pieces, see [`Objects::pieces`]; otherwise they are one run, as far as the filesystem's
     /// own metadata allow.
     pub fragmented: bool,
     /// Blocks left free behind its last one.
     pub gap: u32,
-    /// It has a block of extended attributes, see [`Population::xattr_block`].
+    /// It has a block of extended attributes, see [`Objects::xattr_block`].
     pub xattr_block: bool,
     /// That block is the one of the last object before it that has one of its own.
     pub xattr_shared: bool,
-    /// [`Population::finish_inode`] has something to write.
+    /// [`Objects::finish_inode`] has something to write.
     pub finish: bool,
-    /// [`Population::content`] has something to write. Directories with blocks, symbolic links with blocks and values always have.
+    /// [`Objects::content`] has something to write. Directories with blocks, symbolic links with blocks and values always have.
     pub content: bool,
 }
 
@@ -142,21 +133,6 @@ impl Object {
     }
 }
 
-/// A run of blocks of an object. With clusters (`bigalloc`) holes, lengths and gaps are rounded up to whole ones, and what then reaches
-/// beyond the object's size is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Piece {
-    /// Logical blocks without any before it.
-    pub hole: u32,
-    /// Its blocks, at least 1.
-    pub blocks: u32,
-    /// Allocated but not written (extents only).
-    pub unwritten: bool,
-    /// Blocks left free on the device behind it. Without one the next piece follows at once and
-    /// both are one extent.
-    pub gap: u32,
-}
-
 /// What quotas charge an object for beside its own blocks and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Owed {
@@ -166,8 +142,8 @@ pub struct Owed {
     pub inodes: u64,
 }
 
-/// What exists. All methods are pure; several threads ask at once.
-pub trait Population: Sync {
+/// What exists, as the layout needs it. All methods are pure; several threads ask at once.
+pub trait Objects: Sync {
     /// Directories with the root, at least 1.
     fn directories(&self) -> u32;
 

@@ -7,8 +7,9 @@
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
+use super::Options;
 use super::features::Features;
-use super::{Error, Options};
+use crate::Error;
 
 const KIB: u64 = 1024;
 const MIB: u64 = KIB * KIB;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{assert_clean, forge, options, profile};
 use forge::ext4::FsType::Ext4;
-use forge::ext4::plan::{Kind, ObjectId, Population as _};
+use forge::ext4::plan::{Kind, ObjectId, Objects as _};
 
 fn tool(program: &str, args: &[&str], image: &Path) -> String {
     let output = Command::new(program)
@@ -75,11 +75,11 @@ fn free_space_and_extents_follow_the_histograms() {
         .sum();
     assert!(large < 200, "{free:?}");
     // A file in the middle, by its name.
-    let listed = forged.population.list(3);
-    let root = forged.population.list(0);
+    let listed = forged.contents.population().list(3);
+    let root = forged.contents.population().list(0);
     let home = root
         .iter()
-        .find(|named| named.what == forge::ext4::population::Listed::Directory(3))
+        .find(|named| named.what == forge::population::Listed::Directory(3))
         .unwrap();
     let path = format!(
         "/{}/{}",
@@ -107,8 +107,8 @@ fn freed_inodes_are_holes_among_those_in_use() {
     assert_clean(&forged.image);
     let mut kinds = Vec::new();
     forged
-        .population
-        .visit(1, 1..forged.population.slots(1), &mut |_, object| {
+        .contents
+        .visit(1, 1..forged.contents.slots(1), &mut |_, object| {
             kinds.push(object.kind);
         });
     assert_eq!(
@@ -138,7 +138,7 @@ fn removed_names_leave_directories_sparse() {
         let forged = forge(&options("300M", Ext4, 4096, ""), profile(&text)).unwrap();
         assert_clean(&forged.image);
         forged
-            .population
+            .contents
             .object(ObjectId {
                 directory: 1,
                 slot: 0,

@@ -9,13 +9,15 @@ pub(crate) mod unmount;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use forge::ext4::plan::Population as _;
-use forge::ext4::population::{Generated, Profile};
-use forge::ext4::{Error, FsType, Layout, Options, write};
+use forge::Error;
+use forge::ext4::Contents;
+use forge::ext4::plan::Objects as _;
+use forge::ext4::{FsType, Layout, Options, write};
+use forge::population::Profile;
 
 /// A forged filesystem in a folder of its own.
 pub(crate) struct Forged {
-    pub(crate) population: Generated,
+    pub(crate) contents: Contents,
     pub(crate) options: Options,
     pub(crate) image: PathBuf,
     _dir: tempfile::TempDir,
@@ -107,10 +109,10 @@ pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let image = dir.path().join("image");
     let layout = Layout::new(options)?;
-    let population = Generated::new(profile, layout.superblock())?;
-    write(&layout, &population, &image, &())?;
+    let contents = Contents::new(profile, layout.superblock())?;
+    write(&layout, &contents, &image, &())?;
     Ok(Forged {
-        population,
+        contents,
         options: options.clone(),
         image,
         _dir: dir,
@@ -162,18 +164,14 @@ pub(crate) fn debugfs(image: &Path, request: &str) -> String {
 }
 
 /// The inodes of a population in use, and directories among them.
-pub(crate) fn census(population: &Generated) -> (u64, u64) {
+pub(crate) fn census(contents: &Contents) -> (u64, u64) {
     let mut all = 0;
-    for directory in 0..population.directories() {
-        population.visit(
-            directory,
-            0..population.slots(directory),
-            &mut |_, object| {
-                all += u64::from(object.kind != forge::ext4::plan::Kind::Free);
-            },
-        );
+    for directory in 0..contents.directories() {
+        contents.visit(directory, 0..contents.slots(directory), &mut |_, object| {
+            all += u64::from(object.kind != forge::ext4::plan::Kind::Free);
+        });
     }
-    (all, population.directories().into())
+    (all, contents.directories().into())
 }
 
 pub(crate) fn is_root() -> bool {

@@ -7,8 +7,8 @@ use common::{
     RICH, SMALL, SMALL_AND_NOTED, assert_clean, census, debugfs, forge, options, profile,
 };
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
-use forge::ext4::plan::{Kind, ObjectId, Population as _};
-use forge::ext4::population::Listed;
+use forge::ext4::plan::{Kind, ObjectId, Objects as _};
+use forge::population::Listed;
 
 /// Forges, lets e2fsck look, and compares its count of inodes.
 fn check(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &str) {
@@ -17,7 +17,7 @@ fn check(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &st
     let forged = forge(&options, profile(text)).unwrap_or_else(|error| panic!("{what}: {error}"));
     println!("{what}");
     let counted = assert_clean(&forged.image);
-    let (inodes, _) = census(&forged.population);
+    let (inodes, _) = census(&forged.contents);
     // Inodes 1 to 11 are in use but the root, which the census counts.
     let orphan_file = u64::from(
         fs_type == Ext4 && !features.contains("^orphan_file") && features.contains("orphan_file"),
@@ -104,7 +104,7 @@ fn files_and_directories_in_their_inodes() {
             println!("{what}");
             assert_eq!(
                 assert_clean(&forged.image),
-                census(&forged.population).0 + 10,
+                census(&forged.contents).0 + 10,
                 "{what}"
             );
         }
@@ -128,13 +128,13 @@ fn files_and_directories_in_their_inodes() {
 #[test]
 fn what_fits_lies_in_the_inode_and_nothing_else_does() {
     let forged = forge(&options("300M", Ext4, 4096, "inline_data"), profile(SMALL)).unwrap();
-    let population = &forged.population;
+    let contents = &forged.contents;
     // An inode of 256 bytes has 60 in `i_block` and 68 for the attribute.
     let (mut inside, mut outside) = ([0, 0], [0, 0]);
-    for directory in 1..population.directories() {
-        population.visit(
+    for directory in 1..contents.directories() {
+        contents.visit(
             directory,
-            0..population.slots(directory),
+            0..contents.slots(directory),
             &mut |slot, object| {
                 let is_inside = object.flags & ondisk::ext4::inode::flag::INLINE_DATA != 0;
                 let nth = match object.kind {
@@ -166,13 +166,13 @@ fn what_fits_lies_in_the_inode_and_nothing_else_does() {
         "{inside:?} {outside:?}"
     );
     let mut seen = 0;
-    for named in population.list(0) {
+    for named in contents.population().list(0) {
         let name = String::from_utf8_lossy(&named.name).into_owned();
         let stat = debugfs(&forged.image, &format!("stat \"/{name}\""));
         let Listed::Directory(directory) = named.what else {
             continue;
         };
-        let size = population.object(ObjectId { directory, slot: 0 }).size;
+        let size = contents.object(ObjectId { directory, slot: 0 }).size;
         assert_eq!(stat.contains("Size of inline data"), size < 4096, "{stat}");
         seen += 1;
     }
@@ -430,7 +430,7 @@ fn any_features_with_any_wishes_are_clean_or_refused() {
                 made += 1;
             }
             // Contradictions, and what needs a larger inode or another feature.
-            Err(forge::ext4::Error::Option(why)) => println!("  {why}"),
+            Err(forge::Error::Option(why)) => println!("  {why}"),
             Err(error) => panic!("{seed}: {error}"),
         }
     }
@@ -604,7 +604,7 @@ fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
     let options = options("100M", Ext4, 1024, "encrypt,casefold,^metadata_csum");
     let forged = forge(&options, profile(text)).unwrap();
     assert_clean(&forged.image);
-    let home = forged.population.list(0).into_iter();
+    let home = forged.contents.population().list(0).into_iter();
     let home = home.map(|named| String::from_utf8(named.name).unwrap());
     let mut home = home.filter(|name| name != "lost+found");
     let home = home.next().unwrap();

@@ -15,22 +15,23 @@ use common::mounted::Mounted;
 use common::{
     Forged, RICH, SMALL, SMALL_AND_NOTED, assert_clean, forge, is_root, options, profile,
 };
+use forge::ext4::Contents;
 use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
-use forge::ext4::plan::{Kind, ObjectId, Population as _};
-use forge::ext4::population::{Generated, Listed};
+use forge::ext4::plan::{Kind, ObjectId, Objects as _};
+use forge::population::Listed;
 
 /// Everything below a mount is what the population says, and nothing else is there.
-fn read_back(population: &Generated, root: &Path) {
+fn read_back(contents: &Contents, root: &Path) {
     let mut paths: BTreeMap<u32, PathBuf> = BTreeMap::from([(0, root.to_owned())]);
     let mut inodes: BTreeMap<ObjectId, u64> = BTreeMap::new();
-    for directory in 0..population.directories() {
+    for directory in 0..contents.directories() {
         let path = paths.remove(&directory).expect("parents come first");
         let mut there: Vec<Vec<u8>> = fs::read_dir(&path)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().as_bytes().to_vec())
             .collect();
         let mut expected = Vec::new();
-        for named in population.list(directory) {
+        for named in contents.population().list(directory) {
             let path = path.join(OsStr::from_bytes(&named.name));
             match named.what {
                 Listed::LostAndFound => assert!(path.is_dir()),
@@ -38,7 +39,7 @@ fn read_back(population: &Generated, root: &Path) {
                     paths.insert(number, path);
                 }
                 Listed::File(id) => {
-                    let ino = file(population, id, &path);
+                    let ino = file(contents, id, &path);
                     assert_eq!(*inodes.entry(id).or_insert(ino), ino, "{}", path.display());
                 }
             }
@@ -50,14 +51,14 @@ fn read_back(population: &Generated, root: &Path) {
         let links = fs::metadata(&path).unwrap().nlink();
         assert_eq!(
             links,
-            u64::from(population.object(ObjectId { directory, slot: 0 }).links)
+            u64::from(contents.object(ObjectId { directory, slot: 0 }).links)
         );
     }
     assert!(paths.is_empty());
 }
 
-fn file(population: &Generated, id: ObjectId, path: &Path) -> u64 {
-    let object = population.object(id);
+fn file(contents: &Contents, id: ObjectId, path: &Path) -> u64 {
+    let object = contents.object(id);
     let about = fs::symlink_metadata(path).unwrap();
     assert_eq!(about.nlink(), u64::from(object.links), "{}", path.display());
     assert_eq!((about.uid(), about.gid()), (object.uid, object.gid));
@@ -66,34 +67,34 @@ fn file(population: &Generated, id: ObjectId, path: &Path) -> u64 {
         Kind::File => {
             assert!(kind.is_file());
             assert_eq!(about.len(), object.size);
-            let expected = population.read(id, 0, usize::MAX);
+            let expected = contents.read(id, 0, usize::MAX);
             assert!(fs::read(path).unwrap() == expected, "{}", path.display());
             if object.size > 100 {
-                assert_eq!(population.read(id, 13, 50), expected[13..63]);
+                assert_eq!(contents.read(id, 13, 50), expected[13..63]);
             }
         }
         Kind::FastSymlink | Kind::Symlink => {
             let target = fs::read_link(path).unwrap();
             assert_eq!(
                 target.as_os_str().as_bytes(),
-                population.link_target(id).unwrap()
+                contents.link_target(id).unwrap()
             );
         }
         Kind::Fifo => assert!(kind.is_fifo()),
         Kind::Socket => assert!(kind.is_socket()),
         Kind::CharacterDevice | Kind::BlockDevice => {
             assert_eq!(kind.is_block_device(), object.kind == Kind::BlockDevice);
-            let (major, minor) = population.device_number(id);
+            let (major, minor) = contents.population().device_number(id);
             assert_eq!(about.rdev(), rustix::fs::makedev(major, minor));
         }
         Kind::Directory | Kind::Value | Kind::Free => panic!("{:?} has a name", object.kind),
     }
-    attributes(population, id, path);
+    attributes(contents, id, path);
     about.ino()
 }
 
-fn attributes(population: &Generated, id: ObjectId, path: &Path) {
-    for (name, value) in population.attributes(id) {
+fn attributes(contents: &Contents, id: ObjectId, path: &Path) {
+    for (name, value) in contents.attributes(id) {
         let mut found = vec![0; 70_000];
         let len = rustix::fs::lgetxattr(path, name.as_str(), &mut found[..])
             .unwrap_or_else(|error| panic!("{} {name}: {error}", path.display()));
@@ -102,14 +103,14 @@ fn attributes(population: &Generated, id: ObjectId, path: &Path) {
 }
 
 /// Makes, fills, renames and removes things everywhere.
-fn write_to(population: &Generated, root: &Path) {
+fn write_to(contents: &Contents, root: &Path) {
     let mut path = root.to_owned();
-    for directory in [1, population.directories() - 1] {
+    for directory in [1, contents.directories() - 1] {
         let mut way = Vec::new();
         let mut at = directory;
         while at != 0 {
-            let parent = population.parent(at);
-            let listed = population.list(parent);
+            let parent = contents.population().parent(at);
+            let listed = contents.population().list(parent);
             let named = listed
                 .into_iter()
                 .find(|named| named.what == Listed::Directory(at))
@@ -132,11 +133,11 @@ fn write_to(population: &Generated, root: &Path) {
         }
     }
     fs::create_dir_all(path.join("a/b/c")).unwrap();
-    for named in population.list(1).into_iter().step_by(2) {
+    for named in contents.population().list(1).into_iter().step_by(2) {
         if let Listed::File(id) = named.what
             && id.directory == 1
         {
-            let listed = population.list(0);
+            let listed = contents.population().list(0);
             let home = listed
                 .into_iter()
                 .find(|one| one.what == Listed::Directory(1))
@@ -159,10 +160,10 @@ fn round(size: &str, fs_type: FsType, block_size: u32, features: &str, text: &st
 
 fn mount_and_compare(forged: &Forged) {
     let mounted = Mounted::new(&forged.image, "ro");
-    read_back(&forged.population, mounted.path());
+    read_back(&forged.contents, mounted.path());
     mounted.unmount();
     let mounted = Mounted::new(&forged.image, "rw");
-    write_to(&forged.population, mounted.path());
+    write_to(&forged.contents, mounted.path());
     mounted.unmount();
     assert_clean(&forged.image);
 }
@@ -292,14 +293,15 @@ fn the_kernel_finds_names_of_any_case_needs_root() {
     let mounted = Mounted::new(&forged.image, "ro");
     let folder = mounted.path().join(OsStr::from_bytes(
         &forged
-            .population
+            .contents
+            .population()
             .list(0)
             .iter()
             .find(|named| named.what == Listed::Directory(1))
             .unwrap()
             .name,
     ));
-    for named in forged.population.list(1) {
+    for named in forged.contents.population().list(1) {
         let shouted = named.name.to_ascii_uppercase();
         assert!(
             folder.join(OsStr::from_bytes(&shouted)).exists(),
@@ -329,11 +331,11 @@ fn decoded(shown: &[u8]) -> Vec<u8> {
 
 /// Everything of a directory as a kernel without the key shows it: the hash in two words and the name, or as much of it as fits. Targets come
 /// likewise, under a hash of 0. Gives a path of every third file.
-fn read_encoded(population: &Generated, directory: u32, folder: &Path) -> Vec<PathBuf> {
+fn read_encoded(contents: &Contents, directory: u32, folder: &Path) -> Vec<PathBuf> {
     /// Bytes behind the hash that are shown as they are; of more follows a digest.
     const SHOWN: usize = 149;
     let mut expected: BTreeMap<Vec<u8>, Listed> = BTreeMap::new();
-    for named in population.list(directory) {
+    for named in contents.population().list(directory) {
         assert!(named.name.len() <= SHOWN);
         expected.insert(named.name, named.what);
     }
@@ -346,9 +348,9 @@ fn read_encoded(population: &Generated, directory: u32, folder: &Path) -> Vec<Pa
             panic!("{}", path.display());
         };
         let about = fs::symlink_metadata(&path).unwrap();
-        let object = population.object(id);
+        let object = contents.object(id);
         assert_eq!(about.nlink(), u64::from(object.links));
-        let stored = population.link_target(id);
+        let stored = contents.link_target(id);
         assert_eq!(about.file_type().is_symlink(), stored.is_some());
         if let Some(stored) = stored {
             let target = decoded(fs::read_link(&path).unwrap().as_os_str().as_bytes());
@@ -410,12 +412,12 @@ fn the_kernel_lists_and_removes_encrypted_names_needs_root() {
             let forged = forge(&options, profile(text)).unwrap();
             let mounted = Mounted::new(&forged.image, "rw");
             let mut some = Vec::new();
-            for named in forged.population.list(0) {
+            for named in forged.contents.population().list(0) {
                 let Listed::Directory(directory) = named.what else {
                     continue;
                 };
                 let folder = mounted.path().join(OsStr::from_bytes(&named.name));
-                some.extend(read_encoded(&forged.population, directory, &folder));
+                some.extend(read_encoded(&forged.contents, directory, &folder));
                 assert!(fs::write(folder.join("made"), "x").is_err());
             }
             // Names of one file are counted in other directories, too, so nothing goes before all is read.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use fskind::Kind;
 use study::Bytes;
 
 use super::DocumentFormat;
@@ -356,9 +358,9 @@ pub(crate) struct AgeArgs {
 pub(crate) struct FsckArgs {
     /// An unmounted block device, or an image of a filesystem
     pub(crate) target: PathBuf,
-    /// Filesystem family [default: as its superblock says]
-    #[arg(long = "type", value_enum, value_name = "TYPE")]
-    pub(crate) kind: Option<KindArg>,
+    /// Kind of filesystem [default: as its superblock says]
+    #[arg(long = "type", value_name = "TYPE", value_parser = kinds())]
+    pub(crate) kind: Option<Kind>,
     /// Seconds after which the checker, and all that it started, is killed
     #[arg(long, default_value_t = 86_400.0, value_name = "S")]
     pub(crate) timeout: f64,
@@ -367,20 +369,12 @@ pub(crate) struct FsckArgs {
     pub(crate) format: DocumentFormat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KindArg {
-    /// e2fsck
-    Ext2,
-    /// e2fsck
-    Ext3,
-    /// e2fsck
-    Ext4,
-    /// xfs_repair
-    Xfs,
-    /// btrfs check
-    Btrfs,
-    /// fsck.ocfs2
-    Ocfs2,
-    /// fsck.f2fs
-    F2fs,
+/// The kinds of filesystem, each with the name of its checker as help.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    let names = Kind::ALL.iter().map(|kind| {
+        let checker = kind.properties().checker.title();
+        PossibleValue::new(kind.name()).help(checker)
+    });
+    PossibleValuesParser::new(names)
+        .try_map(|name| Kind::of_name(&name).ok_or("no such kind of filesystem"))
 }

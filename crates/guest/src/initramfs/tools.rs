@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fskind::Kind;
+
 use super::program::{LD_CACHE, Linker};
 use crate::kernel::Error;
 use crate::programs;
@@ -19,21 +21,8 @@ pub(super) const MERGED: [(&str, &str); 4] = [
     ("/lib64", "usr/lib64"),
 ];
 
-/// Packages of programs that are often missing.
-const PACKAGES: [(&str, &str); 17] = [
-    ("mke2fs", "e2fsprogs"),
-    ("e2fsck", "e2fsprogs"),
-    ("filefrag", "e2fsprogs"),
-    ("mkfs.xfs", "xfsprogs"),
-    ("xfs_repair", "xfsprogs"),
-    ("xfs_bmap", "xfsprogs"),
-    ("xfs_io", "xfsprogs"),
-    ("mkfs.btrfs", "btrfs-progs"),
-    ("btrfs", "btrfs-progs"),
-    ("mkfs.f2fs", "f2fs-tools"),
-    ("fsck.f2fs", "f2fs-tools"),
-    ("mkfs.ocfs2", "ocfs2-tools"),
-    ("fsck.ocfs2", "ocfs2-tools"),
+/// Packages of programs that are often missing, besides those of filesystems.
+const PACKAGES: [(&str, &str); 4] = [
     ("mdadm", "mdadm"),
     ("dmsetup", "dmsetup"),
     ("lvm", "lvm2"),
@@ -153,10 +142,19 @@ pub(super) fn in_guest(path: &Path) -> PathBuf {
 }
 
 fn package(name: &str) -> String {
-    PACKAGES
-        .iter()
-        .find(|(tool, _)| *tool == name)
-        .map(|(_, package)| format!(" (apt-get install {package})"))
+    let of_filesystems = Kind::ALL.iter().map(|kind| kind.properties().package);
+    let found = of_filesystems
+        .filter(|package| package.programs.contains(&name))
+        .map(|package| package.name)
+        .chain(
+            PACKAGES
+                .iter()
+                .filter(|(tool, _)| *tool == name)
+                .map(|(_, package)| *package),
+        )
+        .next();
+    found
+        .map(|package| format!(" (apt-get install {package})"))
         .unwrap_or_default()
 }
 

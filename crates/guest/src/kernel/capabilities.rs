@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use fskind::Kind;
 use serde::Serialize;
 
 use super::config::{Config, Setting};
@@ -56,14 +57,26 @@ const SEE: &str = "tracing";
 const ACT: &str = "control";
 
 /// All that is known, in the order of the tables. Symbols are of Linux 5.10 to 7.3.
-pub const CAPABILITIES: &[Capability] = &[
-    with(FS, "ext2", "EXT4_USE_FOR_EXT2", "ext4"),
-    with(FS, "ext3", "EXT4_FS", "ext4"),
-    with(FS, "ext4", "EXT4_FS", "ext4"),
-    with(FS, "xfs", "XFS_FS", "xfs"),
-    with(FS, "btrfs", "BTRFS_FS", "btrfs"),
-    with(FS, "f2fs", "F2FS_FS", "f2fs"),
-    with(FS, "ocfs2", "OCFS2_FS", "ocfs2"),
+pub const CAPABILITIES: &[Capability] = &KNOWN;
+
+const KNOWN: [Capability; Kind::ALL.len() + OTHERS.len()] = {
+    let mut all = [OTHERS[0]; Kind::ALL.len() + OTHERS.len()];
+    let mut at = 0;
+    while at < Kind::ALL.len() {
+        let filesystem = Kind::ALL[at].properties();
+        let driver = filesystem.driver;
+        all[at] = with(FS, filesystem.name, driver.symbol, driver.module);
+        at += 1;
+    }
+    while at < all.len() {
+        all[at] = OTHERS[at - Kind::ALL.len()];
+        at += 1;
+    }
+    all
+};
+
+/// What no kind of filesystem brings.
+const OTHERS: &[Capability] = &[
     with(FS, "nilfs2", "NILFS2_FS", "nilfs2"),
     with(FS, "jfs", "JFS_FS", "jfs"),
     with(FS, "bcachefs", "BCACHEFS_FS", "bcachefs"),

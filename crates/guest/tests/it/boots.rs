@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// What makes this program the guest's side and nothing else.
 const AS_INIT: [&str; 6] = [
     "--",
-    "the_guests_side",
+    "boots::the_guests_side",
     "--exact",
     "--ignored",
     "--nocapture",

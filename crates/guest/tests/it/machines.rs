@@ -170,7 +170,10 @@ fn a_qemu_that_refuses_at_once_never_began() {
         // PATH is the process's: this test again, with one of its own.
         let me = std::env::current_exe().unwrap();
         let status = std::process::Command::new(me)
-            .args(["a_qemu_that_refuses_at_once_never_began", "--exact"])
+            .args([
+                "machines::a_qemu_that_refuses_at_once_never_began",
+                "--exact",
+            ])
             .env("PATH", format!("{}:/usr/bin:/bin", temp.path().display()))
             .env(HERE, "1")
             .output()

@@ -13,7 +13,6 @@ use super::of_trial::{Court, Told};
 use super::promise::Kept;
 use super::{Part, Recover, note};
 use crate::error::Error;
-use crate::local::kind_name;
 
 /// A disk whose power was cut, and nobody writes to any more.
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ impl AfterCut {
         } = *court;
         let begun = Instant::now();
         let mut came = Came::read(&self.promise)?;
-        let kind = kind_name(cell.filesystem.kind);
+        let kind = cell.filesystem.kind.name();
         rig::fsck::program_present(kind)?;
         let disk = self.disk.open()?;
         court.watcher.phase("crash image of the power cut");

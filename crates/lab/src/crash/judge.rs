@@ -6,6 +6,7 @@ use std::sync::Arc;
 use blockio::{BlockSource, Mode};
 use check::ext4::{self, Reference};
 use check::{Options, Silent, report};
+use fskind::Kind;
 use rig::fsck::{self, Exit, Report, Verdict};
 use rig::recovery::{self, Recovery};
 use rig::undo::Journal;
@@ -156,7 +157,7 @@ impl<'a> Judge<'a> {
     }
 
     fn is_ext(&self) -> bool {
-        matches!(self.how.filesystem, "ext2" | "ext3" | "ext4")
+        Kind::of_name(self.how.filesystem).is_some_and(Kind::is_ext)
     }
 
     fn recover(&mut self, image: &Path) -> Result<Recovery, Error> {
@@ -194,12 +195,11 @@ impl<'a> Judge<'a> {
             kind: kind.to_owned(),
             device: image.to_owned(),
             block_name: None,
-            // It wants to be told that it reads a file.
-            extra: if kind == "xfs" {
-                vec!["-f".into()]
-            } else {
-                Vec::new()
-            },
+            extra: Kind::of_name(kind)
+                .and_then(|kind| kind.properties().checker.file_option)
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
             timeout: self.how.timeout,
         };
         let report = fsck::run(&asked, &Stop(self.interrupt))?;

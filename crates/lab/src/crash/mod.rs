@@ -27,8 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blockio::log_writes::{AsOf, Boundary, Ending, Log, LogError, spread};
+use blockio::log_writes::{Boundary, Ending, Log, LogError, Replay, spread};
 use blockio::{BlockSource, Ram};
+use fskind::Kind;
 use record::{Crash, CrashAgreement, CrashDamage};
 use rig::undo::Journal;
 
@@ -85,9 +86,10 @@ impl Recover {
 
     /// What is usual for a kind of filesystem, with the rights of this process.
     pub fn usual(kind: &str) -> Recover {
-        match kind {
-            "ext2" => Recover::Nothing,
-            "ext3" | "ext4" if !rustix::process::geteuid().is_root() => Recover::E2fsck,
+        let is_root = rustix::process::geteuid().is_root();
+        match Kind::of_name(kind) {
+            Some(kind) if !kind.has_journal() => Recover::Nothing,
+            Some(kind) if kind.is_ext() && !is_root => Recover::E2fsck,
             _ => Recover::Mount,
         }
     }
@@ -149,7 +151,7 @@ pub fn run(
         ..Crash::default()
     };
     note_log(&mut crash, &log, base.len());
-    let mut device = AsOf::new(base, &log);
+    let mut device = Replay::new(base, &log);
     let how = How {
         filesystem: &request.filesystem,
         recover: request.recover,
@@ -183,7 +185,7 @@ pub fn run(
 pub fn is_whole(log: &Part, disk: &Part) -> Result<bool, Error> {
     let log = open_log(log)?;
     let disk = disk.open()?;
-    let mut device = AsOf::new(Ram::sparse(disk.len()), &log);
+    let mut device = Replay::new(Ram::sparse(disk.len()), &log);
     device.advance(usize::MAX);
     image::same(&device, &*disk)
 }

@@ -16,7 +16,6 @@ use super::after_cut::AfterCut;
 use super::{Base, From, Part, Recover, Request};
 use crate::error::{Class, Error};
 use crate::interrupt::Interrupt;
-use crate::local::kind_name;
 use crate::watch::Watcher;
 
 /// The mark that the lab puts into dm-log-writes' log when the filesystem is mounted: what is judged begins there.
@@ -90,7 +89,7 @@ impl Finished {
                 self.writer
             )));
         }
-        let kind = kind_name(cell.filesystem.kind);
+        let kind = cell.filesystem.kind.name();
         let request = Request {
             log: self.log.clone(),
             base: Base::Blank(self.disk.open()?.len()),

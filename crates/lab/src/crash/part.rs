@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use blockio::{BlockSource, Mode, Window};
+use blockio::{BlockSource, Mode, Slice};
 
 use crate::error::Error;
 
@@ -40,7 +40,7 @@ impl Part {
             return Ok(whole);
         };
         let size = whole.len();
-        let window = Window::of(whole, range.clone()).ok_or_else(|| {
+        let window = Slice::of(whole, range.clone()).ok_or_else(|| {
             Error::Preflight(format!(
                 "{self}: has {size} bytes, and bytes {} to {} of it are asked for; is it the disk that the log was \
                  written on?",

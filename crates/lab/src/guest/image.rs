@@ -15,7 +15,6 @@ use study::Plan;
 use super::job::Job;
 use crate::choice::user_mode_linux;
 use crate::error::Error;
-use crate::local::kind_name;
 use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget};
 
@@ -177,7 +176,7 @@ fn find(machine: GuestMachine, name: Option<&str>, cache: &Cache) -> Result<Kern
 fn tools(plan: &Plan) -> Vec<&'static str> {
     let mut all = BTreeSet::new();
     for cell in &plan.cells {
-        let kind = kind_name(cell.filesystem.kind);
+        let kind = cell.filesystem.kind.name();
         let made = rig::filesystem::of_kind(kind).ok();
         all.extend(made.map(rig::filesystem::Filesystem::program));
         all.extend(

@@ -1,35 +1,23 @@
 //! The division of ext2, ext3 and ext4 (kernel documentation, filesystems/ext4: "Super Block",
 //! "Block Groups", "Flexible Block Groups", "Sparse Super").
 //!
-//! Where metadata lies is computed as mke2fs lays it out, not read from the descriptors: of a
-//! filesystem of 2010 there is nothing but what mke2fs printed. A filesystem that was resized or
-//! made with `-E packed_meta_blocks` differs, and a gap there is called unknown, or is named by
-//! GETFSMAP.
+//! The places of metadata are computed as mke2fs lays them out, not read from the descriptors: of a
+//! filesystem of 2010 only the output of mke2fs is left. A filesystem that was resized or made with
+//! `-E packed_meta_blocks` differs; there the cause of a gap is unknown, or comes from GETFSMAP.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use probe::bytes::{le16, le32};
+use ondisk::ext4::extent::Node;
+use ondisk::ext4::feature::Incompat;
+use ondisk::ext4::geometry::Backups;
+use ondisk::ext4::{Superblock, superblock};
+use zerocopy::IntoBytes;
 
-use crate::gaps::Cause;
-
-const COMPAT_SPARSE_SUPER2: u32 = 0x200;
-const INCOMPAT_META_BG: u32 = 0x10;
-const INCOMPAT_64BIT: u32 = 0x80;
-const INCOMPAT_FLEX_BG: u32 = 0x200;
-const RO_COMPAT_SPARSE_SUPER: u32 = 0x1;
-
-/// Which groups have a copy of the superblock and the group descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backups {
-    /// Every group.
-    All,
-    /// 0, 1 and the powers of 3, 5 and 7 (`sparse_super`).
-    Sparse,
-    /// 0 and these two (`sparse_super2`).
-    Two([u32; 2]),
-}
+use super::{Geometry, Stripe, device, stripe_of};
+use crate::cause::Cause;
 
 /// The geometry of ext2, ext3 or ext4. Lengths are blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +26,7 @@ pub struct Ext {
     pub block_size: u64,
     /// Blocks of the filesystem.
     pub blocks: u64,
-    /// Where group 0 begins: 1 with blocks of 1 KiB, else 0.
+    /// First block of group 0: 1 with blocks of 1 KiB, else 0.
     pub first_data_block: u64,
     /// Blocks of a group.
     pub blocks_per_group: u64,
@@ -46,13 +34,13 @@ pub struct Ext {
     pub inodes_per_group: u64,
     /// Bytes of an inode.
     pub inode_size: u64,
-    /// Groups whose bitmaps and inode tables lie together; 1 without flex_bg.
+    /// Groups whose bitmaps and inode tables are together; 1 without flex_bg.
     pub flex_groups: u64,
     /// Which groups have copies of the superblock.
     pub backups: Backups,
-    /// Blocks of group descriptors, with those reserved for growth, behind each copy.
+    /// Blocks of group descriptors, with those reserved for growth, after each copy of the superblock.
     pub descriptor_blocks: u64,
-    /// Where the journal lies, where its inode has it in extents.
+    /// Blocks of the journal, where its inode maps it by extents.
     pub journal: Vec<Range<u64>>,
     /// RAID stride; 0: not set.
     pub stride: u64,
@@ -61,70 +49,68 @@ pub struct Ext {
 }
 
 impl Ext {
+    /// Of the filesystem that an open file is on. Needs the right to read its device.
+    ///
+    /// # Errors
+    /// When the device cannot be found or read, or has no ext superblock.
+    pub fn of(file: &File) -> io::Result<Ext> {
+        let device = device(file).ok_or(io::ErrorKind::NotFound)?;
+        // Through the device's page cache, where a mounted ext4 keeps its metadata. It must not be
+        // dropped afterwards: that would make the filesystem cold.
+        Ext::read(&File::open(device)?)
+    }
+
     /// Reads it from a device or image.
     ///
     /// # Errors
     /// `InvalidData` when there is no superblock; what reading failed with.
     pub fn read(device: &impl FileExt) -> io::Result<Ext> {
-        let mut bytes = [0; 1024];
-        device.read_exact_at(&mut bytes, 1024)?;
+        let mut bytes = [0; superblock::SIZE];
+        device.read_exact_at(&mut bytes, superblock::OFFSET)?;
         Ext::parse(&bytes)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no ext superblock"))
     }
 
     /// Of a superblock's 1,024 bytes; `None` when they are not one.
     pub fn parse(bytes: &[u8]) -> Option<Ext> {
-        let word = |at| u64::from(le32(bytes, at));
-        let incompat = le32(bytes, 0x60);
-        let log_block = le32(bytes, 0x18);
-        if bytes.len() < 1024
-            || le16(bytes, 0x38) != 0xEF53
-            || log_block > 6
-            || word(0x20) == 0
-            || word(0x28) == 0
-        {
+        let sb = Superblock::read(bytes).ok()?;
+        let log_block = sb.s_log_block_size.get();
+        let blocks_per_group = u64::from(sb.s_blocks_per_group.get());
+        let inodes_per_group = u64::from(sb.s_inodes_per_group.get());
+        if log_block > 6 || blocks_per_group == 0 || inodes_per_group == 0 {
             return None;
         }
-        let high = if incompat & INCOMPAT_64BIT != 0 {
-            word(0x150)
-        } else {
-            0
-        };
-        let inode_size = if le32(bytes, 0x4C) == 0 {
-            128
-        } else {
-            u64::from(le16(bytes, 0x58))
-        };
-        let flex = incompat & INCOMPAT_FLEX_BG != 0;
         let mut ext = Ext {
             block_size: 1024 << log_block,
-            blocks: word(0x4) | high << 32,
-            first_data_block: word(0x14),
-            blocks_per_group: word(0x20),
-            inodes_per_group: word(0x28),
-            inode_size,
-            flex_groups: if flex { 1 << bytes[0x174].min(31) } else { 1 },
-            backups: backups(bytes),
+            blocks: sb.blocks_count(),
+            first_data_block: sb.s_first_data_block.get().into(),
+            blocks_per_group,
+            inodes_per_group,
+            inode_size: sb.inode_size().into(),
+            flex_groups: 1,
+            backups: Backups::of(sb),
             descriptor_blocks: 0,
-            journal: journal(bytes),
-            stride: u64::from(le16(bytes, 0x164)),
-            stripe_width: word(0x170),
+            journal: journal(sb),
+            stride: sb.s_raid_stride.get().into(),
+            stripe_width: sb.s_raid_stripe_width.get().into(),
         };
-        ext.descriptor_blocks = ext.descriptors(bytes) + u64::from(le16(bytes, 0xCE));
+        if sb.has_incompat(Incompat::FLEX_BG) {
+            ext.flex_groups = 1 << sb.s_log_groups_per_flex.min(31);
+        }
+        ext.descriptor_blocks = ext.descriptors(sb) + u64::from(sb.s_reserved_gdt_blocks.get());
         Some(ext)
     }
 
-    /// Blocks of group descriptors behind each copy of the superblock.
-    fn descriptors(&self, bytes: &[u8]) -> u64 {
-        let incompat = le32(bytes, 0x60);
-        let size = match le16(bytes, 0xFE) {
-            size @ 32..=1024 if incompat & INCOMPAT_64BIT != 0 => u64::from(size),
+    /// Blocks of group descriptors after each copy of the superblock.
+    fn descriptors(&self, sb: &Superblock) -> u64 {
+        let size = match sb.desc_size() {
+            size @ 32..=1024 => u64::from(size),
             _ => 32,
         };
         let all = self.groups().saturating_mul(size).div_ceil(self.block_size);
-        // With meta_bg, those from `first_meta_bg` on lie in the groups that they describe.
-        if incompat & INCOMPAT_META_BG != 0 {
-            all.min(u64::from(le32(bytes, 0x104)))
+        // With meta_bg, those from `first_meta_bg` on are in the groups that they describe.
+        if sb.has_incompat(Incompat::META_BG) {
+            all.min(sb.s_first_meta_bg.get().into())
         } else {
             all
         }
@@ -138,40 +124,29 @@ impl Ext {
     }
 
     /// The group of a block.
-    pub fn group_of(&self, block: u64) -> u64 {
+    pub fn group_of_block(&self, block: u64) -> u64 {
         block.saturating_sub(self.first_data_block) / self.blocks_per_group
     }
 
     /// The first block of a group.
-    pub fn group_start(&self, group: u64) -> u64 {
+    pub fn group_first_block(&self, group: u64) -> u64 {
         group
             .saturating_mul(self.blocks_per_group)
             .saturating_add(self.first_data_block)
     }
 
-    /// Whether a group has a copy of the superblock (fs/ext4/balloc.c, `ext4_bg_has_super`).
+    /// Whether a group has a copy of the superblock.
     pub fn has_backup(&self, group: u64) -> bool {
-        let power = |base: u64| {
-            let mut value = base;
-            while value < group {
-                value = value.saturating_mul(base);
-            }
-            value == group
-        };
-        match self.backups {
-            Backups::All => true,
-            Backups::Sparse => group <= 1 || power(3) || power(5) || power(7),
-            Backups::Two(groups) => group == 0 || groups.map(u64::from).contains(&group),
-        }
+        u32::try_from(group).is_ok_and(|group| self.backups.has_super(group))
     }
 
     /// Metadata at a block: what it is and the first block after it.
-    pub(crate) fn metadata_at(&self, block: u64) -> Option<(Cause, u64)> {
+    fn metadata_at_block(&self, block: u64) -> Option<(Cause, u64)> {
         if let Some(range) = self.journal.iter().find(|range| range.contains(&block)) {
             return Some((Cause::Journal, range.end));
         }
-        let group = self.group_of(block);
-        let start = self.group_start(group);
+        let group = self.group_of_block(block);
+        let start = self.group_first_block(group);
         let copies = if self.has_backup(group) {
             1 + self.descriptor_blocks
         } else {
@@ -196,31 +171,65 @@ impl Ext {
     }
 }
 
-fn backups(bytes: &[u8]) -> Backups {
-    if le32(bytes, 0x5C) & COMPAT_SPARSE_SUPER2 != 0 {
-        Backups::Two([le32(bytes, 0x24C), le32(bytes, 0x250)])
-    } else if le32(bytes, 0x64) & RO_COMPAT_SPARSE_SUPER != 0 {
-        Backups::Sparse
-    } else {
-        Backups::All
+/// The journal's extents, from the superblock's copy of its inode's map (`s_jnl_blocks`), where
+/// they are all in the inode itself.
+fn journal(sb: &Superblock) -> Vec<Range<u64>> {
+    if sb.s_jnl_backup_type != 1 {
+        return Vec::new();
+    }
+    let map: Vec<u8> = sb.s_jnl_blocks[..15].as_bytes().to_vec();
+    match Node::read(&map) {
+        Ok(node) if node.header().eh_depth.get() == 0 => node
+            .extents()
+            .map(|extent| extent.start..extent.start + u64::from(extent.len))
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
-/// The journal's extents, from the superblock's copy of its inode's map (`s_jnl_blocks`), where
-/// they all stand in the inode itself.
-fn journal(bytes: &[u8]) -> Vec<Range<u64>> {
-    const MAP: usize = 0x10C;
-    let is_copy = bytes.get(0xFD) == Some(&1);
-    let entries = usize::from(le16(bytes, MAP + 2)).min(4);
-    if !is_copy || le16(bytes, MAP) != 0xF30A || le16(bytes, MAP + 6) != 0 {
-        return Vec::new();
+impl Geometry for Ext {
+    fn block_size(&self) -> u64 {
+        self.block_size
     }
-    let extent = |index| {
-        let at = MAP + 12 * (index + 1);
-        let start = u64::from(le32(bytes, at + 8)) | u64::from(le16(bytes, at + 6)) << 32;
-        start..start + u64::from(le16(bytes, at + 4))
-    };
-    (0..entries).map(extent).collect()
+
+    fn group_name(&self) -> &'static str {
+        "group"
+    }
+
+    fn groups(&self) -> u64 {
+        Ext::groups(self)
+    }
+
+    fn group_of(&self, physical: u64) -> u64 {
+        self.group_of_block(physical / self.block_size)
+    }
+
+    fn group_start(&self, group: u64) -> u64 {
+        self.group_first_block(group)
+            .saturating_mul(self.block_size)
+    }
+
+    fn group_of_inode(&self, inode: u64) -> u64 {
+        inode.saturating_sub(1) / self.inodes_per_group
+    }
+
+    fn stripe(&self) -> Option<Stripe> {
+        stripe_of(self.stride, self.stripe_width, self.block_size)
+    }
+
+    fn metadata_at(&self, physical: u64) -> Option<(Cause, Range<u64>)> {
+        let (cause, end) = self.metadata_at_block(physical / self.block_size)?;
+        Some((cause, physical..end.saturating_mul(self.block_size)))
+    }
+
+    /// A flex group: no extent of ext4 crosses it.
+    fn defrag_unit(&self) -> Option<u64> {
+        let blocks = self
+            .blocks_per_group
+            .saturating_mul(self.flex_groups)
+            .max(1);
+        Some(blocks.saturating_mul(self.block_size))
+    }
 }
 
 #[cfg(test)]
@@ -275,7 +284,7 @@ pub(crate) mod tests {
         ];
         let ours: Vec<u64> = (1..ext.groups())
             .filter(|&group| ext.has_backup(group))
-            .map(|group| ext.group_start(group))
+            .map(|group| ext.group_first_block(group))
             .collect();
         assert_eq!(ours, printed);
     }
@@ -284,14 +293,14 @@ pub(crate) mod tests {
     fn metadata_begins_at_the_starts_of_groups() {
         let ext = piszcz();
         assert_eq!(
-            ext.metadata_at(98304),
+            ext.metadata_at_block(98304),
             Some((Cause::BackupSuperblock, 98304 + 1 + 1345))
         );
-        assert_eq!(ext.metadata_at(98304 + 1346), None);
-        assert_eq!(ext.metadata_at(131_072), None);
+        assert_eq!(ext.metadata_at_block(98304 + 1346), None);
+        assert_eq!(ext.metadata_at_block(131_072), None);
         // Sixteen groups' bitmaps and inode tables of 512 blocks.
         assert_eq!(
-            ext.metadata_at(524_288),
+            ext.metadata_at_block(524_288),
             Some((Cause::FlexMetadata, 524_288 + 16 * 514))
         );
         let ext3 = Ext {
@@ -299,7 +308,7 @@ pub(crate) mod tests {
             ..ext
         };
         assert_eq!(
-            ext3.metadata_at(131_072),
+            ext3.metadata_at_block(131_072),
             Some((Cause::GroupMetadata, 131_072 + 514))
         );
     }
@@ -307,11 +316,11 @@ pub(crate) mod tests {
     #[test]
     fn other_rules_for_backups() {
         let all = Ext {
-            backups: Backups::All,
+            backups: Backups::Every,
             ..piszcz()
         };
         let two = Ext {
-            backups: Backups::Two([1, 40_986]),
+            backups: Backups::Listed([1, 40_986]),
             ..piszcz()
         };
         assert!(all.has_backup(2) && all.has_backup(6));
@@ -353,8 +362,8 @@ pub(crate) mod tests {
             bytes[0x39] = 0xef;
             bytes[0x18..0x1c].copy_from_slice(&[2, 0, 0, 0]);
             if let Some(ext) = Ext::parse(&bytes) {
-                let _ = (ext.groups(), ext.group_of(block));
-                let _ = ext.metadata_at(block % (1 << 48));
+                let _ = (ext.groups(), ext.group_of_block(block));
+                let _ = ext.metadata_at_block(block % (1 << 48));
             }
             let _ = Ext::parse(&bytes[..200]);
         }

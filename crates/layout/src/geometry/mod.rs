@@ -1,134 +1,87 @@
-//! How a filesystem is divided: groups, stripes, and where its fixed metadata lies.
+//! How a filesystem is divided: groups, stripes, and the places of its fixed metadata.
 //!
-//! A gap in a file means something else at the place where ext4 keeps a copy of its superblock
-//! than in the middle of a group. What is needed for that does not change while the filesystem is
-//! mounted, so ext's superblock may be read from the device; XFS tells the same by ioctl, to anyone.
-//! A geometry is a pure value: that of a filesystem of 2010 can be written down from what mke2fs
-//! printed then.
+//! A gap in a file means something else where ext4 keeps a copy of its superblock than in the middle
+//! of a group. The geometry does not change while the filesystem is mounted, so ext's superblock may
+//! be read from the device; XFS reports its geometry by ioctl, without root. A geometry is a pure
+//! value: that of a filesystem of 2010 can be written down from the output of its mke2fs.
 
 mod ext;
 mod xfs;
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
+
+use fskind::Family;
 
 pub use ext::Ext;
 #[cfg(test)]
 pub(crate) use ext::tests::piszcz;
 pub use xfs::Xfs;
 
-use crate::gaps::Cause;
+use crate::cause::Cause;
 
-/// The division of a filesystem.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Geometry {
-    /// ext2, ext3, ext4.
-    Ext(Ext),
-    /// XFS.
-    Xfs(Xfs),
-}
-
-/// RAID geometry as the filesystem was told it, in bytes.
+/// RAID geometry that the filesystem was made with, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
-    /// What one disk gets before the next one's turn.
+    /// Bytes on one disk before the next disk is used.
     pub unit: u64,
-    /// What all disks get.
+    /// Bytes of a full stripe over all data disks.
     pub width: u64,
 }
 
-impl Geometry {
-    /// The geometry of the filesystem that an open file is on; `None` where it is neither ext nor
-    /// XFS, or ext on a device that cannot be read (not root).
-    pub fn of(file: &File) -> Option<Geometry> {
-        let magic = rustix::fs::fstatfs(file).ok()?.f_type as u64;
-        match magic {
-            crate::file::EXT => {
-                let device = device(file)?;
-                let device = File::open(device).ok()?;
-                // Through the device's page cache, which is where a mounted ext4 keeps its metadata.
-                // It must not be dropped afterwards: that would make the filesystem cold.
-                Ext::read(&device).ok().map(Geometry::Ext)
-            }
-            crate::file::XFS => Xfs::of(file).ok().map(Geometry::Xfs),
-            _ => None,
-        }
-    }
-
+/// The division of a filesystem. Addresses and lengths are bytes of the device.
+pub trait Geometry: Debug + Send + Sync {
     /// Bytes of a block.
-    pub fn block_size(&self) -> u64 {
-        match self {
-            Geometry::Ext(ext) => ext.block_size,
-            Geometry::Xfs(xfs) => xfs.block_size,
-        }
-    }
+    fn block_size(&self) -> u64;
 
-    /// What the filesystem calls its parts.
-    pub fn group_name(&self) -> &'static str {
-        match self {
-            Geometry::Ext(_) => "group",
-            Geometry::Xfs(_) => "AG",
-        }
-    }
+    /// What the filesystem calls its parts: `group`, `AG`.
+    fn group_name(&self) -> &'static str;
 
-    /// Number of groups or AGs.
-    pub fn groups(&self) -> u64 {
-        match self {
-            Geometry::Ext(ext) => ext.groups(),
-            Geometry::Xfs(xfs) => xfs.ag_count,
-        }
-    }
+    /// Number of groups.
+    fn groups(&self) -> u64;
 
-    /// The group or AG of a byte of the device.
-    pub fn group_of(&self, physical: u64) -> u64 {
-        match self {
-            Geometry::Ext(ext) => ext.group_of(physical / ext.block_size),
-            Geometry::Xfs(xfs) => physical / xfs.ag_bytes(),
-        }
-    }
+    /// The group of a byte of the device.
+    fn group_of(&self, physical: u64) -> u64;
 
-    /// The first byte of a group or AG.
-    pub fn group_start(&self, group: u64) -> u64 {
-        match self {
-            Geometry::Ext(ext) => ext.group_start(group).saturating_mul(ext.block_size),
-            Geometry::Xfs(xfs) => group.saturating_mul(xfs.ag_bytes()),
-        }
-    }
+    /// The first byte of a group.
+    fn group_start(&self, group: u64) -> u64;
 
-    /// The group or AG that an inode's number names.
-    pub fn group_of_inode(&self, inode: u64) -> u64 {
-        match self {
-            Geometry::Ext(ext) => inode.saturating_sub(1) / ext.inodes_per_group,
-            Geometry::Xfs(xfs) => inode >> xfs.inode_shift(),
-        }
-    }
+    /// The group that an inode's number names.
+    fn group_of_inode(&self, inode: u64) -> u64;
 
     /// The stripe, where one is set.
-    pub fn stripe(&self) -> Option<Stripe> {
-        let (unit, width) = match self {
-            Geometry::Ext(ext) => (ext.stride, ext.stripe_width),
-            Geometry::Xfs(xfs) => (xfs.stripe_unit, xfs.stripe_width),
-        };
-        let bytes = |blocks: u64| blocks.saturating_mul(self.block_size());
-        (unit > 0).then(|| Stripe {
-            unit: bytes(unit),
-            width: bytes(width.max(unit)),
-        })
-    }
+    fn stripe(&self) -> Option<Stripe>;
 
-    /// Fixed metadata at a byte of the device, by geometry alone: what it is, and the range of bytes from
-    /// there to its end.
-    pub(crate) fn metadata_at(&self, physical: u64) -> Option<(Cause, Range<u64>)> {
-        let size = self.block_size();
-        let block = physical / size;
-        let (cause, end) = match self {
-            Geometry::Ext(ext) => ext.metadata_at(block)?,
-            Geometry::Xfs(xfs) => xfs.metadata_at(block)?,
-        };
-        Some((cause, physical..end.saturating_mul(size)))
+    /// Fixed metadata at a byte of the device, by geometry alone: what it is, and the range of
+    /// bytes from there to its end.
+    fn metadata_at(&self, physical: u64) -> Option<(Cause, Range<u64>)>;
+
+    /// Bytes that e4defrag expects in one extent at best; `None` where it does not run.
+    fn defrag_unit(&self) -> Option<u64> {
+        None
     }
+}
+
+/// The geometry of the filesystem that an open file is on; `None` where it has none here, or is ext
+/// on a device that cannot be read (not root).
+pub fn of(file: &File) -> Option<Arc<dyn Geometry>> {
+    match Family::of_statfs(rustix::fs::fstatfs(file).ok()?.f_type as u64)? {
+        Family::Ext => Some(Arc::new(Ext::of(file).ok()?)),
+        Family::Xfs => Some(Arc::new(Xfs::of(file).ok()?)),
+        Family::Btrfs | Family::Ocfs2 | Family::F2fs => None,
+    }
+}
+
+/// A stripe whose lengths are given in blocks; `None` without a unit.
+fn stripe_of(unit: u64, width: u64, block_size: u64) -> Option<Stripe> {
+    (unit > 0).then(|| Stripe {
+        unit: unit.saturating_mul(block_size),
+        width: width.max(unit).saturating_mul(block_size),
+    })
 }
 
 /// The block device under a file, by its number.

@@ -1,4 +1,4 @@
-//! The division of XFS, as XFS_IOC_FSGEOMETRY tells it to anyone (ioctl_xfs_fsgeometry(2)).
+//! The division of XFS, as XFS_IOC_FSGEOMETRY reports it, without root (ioctl_xfs_fsgeometry(2)).
 #![allow(unsafe_code, reason = "an ioctl that neither rustix nor libc has")]
 #![allow(
     clippy::cast_lossless,
@@ -6,9 +6,11 @@
 )]
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
-use crate::gaps::Cause;
+use super::{Geometry, Stripe, stripe_of};
+use crate::cause::Cause;
 
 /// `_IOR('X', 100, struct xfs_fsop_geom_v1)`: every kernel has it.
 const XFS_IOC_FSGEOMETRY_V1: u32 = 0x8070_5864;
@@ -54,9 +56,9 @@ pub struct Xfs {
     pub sector_size: u64,
     /// Bytes of an inode.
     pub inode_size: u64,
-    /// Where the log begins, as a number of a filesystem block (AG and block packed); 0: on another device.
+    /// First block of the log (AG and block packed in one number); 0: on another device.
     pub log_start: u64,
-    /// How long it is.
+    /// Blocks of the log.
     pub log_blocks: u64,
     /// Stripe unit; 0: none.
     pub stripe_unit: u64,
@@ -117,8 +119,8 @@ impl Xfs {
 
     /// Metadata at a block of the device: what it is and the first block after it. An AG begins
     /// with its headers (superblock, AGF, AGI, AGFL: a sector each); the trees' roots, which mkfs puts
-    /// behind them, may move and are not counted.
-    pub(crate) fn metadata_at(&self, block: u64) -> Option<(Cause, u64)> {
+    /// after them, may move and are not counted.
+    fn metadata_at_block(&self, block: u64) -> Option<(Cause, u64)> {
         let (ag, within) = (block / self.ag_blocks, block % self.ag_blocks);
         let headers = (4 * self.sector_size).div_ceil(self.block_size);
         if within < headers {
@@ -137,11 +139,46 @@ impl Xfs {
     }
 }
 
+impl Geometry for Xfs {
+    fn block_size(&self) -> u64 {
+        self.block_size
+    }
+
+    fn group_name(&self) -> &'static str {
+        "AG"
+    }
+
+    fn groups(&self) -> u64 {
+        self.ag_count
+    }
+
+    fn group_of(&self, physical: u64) -> u64 {
+        physical / self.ag_bytes()
+    }
+
+    fn group_start(&self, group: u64) -> u64 {
+        group.saturating_mul(self.ag_bytes())
+    }
+
+    fn group_of_inode(&self, inode: u64) -> u64 {
+        inode >> self.inode_shift()
+    }
+
+    fn stripe(&self) -> Option<Stripe> {
+        stripe_of(self.stripe_unit, self.stripe_width, self.block_size)
+    }
+
+    fn metadata_at(&self, physical: u64) -> Option<(Cause, Range<u64>)> {
+        let (cause, end) = self.metadata_at_block(physical / self.block_size)?;
+        Some((cause, physical..end.saturating_mul(self.block_size)))
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    /// The array of Piszcz's mail of 2010, as mkfs.xfs printed it. The log stands in the middle AG.
+    /// The array of Piszcz's mail of 2010, as mkfs.xfs printed it. The log is in the middle AG.
     pub(crate) fn piszcz() -> Xfs {
         Xfs {
             block_size: 4096,
@@ -165,10 +202,13 @@ pub(crate) mod tests {
     fn headers_and_log() {
         let xfs = piszcz();
         let ag = |n: u64| n * 41_970_496;
-        assert_eq!(xfs.metadata_at(ag(2)), Some((Cause::AgHeader, ag(2) + 1)));
-        assert_eq!(xfs.metadata_at(ag(2) + 16), None);
         assert_eq!(
-            xfs.metadata_at(ag(16) + 1000),
+            xfs.metadata_at_block(ag(2)),
+            Some((Cause::AgHeader, ag(2) + 1))
+        );
+        assert_eq!(xfs.metadata_at_block(ag(2) + 16), None);
+        assert_eq!(
+            xfs.metadata_at_block(ag(16) + 1000),
             Some((Cause::Journal, ag(16) + 4 + 521_728))
         );
         // 2^26 blocks of sixteen inodes.

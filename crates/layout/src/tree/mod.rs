@@ -24,11 +24,12 @@ mod worker;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::fiemap::Request;
 use crate::file;
-use crate::geometry::Geometry;
+use crate::geometry::{self, Geometry};
 use crate::tally::Tally;
 use queue::{Job, Queue};
 use worker::Worker;
@@ -58,7 +59,7 @@ pub struct Scan {
     /// How many problems there were.
     pub problem_count: u64,
     /// The filesystem's geometry, where it is known.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<Arc<dyn Geometry>>,
 }
 
 /// Looks at every regular file below a directory.
@@ -68,12 +69,12 @@ pub struct Scan {
 /// further down is a problem of the [`Scan`], and does not end it.
 pub fn scan(root: &Path, options: Options) -> Result<Scan, Error> {
     let opened = file::open(root)?;
-    let geometry = Geometry::of(&opened);
+    let geometry = geometry::of(&opened);
     let magic = rustix::fs::fstatfs(&opened).map_or(0, |fs| fs.f_type as u64);
     let common = Common {
         root: opened.as_fd(),
         path: root,
-        geometry: geometry.as_ref(),
+        geometry: geometry.as_deref(),
         request: Request {
             sync: options.sync,
             ..Request::default()
@@ -121,7 +122,7 @@ struct Common<'a> {
     root: BorrowedFd<'a>,
     /// Its path, for messages.
     path: &'a Path,
-    geometry: Option<&'a Geometry>,
+    geometry: Option<&'a dyn Geometry>,
     request: Request,
     magic: u64,
     queue: Queue,

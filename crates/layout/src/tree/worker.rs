@@ -21,7 +21,7 @@ use crate::extent::Extent;
 use crate::fiemap::{Failure, Mapper};
 use crate::summary::Order;
 use crate::tally::{FileFacts, Tally};
-use crate::{fibmap, file};
+use crate::{fibmap, magic};
 
 /// A thread and what it has counted.
 pub(super) struct Worker<'a> {
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
         }
         self.has_maps = true;
         if self.rows.len() > 1 {
-            facts.indirect = self.common.magic == file::EXT
+            facts.indirect = magic::is_ext(self.common.magic)
                 && fibmap::has_extents_flag(descriptor) == Some(false);
         }
         self.tally.add(facts, &self.rows, self.common.geometry);
@@ -290,7 +290,7 @@ impl<'a> Worker<'a> {
                     Ok(()) => return true,
                     Err(source) => Error::NoMap {
                         path,
-                        filesystem: file::name_of(self.common.magic),
+                        filesystem: magic::name_of(self.common.magic),
                         what: "files",
                         call: "FIBMAP",
                         source,

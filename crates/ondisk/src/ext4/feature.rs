@@ -45,6 +45,13 @@ macro_rules! features {
                     .map(|(_, name)| *name)
             }
 
+            /// The names of the flags that are set; bits without a name as one number, `0x..`.
+            pub fn all_names(self) -> Vec<String> {
+                let unknown = self.unknown();
+                let rest = (unknown != 0).then(|| format!("0x{unknown:x}"));
+                self.names().map(str::to_owned).chain(rest).collect()
+            }
+
             /// The flag of a name, as given to `mke2fs -O`.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::KNOWN.iter().find(|(_, known)| *known == name).map(|(flag, _)| *flag)
@@ -163,6 +170,23 @@ features! {
     }
 }
 
+/// `s_default_mount_opts`, by the names of tune2fs(8).
+pub const DEFAULT_MOUNT_OPTIONS: &[(u64, &str)] = &[
+    (0x1, "debug"),
+    (0x2, "bsdgroups"),
+    (0x4, "user_xattr"),
+    (0x8, "acl"),
+    (0x10, "uid16"),
+    // One value of two bits: both together are the third mode.
+    (0x60, "journal_data_writeback"),
+    (0x20, "journal_data"),
+    (0x40, "journal_data_ordered"),
+    (0x100, "nobarrier"),
+    (0x200, "block_validity"),
+    (0x400, "discard"),
+    (0x800, "nodelalloc"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +198,7 @@ mod tests {
             .with(Incompat(0x0800_0000));
         assert_eq!(set.names().collect::<Vec<_>>(), ["extent", "64bit"]);
         assert_eq!(set.unknown(), 0x0800_0000);
+        assert_eq!(set.all_names(), ["extent", "64bit", "0x8000000"]);
         assert_eq!(Incompat::from_name("64bit"), Some(Incompat::BIT64));
         assert!(!set.without(Incompat::BIT64).contains(Incompat::BIT64));
     }

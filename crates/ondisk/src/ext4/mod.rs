@@ -24,7 +24,6 @@ pub mod checksum;
 pub mod device;
 pub mod directory;
 pub mod encryption;
-mod error;
 pub mod extent;
 pub mod feature;
 pub mod geometry;
@@ -43,65 +42,12 @@ pub mod symlink;
 pub mod time;
 pub mod xattr;
 
+pub use crate::error::Error;
 pub use checksum::{Checksum, Seed};
-pub use error::Error;
 pub use geometry::Geometry;
 pub use group_descriptor::GroupDescriptor;
 pub use inode::Inode;
 pub use mode::FileType;
 pub use superblock::Superblock;
 
-/// Reads a fixed structure at the start of `bytes`; the rest is left alone.
-pub(crate) fn view<'a, T>(what: &'static str, bytes: &'a [u8]) -> Result<&'a T, Error>
-where
-    T: zerocopy::FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned,
-{
-    T::ref_from_prefix(bytes)
-        .map(|(value, _)| value)
-        .map_err(|_| Error::Short {
-            what,
-            have: bytes.len(),
-            need: size_of::<T>(),
-        })
-}
-
-/// The same for writing.
-pub(crate) fn view_mut<'a, T>(what: &'static str, bytes: &'a mut [u8]) -> Result<&'a mut T, Error>
-where
-    T: zerocopy::FromBytes
-        + zerocopy::IntoBytes
-        + zerocopy::KnownLayout
-        + zerocopy::Immutable
-        + zerocopy::Unaligned,
-{
-    let have = bytes.len();
-    T::mut_from_prefix(bytes)
-        .map(|(value, _)| value)
-        .map_err(|_| Error::Short {
-            what,
-            have,
-            need: size_of::<T>(),
-        })
-}
-
-/// Little-endian 16 bits at `at`, if they lie within `bytes`.
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let end = at.checked_add(2)?;
-    Some(u16::from_le_bytes(bytes.get(at..end)?.try_into().ok()?))
-}
-
-/// Little-endian 32 bits at `at`, if they lie within `bytes`.
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    let end = at.checked_add(4)?;
-    Some(u32::from_le_bytes(bytes.get(at..end)?.try_into().ok()?))
-}
-
-/// Writes `value` at `at`; `false` when it does not fit.
-#[must_use]
-pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) -> bool {
-    let Some(place) = at.checked_add(4).and_then(|end| bytes.get_mut(at..end)) else {
-        return false;
-    };
-    place.copy_from_slice(&value.to_le_bytes());
-    true
-}
+pub(crate) use crate::bytes::{put_u32, u16_at, u32_at, view, view_mut};

@@ -93,18 +93,22 @@ fn compare(image: &Image, sb: &Superblock, geometry: &Geometry, dump: &Dump) {
         assert_eq!(group.inode_table, table);
         assert_eq!(
             group.free_blocks,
-            desc.free_blocks().into(),
+            u64::from(desc.free_blocks()),
             "group {number}"
         );
         assert_eq!(
             group.free_inodes,
-            desc.free_inodes().into(),
+            u64::from(desc.free_inodes()),
             "group {number}"
         );
-        assert_eq!(group.directories, desc.used_dirs().into(), "group {number}");
+        assert_eq!(
+            group.directories,
+            u64::from(desc.used_dirs()),
+            "group {number}"
+        );
         assert_eq!(
             group.unused_inodes,
-            desc.itable_unused().into(),
+            u64::from(desc.itable_unused()),
             "group {number}"
         );
         if way.allows_uninit() {
@@ -185,7 +189,10 @@ fn header(sb: &Superblock, geometry: &Geometry, dump: &Dump) {
         assert_eq!(number(key), Some(value), "{key}");
     }
     for (key, value) in [
-        ("Reserved GDT blocks", geometry.reserved_gdt_blocks.into()),
+        (
+            "Reserved GDT blocks",
+            u64::from(geometry.reserved_gdt_blocks),
+        ),
         ("Flex block group size", geometry.groups_per_flex.into()),
         ("Group descriptor size", geometry.desc_size.into()),
         ("Clusters per group", geometry.clusters_per_group.into()),

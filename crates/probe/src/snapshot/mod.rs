@@ -123,7 +123,7 @@ fn logged_in() -> usize {
     let bytes = fs::read("/run/utmp").unwrap_or_default();
     bytes
         .chunks_exact(RECORD)
-        .filter(|record| crate::bytes::le16(record, 0) == USER_PROCESS)
+        .filter(|record| ondisk::bytes::le16(record, 0) == USER_PROCESS)
         .count()
 }
 

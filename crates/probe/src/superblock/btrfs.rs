@@ -1,143 +1,102 @@
-//! The btrfs superblock (include/uapi/linux/btrfs_tree.h, `struct btrfs_super_block`).
+//! What is recorded of a btrfs superblock.
 //!
-//! It lies at 64 KiB, except on a device with zones: what is written in sequence has no fixed place, so there
-//! the first two zones are a log of superblocks, each behind the one before, and the last one holds
-//! (fs/btrfs/zoned.c). Of that log the first zone is read here. A filesystem of so many commits that it goes on in
-//! the second is said to have no superblock, which is right for none that a trial makes.
+//! It is at 64 KiB, except on a zoned device: zones are written in sequence and have no fixed place
+//! for it, so the first two zones are a log of superblocks, of which the last one is valid
+//! (fs/btrfs/zoned.c). The first zone is read here. A filesystem with so many commits that its log
+//! continues in the second zone is reported to have no superblock; no trial makes one.
 
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put, put_features};
-use super::{Facts, Features};
-use crate::bytes::{le16, le32, le64, text, uuid};
+use fskind::Family;
+use ondisk::btrfs;
+use ondisk::btrfs::superblock::{BLOCK, INCOMPAT, OFFSET, RO_COMPAT, SIZE};
+use ondisk::flags::names;
 
-/// The first copy lies at 64 KiB.
-const OFFSET: u64 = 64 << 10;
+use super::fields::{Words, put, put_features};
+use super::{Facts, Features, absent};
 
-/// Most superblocks that are read of a log: those of a zone of 64 MiB.
+/// The most superblocks that are read of a log: those of a zone of 64 MiB.
 const LOGGED: u64 = 16384;
-/// The feature without which there is no log.
-const ZONED: u64 = 0x1000;
-
-const INCOMPAT: &[(u64, &str)] = &[
-    (0x1, "mixed_backref"),
-    (0x2, "default_subvol"),
-    (0x4, "mixed_groups"),
-    (0x8, "compress_lzo"),
-    (0x10, "compress_zstd"),
-    (0x20, "big_metadata"),
-    (0x40, "extended_iref"),
-    (0x80, "raid56"),
-    (0x100, "skinny_metadata"),
-    (0x200, "no_holes"),
-    (0x400, "metadata_uuid"),
-    (0x800, "raid1c34"),
-    (ZONED, "zoned"),
-    (0x2000, "extent_tree_v2"),
-    (0x4000, "raid_stripe_tree"),
-    (0x10000, "simple_quota"),
-];
-const RO_COMPAT: &[(u64, &str)] = &[
-    (0x1, "free_space_tree"),
-    (0x2, "free_space_tree_valid"),
-    (0x4, "verity"),
-    (0x8, "block_group_tree"),
-];
-
-const LENGTH: usize = 4096;
 
 /// A btrfs superblock.
 #[derive(Clone, Debug)]
-pub struct Superblock {
-    bytes: Vec<u8>,
-}
+pub struct Superblock(btrfs::Superblock);
 
-/// What lies there, if it is one.
-fn at(device: &impl FileExt, offset: u64) -> io::Result<Option<Superblock>> {
-    let mut bytes = vec![0; LENGTH];
+/// The superblock at a byte offset, if there is one.
+fn at(device: &impl FileExt, offset: u64) -> io::Result<Option<btrfs::Superblock>> {
+    let mut bytes = [0; SIZE];
     device.read_exact_at(&mut bytes, offset)?;
-    let is_one = bytes.get(64..72) == Some(b"_BHRfS_M".as_slice());
-    Ok(is_one.then_some(Superblock { bytes }))
+    Ok(btrfs::Superblock::read(&bytes).ok().copied())
 }
 
 /// The newest of a log of superblocks at the start of the device.
-fn last_of_log(device: &impl FileExt) -> io::Result<Option<Superblock>> {
-    let mut newest: Option<Superblock> = None;
+fn last_of_log(device: &impl FileExt) -> io::Result<Option<btrfs::Superblock>> {
+    let mut newest: Option<btrfs::Superblock> = None;
     for nth in 0..LOGGED {
-        let Some(one) = at(device, nth * LENGTH as u64)? else {
+        let Some(found) = at(device, nth * BLOCK as u64)? else {
             break;
         };
-        let is_newer = newest
-            .as_ref()
-            .is_none_or(|n| n.generation() < one.generation());
-        if le64(&one.bytes, 188) & ZONED != 0 && is_newer {
-            newest = Some(one);
+        let is_newer = newest.is_none_or(|newest| newest.generation < found.generation);
+        if found.is_zoned() && is_newer {
+            newest = Some(found);
         }
     }
     Ok(newest)
 }
 
 impl Superblock {
-    fn generation(&self) -> u64 {
-        le64(&self.bytes, 72)
-    }
-
     /// Reads it from a device or image.
     ///
     /// # Errors
     /// `InvalidData` when there is none; what reading the device failed with.
     pub fn read(device: &impl FileExt) -> io::Result<Superblock> {
-        let found = at(device, OFFSET)?.map_or_else(|| last_of_log(device), |one| Ok(Some(one)))?;
-        found.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no btrfs superblock"))
+        let found = match at(device, OFFSET)? {
+            None => last_of_log(device)?,
+            found => found,
+        };
+        found.map(Superblock).ok_or_else(|| absent(Family::Btrfs))
     }
 
     fn features(&self) -> Features {
-        let set = |at, table| names(le64(&self.bytes, at), table);
         Features {
-            compat: set(172, &[]),
-            ro_compat: set(180, RO_COMPAT),
-            incompat: set(188, INCOMPAT),
+            compat: names(self.0.compat_flags.get(), &[]),
+            ro_compat: names(self.0.compat_ro_flags.get(), RO_COMPAT),
+            incompat: names(self.0.incompat_flags.get(), INCOMPAT),
         }
     }
 
     /// The facts that all formats share.
     pub fn facts(&self) -> Facts {
-        let b = &self.bytes;
+        let sb = &self.0;
         Facts {
-            format: "btrfs",
-            uuid: uuid(b, 32),
-            label: text(b, 299, 256),
-            block_size: u64::from(le32(b, 144)),
-            bytes: le64(b, 112),
-            node_size: Some(u64::from(le32(b, 148))),
+            uuid: sb.uuid(),
+            label: sb.label(),
+            block_size: sb.sectorsize.get().into(),
+            bytes: sb.total_bytes.get(),
+            node_size: Some(sb.nodesize.get().into()),
             features: self.features(),
-            ..Facts::default()
+            ..Facts::of(Family::Btrfs)
         }
     }
 
-    /// Everything a report tells of it.
+    /// All fields that a report prints.
     pub fn words(&self) -> Words {
-        let b = &self.bytes;
+        let sb = &self.0;
         let mut words = Words::new();
         let f = &mut words;
-        put(f, "uuid", uuid(b, 32));
-        put(f, "label", text(b, 299, 256));
-        put(f, "generation", le64(b, 72));
-        put(f, "total_bytes", le64(b, 112));
-        put(f, "bytes_used", le64(b, 120));
-        put(f, "devices", le64(b, 136));
-        put(f, "sector_size", le32(b, 144));
-        // What a report calls block size is what data is counted in.
-        put(f, "block_size", le32(b, 144));
-        put(f, "node_size", le32(b, 148));
-        let checksum = match le16(b, 196) {
-            0 => "crc32c".to_string(),
-            1 => "xxhash64".into(),
-            2 => "sha256".into(),
-            3 => "blake2b".into(),
-            other => format!("unknown {other}"),
-        };
+        put(f, "uuid", sb.uuid());
+        put(f, "label", sb.label());
+        put(f, "generation", sb.generation);
+        put(f, "total_bytes", sb.total_bytes);
+        put(f, "bytes_used", sb.bytes_used);
+        put(f, "devices", sb.num_devices);
+        put(f, "sector_size", sb.sectorsize);
+        // A report's block size is the unit of data.
+        put(f, "block_size", sb.sectorsize);
+        put(f, "node_size", sb.nodesize);
+        let unknown = || format!("unknown {}", sb.csum_type);
+        let checksum = sb.checksum_name().map_or_else(unknown, str::to_owned);
         put(f, "checksum", checksum);
         put_features(f, &self.features());
         words
@@ -148,24 +107,26 @@ impl Superblock {
 mod tests {
     use super::*;
     use crate::superblock::tests::made;
+    use ondisk::btrfs::superblock::ZONED;
     use proptest::prelude::*;
 
     #[test]
     fn of_a_log_the_newest_holds() {
         let image = made("mkfs.btrfs", &["-q", "-f"], 128 << 20);
-        let mut bytes = Superblock::read(&image).unwrap().bytes;
+        let mut bytes = vec![0; BLOCK];
+        image.read_exact_at(&mut bytes, OFFSET).unwrap();
         let log = tempfile::tempfile().unwrap();
         log.set_len(1 << 20).unwrap();
         let mut put = |nth: u64, generation: u64, flag: u64| {
             bytes[72..80].copy_from_slice(&generation.to_le_bytes());
             bytes[188..196].copy_from_slice(&flag.to_le_bytes());
-            log.write_all_at(&bytes, nth * LENGTH as u64).unwrap();
+            log.write_all_at(&bytes, nth * BLOCK as u64).unwrap();
         };
         put(0, 6, ZONED);
         put(1, 7, ZONED);
-        // Behind a gap, and so not of the log.
+        // After a gap, and so not part of the log.
         put(3, 9, ZONED);
-        assert_eq!(Superblock::read(&log).unwrap().generation(), 7);
+        assert_eq!(Superblock::read(&log).unwrap().0.generation.get(), 7);
         // Without the feature nothing at the start is a superblock.
         put(0, 6, 0);
         put(1, 7, 0);
@@ -211,8 +172,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..5000)) {
-            let sb = Superblock { bytes };
+        fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
+            bytes[64..72].copy_from_slice(b"_BHRfS_M");
+            let sb = Superblock(*btrfs::Superblock::read(&bytes).unwrap());
             let _ = (sb.words(), sb.facts());
         }
     }

@@ -1,46 +1,20 @@
-//! The f2fs superblock (include/linux/f2fs_fs.h, `struct f2fs_super_block`).
-//!
-//! There are two copies, at 1 KiB in the first block and in the second; the first that has the magic is
-//! read, as the kernel does.
+//! What is recorded of an f2fs superblock. Of its two copies the first with the magic number is read,
+//! as in the kernel.
 
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put};
-use super::{Facts, Features};
-use crate::bytes::{le16, le32, le64, uuid};
+use fskind::Family;
+use ondisk::f2fs;
+use ondisk::f2fs::superblock::{FEATURES, OFFSETS, SIZE};
+use ondisk::flags::names;
 
-const COPIES: [u64; 2] = [1024, 4096 + 1024];
-const MAGIC: u32 = 0xf2f5_2010;
-/// Up to the features.
-const LENGTH: usize = 2184;
-/// Label: so many UTF-16 units, at this byte.
-const LABEL: (usize, usize) = (124, 512);
-
-// Features by the names of mkfs.f2fs(8).
-const FEATURES: &[(u64, &str)] = &[
-    (0x1, "encrypt"),
-    (0x2, "blkzoned"),
-    (0x4, "atomic_write"),
-    (0x8, "extra_attr"),
-    (0x10, "project_quota"),
-    (0x20, "inode_checksum"),
-    (0x40, "flexible_inline_xattr"),
-    (0x80, "quota"),
-    (0x100, "inode_crtime"),
-    (0x200, "lost_found"),
-    (0x400, "verity"),
-    (0x800, "sb_checksum"),
-    (0x1000, "casefold"),
-    (0x2000, "compression"),
-    (0x4000, "ro"),
-];
+use super::fields::{Words, put};
+use super::{Facts, Features, absent};
 
 /// An f2fs superblock.
 #[derive(Clone, Debug)]
-pub struct Superblock {
-    bytes: Vec<u8>,
-}
+pub struct Superblock(Box<f2fs::Superblock>);
 
 impl Superblock {
     /// Reads it from a device or image.
@@ -48,96 +22,63 @@ impl Superblock {
     /// # Errors
     /// `InvalidData` when there is none; what reading the device failed with.
     pub fn read(device: &impl FileExt) -> io::Result<Superblock> {
-        for offset in COPIES {
-            let mut bytes = vec![0; LENGTH];
+        for offset in OFFSETS {
+            let mut bytes = [0; SIZE];
             device.read_exact_at(&mut bytes, offset)?;
-            if le32(&bytes, 0) == MAGIC {
-                return Ok(Superblock { bytes });
+            if let Ok(found) = f2fs::Superblock::read(&bytes) {
+                return Ok(Superblock(Box::new(*found)));
             }
         }
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "no f2fs superblock",
-        ))
-    }
-
-    fn block_size(&self) -> u64 {
-        1_u64.checked_shl(le32(&self.bytes, 16)).unwrap_or_default()
-    }
-
-    fn segment_bytes(&self) -> u64 {
-        let blocks = 1_u64.checked_shl(le32(&self.bytes, 20)).unwrap_or_default();
-        blocks.saturating_mul(self.block_size())
-    }
-
-    fn section_bytes(&self) -> u64 {
-        let segments = u64::from(le32(&self.bytes, 24));
-        segments.saturating_mul(self.segment_bytes())
-    }
-
-    fn total_bytes(&self) -> u64 {
-        le64(&self.bytes, 36).saturating_mul(self.block_size())
-    }
-
-    fn label(&self) -> String {
-        let (at, units) = LABEL;
-        let units = (0..units).map(|n| le16(&self.bytes, at + 2 * n));
-        let units: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
-        String::from_utf16_lossy(&units)
+        Err(absent(Family::F2fs))
     }
 
     fn features(&self) -> Vec<String> {
-        names(u64::from(le32(&self.bytes, 2180)), FEATURES)
+        names(self.0.feature.get().into(), FEATURES)
     }
 
-    /// The facts that all formats share. A kernel that does not know a feature does not mount it. What
-    /// is called a group elsewhere is a section here: what is cleaned at once. Inodes are blocks,
-    /// made as they are needed. There is no journal: a checkpoint is written, and what was synced
-    /// since is rolled forward.
+    /// The facts that all formats share. A kernel does not mount it when it lacks a feature. A group
+    /// is a section here: the unit of cleaning. Inodes are blocks, made as they are needed. There is
+    /// no journal: a checkpoint is written, and what was synced since is rolled forward.
     pub fn facts(&self) -> Facts {
+        let sb = &self.0;
         Facts {
-            format: "f2fs",
-            uuid: uuid(&self.bytes, 108),
-            label: self.label(),
-            block_size: self.block_size(),
-            bytes: self.total_bytes(),
-            sector_size: 1_u64.checked_shl(le32(&self.bytes, 8)),
-            inode_size: Some(self.block_size()),
-            groups: Some(u64::from(le32(&self.bytes, 44))),
-            group_bytes: Some(self.section_bytes()),
+            uuid: sb.uuid(),
+            label: sb.label(),
+            block_size: sb.block_size(),
+            bytes: sb.bytes(),
+            sector_size: sb.sector_size(),
+            inode_size: Some(sb.block_size()),
+            groups: Some(sb.section_count.get().into()),
+            group_bytes: Some(sb.section_bytes()),
             features: Features {
                 incompat: self.features(),
                 ..Features::default()
             },
-            ..Facts::default()
+            ..Facts::of(Family::F2fs)
         }
     }
 
-    /// Everything a report tells of it.
+    /// All fields that a report prints.
     pub fn words(&self) -> Words {
-        let b = &self.bytes;
+        let sb = &self.0;
         let mut words = Words::new();
         let f = &mut words;
-        put(f, "uuid", uuid(b, 108));
-        put(f, "label", self.label());
+        put(f, "uuid", sb.uuid());
+        put(f, "label", sb.label());
         // The version of the mkfs that made it.
-        put(f, "made_by", format!("{}.{}", le16(b, 4), le16(b, 6)));
-        put(f, "block_size", self.block_size());
-        put(f, "total_bytes", self.total_bytes());
-        put(f, "segment_bytes", self.segment_bytes());
-        put(f, "section_bytes", self.section_bytes());
-        put(f, "sections_per_zone", le32(b, 28));
-        put(f, "sections", le32(b, 44));
-        for (name, at) in [
-            ("segments", 48),
-            ("checkpoint_segments", 52),
-            ("sit_segments", 56),
-            ("nat_segments", 60),
-            ("ssa_segments", 64),
-            ("main_segments", 68),
-        ] {
-            put(f, name, le32(b, at));
-        }
+        put(f, "made_by", format!("{}.{}", sb.major_ver, sb.minor_ver));
+        put(f, "block_size", sb.block_size());
+        put(f, "total_bytes", sb.bytes());
+        put(f, "segment_bytes", sb.segment_bytes());
+        put(f, "section_bytes", sb.section_bytes());
+        put(f, "sections_per_zone", sb.secs_per_zone);
+        put(f, "sections", sb.section_count);
+        put(f, "segments", sb.segment_count);
+        put(f, "checkpoint_segments", sb.segment_count_ckpt);
+        put(f, "sit_segments", sb.segment_count_sit);
+        put(f, "nat_segments", sb.segment_count_nat);
+        put(f, "ssa_segments", sb.segment_count_ssa);
+        put(f, "main_segments", sb.segment_count_main);
         put(f, "features", self.features().join(" "));
         words
     }
@@ -188,7 +129,7 @@ mod tests {
         let image = image();
         image.write_all_at(&[0; 4096], 0).unwrap();
         let facts = Superblock::read(&image).unwrap().facts();
-        assert_eq!((facts.format, facts.bytes), ("f2fs", 256 << 20));
+        assert_eq!((facts.format, facts.bytes), (Family::F2fs, 256 << 20));
         image.write_all_at(&[0; 4096], 4096).unwrap();
         let error = Superblock::read(&image).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
@@ -196,9 +137,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), LENGTH)) {
-            bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
-            let sb = Superblock { bytes };
+        fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
+            bytes[..4].copy_from_slice(&[0x10, 0x20, 0xf5, 0xf2]);
+            let sb = Superblock(Box::new(*f2fs::Superblock::read(&bytes).unwrap()));
             let _ = (sb.words(), sb.facts());
         }
     }

@@ -1,25 +1,27 @@
-//! What a filesystem's superblock says of it: ext2/3/4, XFS, btrfs, OCFS2, f2fs.
+//! The facts of a filesystem that its superblock holds: ext2/3/4, XFS, btrfs, OCFS2, f2fs.
 //!
-//! Read as bytes: the facts of a filesystem as it lies on the device, not as a tool of some version
-//! chooses to print them (`blkid`, `dumpe2fs` and `xfs_info` each tell a part, in their own words).
-//! Each format answers twice: with [`Facts`], one shape for all, `None` where the format has
-//! no such field, and with [`Words`], all that it has under its own names. Only what a record or a
-//! report needs is read; checking a superblock is another crate's work.
+//! They are read from the device by `ondisk`'s structures, not from the output of a tool of some
+//! version (`blkid`, `dumpe2fs` and `xfs_info` each print a part, in their own terms). Each format
+//! gives them twice: as [`Facts`], one shape for all, `None` where the format has no such field, and
+//! as [`Words`], all fields that a report prints, under the format's own names. Checking a superblock
+//! is another crate's work.
 
 pub mod btrfs;
 pub mod ext;
 pub mod f2fs;
+pub(crate) mod fields;
 pub mod ocfs2;
 mod source;
-pub(crate) mod words;
 pub mod xfs;
 
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use fskind::Family;
+
+pub use fields::Words;
 pub use source::Source;
-pub use words::Words;
 
 /// Where the journal or log is, and how large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +50,10 @@ pub struct Features {
 }
 
 /// The facts of a superblock. Times are seconds since 1970.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// `ext` (ext2, ext3 and ext4 are one format), `xfs`, `btrfs`,
-    /// `ocfs2`, `f2fs`.
-    pub format: &'static str,
+    /// The format; ext2, ext3 and ext4 share one.
+    pub format: Family,
     /// UUID, with hyphens.
     pub uuid: String,
     /// Label; may be empty.
@@ -99,6 +100,37 @@ pub struct Facts {
     pub state: Option<&'static str>,
 }
 
+impl Facts {
+    /// A format without facts, to be filled in.
+    pub fn of(format: Family) -> Facts {
+        Facts {
+            format,
+            uuid: String::new(),
+            label: String::new(),
+            block_size: 0,
+            bytes: 0,
+            node_size: None,
+            sector_size: None,
+            inode_size: None,
+            inodes: None,
+            groups: None,
+            group_bytes: None,
+            flex_groups: None,
+            features: Features::default(),
+            journal: None,
+            stripe_unit: None,
+            stripe_width: None,
+            created: None,
+            last_mounted: None,
+            mount_count: None,
+            last_checked: None,
+            lifetime_kib: None,
+            errors: None,
+            state: None,
+        }
+    }
+}
+
 /// Reads the facts of a device or image, without a trace in its page cache. `Ok(None)` when no known
 /// format is there.
 ///
@@ -115,7 +147,7 @@ fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
     if let Some(superblock) = known(btrfs::Superblock::read(device))? {
         return Ok(Some(superblock.facts()));
     }
-    // Before OCFS2, whose block mke2fs leaves where it was.
+    // Before OCFS2, whose superblock mke2fs does not overwrite.
     if let Some(superblock) = known(ext::Superblock::read(device))? {
         return Ok(Some(superblock.facts(device)));
     }
@@ -124,6 +156,12 @@ fn facts(device: &impl FileExt) -> io::Result<Option<Facts>> {
     }
     let superblock = known(f2fs::Superblock::read(device))?;
     Ok(superblock.map(|superblock| superblock.facts()))
+}
+
+/// The error of a reader that found another format.
+fn absent(family: Family) -> io::Error {
+    let message = format!("no {} superblock", family.title());
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// `None` for another format, or for a device too short for this one.
@@ -194,7 +232,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("ext", UUID, "lab")
+            (Family::Ext, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.bytes), (4096, 256 << 20));
         assert_eq!((facts.inode_size, facts.inodes), (Some(256), Some(4096)));
@@ -249,7 +287,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("xfs", UUID, "lab")
+            (Family::Xfs, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.groups), (4096, Some(4)));
         assert_eq!(
@@ -275,7 +313,7 @@ mod tests {
         );
         assert_eq!(
             (facts.format, facts.uuid.as_str(), facts.label.as_str()),
-            ("btrfs", UUID, "lab")
+            (Family::Btrfs, UUID, "lab")
         );
         assert_eq!((facts.block_size, facts.node_size), (4096, Some(16384)));
         assert_eq!(facts.bytes, 256 << 20);
@@ -289,7 +327,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn garbage_behind_any_magic_never_panics(
+        fn garbage_after_any_magic_never_panics(
             bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..3000),
             format in 0..5,
         ) {

@@ -1,49 +1,19 @@
-//! The OCFS2 superblock (fs/ocfs2/ocfs2_fs.h, `struct ocfs2_super_block`).
-//!
-//! It is an inode like all others, in the third block of the volume. How large a block is stands inside, so
-//! the four sizes there are get tried; an old superblock of another block size is told by its own word.
+//! What is recorded of an OCFS2 superblock.
 
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::words::{Words, names, put, put_features};
-use super::{Facts, Features, Journal};
-use crate::bytes::{le16, le32, le64, text, uuid};
+use fskind::Family;
+use ondisk::flags::names;
+use ondisk::ocfs2;
+use ondisk::ocfs2::superblock::{BLOCK, BLOCK_SIZES, COMPAT, INCOMPAT, RO_COMPAT, SIZE};
 
-/// The superblock's block.
-const BLOCK: u64 = 2;
-const SIZES: [u64; 4] = [512, 1024, 2048, 4096];
-/// All that is read of it: an inode's head of 192 bytes and `struct ocfs2_super_block` up to the UUID.
-const LENGTH: usize = 512;
-/// Where `id2.i_super` begins in the inode.
-const SUPER: usize = 0xc0;
-
-// Features by the names of mkfs.ocfs2(8).
-const COMPAT: &[(u64, &str)] = &[(0x1, "backup-super"), (0x2, "strict-journal-super")];
-const INCOMPAT: &[(u64, &str)] = &[
-    (0x2, "heartbeat-device"),
-    (0x4, "resize-inprogress"),
-    (0x8, "local"),
-    (0x10, "sparse"),
-    (0x20, "tunefs-inprogress"),
-    (0x40, "inline-data"),
-    (0x80, "userspace-stack"),
-    (0x100, "extended-slotmap"),
-    (0x200, "xattr"),
-    (0x400, "indexed-dirs"),
-    (0x800, "metaecc"),
-    (0x1000, "refcount"),
-    (0x2000, "discontig-bg"),
-    (0x4000, "clusterinfo"),
-    (0x8000, "append-dio"),
-];
-const RO_COMPAT: &[(u64, &str)] = &[(0x1, "unwritten"), (0x2, "usrquota"), (0x4, "grpquota")];
+use super::fields::{Words, put, put_features};
+use super::{Facts, Features, Journal, absent};
 
 /// An OCFS2 superblock.
 #[derive(Clone, Debug)]
-pub struct Superblock {
-    bytes: Vec<u8>,
-}
+pub struct Superblock(ocfs2::Superblock);
 
 impl Superblock {
     /// Reads it from a device or image.
@@ -51,85 +21,58 @@ impl Superblock {
     /// # Errors
     /// `InvalidData` when there is none; what reading the device failed with.
     pub fn read(device: &impl FileExt) -> io::Result<Superblock> {
-        for size in SIZES {
-            let mut bytes = vec![0; LENGTH];
+        for size in BLOCK_SIZES {
+            let mut bytes = [0; SIZE];
             device.read_exact_at(&mut bytes, BLOCK * size)?;
-            let superblock = Superblock { bytes };
-            if superblock.bytes.starts_with(b"OCFSV2") && superblock.block_size() == Some(size) {
-                return Ok(superblock);
+            let found = ocfs2::Superblock::read(&bytes).ok();
+            if let Some(found) = found.filter(|sb| sb.block_size() == Some(size)) {
+                return Ok(Superblock(*found));
             }
         }
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "no OCFS2 superblock",
-        ))
-    }
-
-    fn block_size(&self) -> Option<u64> {
-        1_u64.checked_shl(le32(&self.bytes, SUPER + 0x38))
-    }
-
-    fn cluster_size(&self) -> Option<u64> {
-        1_u64.checked_shl(le32(&self.bytes, SUPER + 0x3c))
-    }
-
-    /// Clusters of the volume: those of the superblock's inode.
-    fn clusters(&self) -> u64 {
-        u64::from(le32(&self.bytes, 0x14))
-    }
-
-    fn total_bytes(&self) -> u64 {
-        let cluster = self.cluster_size().unwrap_or_default();
-        self.clusters().saturating_mul(cluster)
-    }
-
-    fn label(&self) -> String {
-        text(&self.bytes, SUPER + 0x50, 64)
+        Err(absent(Family::Ocfs2))
     }
 
     fn features(&self) -> Features {
-        let set = |at, table| names(u64::from(le32(&self.bytes, SUPER + at)), table);
         Features {
-            compat: set(0x1c, COMPAT),
-            incompat: set(0x20, INCOMPAT),
-            ro_compat: set(0x24, RO_COMPAT),
+            compat: names(self.0.s_feature_compat.get().into(), COMPAT),
+            incompat: names(self.0.s_feature_incompat.get().into(), INCOMPAT),
+            ro_compat: names(self.0.s_feature_ro_compat.get().into(), RO_COMPAT),
         }
     }
 
-    /// The facts that all formats share. An inode is a block. The journal is a file of a size that only
+    /// The facts that all formats share. An inode is a block. The journal is a file whose size only
     /// the system directory leads to.
     pub fn facts(&self) -> Facts {
-        let b = &self.bytes;
-        let block = self.block_size().unwrap_or_default();
-        let checked = le64(b, SUPER + 0x10);
+        let sb = &self.0;
+        let block = sb.block_size().unwrap_or_default();
+        let checked = sb.s_lastcheck.get();
         Facts {
-            format: "ocfs2",
-            uuid: uuid(b, SUPER + 0x90),
-            label: self.label(),
+            uuid: sb.uuid(),
+            label: sb.label(),
             block_size: block,
-            bytes: self.total_bytes(),
+            bytes: sb.bytes(),
             inode_size: Some(block),
             features: self.features(),
             journal: Some(Journal::default()),
-            mount_count: Some(u64::from(le16(b, SUPER + 0x4))),
+            mount_count: Some(sb.s_mnt_count.get().into()),
             last_checked: (checked > 0).then_some(checked),
-            ..Facts::default()
+            ..Facts::of(Family::Ocfs2)
         }
     }
 
-    /// Everything a report tells of it.
+    /// All fields that a report prints.
     pub fn words(&self) -> Words {
-        let b = &self.bytes;
+        let sb = &self.0;
         let mut words = Words::new();
         let f = &mut words;
-        put(f, "uuid", uuid(b, SUPER + 0x90));
-        put(f, "label", self.label());
-        put(f, "block_size", self.block_size().unwrap_or_default());
-        put(f, "cluster_size", self.cluster_size().unwrap_or_default());
-        put(f, "inode_size", self.block_size().unwrap_or_default());
-        put(f, "clusters", self.clusters());
-        put(f, "total_bytes", self.total_bytes());
-        put(f, "node_slots", le16(b, SUPER + 0x40));
+        put(f, "uuid", sb.uuid());
+        put(f, "label", sb.label());
+        put(f, "block_size", sb.block_size().unwrap_or_default());
+        put(f, "cluster_size", sb.cluster_size().unwrap_or_default());
+        put(f, "inode_size", sb.block_size().unwrap_or_default());
+        put(f, "clusters", sb.i_clusters);
+        put(f, "total_bytes", sb.bytes());
+        put(f, "node_slots", sb.s_max_slots);
         put_features(f, &self.features());
         words
     }
@@ -190,18 +133,18 @@ mod tests {
             &["-q", "-M", "local", "-b", "4096"],
             128 << 20,
         );
-        let mut old = vec![0; LENGTH];
+        let mut old = vec![0; SIZE];
         image.read_exact_at(&mut old, 2 * 4096).unwrap();
         image.write_all_at(&old, 2 * 1024).unwrap();
         let facts = Superblock::read(&image).unwrap().facts();
-        assert_eq!((facts.block_size, facts.format), (4096, "ocfs2"));
+        assert_eq!((facts.block_size, facts.format), (4096, Family::Ocfs2));
     }
 
     proptest! {
         #[test]
-        fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), LENGTH)) {
+        fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
             bytes[..6].copy_from_slice(b"OCFSV2");
-            let sb = Superblock { bytes };
+            let sb = Superblock(*ocfs2::Superblock::read(&bytes).unwrap());
             let _ = (sb.words(), sb.facts());
         }
     }

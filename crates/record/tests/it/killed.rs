@@ -12,7 +12,7 @@ use record::{Event, Log, Run, RunFolder, example, log};
 
 /// Set for the process that writes and is killed: the run's folder.
 const WRITER: &str = "FSLAB_TEST_WRITER";
-const NAME: &str = "a_killed_writer_loses_nothing_that_was_acknowledged";
+const NAME: &str = "killed::a_killed_writer_loses_nothing_that_was_acknowledged";
 const KILLS: u32 = 25;
 
 #[test]

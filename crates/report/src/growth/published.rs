@@ -3,7 +3,7 @@
 //! They stand beside a projection without a verdict: another machine, another disk, another program,
 //! one run.
 
-use study::{Cell, FilesystemKind, WorkloadSpec};
+use study::{Cell, WorkloadSpec};
 
 use super::PublishedPoint;
 use crate::published::{Published, Record};
@@ -18,7 +18,7 @@ pub(super) fn beside(document: &Published, cells: &[&Cell]) -> Vec<PublishedPoin
         return Vec::new();
     };
     let aged = matches!(cell.workload, WorkloadSpec::Age(_));
-    let kind = name(cell.filesystem.kind);
+    let kind = cell.filesystem.kind.name();
     let mut found: Vec<PublishedPoint> = Vec::new();
     let of_such = |r: &&Record| {
         r.unit == "s" && r.fs.as_deref() == Some(kind) && is_aged(r) == aged && is_time(r)
@@ -51,18 +51,6 @@ fn is_aged(record: &Record) -> bool {
 /// The column of a filesystem in the matrix, or the seconds of a list.
 fn is_time(record: &Record) -> bool {
     record.column == "seconds" || record.fs.as_ref() == Some(&record.column)
-}
-
-fn name(kind: FilesystemKind) -> &'static str {
-    match kind {
-        FilesystemKind::Ext2 => "ext2",
-        FilesystemKind::Ext3 => "ext3",
-        FilesystemKind::Ext4 => "ext4",
-        FilesystemKind::Xfs => "xfs",
-        FilesystemKind::Btrfs => "btrfs",
-        FilesystemKind::Ocfs2 => "ocfs2",
-        FilesystemKind::F2fs => "f2fs",
-    }
 }
 
 /// The number of files that a text names: `105M`, `10.2M`, `415,000,000`.

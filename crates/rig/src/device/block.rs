@@ -12,7 +12,7 @@ use probe::superblock::Words;
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
-use crate::gate::{Approved, Gate, probe_signatures};
+use crate::gate::{self, Approved, Gate, probe_signatures};
 use crate::host::Host;
 use crate::syscall::block;
 use crate::{Error, Result};
@@ -48,7 +48,7 @@ impl Disk {
             approved: approved.clone(),
             host: Host::default(),
             taken: true,
-            warnings: Vec::new(),
+            warnings: approved.unseen().to_vec(),
         };
         let mut written = Ok(());
         if discard {
@@ -148,6 +148,9 @@ impl Device for Disk {
         if self.taken {
             let file = self.gate.reopen(&self.approved, true)?;
             self.wipe(&file)?;
+            let device = &self.approved;
+            gate::leave_marker(&file, device.size, &device.serial)
+                .map_err(|error| Error::io(&device.device, "cannot mark it as free", error))?;
             self.taken = false;
         }
         Ok(())

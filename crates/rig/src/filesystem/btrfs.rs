@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fskind::Kind;
 use probe::superblock::{Source, Words, btrfs::Superblock};
 
 use super::Filesystem;
@@ -12,29 +13,8 @@ use crate::host::Host;
 pub struct Btrfs;
 
 impl Filesystem for Btrfs {
-    fn kind(&self) -> &'static str {
-        "btrfs"
-    }
-
-    fn program(&self) -> &'static str {
-        "mkfs.btrfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "btrfs-progs"
-    }
-
-    fn force(&self) -> &'static str {
-        "-f"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "--version"
-    }
-
-    fn least_bytes(&self) -> u64 {
-        // mkfs.btrfs with duplicated metadata, its default.
-        109 << 20
+    fn kind(&self) -> Kind {
+        Kind::Btrfs
     }
 
     fn superblock(&self, device: &Source) -> std::io::Result<Words> {

@@ -1,6 +1,7 @@
 //! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
 //! this kernel has for them, which on most kernels of today is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
 
+use fskind::Kind;
 use probe::superblock::{Source, Words, ext::Superblock};
 
 use super::{Filesystem, Mounted};
@@ -10,50 +11,18 @@ use crate::lazy_init::{self, Settled};
 
 /// One member of the family.
 #[derive(Clone, Copy, Debug)]
-pub struct Ext {
-    kind: &'static str,
-    program: &'static str,
-}
+pub struct Ext(Kind);
 
 /// ext2.
-pub const EXT2: Ext = Ext {
-    kind: "ext2",
-    program: "mkfs.ext2",
-};
+pub const EXT2: Ext = Ext(Kind::Ext2);
 /// ext3.
-pub const EXT3: Ext = Ext {
-    kind: "ext3",
-    program: "mkfs.ext3",
-};
+pub const EXT3: Ext = Ext(Kind::Ext3);
 /// ext4.
-pub const EXT4: Ext = Ext {
-    kind: "ext4",
-    program: "mkfs.ext4",
-};
+pub const EXT4: Ext = Ext(Kind::Ext4);
 
 impl Filesystem for Ext {
-    fn kind(&self) -> &'static str {
-        self.kind
-    }
-
-    fn program(&self) -> &'static str {
-        self.program
-    }
-
-    fn package(&self) -> &'static str {
-        "e2fsprogs"
-    }
-
-    fn force(&self) -> &'static str {
-        "-F"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn least_bytes(&self) -> u64 {
-        1 << 20
+    fn kind(&self) -> Kind {
+        self.0
     }
 
     fn superblock(&self, device: &Source) -> std::io::Result<Words> {
@@ -63,7 +32,14 @@ impl Filesystem for Ext {
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
         // Only the ext4 driver keeps a folder in sysfs for each filesystem it serves.
         let served_by_ext4 = host.path(format!("sys/fs/ext4/{block_name}")).is_dir();
-        Some(if served_by_ext4 { "ext4" } else { self.kind }.into())
+        Some(
+            if served_by_ext4 {
+                "ext4"
+            } else {
+                self.0.name()
+            }
+            .into(),
+        )
     }
 
     fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {

@@ -1,5 +1,6 @@
 //! f2fs, the filesystem for flash.
 
+use fskind::Kind;
 use probe::superblock::{Source, Words, f2fs::Superblock};
 
 use super::Filesystem;
@@ -18,29 +19,8 @@ const KERNEL: [&str; 3] = [
 ];
 
 impl Filesystem for F2fs {
-    fn kind(&self) -> &'static str {
-        "f2fs"
-    }
-
-    fn program(&self) -> &'static str {
-        "mkfs.f2fs"
-    }
-
-    fn package(&self) -> &'static str {
-        "f2fs-tools"
-    }
-
-    fn force(&self) -> &'static str {
-        "-f"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn least_bytes(&self) -> u64 {
-        // mkfs.f2fs 1.15 refuses 48 MiB: its reserve would be the whole.
-        64 << 20
+    fn kind(&self) -> Kind {
+        Kind::F2fs
     }
 
     fn superblock(&self, device: &Source) -> std::io::Result<Words> {

@@ -1,8 +1,9 @@
 //! Filesystems: how each is made, what serves it, what is true of it once mounted.
 //!
-//! The rig knows kinds (`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `ocfs2`, `f2fs`), not variants: `ext4-nojournal` is
-//! a kind with mkfs options, and lives in the study. mkfs is always the distribution's own
-//! program, because what it makes is part of what users run.
+//! The rig knows kinds, not variants: `ext4-nojournal` is a kind with mkfs options, and is data of
+//! the study. Names, programs and their fixed arguments are in the table of `fskind`; here is what
+//! needs code. mkfs is always the distribution's own program, because what it makes is part of what
+//! users run.
 
 pub mod btrfs;
 pub mod ext;
@@ -15,6 +16,7 @@ pub mod xfs;
 
 use std::path::Path;
 
+use fskind::Kind;
 use probe::superblock::{Source, Words};
 
 use crate::host::Host;
@@ -23,38 +25,48 @@ use crate::{Error, Result, command};
 
 /// One kind of filesystem.
 pub trait Filesystem: Sync {
-    /// The type that is asked of the kernel, and the kind's name in studies.
-    fn kind(&self) -> &'static str;
+    /// Its kind: the type that is asked of the kernel, and its entry in the table.
+    fn kind(&self) -> Kind;
 
     /// The program that makes it.
-    fn program(&self) -> &'static str;
+    fn program(&self) -> &'static str {
+        self.kind().properties().mkfs.program
+    }
 
     /// Debian's package of the program.
-    fn package(&self) -> &'static str;
+    fn package(&self) -> &'static str {
+        self.kind().properties().package.name
+    }
 
-    /// The option that makes the program ask nothing and overwrite what is there.
-    fn force(&self) -> &'static str;
+    /// The option that makes the program overwrite without asking.
+    fn force(&self) -> &'static str {
+        self.kind().properties().mkfs.force
+    }
 
     /// Arguments that are always given, after that.
     fn always(&self) -> &'static [&'static str] {
-        &[]
+        self.kind().properties().mkfs.always
     }
 
-    /// What the program is told when it asks all the same; on its standard input.
+    /// What the program is answered on its standard input, where it asks in spite of `force`.
     fn answer(&self) -> &'static str {
-        ""
+        self.kind().properties().mkfs.answer
     }
 
-    /// The mount option without which the kernel does not take what the program made.
+    /// The mount option without which the kernel refuses what the program made.
     fn mount_option(&self) -> Option<&'static str> {
-        None
+        self.kind().properties().mount_option
     }
 
     /// The option that prints the program's version.
-    fn version_option(&self) -> &'static str;
+    fn version_option(&self) -> &'static str {
+        self.kind().properties().mkfs.version_option
+    }
 
     /// The smallest device it is made on, bytes.
-    fn least_bytes(&self) -> u64;
+    fn least_bytes(&self) -> u64 {
+        self.kind().properties().smallest
+    }
 
     /// Facts from the superblock on the device.
     fn superblock(&self, device: &Source) -> std::io::Result<Words>;
@@ -91,16 +103,16 @@ pub struct Mounted<'a> {
 
 /// The filesystem of a kind.
 pub fn of_kind(kind: &str) -> Result<&'static dyn Filesystem> {
-    match kind {
-        "ext2" => Ok(&ext::EXT2),
-        "ext3" => Ok(&ext::EXT3),
-        "ext4" => Ok(&ext::EXT4),
-        "xfs" => Ok(&xfs::Xfs),
-        "btrfs" => Ok(&btrfs::Btrfs),
-        "ocfs2" => Ok(&ocfs2::Ocfs2),
-        "f2fs" => Ok(&f2fs::F2fs),
-        _ => Err(Error::UnknownKind { kind: kind.into() }),
-    }
+    Ok(match Kind::of_name(kind) {
+        Some(Kind::Ext2) => &ext::EXT2,
+        Some(Kind::Ext3) => &ext::EXT3,
+        Some(Kind::Ext4) => &ext::EXT4,
+        Some(Kind::Xfs) => &xfs::Xfs,
+        Some(Kind::Btrfs) => &btrfs::Btrfs,
+        Some(Kind::Ocfs2) => &ocfs2::Ocfs2,
+        Some(Kind::F2fs) => &f2fs::F2fs,
+        None => return Err(Error::UnknownKind { kind: kind.into() }),
+    })
 }
 
 /// Whether the program that makes `kind` is here, without running it: for plans.
@@ -193,8 +205,8 @@ mod tests {
     struct Played(&'static str);
 
     impl Filesystem for Played {
-        fn kind(&self) -> &'static str {
-            "played"
+        fn kind(&self) -> Kind {
+            Kind::Ext4
         }
         fn program(&self) -> &'static str {
             self.0

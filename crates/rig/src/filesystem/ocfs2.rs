@@ -7,6 +7,7 @@
 //! mkfs.ocfs2 asks before it writes over another OCFS2 (`Proceed (y/N)`), whatever its options say:
 //! `-F` leaves out the cluster check and not the question. It is answered.
 
+use fskind::Kind;
 use probe::superblock::{Source, Words, ocfs2::Superblock};
 
 use super::Filesystem;
@@ -17,41 +18,8 @@ use crate::host::Host;
 pub struct Ocfs2;
 
 impl Filesystem for Ocfs2 {
-    fn kind(&self) -> &'static str {
-        "ocfs2"
-    }
-
-    fn program(&self) -> &'static str {
-        "mkfs.ocfs2"
-    }
-
-    fn package(&self) -> &'static str {
-        "ocfs2-tools"
-    }
-
-    fn force(&self) -> &'static str {
-        "-F"
-    }
-
-    fn always(&self) -> &'static [&'static str] {
-        &["-M", "local"]
-    }
-
-    fn answer(&self) -> &'static str {
-        "y\n"
-    }
-
-    fn mount_option(&self) -> Option<&'static str> {
-        Some("heartbeat=none")
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn least_bytes(&self) -> u64 {
-        // mkfs.ocfs2 makes 16 MiB; its journal and the first groups leave nothing of it.
-        64 << 20
+    fn kind(&self) -> Kind {
+        Kind::Ocfs2
     }
 
     fn superblock(&self, device: &Source) -> std::io::Result<Words> {

@@ -6,6 +6,8 @@
 //! holds a path, and the keys that name devices. An external log, when it comes, has to pass the
 //! gate as a device of its own.
 
+use fskind::Kind;
+
 use crate::{Error, Result};
 
 /// Keys that name another device or a file, in mkfs's sub-options and in mount options.
@@ -22,32 +24,15 @@ const KEYS: [&str; 8] = [
 
 /// mkfs options that take their value from the next word, by family.
 fn takes_value(kind: &str, word: &str) -> bool {
-    let letters = match kind {
-        "xfs" => "bdilLmnrs",
-        "btrfs" => "AnsmdblLOrUR",
-        "ocfs2" => "bCJLMNTU",
-        "f2fs" => "aCdeEglOoRstTUwz",
-        _ => "bCEegGiIJLmMNoOrtTU",
+    let Some(mkfs) = Kind::of_name(kind).map(|kind| &kind.properties().mkfs) else {
+        return false;
     };
     match word.strip_prefix("--") {
         Some(long) => {
-            let lone: &[&str] = match kind {
-                "btrfs" => &["force", "mixed", "nodiscard"],
-                "ocfs2" => &[
-                    "force",
-                    "quiet",
-                    "verbose",
-                    "dry-run",
-                    "discard",
-                    "nodiscard",
-                    "no-backup-super",
-                    "global-heartbeat",
-                ],
-                _ => return false,
-            };
-            !long.contains('=') && !lone.contains(&long)
+            let flags = mkfs.long_flags.filter(|_| !long.contains('='));
+            flags.is_some_and(|flags| !flags.contains(&long))
         }
-        None => word.len() == 2 && word.starts_with('-') && letters.contains(&word[1..]),
+        None => word.len() == 2 && word.starts_with('-') && mkfs.valued.contains(&word[1..]),
     }
 }
 
@@ -81,7 +66,10 @@ pub fn check(kind: &str, mkfs: &[String], mount: &[String]) -> Result<()> {
 }
 
 fn refuse_names(kind: &str, program: &'static str, word: &str) -> Result<()> {
-    if kind == "f2fs" && program == "mkfs" && word.starts_with("-c") {
+    let device_option = Kind::of_name(kind)
+        .filter(|_| program == "mkfs")
+        .and_then(|kind| kind.properties().mkfs.device_option);
+    if device_option.is_some_and(|option| word.starts_with(option)) {
         return Err(reaches(kind, program, word, "it names another device"));
     }
     if word.contains('/') {

@@ -9,6 +9,7 @@
 //! same in every trial and run on that disk. Rejected: a random one, which would make every trial
 //! differ from the next in what was asked. Loop images are known by their path and keep mkfs's own.
 
+use fskind::Kind;
 use sha2::{Digest, Sha256};
 
 /// A UUID of version 8 (RFC 9562, 5.8) from the disk's serial.
@@ -23,15 +24,13 @@ pub(crate) fn of_disk(serial: &str) -> String {
 }
 
 /// What tells the mkfs of `kind` which UUID to take; none when the study's own options do.
-pub(crate) fn options(kind: &str, uuid: &str, given: &[String]) -> Option<Vec<String>> {
-    let says = |test: &dyn Fn(&str) -> bool| given.iter().any(|word| test(word));
-    if kind == "xfs" {
-        // Also in lists (`-m crc=1,uuid=...`): mkfs.xfs takes it once.
-        let named = says(&|word| word.contains("uuid="));
-        return (!named).then(|| vec!["-m".into(), format!("uuid={uuid}")]);
-    }
-    let named = says(&|word| word.starts_with("-U") || word.starts_with("--uuid"));
-    (!named).then(|| vec!["-U".into(), uuid.into()])
+pub(crate) fn options(kind: Kind, uuid: &str, given: &[String]) -> Option<Vec<String>> {
+    // XFS's is also in lists (`-m crc=1,uuid=...`); mkfs.xfs takes it once.
+    let sets = |word: &String| {
+        word.starts_with("-U") || word.starts_with("--uuid") || word.contains("uuid=")
+    };
+    let (option, prefix) = kind.properties().mkfs.uuid;
+    (!given.iter().any(sets)).then(|| vec![option.into(), format!("{prefix}{uuid}")])
 }
 
 #[cfg(test)]
@@ -55,19 +54,19 @@ mod tests {
     #[test]
     fn the_studys_own_uuid_stays() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(options("ext4", "x", &[]), Some(words("-U x")));
+        assert_eq!(options(Kind::Ext4, "x", &[]), Some(words("-U x")));
         assert_eq!(
-            options("btrfs", "x", &words("-d single")),
+            options(Kind::Btrfs, "x", &words("-d single")),
             Some(words("-U x"))
         );
         assert_eq!(
-            options("xfs", "x", &words("-m crc=1")),
+            options(Kind::Xfs, "x", &words("-m crc=1")),
             Some(words("-m uuid=x"))
         );
         for (kind, given) in [
-            ("ext4", "-U clear"),
-            ("btrfs", "--uuid 1"),
-            ("xfs", "-m crc=1,uuid=1"),
+            (Kind::Ext4, "-U clear"),
+            (Kind::Btrfs, "--uuid 1"),
+            (Kind::Xfs, "-m crc=1,uuid=1"),
         ] {
             assert_eq!(options(kind, "x", &words(given)), None, "{kind}");
         }

@@ -1,5 +1,6 @@
 //! XFS.
 
+use fskind::Kind;
 use probe::superblock::{Source, Words, xfs::Superblock};
 
 use super::Filesystem;
@@ -10,29 +11,8 @@ use crate::host::Host;
 pub struct Xfs;
 
 impl Filesystem for Xfs {
-    fn kind(&self) -> &'static str {
-        "xfs"
-    }
-
-    fn program(&self) -> &'static str {
-        "mkfs.xfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "xfsprogs"
-    }
-
-    fn force(&self) -> &'static str {
-        "-f"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn least_bytes(&self) -> u64 {
-        // mkfs.xfs since 5.19 makes nothing smaller.
-        300 << 20
+    fn kind(&self) -> Kind {
+        Kind::Xfs
     }
 
     fn superblock(&self, device: &Source) -> std::io::Result<Words> {

@@ -9,6 +9,8 @@
 //! Headings go to stderr when a pass begins; without --progress nothing follows them. The passes
 //! are 7, or 8 since 6.12. No times are printed, so there is nothing to hold our clock against.
 
+use fskind::Kind;
+
 use super::checker::{Checker, Heard, Said};
 use super::report::Verdict;
 
@@ -16,20 +18,8 @@ use super::report::Verdict;
 pub(super) struct BtrfsCheck;
 
 impl Checker for BtrfsCheck {
-    fn program(&self) -> &'static str {
-        "btrfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "btrfs-progs"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "--version"
-    }
-
-    fn arguments(&self) -> &'static [&'static str] {
-        &["check", "--readonly"]
+    fn kind(&self) -> Kind {
+        Kind::Btrfs
     }
 
     fn passes(&self) -> u8 {

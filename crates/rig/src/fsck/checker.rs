@@ -4,6 +4,8 @@
 //! lines before, so that each format is a table of lines and garbage can do no more than be
 //! ignored; what the lines add up to is the ledger's business.
 
+use fskind::{Family, Kind};
+
 use crate::{Error, Result};
 
 use super::report::{Inventory, Verdict};
@@ -11,17 +13,28 @@ use super::{btrfs, e2fsck, f2fs, ocfs2, xfs_repair};
 
 /// A program that checks one family of filesystems, read-only.
 pub(super) trait Checker: Sync {
+    /// A kind of filesystem that it checks; its name and arguments are in that kind's entry.
+    fn kind(&self) -> Kind;
+
     /// Its name.
-    fn program(&self) -> &'static str;
+    fn program(&self) -> &'static str {
+        self.kind().properties().checker.program
+    }
 
     /// Debian's package of it.
-    fn package(&self) -> &'static str;
+    fn package(&self) -> &'static str {
+        self.kind().properties().package.name
+    }
 
     /// The option that prints its version.
-    fn version_option(&self) -> &'static str;
+    fn version_option(&self) -> &'static str {
+        self.kind().properties().checker.version_option
+    }
 
     /// Its arguments before the device, always given.
-    fn arguments(&self) -> &'static [&'static str];
+    fn arguments(&self) -> &'static [&'static str] {
+        self.kind().properties().checker.arguments
+    }
 
     /// How many passes it has, for progress.
     fn passes(&self) -> u8;
@@ -132,12 +145,12 @@ pub(super) struct Heard {
 
 /// The checker of a kind of filesystem.
 pub(super) fn of_kind(kind: &str) -> Result<&'static dyn Checker> {
-    match kind {
-        "ext2" | "ext3" | "ext4" => Ok(&e2fsck::E2fsck),
-        "xfs" => Ok(&xfs_repair::XfsRepair),
-        "btrfs" => Ok(&btrfs::BtrfsCheck),
-        "ocfs2" => Ok(&ocfs2::FsckOcfs2),
-        "f2fs" => Ok(&f2fs::FsckF2fs),
-        _ => Err(Error::UnknownKind { kind: kind.into() }),
-    }
+    Ok(match Kind::of_name(kind).map(Kind::family) {
+        Some(Family::Ext) => &e2fsck::E2fsck,
+        Some(Family::Xfs) => &xfs_repair::XfsRepair,
+        Some(Family::Btrfs) => &btrfs::BtrfsCheck,
+        Some(Family::Ocfs2) => &ocfs2::FsckOcfs2,
+        Some(Family::F2fs) => &f2fs::FsckF2fs,
+        None => return Err(Error::UnknownKind { kind: kind.into() }),
+    })
 }

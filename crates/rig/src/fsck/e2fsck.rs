@@ -12,6 +12,8 @@
 //! and 3, whose resource lines include them. "Peak memory" is measured from the program's start
 //! in the middle of pass 3 and is not pass 3's time.
 
+use fskind::Kind;
+
 use super::checker::{Checker, Heard, Of, Said};
 use super::report::{Inventory, Verdict};
 
@@ -19,20 +21,8 @@ use super::report::{Inventory, Verdict};
 pub(super) struct E2fsck;
 
 impl Checker for E2fsck {
-    fn program(&self) -> &'static str {
-        "e2fsck"
-    }
-
-    fn package(&self) -> &'static str {
-        "e2fsprogs"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn arguments(&self) -> &'static [&'static str] {
-        &["-fn", "-tt"]
+    fn kind(&self) -> Kind {
+        Kind::Ext4
     }
 
     fn passes(&self) -> u8 {

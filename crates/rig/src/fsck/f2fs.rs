@@ -21,6 +21,8 @@
 //! alone is not: with one superblock gone it ends with 0. Nor is `[FIX]`, which follows a
 //! fault that was counted.
 
+use fskind::Kind;
+
 use super::checker::{Checker, Heard, Said};
 use super::report::Verdict;
 
@@ -28,20 +30,8 @@ use super::report::Verdict;
 pub(super) struct FsckF2fs;
 
 impl Checker for FsckF2fs {
-    fn program(&self) -> &'static str {
-        "fsck.f2fs"
-    }
-
-    fn package(&self) -> &'static str {
-        "f2fs-tools"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn arguments(&self) -> &'static [&'static str] {
-        &["-f", "--dry-run"]
+    fn kind(&self) -> Kind {
+        Kind::F2fs
     }
 
     fn passes(&self) -> u8 {

@@ -27,6 +27,8 @@
 //! Each fault is a question and begins with its code in brackets, `[INODE_COUNT] Inode 19185 has ...`
 //! (fsck.ocfs2.checks(8)). Those lines are counted.
 
+use fskind::Kind;
+
 use super::checker::{Checker, Heard, Of, Said};
 use super::report::{Inventory, Verdict};
 
@@ -38,20 +40,8 @@ const PASSES: [&str; 9] = ["0a", "0b", "0c", "1", "2", "3", "4a", "4b", "5"];
 const PASS_1: u8 = 4;
 
 impl Checker for FsckOcfs2 {
-    fn program(&self) -> &'static str {
-        "fsck.ocfs2"
-    }
-
-    fn package(&self) -> &'static str {
-        "ocfs2-tools"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn arguments(&self) -> &'static [&'static str] {
-        &["-fn", "-tt"]
+    fn kind(&self) -> Kind {
+        Kind::Ocfs2
     }
 
     /// Without quota there is no pass 5.

@@ -14,6 +14,8 @@
 //! for none; a time is the difference of two truncated ones, so it may be a second off (repair/
 //! progress.c, summary_report and duration). Beginnings are not used: they have no year.
 
+use fskind::Kind;
+
 use super::checker::{Checker, Heard, Of, Said};
 use super::report::Verdict;
 
@@ -21,20 +23,8 @@ use super::report::Verdict;
 pub(super) struct XfsRepair;
 
 impl Checker for XfsRepair {
-    fn program(&self) -> &'static str {
-        "xfs_repair"
-    }
-
-    fn package(&self) -> &'static str {
-        "xfsprogs"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-V"
-    }
-
-    fn arguments(&self) -> &'static [&'static str] {
-        &["-n", "-v"]
+    fn kind(&self) -> Kind {
+        Kind::Xfs
     }
 
     fn passes(&self) -> u8 {

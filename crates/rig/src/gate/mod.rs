@@ -1,8 +1,9 @@
 //! The safety gate: nothing is destroyed by surprise.
 //!
-//! A real disk is taken only when nobody uses it, nothing lies on it, and it was named by its
-//! serial number. The gate collects every reason to refuse instead of stopping at the first, so
-//! that one look tells all that has to be done. It examines twice: when the run is planned, and
+//! A real disk is taken only when it is not in use ([`usage`], [`open_files`]), when it is empty or
+//! holds what this tool left ([`content`]), and when it was named by its serial number. The gate
+//! collects every reason to refuse instead of stopping at the first, so that one run of it lists all that
+//! has to be done. It examines twice: when the run is planned, and
 //! again just before the first write, then holding the disk open exclusively, so that nobody can
 //! mount it in between and a disk that was swapped for another (`diskseq`) is noticed.
 //!
@@ -11,14 +12,15 @@
 //! mkfs and the mount, another program could take the disk. Its number and sequence are compared
 //! again right before mkfs and after the mount; a disk swapped in the moment after is not noticed.
 
-mod partition_table;
+mod content;
+mod open_files;
 mod refusal;
 mod serial;
-mod signature;
 mod usage;
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -26,8 +28,11 @@ use std::time::Duration;
 use rustix::fs::{Advice, OFlags, fadvise, major, minor};
 use rustix::io::Errno;
 
+pub(crate) use content::leave_marker;
+pub use ondisk::signature::Signature;
+use ondisk::signature::{self, ReadAt};
+use open_files::Openers;
 pub use refusal::{Reason, Refusal};
-pub use signature::{Signature, probe as probe_signatures};
 
 use crate::host::Host;
 use crate::syscall::block;
@@ -54,6 +59,16 @@ pub struct Approved {
     pub sector_size: u32,
     number: (u32, u32),
     sequence: Option<String>,
+    /// What the gate could not see on this machine, one line each.
+    unseen: Vec<String>,
+}
+
+impl Approved {
+    /// What the gate could not see on this machine, one line each.
+    #[must_use]
+    pub fn unseen(&self) -> &[String] {
+        &self.unseen
+    }
 }
 
 /// Whether to look at the content: after our own first write, what lies there is ours.
@@ -176,6 +191,14 @@ impl Gate {
     ) -> std::result::Result<Approved, Vec<Reason>> {
         let (name, number) = self.identify(device).map_err(|reason| vec![reason])?;
         let mut reasons = usage::reasons(&self.host, &name, &self.protected);
+        reasons.extend(open_files::reasons(
+            &self.host,
+            &name,
+            match content {
+                Content::MustBeBlank => Openers::All,
+                Content::IsOurs => Openers::Writers,
+            },
+        ));
         if exclusive && in_use(device) {
             reasons.push(Reason::InUse);
         }
@@ -190,10 +213,10 @@ impl Gate {
             LEAST_BYTES
         };
         reasons.extend(physical(&file, size, least));
-        if content == Content::MustBeBlank {
-            reasons.extend(on_disk(&file, size));
-        }
         let found = serial::of(&self.host, &name);
+        if content == Content::MustBeBlank {
+            reasons.extend(on_disk(&file, size, found.as_deref()));
+        }
         reasons.extend(named(serial, found.as_deref()));
         match found {
             Some(serial) if reasons.is_empty() => Ok(Approved {
@@ -204,6 +227,7 @@ impl Gate {
                 size,
                 sector_size: block::sector_size(&file).unwrap_or(512),
                 number,
+                unseen: open_files::unseen(&self.host).into_iter().collect(),
             }),
             _ => Err(reasons),
         }
@@ -322,37 +346,64 @@ fn physical(file: &File, size: u64, least: u64) -> Vec<Reason> {
     reasons
 }
 
-/// What lies on the disk; a disk that cannot be read is not blank.
-fn on_disk(file: &File, size: u64) -> Vec<Reason> {
-    let unreadable = |error: std::io::Error| Reason::Unreadable {
-        why: error.to_string(),
-    };
+/// What is on the disk; a disk that cannot be read is not blank.
+fn on_disk(file: &File, size: u64, serial: Option<&str>) -> Vec<Reason> {
+    found_on(file, size, serial).unwrap_or_else(|error| {
+        vec![Reason::Unreadable {
+            why: error.to_string(),
+        }]
+    })
+}
+
+/// Partition table and signatures; where there are none, whatever else is not empty.
+fn found_on(file: &File, size: u64, serial: Option<&str>) -> io::Result<Vec<Reason>> {
     let mut reasons = Vec::new();
-    match partition_table::read(file, size) {
-        Ok(None) => {}
-        Ok(Some(table)) => reasons.push(Reason::PartitionTable {
-            kind: table.kind,
-            partitions: table.partitions,
-        }),
-        Err(error) => reasons.push(unreadable(error)),
+    let disk = OfDisk { file, size };
+    if let Some(table) = signature::partition_table(&disk)? {
+        reasons.push(Reason::PartitionTable {
+            kind: table.kind.name(),
+            partitions: table.partitions.len(),
+        });
     }
-    match signature::probe(file, size) {
-        Ok(found) => {
-            let mut told = Vec::new();
-            for signature in found {
-                // A ZFS label has a ring of a hundred: one line for each kind is enough.
-                if !told.contains(&signature.kind) {
-                    told.push(signature.kind);
-                    reasons.push(Reason::Signature {
-                        kind: signature.kind,
-                        offset: signature.offset,
-                    });
-                }
-            }
+    let mut kinds = Vec::new();
+    for found in signature::all(&disk)? {
+        // A ZFS label has a ring of a hundred: one line for each kind is enough.
+        if !kinds.contains(&found.kind) {
+            kinds.push(found.kind);
+            reasons.push(Reason::Signature {
+                kind: found.kind,
+                offset: found.offset,
+            });
         }
-        Err(error) => reasons.push(unreadable(error)),
     }
-    reasons
+    if reasons.is_empty() && size > 0 {
+        reasons.extend(content::reason(file, size, serial)?);
+    }
+    Ok(reasons)
+}
+
+/// Every signature on a device of `size` bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub fn probe_signatures(file: &File, size: u64) -> io::Result<Vec<Signature>> {
+    signature::all(&OfDisk { file, size })
+}
+
+/// A device whose size was asked of the kernel.
+struct OfDisk<'a> {
+    file: &'a File,
+    size: u64,
+}
+
+impl ReadAt for OfDisk<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
 }
 
 fn named(given: Option<&str>, found: Option<&str>) -> Option<Reason> {

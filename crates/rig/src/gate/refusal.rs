@@ -14,7 +14,9 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: refused: {}", self.device.display(), self.reason)
+        let device = self.device.display().to_string();
+        let (cause, next) = (self.reason.cause(), self.reason.next(&device));
+        write!(f, "{device}: refused: {cause}; {next}")
     }
 }
 
@@ -97,6 +99,24 @@ pub enum Reason {
     },
     /// Somebody has it open exclusively: a mount, a volume manager, another tool at work.
     InUse,
+    /// A process has it open, or a partition of it, a device built on it, or the file below it.
+    Open {
+        /// The device or file.
+        name: String,
+        /// The process.
+        pid: u32,
+        /// Its program.
+        command: String,
+        /// The descriptor can write.
+        writes: bool,
+    },
+    /// Another loop device is over the same file.
+    SharedFile {
+        /// The other loop device.
+        lo: String,
+        /// The file.
+        file: PathBuf,
+    },
     /// It cannot be written.
     ReadOnly,
     /// It has no size: no medium, or an unbound loop device.
@@ -114,6 +134,14 @@ pub enum Reason {
         kind: &'static str,
         /// Byte offset.
         offset: u64,
+    },
+    /// It holds data that no signature explains.
+    NotEmpty {
+        /// Byte offset of the first that was found.
+        offset: u64,
+        /// Seconds since 1970 when a run of this tool left the disk, after which something was written; none where
+        /// no run has.
+        left: Option<u64>,
     },
     /// It has no serial number, so nobody can name it beyond doubt.
     NoSerial,
@@ -138,7 +166,7 @@ pub enum Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.cause(), self.next())
+        write!(f, "{}; {}", self.cause(), self.next("DEVICE"))
     }
 }
 
@@ -165,7 +193,19 @@ impl Reason {
             Reason::Swap { name } => format!("{name} is swap in use"),
             Reason::BacksLoop { lo } => format!("loop device {lo} lies on it"),
             Reason::HoldsSystem { what } => format!("the system runs from it ({what})"),
-            Reason::InUse => "somebody has it open exclusively".into(),
+            Reason::InUse => "a mount, a volume or a program has claimed it exclusively".into(),
+            Reason::Open {
+                name,
+                pid,
+                command,
+                writes,
+            } => {
+                let how = if *writes { "writing" } else { "reading" };
+                format!("{command} (pid {pid}) has {name} open for {how}")
+            }
+            Reason::SharedFile { lo, file } => {
+                format!("loop device {lo} is over the same file, {}", file.display())
+            }
             Reason::ReadOnly => "it is read-only".into(),
             Reason::Empty => "it has no size (no medium?)".into(),
             Reason::TooSmall { bytes, least } => {
@@ -174,6 +214,13 @@ impl Reason {
             Reason::Signature { kind, offset } => {
                 format!("it carries {kind} (signature at byte {offset})")
             }
+            Reason::NotEmpty { offset, left: None } => {
+                format!("it holds data without a known signature (at byte {offset})")
+            }
+            Reason::NotEmpty {
+                offset,
+                left: Some(_),
+            } => format!("data were written to it after fslab left it (at byte {offset})"),
             Reason::NoSerial => {
                 "it has no serial number, so it cannot be named beyond doubt".into()
             }
@@ -186,13 +233,25 @@ impl Reason {
     }
 
     /// What to do next.
-    fn next(&self) -> String {
+    fn next(&self, device: &str) -> String {
         let fixed = match self {
             Reason::Partition { disk } => return format!("name the disk: /dev/{disk}"),
             Reason::MountedElsewhere { pid, .. } => {
                 return format!("end that process, or umount it there: nsenter -m -t {pid}");
             }
-            Reason::BacksLoop { lo } => return format!("detach it first: losetup -d /dev/{lo}"),
+            Reason::BacksLoop { lo } | Reason::SharedFile { lo, .. } => {
+                return format!("detach it first: losetup -d /dev/{lo}");
+            }
+            Reason::Open { pid, .. } => return format!("end that process (pid {pid}) first"),
+            Reason::HasPartitions { .. } => {
+                return format!(
+                    "if they may go: {}, then blockdev --rereadpt {device}",
+                    emptying(device)
+                );
+            }
+            Reason::PartitionTable { .. } | Reason::Signature { .. } | Reason::NotEmpty { .. } => {
+                return format!("if its data may go: {}", emptying(device));
+            }
             Reason::SerialNotGiven { serial } => {
                 return format!("if you mean it: --destroy {serial}");
             }
@@ -204,8 +263,6 @@ impl Reason {
                 "choose a disk that this system lets you open"
             }
             Reason::Unreadable { .. } => "run as root",
-            Reason::HasPartitions { .. } => "if they may go: wipefs -a each of them, then the disk",
-            Reason::PartitionTable { .. } => "if it may go: wipefs -a",
             Reason::Mounted { .. } => "umount it first",
             Reason::BtrfsMember { .. } => "umount that first",
             Reason::Held { .. } => "take the volume or array down first (dmsetup, mdadm --stop)",
@@ -215,11 +272,17 @@ impl Reason {
             Reason::ReadOnly => "make it writable (blockdev --setrw) or choose another disk",
             Reason::Empty => "insert or attach one",
             Reason::TooSmall { .. } => "choose a larger disk",
-            Reason::Signature { .. } => "if its data may go: wipefs -a",
             Reason::NoSerial => "use a disk that has one, or loop images (no --device)",
             Reason::SerialMismatch { .. } => "check that this is the disk you mean",
             Reason::Changed { .. } => "examine it again before anything is written",
         };
         fixed.into()
     }
+}
+
+/// The commands that empty a disk. `wipefs -a` does not: it clears signatures and leaves the data.
+fn emptying(device: &str) -> String {
+    format!(
+        "blkdiscard -f {device} (or, if the disk keeps old data or cannot discard, blkdiscard -zf {device})"
+    )
 }

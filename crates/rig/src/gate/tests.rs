@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use super::partition_table::tests::{one_gpt_partition, two_mbr_partitions};
 use super::*;
 
 mod disk;
@@ -13,6 +14,52 @@ mod disk;
 use disk::{Disk, root, run, wait_for_line};
 
 const SIZE: u64 = 128 << 20;
+
+/// A disk's first sector with an MBR of two partitions.
+fn two_mbr_partitions() -> Vec<u8> {
+    let mut sector = vec![0u8; 512];
+    for (index, start) in [2048u32, 65536].into_iter().enumerate() {
+        let entry = &mut sector[446 + index * 16..462 + index * 16];
+        entry[4] = 0x83;
+        entry[8..12].copy_from_slice(&start.to_le_bytes());
+        entry[12..16].copy_from_slice(&32768u32.to_le_bytes());
+    }
+    sector[510..].copy_from_slice(&[0x55, 0xAA]);
+    sector
+}
+
+/// A disk's first sectors with a GPT of one partition.
+fn one_gpt_partition() -> Vec<u8> {
+    let mut disk = vec![0u8; 34 * 512];
+    disk[512..520].copy_from_slice(b"EFI PART");
+    disk[512 + 72..512 + 80].copy_from_slice(&2u64.to_le_bytes());
+    disk[512 + 80..512 + 84].copy_from_slice(&128u32.to_le_bytes());
+    disk[512 + 84..512 + 88].copy_from_slice(&128u32.to_le_bytes());
+    disk[1024..1040].copy_from_slice(&[0xAF; 16]);
+    disk
+}
+
+/// A process that opens a file in Python's way and keeps it open.
+fn opener(path: &Path, flags: &str) -> Child {
+    let script = format!(
+        "import os, time\nos.open({:?}, {flags})\nprint('ready', flush=True)\ntime.sleep(100)",
+        path.display().to_string()
+    );
+    let mut child = Command::new("python3")
+        .args(["-c", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_line(&mut child);
+    child
+}
+
+/// Bytes without a pattern, as a volume of plain dm-crypt has them.
+fn random(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    std::io::Read::read_exact(&mut File::open("/dev/urandom").unwrap(), &mut bytes).unwrap();
+    bytes
+}
 
 fn has(reasons: &[Reason], wanted: impl Fn(&Reason) -> bool) -> bool {
     reasons.iter().any(wanted)
@@ -70,10 +117,15 @@ fn signatures_made_by_the_real_programs_are_refused_needs_root() {
     run("mkswap", &[&disk.text()]);
     assert!(carries(&disk.reasons(), "swap"));
     run("wipefs", &["-a", &disk.text()]);
+    assert!(
+        has(&disk.reasons(), |r| matches!(r, Reason::NotEmpty { .. })),
+        "wipefs -a leaves the rest"
+    );
+    run("blkdiscard", &["-f", &disk.text()]);
     assert_eq!(
         disk.reasons(),
         Vec::new(),
-        "wipefs -a is the way out, as the message says"
+        "blkdiscard is the way out, as the message says"
     );
 }
 
@@ -253,20 +305,82 @@ const CASES: &[Case] = &[
         "a process that has it open exclusively",
         || {
             let mut disk = Disk::new(SIZE);
-            let script = format!(
-                "import os, time\nos.open({:?}, os.O_RDONLY | os.O_EXCL)\nprint('ready', flush=True)\ntime.sleep(100)",
-                disk.text()
-            );
-            let mut child = Command::new("python3")
-                .args(["-c", &script])
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            wait_for_line(&mut child);
+            let child = opener(&disk.node, "os.O_RDONLY | os.O_EXCL");
             disk.children.push(child);
             disk
         },
         |r| matches!(r, Reason::InUse),
+    ),
+    (
+        "a process that has it open for writing, like a virtual machine",
+        || {
+            let mut disk = Disk::new(SIZE);
+            disk.children.push(opener(&disk.node, "os.O_RDWR"));
+            disk
+        },
+        |r| matches!(r, Reason::Open { name, writes: true, command, .. } if name.starts_with("loop") && command.starts_with("python")),
+    ),
+    (
+        "a process that reads it",
+        || {
+            let mut disk = Disk::new(SIZE);
+            disk.children.push(opener(&disk.node, "os.O_RDONLY"));
+            disk
+        },
+        |r| matches!(r, Reason::Open { writes: false, .. }),
+    ),
+    (
+        "a process that has the file below it open",
+        || {
+            let mut disk = Disk::new(SIZE);
+            disk.children.push(opener(&disk.image, "os.O_RDWR"));
+            disk
+        },
+        |r| matches!(r, Reason::Open { name, writes: true, .. } if name.ends_with("disk.img")),
+    ),
+    (
+        "a second loop device over the same file, mounted",
+        || {
+            let mut disk = Disk::new(SIZE).mkfs("mkfs.ext4");
+            let point = disk.folder.path().join("second");
+            fs::create_dir(&point).unwrap();
+            let point = point.display().to_string();
+            let second = run(
+                "losetup",
+                &["--find", "--show", &disk.image.display().to_string()],
+            );
+            disk.later("losetup", &["-d", &second]);
+            run("mount", &[&second, &point]);
+            disk.later("umount", &[&point]);
+            disk
+        },
+        |r| matches!(r, Reason::SharedFile { lo, .. } if lo.starts_with("loop")),
+    ),
+    (
+        "data without a signature from the first byte on, like plain dm-crypt",
+        || {
+            let disk = Disk::new(SIZE);
+            disk.write(&random(8 << 20), 0);
+            disk
+        },
+        |r| {
+            matches!(
+                r,
+                Reason::NotEmpty {
+                    offset: 0..16,
+                    left: None
+                }
+            )
+        },
+    ),
+    (
+        "data in the middle alone",
+        || {
+            let disk = Disk::new(SIZE);
+            disk.write(&random(1 << 20), SIZE / 2);
+            disk
+        },
+        |r| matches!(r, Reason::NotEmpty { offset, left: None } if *offset >= SIZE / 2),
     ),
     (
         "a read-only device",
@@ -305,6 +419,101 @@ fn every_use_of_a_disk_is_refused_needs_root() {
             );
         }
     }
+}
+
+#[test]
+fn the_mount_of_a_second_loop_device_is_named_needs_root() {
+    let Some(_alone) = root() else {
+        return;
+    };
+    let (_, make, _) = CASES
+        .iter()
+        .find(|(what, ..)| what.starts_with("a second loop"))
+        .unwrap();
+    let disk = make();
+    let reasons = disk.reasons();
+    assert!(
+        has(
+            &reasons,
+            |r| matches!(r, Reason::Mounted { point, .. } if point.ends_with("second"))
+        ),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn a_loop_device_over_a_disk_in_use_is_refused_needs_root() {
+    let Some(_alone) = root() else {
+        return;
+    };
+    let mut disk = Disk::new(SIZE);
+    let upper = run("losetup", &["--find", "--show", &disk.text()]);
+    disk.later("losetup", &["-d", &upper]);
+    let reasons = || match examine(Path::new(&upper), Some("x")) {
+        Ok(_) => Vec::new(),
+        Err(refusals) => refusals.into_iter().map(|r| r.reason).collect::<Vec<_>>(),
+    };
+    let other = |r: &Reason| !matches!(r, Reason::SerialMismatch { .. });
+    assert!(!has(&reasons(), other), "{:?}", reasons());
+    disk.children.push(opener(&disk.node, "os.O_RDWR"));
+    assert!(
+        has(&reasons(), |r| matches!(
+            r,
+            Reason::Open { writes: true, .. }
+        )),
+        "{:?}",
+        reasons()
+    );
+}
+
+#[test]
+fn a_descriptor_that_is_closed_in_a_moment_is_no_reason_needs_root() {
+    let Some(_alone) = root() else {
+        return;
+    };
+    let disk = Disk::new(SIZE);
+    let mut child = opener(&disk.node, "os.O_RDONLY");
+    let reasons = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| disk.reasons());
+        thread::sleep(Duration::from_millis(300));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        looking.join().unwrap()
+    });
+    assert_eq!(reasons, Vec::new());
+}
+
+#[test]
+fn a_leftover_of_this_tool_is_taken_and_a_changed_one_is_not_needs_root() {
+    let Some(_alone) = root() else {
+        return;
+    };
+    let disk = Disk::new(SIZE);
+    disk.write(&random(16 << 20), 40 << 20);
+    assert!(
+        has(&disk.reasons(), |r| matches!(
+            r,
+            Reason::NotEmpty { left: None, .. }
+        )),
+        "without a marker it is anybody's data"
+    );
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(&disk.node)
+        .unwrap();
+    leave_marker(&file, SIZE, "loop:disk.img").unwrap();
+    drop(file);
+    assert_eq!(disk.reasons(), Vec::new());
+    disk.write(&random(2 << 20), 80 << 20);
+    assert!(
+        has(&disk.reasons(), |r| matches!(
+            r,
+            Reason::NotEmpty { left: Some(_), .. }
+        )),
+        "{:?}",
+        disk.reasons()
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fskind::{Family, Kind};
 use probe::superblock::Source;
 
 use super::Rig;
@@ -10,15 +11,6 @@ use crate::gate::{self, Gate, Reason, Refusal};
 use crate::syscall::block;
 use crate::undo::Step;
 use crate::{Error, Result, filesystem};
-
-/// The kinds whose superblocks can be told apart, and how the gate names their signatures.
-const SIGNED: [(&str, &str); 5] = [
-    ("ext4", "an ext2/3/4 filesystem"),
-    ("xfs", "an XFS filesystem"),
-    ("btrfs", "a btrfs filesystem"),
-    ("ocfs2", "an OCFS2 filesystem"),
-    ("f2fs", "an f2fs filesystem"),
-];
 
 impl Rig {
     /// Puts the disk through the gate. A run that was killed left its own filesystem on it; that
@@ -68,13 +60,13 @@ impl Rig {
                     if Some(serial.as_str()) == given && ours == uuid)
             })
         };
-        SIGNED.iter().any(|(kind, signature)| {
-            let uuid = filesystem::of_kind(kind)
+        Family::ALL.iter().any(|family| {
+            let uuid = filesystem::of_kind(Kind::of_family(*family).name())
                 .ok()
                 .and_then(|filesystem| filesystem.superblock(&source).ok())
                 .and_then(|mut facts| facts.remove("uuid"));
             uuid.is_some_and(|uuid| noted(&uuid))
-                && found.iter().all(|trace| trace.kind == *signature)
+                && found.iter().all(|trace| trace.kind == family.described())
         })
     }
 }

@@ -7,6 +7,7 @@ use rustix::io::Result;
 use rustix::ioctl::{Getter, IntegerSetter, Ioctl, IoctlOutput, NoArg, Opcode, Setter, ioctl};
 
 const LOOP_CLR_FD: Opcode = 0x4C01;
+const LOOP_GET_STATUS64: Opcode = 0x4C05;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 const BLKROGET: Opcode = 0x125E;
@@ -118,6 +119,34 @@ pub(crate) fn loop_configure(
 pub(crate) fn loop_clear(device: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: LOOP_CLR_FD takes no argument.
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }
+}
+
+/// What a loop device is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoopStatus {
+    /// `st_dev` of the backing file, major and minor.
+    pub(crate) device: (u32, u32),
+    /// Its inode number.
+    pub(crate) inode: u64,
+    /// Its own number where it is a block device.
+    pub(crate) block: Option<(u32, u32)>,
+}
+
+/// What a loop device is over. `ENXIO`: nothing.
+pub(crate) fn loop_status(device: impl AsFd) -> Result<LoopStatus> {
+    // SAFETY: LOOP_GET_STATUS64 writes a struct loop_info64, whose layout LoopInfo64 has; every
+    // bit pattern of it is a value.
+    let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo64>::new()) }?;
+    // The inverse of new_encode_dev() of linux/kdev_t.h.
+    let number = |dev: u64| {
+        let dev = dev as u32;
+        ((dev & 0xf_ff00) >> 8, (dev & 0xff) | (dev >> 12 & 0xf_ff00))
+    };
+    Ok(LoopStatus {
+        device: number(info.device),
+        inode: info.inode,
+        block: (info.rdevice != 0).then(|| number(info.rdevice)),
+    })
 }
 
 /// Size in bytes.

@@ -68,7 +68,8 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
         assert_eq!(prepared.facts().mounted_type, kind);
         assert_eq!(prepared.device_node(), Some(disk.node.as_path()));
         assert_eq!(prepared.facts().device["serial"], "loop:whole.img");
-        std::fs::write(prepared.mount_point().join("file"), "text").unwrap();
+        // More than the wiped ends, so that something is left in between.
+        std::fs::write(prepared.mount_point().join("file"), vec![7; 32 << 20]).unwrap();
         prepared.finish().unwrap();
     }
     drop(rig);
@@ -76,6 +77,28 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
     let journal = rig::undo::Journal::open(run.path()).unwrap();
     assert_eq!(journal.left(), Vec::new());
     rig::gate::examine(&disk.node, Some("loop:whole.img")).unwrap();
+    // What the workload wrote is still in the middle, and the next run takes the disk.
+    let node = File::options().read(true).write(true).open(&disk.node);
+    let node = node.unwrap();
+    let mut middle = vec![0; 256 << 20];
+    node.read_exact_at(&mut middle, 16 << 20).unwrap();
+    assert!(
+        middle.contains(&7),
+        "nothing was left: the test shows nothing"
+    );
+    let next = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(disk.target("loop:whole.img"), next.path()).unwrap();
+    let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    prepared.finish().unwrap();
+    drop(rig);
+    // Written to since: somebody's data again.
+    node.write_all_at(&vec![9; 4 << 20], 100 << 20).unwrap();
+    node.sync_all().unwrap();
+    drop(node);
+    let other = tempfile::tempdir().unwrap();
+    let error = Rig::open(disk.target("loop:whole.img"), other.path()).unwrap_err();
+    assert_eq!(error.class(), Class::Safety);
+    assert!(error.to_string().contains("blkdiscard"), "{error}");
 }
 
 #[test]
@@ -218,6 +241,9 @@ fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
     let disk = Disk::new();
     let run = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
+    // Once used, the disk's content is the run's own, whatever it is.
+    let first = rig.prepare(&request("ext4"), &|| false).unwrap();
+    first.finish().unwrap();
     let node = File::options()
         .read(true)
         .write(true)

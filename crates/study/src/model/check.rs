@@ -1,7 +1,10 @@
 //! Parameters of the check after a workload.
 
+use fskind::Family;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::FilesystemKind;
 
 /// The check that follows a workload: the filesystem is unmounted and its own checker timed,
 /// read-only (`e2fsck -fn -tt`, `xfs_repair -n -v`, `btrfs check --readonly`,
@@ -29,6 +32,19 @@ pub struct CheckSpec {
     /// More arguments for fsck.f2fs.
     #[schemars(title = "list of words")]
     pub fsck_f2fs: Vec<String>,
+}
+
+impl CheckSpec {
+    /// The extra arguments of the checker of this kind.
+    pub fn extra(&self, kind: FilesystemKind) -> &[String] {
+        match kind.family() {
+            Family::Ext => &self.e2fsck,
+            Family::Xfs => &self.xfs_repair,
+            Family::Btrfs => &self.btrfs,
+            Family::Ocfs2 => &self.fsck_ocfs2,
+            Family::F2fs => &self.fsck_f2fs,
+        }
+    }
 }
 
 impl Default for CheckSpec {

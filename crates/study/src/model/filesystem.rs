@@ -3,27 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The on-disk filesystem family to make.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum FilesystemKind {
-    /// `mkfs.ext2`: no journal, block-mapped files.
-    Ext2,
-    /// `mkfs.ext3`: a journal, block-mapped files.
-    Ext3,
-    /// `mkfs.ext4`: extents, flex_bg and what mke2fs.conf says.
-    Ext4,
-    /// `mkfs.xfs`.
-    Xfs,
-    /// `mkfs.btrfs`.
-    Btrfs,
-    /// `mkfs.ocfs2 -M local`: a cluster filesystem on one machine.
-    Ocfs2,
-    /// `mkfs.f2fs`: log-structured, for flash.
-    F2fs,
-}
+/// The kind of filesystem to make.
+pub use fskind::Kind as FilesystemKind;
 
 /// A named way to make and mount a filesystem. `ext4-nojournal` is data, not code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

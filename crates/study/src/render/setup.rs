@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, CrashBoundary, CrashMethod, FilesystemKind, Hints, Plan};
+use crate::model::{Cell, CrashBoundary, CrashMethod, Hints, Plan};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -103,15 +103,8 @@ fn checks(plan: &Plan) -> Option<String> {
     let spec = checks.clone().next()?;
     let mut commands: Vec<String> = Vec::new();
     for variant in plan.filesystems.values() {
-        let (command, words) = match variant.kind {
-            FilesystemKind::Xfs => ("xfs_repair -n -v", &spec.xfs_repair),
-            FilesystemKind::Btrfs => ("btrfs check --readonly", &spec.btrfs),
-            FilesystemKind::Ocfs2 => ("fsck.ocfs2 -fn -tt", &spec.fsck_ocfs2),
-            FilesystemKind::F2fs => ("fsck.f2fs -f --dry-run", &spec.fsck_f2fs),
-            FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
-                ("e2fsck -fn -tt", &spec.e2fsck)
-            }
-        };
+        let command = variant.kind.properties().checker.command();
+        let words = spec.extra(variant.kind);
         let words = words.iter().map(|word| format!(" {word}"));
         let command = format!("{command}{}", words.collect::<String>());
         if !commands.contains(&command) {

@@ -2,8 +2,8 @@
 
 use super::super::average::seconds;
 use super::super::iostat::Iostat;
+use super::super::out::{Out, Periodic, Rate};
 use super::FileOptions;
-use super::out::{Out, Periodic, Rate};
 use crate::error::Error;
 use crate::record::{Category, Head};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::engine::Engine;
 use super::super::live::Live;
-use super::{Shown, section};
+use super::shown::{Shown, section};
 
 pub(super) fn active(text: &mut String, devices: &[Shown<'_>]) {
     section(text, "Active Requests At Q Information");

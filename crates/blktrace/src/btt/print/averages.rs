@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::average::{Average, Averages, Interval, seconds};
-use super::{Shown, section};
+use super::shown::{Shown, section};
 
 /// The intervals of stacked devices.
 const STACKED: [Interval; 3] = [Interval::Q2QDm, Interval::Q2ADm, Interval::Q2CDm];

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::super::average::{Average, Interval, seconds};
 use super::super::engine::Engine;
 use super::super::seek::SeekSummary;
-use super::Shown;
 use super::merges::merged;
 use super::plugs::{plugged, unplugged};
+use super::shown::Shown;
 
 pub(in crate::btt) fn easy(engine: &Engine) -> String {
     let mut text = String::new();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::average::Average;
 use super::super::device::Device;
-use super::{Shown, section};
+use super::shown::{Shown, section};
 
 /// What a device's row of merges says.
 pub(super) struct Merged {

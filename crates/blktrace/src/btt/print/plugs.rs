@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::average::seconds;
 use super::super::device::Device;
-use super::{Shown, section};
+use super::shown::{Shown, section};
 
 /// The share of the time that a device was plugged, %.
 pub(super) fn plugged(device: &Device) -> f64 {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::average::seconds;
 use super::super::engine::Engine;
 use super::super::range::Regions;
-use super::Shown;
+use super::shown::Shown;
 
 pub(in crate::btt) fn ranges(engine: &Engine) -> String {
     let mut text = String::from("# Total System\n");

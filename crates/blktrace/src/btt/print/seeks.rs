@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::device::Device;
 use super::super::seek::SeekSummary;
-use super::Shown;
+use super::shown::Shown;
 
 /// A line of `...(n more)` under the column of modes.
 fn more(text: &mut String, count: u64) {

@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use blockio::Ram;
 use forge::damage::{Filesystem, Map, Medium};
-use forge::ext4::population::{Generated, Profile};
+use forge::ext4::Contents;
 use forge::ext4::{FsType, Layout, Options, write};
+use forge::population::Profile;
 use ondisk::ext4::FileType;
 
 /// Bytes of a piece.
@@ -304,11 +305,11 @@ pub fn all() -> Vec<Base> {
             .filter(|name| !name.is_empty())
             .map(str::to_owned)
             .collect();
-        let fail = |error: forge::ext4::Error| -> ! { panic!("{name}: {error}") };
+        let fail = |error: forge::Error| -> ! { panic!("{name}: {error}") };
         let layout = Layout::new(&options).unwrap_or_else(|error| fail(error));
         let profile = Profile::parse(name, &profile).unwrap_or_else(|error| fail(error));
         let population =
-            Generated::new(profile, layout.superblock()).unwrap_or_else(|error| fail(error));
+            Contents::new(profile, layout.superblock()).unwrap_or_else(|error| fail(error));
         let path = dir.path().join(name);
         write(&layout, &population, &path, &()).unwrap_or_else(|error| fail(error));
         let bytes = std::fs::read(&path).expect("the image");

@@ -6,7 +6,7 @@ use super::index::{Index, Room, Way};
 use super::inline::Inline;
 use super::leaf::{FREE, Leaf, NAMES, Record, dots_len};
 use super::{Full, Rules};
-use crate::ext4::Error;
+use crate::Error;
 
 #[derive(Debug, Clone)]
 pub(super) enum Block {

@@ -12,7 +12,7 @@ use ondisk::ext4::inline::IN_BLOCK;
 use super::leaf::Leaf;
 use super::write::write_records;
 use super::{Entry, Identity, Rules};
-use crate::ext4::Error;
+use crate::Error;
 
 /// Bytes of the parent's number.
 const PARENT: usize = 4;

@@ -21,7 +21,7 @@ use super::growth::{Growth, Split};
 use super::index::{Index, Room};
 use super::write::{write_leaf, write_node, write_root};
 use super::{Entry, Full, Identity, Rules};
-use crate::ext4::Error;
+use crate::Error;
 
 /// What happens to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

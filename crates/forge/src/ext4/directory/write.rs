@@ -12,7 +12,7 @@ use super::growth::Block;
 use super::index::{Index, Node};
 use super::leaf::{DOT, DOT_DOT, FREE, Leaf, WIDE_DOT_DOT};
 use super::{Rules, Shape};
-use crate::ext4::Error;
+use crate::Error;
 
 /// What a name stands for; the name itself is written to the place that is given with its number.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Layout, Taken};
-use crate::ext4::Error;
+use crate::Error;
 
 /// Where one group's bitmaps and table begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::{Layout, Taken};
 
 /// Why no block was given.

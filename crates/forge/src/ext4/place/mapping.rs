@@ -8,9 +8,9 @@ use ondisk::ext4::block_map::BlockMap;
 use ondisk::ext4::extent::{self, Extent};
 
 use super::{Cursor, Full};
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::Layout;
-use crate::ext4::plan::{Object, ObjectId, Piece, Population};
+use crate::ext4::plan::{Object, ObjectId, Objects, Piece};
 
 /// A block of an extent tree, or an indirect block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Placer {
     /// Takes an object's blocks from the cursor.
     pub(in crate::ext4) fn place(
         &mut self,
-        population: &dyn Population,
+        population: &dyn Objects,
         id: ObjectId,
         object: &Object,
         cursor: &mut Cursor<'_>,
@@ -185,7 +185,7 @@ impl Placer {
 
     fn in_pieces(
         &mut self,
-        population: &dyn Population,
+        population: &dyn Objects,
         id: ObjectId,
         object: &Object,
         blocks: u64,

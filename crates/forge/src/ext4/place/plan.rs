@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::{Cursor, Full, Mapping, Placer, System, Usage};
+use crate::Error;
+use crate::Watch;
 use crate::ext4::layout::Layout;
-use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Population};
-use crate::ext4::{Error, Watch};
+use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Objects};
 
 /// Directories between two that are remembered.
 const STEP: u32 = 16;
@@ -26,7 +27,7 @@ pub(in crate::ext4) struct Start {
 /// Everything that must be known before a unit can be written.
 pub(in crate::ext4) struct Plan<'a> {
     layout: &'a Layout,
-    population: &'a dyn Population,
+    population: &'a dyn Objects,
     /// One for each unit, and one behind the last.
     pub(in crate::ext4) starts: Vec<Start>,
     /// The number of every 16th directory's first slot. Inodes, and so slots, have 32 bits.
@@ -42,7 +43,7 @@ impl<'a> Plan<'a> {
     /// Places a population.
     pub(in crate::ext4) fn new(
         layout: &'a Layout,
-        population: &'a dyn Population,
+        population: &'a dyn Objects,
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
         if population.directories() == 0 || population.slots(0) == 0 {
@@ -205,7 +206,7 @@ struct Total {
 impl Total {
     fn of(
         layout: &Layout,
-        population: &dyn Population,
+        population: &dyn Objects,
         usage: &mut Usage,
         watch: &dyn Watch,
     ) -> Result<Self, Error> {
@@ -304,7 +305,7 @@ impl Share {
 /// The walk's state.
 struct Walk<'a, 'c> {
     layout: &'a Layout,
-    population: &'a dyn Population,
+    population: &'a dyn Objects,
     cursor: Cursor<'c>,
     placer: Placer,
     mapping: Mapping,

@@ -5,9 +5,9 @@ use ondisk::ext4::feature::{Compat, Incompat};
 use ondisk::ext4::quota;
 
 use super::{Cursor, Full, Mapping, Node, Placer, Usage};
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::{Layout, Taken};
-use crate::ext4::plan::{Kind, Object, ObjectId, Owed, Population};
+use crate::ext4::plan::{Kind, Object, ObjectId, Objects, Owed};
 
 /// Where they lie.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl System {
     /// Places them as mke2fs does, and the root with as many blocks as the population needs.
     pub(in crate::ext4) fn place(
         layout: &Layout,
-        population: &dyn Population,
+        population: &dyn Objects,
         usage: &Usage,
     ) -> Result<Self, Full> {
         let root = ObjectId {

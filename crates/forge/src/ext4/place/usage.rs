@@ -12,7 +12,7 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::quota::{self, Entry, Kind as Quota};
 use zerocopy::FromZeros;
 
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::Layout;
 use crate::ext4::plan::{Kind, Object, Owed};
 

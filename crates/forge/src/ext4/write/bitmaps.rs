@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use ondisk::ext4::bitmap::Bitmap;
 
-use super::image::Image;
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::{Layout, Unit};
+use crate::image_file::ImageFile;
 
 /// Block and inode bitmaps of every group of a unit, one after the other.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Bitmaps {
     /// Writes those bitmaps that `wanted` names, as few requests as they allow.
     pub(super) fn write(
         &self,
-        image: &Image,
+        image: &ImageFile,
         places: impl Iterator<Item = u64>,
         of_blocks: bool,
         wanted: impl Fn(usize) -> bool,

@@ -6,11 +6,11 @@ use ondisk::ext4::inode::{InodeMut, RawInode, flag};
 use ondisk::ext4::time::Time;
 use ondisk::ext4::{FileType, Seed};
 
-use super::image::Image;
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::Layout;
 use crate::ext4::place::{Mapping, Node};
 use crate::ext4::plan::{Kind, Object};
+use crate::image_file::ImageFile;
 
 /// Links of a directory beyond which the count is given up (`EXT4_LINK_MAX`).
 const MOST_LINKS: u32 = 65000;
@@ -166,7 +166,7 @@ impl<'a> Inodes<'a> {
     /// Writes the blocks that map an object's own; `buffer` is one block.
     pub(super) fn nodes(
         &self,
-        image: &Image,
+        image: &ImageFile,
         mapping: &Mapping,
         seed: Option<Seed>,
         buffer: &mut Vec<u8>,

@@ -2,9 +2,9 @@
 
 use ondisk::ext4::extent::Extent;
 
-use super::image::Image;
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::plan::Blocks;
+use crate::image_file::ImageFile;
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 20;
@@ -12,7 +12,7 @@ const GATHER: usize = 1 << 20;
 /// Writes an object's blocks where its runs say, neighbours together.
 #[derive(Debug)]
 pub(super) struct Sink<'a> {
-    image: &'a Image,
+    image: &'a ImageFile,
     block_size: u64,
     runs: &'a [Extent],
     buffer: &'a mut Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Sink<'a> {
 impl<'a> Sink<'a> {
     /// `buffer` is used again and again.
     pub(super) fn new(
-        image: &'a Image,
+        image: &'a ImageFile,
         block_size: u32,
         runs: &'a [Extent],
         buffer: &'a mut Vec<u8>,

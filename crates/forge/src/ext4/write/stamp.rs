@@ -7,7 +7,7 @@ use ondisk::ext4::extent::Extent;
 use ondisk::ext4::inode::InodeMut;
 
 use super::inode::Inodes;
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::place::Mapping;
 use crate::ext4::plan::Object;
 

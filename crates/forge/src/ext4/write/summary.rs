@@ -6,11 +6,11 @@ use ondisk::ext4::superblock::{OFFSET, SIZE, Superblock};
 use ondisk::ext4::{Geometry, GroupDescriptor};
 use zerocopy::IntoBytes;
 
-use super::Written;
-use super::image::Image;
-use crate::ext4::Error;
+use crate::Error;
+use crate::Written;
 use crate::ext4::layout::Layout;
 use crate::ext4::place::System;
+use crate::image_file::ImageFile;
 
 /// Sums over all groups, and their descriptors.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Summary {
         &self,
         layout: &Layout,
         system: &System,
-        image: &Image,
+        image: &ImageFile,
     ) -> Result<(), Error> {
         let geometry = &layout.geometry;
         let block_size = u64::from(geometry.block_size);

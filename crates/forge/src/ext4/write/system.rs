@@ -7,13 +7,13 @@ use ondisk::ext4::inode::number;
 use ondisk::ext4::xattr::write_inode;
 use ondisk::ext4::{FileType, Seed, journal, mmp, orphan};
 
-use super::image::Image;
 use super::inode::Inodes;
 use super::sink::Sink;
-use crate::ext4::Error;
+use crate::Error;
 use crate::ext4::layout::{Layout, MMP_INTERVAL};
 use crate::ext4::place::{Mapping, Plan, System};
-use crate::ext4::plan::{Blocks, Home, Kind, Object, ObjectId, Population};
+use crate::ext4::plan::{Blocks, Home, Kind, Object, ObjectId, Objects};
+use crate::image_file::ImageFile;
 
 /// The root as the population knows it.
 pub(super) const ROOT: ObjectId = ObjectId {
@@ -41,7 +41,7 @@ pub(super) fn journal_object(layout: &Layout) -> Object {
 pub(super) fn fill_inodes(
     layout: &Layout,
     plan: &Plan<'_>,
-    population: &dyn Population,
+    population: &dyn Objects,
     inodes: &Inodes<'_>,
     slots: &mut [u8],
 ) -> Result<(), Error> {
@@ -172,7 +172,7 @@ fn resize(layout: &Layout, system: &System, slot: &mut [u8]) -> Result<(), Error
 }
 
 /// Writes the root's content, that of lost+found, the journal's superblock and the rest.
-pub(super) fn write(layout: &Layout, plan: &Plan<'_>, image: &Image) -> Result<(), Error> {
+pub(super) fn write(layout: &Layout, plan: &Plan<'_>, image: &ImageFile) -> Result<(), Error> {
     let inodes = Inodes::new(layout);
     let system = &plan.system;
     let mut buffer = Vec::new();
@@ -223,9 +223,9 @@ pub(super) fn write(layout: &Layout, plan: &Plan<'_>, image: &Image) -> Result<(
 pub(super) fn write_root(
     layout: &Layout,
     plan: &Plan<'_>,
-    population: &dyn Population,
+    population: &dyn Objects,
     inodes: &Inodes<'_>,
-    image: &Image,
+    image: &ImageFile,
     buffer: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let mapping = &plan.system.root;
@@ -247,7 +247,7 @@ pub(super) fn write_root(
 fn lost_and_found(
     layout: &Layout,
     inodes: &Inodes<'_>,
-    image: &Image,
+    image: &ImageFile,
     mapping: &Mapping,
     buffer: &mut Vec<u8>,
 ) -> Result<(), Error> {
@@ -289,7 +289,7 @@ fn part_from_dots(bytes: &mut [u8], block_size: u32, seed: Option<Seed>) {
     }
 }
 
-fn write_journal(layout: &Layout, image: &Image, mapping: &Mapping) -> Result<(), Error> {
+fn write_journal(layout: &Layout, image: &ImageFile, mapping: &Mapping) -> Result<(), Error> {
     let block_size = layout.geometry.block_size;
     let Some(first) = mapping.data.first() else {
         return Ok(());
@@ -308,7 +308,7 @@ fn write_journal(layout: &Layout, image: &Image, mapping: &Mapping) -> Result<()
 fn write_orphans(
     layout: &Layout,
     inodes: &Inodes<'_>,
-    image: &Image,
+    image: &ImageFile,
     mapping: &Mapping,
 ) -> Result<(), Error> {
     let block_size = layout.geometry.block_size;
@@ -327,7 +327,7 @@ fn write_orphans(
 
 /// The resize inode's doubly indirect block, and the reserved blocks of group 0 that it lists: each lists its
 /// copies in the other groups.
-fn write_reserved(layout: &Layout, system: &System, image: &Image) -> Result<(), Error> {
+fn write_reserved(layout: &Layout, system: &System, image: &ImageFile) -> Result<(), Error> {
     let geometry = &layout.geometry;
     let block_size = u64::from(geometry.block_size);
     let mut bytes = vec![0; block_size as usize];

@@ -1,7 +1,7 @@
 //! Inodes on their way into the table of a group.
 
-use super::image::Image;
-use crate::ext4::Error;
+use crate::Error;
+use crate::image_file::ImageFile;
 
 /// Bytes of inodes that are gathered before they are written.
 const GATHER: usize = 1 << 20;
@@ -22,7 +22,7 @@ impl Table {
         &mut self,
         index: u32,
         size: usize,
-        image: &Image,
+        image: &ImageFile,
     ) -> Result<&mut [u8], Error> {
         let bytes = self.room(index, size, image)?;
         let from = bytes.len();
@@ -35,7 +35,7 @@ impl Table {
         &mut self,
         index: u32,
         size: usize,
-        image: &Image,
+        image: &ImageFile,
     ) -> Result<&mut Vec<u8>, Error> {
         let behind = (index - self.first) as usize * size;
         if behind + size > GATHER {
@@ -49,7 +49,7 @@ impl Table {
         Ok(&mut self.bytes)
     }
 
-    pub(super) fn flush(&mut self, size: usize, image: &Image) -> Result<(), Error> {
+    pub(super) fn flush(&mut self, size: usize, image: &ImageFile) -> Result<(), Error> {
         if !self.bytes.is_empty() {
             let offset = self.offset + u64::from(self.first) * size as u64;
             image.write(offset, &self.bytes)?;

@@ -8,24 +8,25 @@ use ondisk::ext4::inode::number;
 use ondisk::ext4::{GroupDescriptor, bitmap};
 
 use super::bitmaps::{Bitmaps, zeros};
-use super::image::Image;
 use super::inode::Inodes;
 use super::sink::Sink;
 use super::stamp::Stamp;
 use super::summary::Summary;
 use super::system;
 use super::table::Table;
+use crate::Error;
+use crate::Watch;
 use crate::ext4::layout::{Layout, Unit};
 use crate::ext4::place::{Cursor, Full, Mapping, Placer, Plan};
-use crate::ext4::plan::{Home, Kind, Object, ObjectId, Population};
-use crate::ext4::{Error, Watch};
+use crate::ext4::plan::{Home, Kind, Object, ObjectId, Objects};
+use crate::image_file::ImageFile;
 
 /// What one thread needs to write units, used for one after the other.
 pub(super) struct Builder<'a> {
     layout: &'a Layout,
-    population: &'a dyn Population,
+    population: &'a dyn Objects,
     plan: &'a Plan<'a>,
-    image: &'a Image,
+    image: &'a ImageFile,
     inodes: Inodes<'a>,
     placer: Placer,
     mapping: Mapping,
@@ -44,9 +45,9 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     pub(super) fn new(
         layout: &'a Layout,
-        population: &'a dyn Population,
+        population: &'a dyn Objects,
         plan: &'a Plan<'a>,
-        image: &'a Image,
+        image: &'a ImageFile,
     ) -> Self {
         Self {
             layout,
@@ -450,10 +451,10 @@ impl<'a> Builder<'a> {
 #[allow(clippy::too_many_arguments)] // an object, its surroundings, and where its bytes go
 pub(super) fn write_content(
     layout: &Layout,
-    population: &dyn Population,
+    population: &dyn Objects,
     id: ObjectId,
     home: &Home<'_>,
-    image: &Image,
+    image: &ImageFile,
     mapping: &Mapping,
     whole: bool,
     buffer: &mut Vec<u8>,

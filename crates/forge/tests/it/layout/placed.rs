@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use forge::Written;
 use forge::ext4::plan::{Kind, Object, ObjectId, Piece};
-use forge::ext4::{FsType, Layout, Options, Written, write};
+use forge::ext4::{FsType, Layout, Options, write};
 
 use crate::common::mounted::Mounted;
 use crate::layout::assert_clean;

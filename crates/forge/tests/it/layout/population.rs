@@ -1,7 +1,7 @@
 //! A population kept in memory, for filesystems of a few files.
 
-use forge::ext4::Error;
-use forge::ext4::plan::{Blocks, Home, Kind, Object, ObjectId, Piece, Population};
+use forge::Error;
+use forge::ext4::plan::{Blocks, Home, Kind, Object, ObjectId, Objects, Piece};
 use ondisk::ext4::directory::{BlockWriter, needed};
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::{InodeMut, number};
@@ -150,7 +150,7 @@ impl Tree {
     }
 }
 
-impl Population for Tree {
+impl Objects for Tree {
     fn directories(&self) -> u32 {
         self.directories.len() as u32
     }

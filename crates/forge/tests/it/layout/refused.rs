@@ -4,7 +4,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forge::ext4::plan::Object;
-use forge::ext4::{Error, FsType, Layout, Options, Watch, write};
+use forge::ext4::{FsType, Layout, Options, write};
+use forge::{Error, Watch};
 
 use crate::common::unmount::unmount;
 use crate::layout::population::{Directory, File, Tree, file};

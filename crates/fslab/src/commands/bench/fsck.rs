@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use fskind::Kind;
 use lab::Interrupt;
 
-use crate::cli::bench::{FsckArgs, KindArg};
+use crate::cli::bench::FsckArgs;
 use crate::cli::{DocumentFormat, LiveFormat};
 use crate::progress::Terminal;
 use crate::{exit, out};
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
     );
     let request = lab::bench_fsck::Request {
         target: args.target.clone(),
-        kind: args.kind.map(kind),
+        kind: args.kind.map(Kind::name),
         timeout: Duration::from_secs_f64(args.timeout),
     };
     let terminal = Terminal::new(1, LiveFormat::Text);
@@ -36,16 +37,4 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
         return Ok(exit::INVALID);
     }
     Ok(exit::OK)
-}
-
-const fn kind(arg: KindArg) -> &'static str {
-    match arg {
-        KindArg::Ext2 => "ext2",
-        KindArg::Ext3 => "ext3",
-        KindArg::Ext4 => "ext4",
-        KindArg::Xfs => "xfs",
-        KindArg::Btrfs => "btrfs",
-        KindArg::Ocfs2 => "ocfs2",
-        KindArg::F2fs => "f2fs",
-    }
 }

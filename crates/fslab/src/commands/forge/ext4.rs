@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Instant;
 
-use ::forge::ext4::plan::Population as _;
-use ::forge::ext4::population::{Distribution, Generated, Profile};
-use ::forge::ext4::{Error, FsType, HashVersion, Layout, Options, Written, write};
+use ::forge::ext4::{Ext4, FsType, HashVersion, Options};
+use ::forge::population::{Distribution, Profile};
+use ::forge::{Error, Image as _, Written};
 use serde::Serialize;
 
 use crate::cli::{ForgeArgs, ForgeOutput, FsTypeArg, HashArg};
@@ -58,14 +58,9 @@ struct Made {
 fn work(args: &ForgeArgs) -> Result<Made, Error> {
     let profile = profile(args)?;
     let began = Instant::now();
-    let layout = Layout::new(&options(args, profile.seed)?)?;
-    let population = Generated::new(profile, layout.superblock())?;
-    let directories = population.directories();
-    let slots = (0..directories)
-        .map(|one| u64::from(population.slots(one)))
-        .sum();
-    let terminal = Terminal::new(slots);
-    let written = write(&layout, &population, &args.image, &terminal);
+    let image = Ext4::new(&options(args, profile.seed)?, profile)?;
+    let terminal = Terminal::new(image.slots());
+    let written = image.write(&args.image, &terminal);
     drop(terminal);
     Ok(Made::new(args, &written?, began.elapsed().as_secs_f64()))
 }

@@ -14,20 +14,36 @@ use crate::ext4::feature::{Compat, RoCompat};
 
 /// Which groups hold a copy of the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Backups {
+pub enum Backups {
+    /// Every group.
     Every,
+    /// Groups 0 and 1 and the powers of 3, 5 and 7 (`sparse_super`).
     Sparse,
+    /// Group 0 and these two (`sparse_super2`).
     Listed([u32; 2]),
 }
 
 impl Backups {
-    pub(super) fn of(sb: &Superblock) -> Backups {
+    /// The rule that a superblock's features name.
+    pub fn of(sb: &Superblock) -> Backups {
         if sb.has_compat(Compat::SPARSE_SUPER2) {
             Backups::Listed(sb.s_backup_bgs.map(zerocopy::little_endian::U32::get))
         } else if sb.has_ro_compat(RoCompat::SPARSE_SUPER) {
             Backups::Sparse
         } else {
             Backups::Every
+        }
+    }
+
+    /// Whether a group holds a copy of the superblock.
+    pub fn has_super(self, group: u32) -> bool {
+        match self {
+            _ if group == 0 => true,
+            Backups::Listed(listed) => listed.contains(&group),
+            Backups::Every => true,
+            Backups::Sparse => {
+                group == 1 || [3, 5, 7].into_iter().any(|base| is_power_of(group, base))
+            }
         }
     }
 }
@@ -63,14 +79,7 @@ pub struct ReservedGdtBlock {
 impl Geometry {
     /// Whether a group holds a copy of the superblock.
     pub fn has_super(&self, group: u32) -> bool {
-        match self.backups {
-            _ if group == 0 => true,
-            Backups::Listed(listed) => listed.contains(&group),
-            Backups::Every => true,
-            Backups::Sparse => {
-                group == 1 || [3, 5, 7].into_iter().any(|base| is_power_of(group, base))
-            }
-        }
+        self.backups.has_super(group)
     }
 
     /// The groups that hold a copy of the superblock, ascending, group 0 first.

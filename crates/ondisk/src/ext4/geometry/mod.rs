@@ -14,8 +14,7 @@ use std::ops::Range;
 use super::feature::Incompat;
 use super::{Error, GroupDescriptor, Superblock};
 use fields::{desc_size, first_data_block, groups_per_flex, inode_size, must, sizes, within};
-use layout::Backups;
-pub use layout::{GroupLayout, ReservedGdtBlock};
+pub use layout::{Backups, GroupLayout, ReservedGdtBlock};
 
 /// The arithmetic of one filesystem. Blocks are numbered from the start of the device.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@ mod items;
 
 use std::path::Path;
 
+use fskind::{DelayedAllocation, Extents, Family, Journal, Kind, Properties};
 use serde_json::{Value, json};
 
 use super::collect::{Collector, number};
@@ -31,6 +32,8 @@ struct View<'a, 'c> {
     role: &'static str,
     target: &'a Target,
     kind: String,
+    /// What is known of filesystems of this kind.
+    known: Option<&'static Properties>,
     facts: Result<Facts, String>,
     /// ext4: every option, defaults included; others: the superblock's options.
     options: Result<Vec<String>, String>,
@@ -43,8 +46,9 @@ fn read_facts(target: &Target) -> Result<Facts, String> {
     match superblock::read(node) {
         Ok(Some(facts)) => Ok(facts),
         Ok(None) => Err(format!(
-            "{}: no ext, XFS, btrfs, OCFS2 or f2fs superblock",
-            node.display()
+            "{}: no {} superblock",
+            node.display(),
+            Family::listed()
         )),
         Err(e) if e.raw_os_error() == Some(1) => Err(format!(
             "{}: not permitted: root needs the device control group's leave as well",
@@ -62,7 +66,7 @@ impl<'a, 'c> View<'a, 'c> {
             || {
                 facts
                     .as_ref()
-                    .map_or(String::new(), |f| f.format.to_owned())
+                    .map_or(String::new(), |f| f.format.name().to_owned())
             },
             |m| m.kind.clone(),
         );
@@ -76,11 +80,17 @@ impl<'a, 'c> View<'a, 'c> {
             (None, Some(mount)) => Ok(mount.super_options.clone()),
             (None, None) => Err("it is not mounted".to_owned()),
         };
+        let format = facts
+            .as_ref()
+            .ok()
+            .map(|facts| Kind::of_family(facts.format));
+        let known = Kind::of_name(&kind).or(format.filter(|_| mount.is_none()));
         View {
             c,
             role,
             target,
             kind,
+            known: known.map(Kind::properties),
             facts,
             options,
             complete,
@@ -95,7 +105,7 @@ impl<'a, 'c> View<'a, 'c> {
     /// A fact of the superblock, or why there is none.
     fn fact<V: Into<Value>>(&mut self, item: &str, get: impl Fn(&Facts) -> Option<V>) {
         let outcome = self.facts.as_ref().map_err(Clone::clone).and_then(|facts| {
-            get(facts).ok_or_else(|| format!("{} superblocks do not hold it", facts.format))
+            get(facts).ok_or_else(|| format!("{} superblocks do not hold it", facts.format.name()))
         });
         self.put(item, outcome);
     }
@@ -109,7 +119,7 @@ impl<'a, 'c> View<'a, 'c> {
     }
 
     fn is_ext(&self) -> bool {
-        matches!(self.kind.as_str(), "ext2" | "ext3" | "ext4" | "ext")
+        self.known.is_some_and(|known| known.family == Family::Ext)
     }
 
     fn has(&self, option: &str) -> bool {
@@ -223,17 +233,15 @@ impl<'a, 'c> View<'a, 'c> {
     }
 
     fn journal_mode(&self) -> Result<String, String> {
-        match self.kind.as_str() {
-            "xfs" => return Ok("log".to_owned()),
-            "btrfs" => return Ok("tree log".to_owned()),
-            "f2fs" => return Ok("checkpoint".to_owned()),
-            "ocfs2" => {
+        match self.known.map(|known| known.journal) {
+            Some(Journal::Always(name)) => return Ok(name.to_owned()),
+            Some(Journal::DataMode) if !self.is_ext() => {
                 let listed = self.value_of("data");
                 return listed
                     .ok_or_else(|| "it is not mounted: the mode is chosen by mount".to_owned());
             }
-            kind if !self.is_ext() => return Err(format!("not known for {kind}")),
-            _ => {}
+            Some(_) => {}
+            None => return Err(format!("not known for {}", self.kind)),
         }
         // A complete list names the mode of every journal: without a mode there is none.
         let listed = self
@@ -282,11 +290,10 @@ impl<'a, 'c> View<'a, 'c> {
     }
 
     fn allocation(&mut self) {
-        let delalloc = match self.kind.as_str() {
-            "xfs" | "btrfs" | "f2fs" => Ok(true),
-            // OCFS2 allocates in write(2).
-            "ocfs2" => Ok(false),
-            "ext2" | "ext3" if !self.complete => Ok(false),
+        let delalloc = match self.known.map(|known| known.delayed_allocation) {
+            Some(DelayedAllocation::Always) => Ok(true),
+            Some(DelayedAllocation::Never) => Ok(false),
+            Some(DelayedAllocation::Option(false)) if !self.complete => Ok(false),
             _ => match &self.options {
                 Ok(_) if self.complete => Ok(self.has("delalloc")),
                 Ok(_) => Err(format!("not known for {}", self.kind)),
@@ -295,9 +302,11 @@ impl<'a, 'c> View<'a, 'c> {
         };
         self.put("delalloc", delalloc);
         self.fact("extents", |f| {
-            // f2fs has a pointer to each block, and extents in memory alone.
-            let extents = || f.features.incompat.iter().any(|n| n == "extent");
-            Some(f.format != "f2fs" && (f.format != "ext" || extents()))
+            Some(match Kind::of_family(f.format).properties().extents {
+                Extents::Always => true,
+                Extents::Never => false,
+                Extents::Feature(name) => f.features.incompat.iter().any(|n| n == name),
+            })
         });
         self.ext4_option("dioread_nolock", "dioread_nolock");
         self.ext4_option("auto_da_alloc", "auto_da_alloc");
@@ -305,8 +314,10 @@ impl<'a, 'c> View<'a, 'c> {
             Some(text) => text
                 .parse::<u64>()
                 .map_err(|_| format!("not a number: {text:?}")),
-            None if self.kind == "btrfs" => Ok(30),
-            None => Err(format!("{} lists no commit interval", self.kind)),
+            None => self
+                .known
+                .and_then(|known| known.commit_seconds)
+                .ok_or_else(|| format!("{} lists no commit interval", self.kind)),
         };
         self.put("commit_s", commit);
     }
@@ -318,7 +329,7 @@ impl<'a, 'c> View<'a, 'c> {
                 Ok(false)
             }
             Ok(_) if self.complete => Ok(self.has("barrier")),
-            Ok(_) if matches!(self.kind.as_str(), "xfs" | "btrfs" | "ocfs2" | "f2fs") => Ok(true),
+            Ok(_) if self.known.is_some() && !self.is_ext() => Ok(true),
             Ok(_) => Err(format!("not known for {}", self.kind)),
         };
         self.put("barriers", barriers);
@@ -348,17 +359,11 @@ impl<'a, 'c> View<'a, 'c> {
         self.fact("project", feature("project"));
         self.fact("encryption", feature("encrypt"));
         self.fact("verity", feature("verity"));
-        let compression = match (&self.options, self.kind.as_str()) {
-            (Err(reason), _) => Err(reason.clone()),
-            (Ok(_), "btrfs") => Ok(self
-                .value_of("compress")
-                .or_else(|| self.value_of("compress-force"))
-                .unwrap_or_else(|| "none".to_owned())),
-            (Ok(_), "f2fs") => Ok(self
-                .value_of("compress_algorithm")
-                .unwrap_or_else(|| "none".to_owned())),
-            _ => Ok("none".to_owned()),
-        };
+        let names = self.known.map_or(&[][..], |known| known.compression);
+        let compression = self.options.clone().map(|_| {
+            let algorithm = names.iter().find_map(|name| self.value_of(name));
+            algorithm.unwrap_or_else(|| "none".to_owned())
+        });
         self.put("compression", compression);
         let dax = self.options.clone().map(|all| {
             all.into_iter()
@@ -395,8 +400,12 @@ impl<'a, 'c> View<'a, 'c> {
 
     fn readahead(&mut self) {
         let source = match (&self.facts, &self.target.device) {
-            (Ok(facts), _) if facts.format == "btrfs" => {
-                format!("/sys/fs/btrfs/{}/bdi/read_ahead_kb", facts.uuid)
+            (Ok(facts), _) if Kind::of_family(facts.format).properties().spans_devices => {
+                format!(
+                    "/sys/fs/{}/{}/bdi/read_ahead_kb",
+                    facts.format.name(),
+                    facts.uuid
+                )
             }
             (_, Some(device)) => {
                 let disk = disk_of(self.c, device).unwrap_or_else(|| device.clone());
@@ -438,7 +447,7 @@ impl<'a, 'c> View<'a, 'c> {
 }
 
 fn date(seconds: u64) -> String {
-    superblock::words::time(seconds).unwrap_or_else(|| seconds.to_string())
+    superblock::fields::time(seconds).unwrap_or_else(|| seconds.to_string())
 }
 
 /// The mode by which access times are written; strictatime shows as the absence of the others.

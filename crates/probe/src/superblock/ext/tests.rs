@@ -4,6 +4,8 @@ use std::fs::File;
 
 use proptest::prelude::*;
 
+use ondisk::ext4::superblock::MAGIC;
+
 use super::*;
 use crate::superblock::tests::made;
 

@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use fskind::Family;
+
 use crate::filesystem::Filesystem;
 use crate::{Error, Result, command};
 
@@ -49,20 +51,19 @@ pub(crate) fn options(
         let mut words = words.map(|word| word.trim_start_matches("-d").trim_start_matches("-E"));
         words.any(|word| keys.iter().any(|key| word.starts_with(key)))
     };
-    let ours = match filesystem.kind() {
-        "xfs" if says(&["su=", "sw=", "sunit=", "swidth=", "noalign"]) => Vec::new(),
-        "xfs" => vec!["-d".into(), of_xfs(hints, geometry)],
-        "ext2" | "ext3" | "ext4" if says(&["stride=", "stripe_width=", "stripe-width="]) => {
-            Vec::new()
-        }
-        "ext2" | "ext3" | "ext4" => {
+    let kind = filesystem.kind();
+    let ours = match kind.family() {
+        Family::Xfs if says(&["su=", "sw=", "sunit=", "swidth=", "noalign"]) => Vec::new(),
+        Family::Xfs => vec!["-d".into(), of_xfs(hints, geometry)],
+        Family::Ext if says(&["stride=", "stripe_width=", "stripe-width="]) => Vec::new(),
+        Family::Ext => {
             let block = match hints {
                 Hints::Given => block_size(filesystem, given, node)?,
                 _ => 1,
             };
             return Ok(extended(given, &of_ext(hints, geometry, block)));
         }
-        kind => {
+        _ => {
             return Err(Error::Cannot {
                 thing: filesystem.program().into(),
                 what: "cannot be told of stripes".into(),

@@ -14,7 +14,7 @@ use crate::host::Host;
 /// A loop device set up by losetup(8), not by our own code, and taken down on drop.
 pub(super) struct Disk {
     pub(super) node: PathBuf,
-    image: PathBuf,
+    pub(super) image: PathBuf,
     pub(super) folder: tempfile::TempDir,
     undo: Vec<(String, Vec<String>)>,
     pub(super) children: Vec<Child>,

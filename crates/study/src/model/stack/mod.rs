@@ -297,7 +297,7 @@ impl Stack {
     /// Why no filesystem of this family can be made on it.
     pub fn refuses(&self, kind: FilesystemKind) -> Option<String> {
         let zoned = matches!(&self.layers, Layers::NullBlk(null) if null.zone_size.is_some());
-        (zoned && kind != FilesystemKind::Btrfs).then(|| {
+        (zoned && !kind.properties().zoned).then(|| {
             format!(
                 "{} has zones that are written in sequence, which this filesystem cannot (btrfs)",
                 self.name

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use blockio::Ram;
-use forge::ext4::population::{Generated, Profile};
+use forge::ext4::Contents;
 use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+use forge::population::Profile;
 use ondisk::ext4::directory::{entries, seal};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -60,7 +61,7 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
         profile.to_owned()
     };
     let profile = Profile::parse("profile", &profile).unwrap();
-    let population = Generated::new(profile, layout.superblock()).unwrap();
+    let population = Contents::new(profile, layout.superblock()).unwrap();
     write(&layout, &population, &path, &()).unwrap();
     std::fs::read(path).unwrap()
 }

@@ -61,7 +61,7 @@ impl Drop for Terminal {
     }
 }
 
-impl ::forge::ext4::Watch for Terminal {
+impl ::forge::Watch for Terminal {
     fn advance(&self, slots: u64) {
         self.done.fetch_add(slots, Relaxed);
     }

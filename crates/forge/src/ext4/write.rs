@@ -1,0 +1,114 @@
+//! Writing it all, from the first unit to the last.
+//!
+//! A unit is put together by one thread and knows nothing of the others: its bitmaps stay in memory until its objects are
+//! done, its inodes go out a MiB at a time, contents of directories as they are made. Units ascend, so the device is
+//! written from its front to its end, with a step back of a few blocks for the bitmaps of each unit. Descriptors and
+//! superblocks, which hold the sums, come last.
+//!
+//! Rejected: one strictly ascending stream. It needs each unit's bitmaps before its inodes, so every inode
+//! would have to be made twice; the page cache, or the elevator of a disk, puts the step back right for nothing.
+//! Also rejected: a buffer for a whole unit's tables, which may be gigabytes with large blocks.
+
+mod bitmaps;
+mod inode;
+mod sink;
+mod stamp;
+mod summary;
+mod system;
+mod table;
+mod unit;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::layout::Layout;
+use super::place::Plan;
+use super::plan::Objects;
+use crate::image_file::ImageFile;
+use crate::{Error, Watch, Written};
+
+use summary::Summary;
+use unit::Builder;
+
+/// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
+///
+/// # Errors
+///
+/// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
+/// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
+pub fn write(
+    layout: &Layout,
+    population: &dyn Objects,
+    path: &Path,
+    watch: &dyn Watch,
+) -> Result<Written, Error> {
+    let plan = Plan::new(layout, population, watch)?;
+    let geometry = &layout.geometry;
+    let size =
+        layout.options.size / u64::from(geometry.block_size) * u64::from(geometry.block_size);
+    let mut image = ImageFile::create(path, size)?;
+    let summary = Mutex::new(Summary::new(layout));
+    units(layout, population, &plan, &image, &summary, watch)?;
+    let summary = summary
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    system::write(layout, &plan, &image)?;
+    summary.write(layout, &plan.system, &image)?;
+    if layout.options.sync {
+        image.sync()?;
+    }
+    image.keep();
+    Ok(summary.written(layout, size, image.written()))
+}
+
+/// Threads at work on units at the same time.
+fn threads(units: u32) -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (processors as u32).clamp(1, 8).min(units)
+}
+
+fn units(
+    layout: &Layout,
+    population: &dyn Objects,
+    plan: &Plan<'_>,
+    image: &ImageFile,
+    summary: &Mutex<Summary>,
+    watch: &dyn Watch,
+) -> Result<(), Error> {
+    let next = AtomicU32::new(0);
+    let failed = Mutex::new(None);
+    let work = || {
+        let mut builder = Builder::new(layout, population, plan, image);
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= layout.units() {
+                return;
+            }
+            let result = if watch.cancelled() {
+                Err(Error::Stopped)
+            } else {
+                builder.build(number, summary, watch)
+            };
+            if let Err(error) = result {
+                // The other threads find nothing left to do.
+                next.store(layout.units(), Ordering::Relaxed);
+                let mut failed = failed
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                failed.get_or_insert(error);
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads(layout.units()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let failed = failed
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    failed.map_or(Ok(()), Err)
+}

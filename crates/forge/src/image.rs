@@ -1,0 +1,38 @@
+//! The seam between what exists and how a format stores it.
+
+use std::path::Path;
+
+use crate::{Error, Watch};
+
+/// A filesystem of one format, planned but not written: a population with a place for everything in it.
+pub trait Image {
+    /// Slots of the population, the unit of [`Watch::advance`].
+    fn slots(&self) -> u64;
+
+    /// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
+    /// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
+    fn write(&self, path: &Path, watch: &dyn Watch) -> Result<Written, Error>;
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes of the image.
+    pub size: u64,
+    /// Bytes written; the rest are holes.
+    pub bytes: u64,
+    /// Inodes in use, without those of the filesystem itself.
+    pub inodes: u64,
+    /// Directories, the root and `lost+found` included.
+    pub directories: u64,
+    /// Blocks in use, tables included.
+    pub blocks: u64,
+    /// Blocks that are free.
+    pub free_blocks: u64,
+    /// Inodes that are free.
+    pub free_inodes: u64,
+}

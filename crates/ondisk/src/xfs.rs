@@ -1,0 +1,7 @@
+//! XFS. The superblock so far.
+//!
+//! Names of fields are those of the kernel's headers.
+
+pub mod superblock;
+
+pub use superblock::Superblock;
