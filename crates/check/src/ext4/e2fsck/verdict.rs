@@ -9,7 +9,8 @@
 //! - Hints, banners and clocks never count, nor does what e2fsck does not look for ([`Finding::beyond_reference`]).
 
 use super::problems::{
-    P0_FIRST_DATA_BLOCK, P0_GETSIZE_ERROR, P0_INODE_COUNT_BIG, P0_MISC_CORRUPT_SUPER,
+    P0_FIRST_DATA_BLOCK, P0_GETSIZE_ERROR, P0_INODE_COUNT_BIG, P0_JOURNAL_HAS_JOURNAL,
+    P0_JOURNAL_RECOVER_SET, P0_JOURNAL_RESET_JOURNAL, P0_JOURNAL_RUN, P0_MISC_CORRUPT_SUPER,
     P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P6_ORPHAN_PRESENT_CLEAN_FILE,
 };
 use crate::ext4::options::Reference;
@@ -46,6 +47,14 @@ static OF_SUPERBLOCK: [&Problem; 5] = [
     &P0_GETSIZE_ERROR,
     &P0_INODE_COUNT_BIG,
     &P0_QUOTA_INIT_CTX,
+];
+
+/// Problems of the journal, which e2fsck looks for before it marks the filesystem valid.
+static OF_JOURNAL: [&Problem; 4] = [
+    &P0_JOURNAL_HAS_JOURNAL,
+    &P0_JOURNAL_RECOVER_SET,
+    &P0_JOURNAL_RESET_JOURNAL,
+    &P0_JOURNAL_RUN,
 ];
 
 fn point(problem: &Problem) -> Point {
@@ -85,7 +94,8 @@ fn e2fsck(findings: &[Finding], reference: Reference) -> Verdict {
         Point::Unproven => true,
         Point::Superblock => seen
             .iter()
-            .any(|finding| finding.problem.class == Class::Uncounted),
+            .map(|finding| finding.problem)
+            .any(|problem| problem.class == Class::Uncounted && !OF_JOURNAL.contains(&problem)),
         Point::Passes => errors,
     };
     Verdict {

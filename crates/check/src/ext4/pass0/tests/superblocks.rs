@@ -176,6 +176,37 @@ fn backups_that_are_no_better() {
     same("cut off", &image);
 }
 
+/// A journal that no feature allows is found before the filesystem is marked valid, so it does not count where the superblock ends
+/// the check.
+#[test]
+fn faults_of_the_journal_do_not_count_before_the_superblock_is_judged() {
+    let without_feature = |sb: &mut Superblock| {
+        sb.s_feature_compat = (sb.s_feature_compat.get() & !Compat::HAS_JOURNAL.0).into();
+        sb.s_first_ino = 99_999.into();
+    };
+    let cases: [(&str, Change); 2] = [
+        ("without the feature", |_| {}),
+        ("and to be recovered", |sb| {
+            sb.s_feature_incompat = (sb.s_feature_incompat.get() | Incompat::RECOVER.0).into();
+        }),
+    ];
+    for (name, change) in cases {
+        let mut image = one();
+        superblock(&mut image, 1024, |sb| {
+            without_feature(sb);
+            change(sb);
+        });
+        same(name, &image);
+    }
+    let mut image = one();
+    superblock(&mut image, 1024, without_feature);
+    assert_eq!(
+        crate::ext4::oracle::e2fsck(&image).exit,
+        8,
+        "the case is the one that is meant"
+    );
+}
+
 #[test]
 fn later_versions_look_at_more_backups() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 64 << 10);
