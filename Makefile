@@ -6,7 +6,7 @@ DEMO_OUT ?= fslab-runs/demo-$(shell date +%Y%m%d-%H%M%S)
 .PHONY: demo test lint bench install-demo install-test clean-runs help
 
 help:
-	@echo "make demo   build, run the quick journal study on loop images, print where the report lies"
+	@echo "make demo   build, run the quick journal study on loop images, print the path of the report"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make lint   rustfmt and clippy, warnings denied"
 	@echo "make bench  the ratios against fio, and what the load generator costs (20 minutes)"

@@ -7,10 +7,10 @@ use clap::Args;
 /// Pairs of a quick look.
 const FEW: u32 = 3;
 
-/// How often, for benches of pairs; `PAIRS` unless told otherwise.
+/// Number of pairs, `PAIRS` by default.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Times<const PAIRS: u32> {
-    /// Little work and three pairs: a look, not a result.
+    /// Little work and three pairs: a quick look, not a result.
     #[arg(long)]
     pub quick: bool,
     /// Pairs of runs.
@@ -34,10 +34,10 @@ impl<const PAIRS: u32> Times<PAIRS> {
     }
 }
 
-/// Where images and files lie.
+/// Where images and files are made.
 #[derive(Args, Clone, Debug)]
 pub struct Place {
-    /// Folder for all that is made.
+    /// Folder for all files.
     #[arg(long, default_value = "/tmp")]
     pub dir: PathBuf,
 }

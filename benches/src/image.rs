@@ -143,7 +143,7 @@ impl Mounted {
         &self.point
     }
 
-    /// Unmounts and mounts it: the one way to a cold cache that nobody doubts.
+    /// Unmounts and mounts it: the certain way to a cold cache.
     pub fn remount(&self) -> Result<()> {
         output("umount", &[&self.point.display().to_string()])?;
         self.mount()

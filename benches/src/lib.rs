@@ -1,18 +1,113 @@
-//! What the measurements of fslab itself share: fresh filesystems on loop images, interleaved
-//! pairs, medians, tables with targets.
+//! Measurements of fslab itself, and two long tests, in one program with a subcommand for each:
+//! `cargo run --release -p benches -- NAME`.
 //!
-//! These are programs that print a table, not tests with a time limit: a busy machine would make
-//! such tests fail, and people would then stop believing them. Build and run them with
-//! `cargo run --release -p benches --bin NAME`.
+//! Each prints a table with targets and ends with 0 when all are met, 3 when some are missed, 2 when
+//! something that it needs is missing, 1 when it failed. They are not tests with a time limit: a busy
+//! machine would make such tests fail, and people would then stop believing them.
+//!
+//! Two of them judge verdicts, not times: `check_differential` compares the checker's verdict with
+//! e2fsck's on thousands of damaged images, and `guest_pass` makes, mounts, fills and checks every
+//! device and filesystem in guests. They take minutes to hours where a test may take seconds, so
+//! `scripts/bench` runs them and `make test` does not.
+//!
+//! All are in one library, so that they and their unit tests are linked once.
 
 pub mod arguments;
+mod blockio_vs_peers;
+mod check_differential;
+mod check_vs_e2fsck;
+mod counter_experiments;
+mod fill_vs_fs_mark;
 pub mod fio;
+mod forge_scale;
+mod guest_pass;
+mod guest_start;
 pub mod image;
+mod layout_vs_filefrag;
 pub mod limited;
 pub mod memory;
 pub mod needs;
 pub mod pairs;
 pub mod run;
+mod run_overhead;
 pub mod sparse;
+mod stream_vs_peers;
 pub mod table;
+mod throughput_vs_fio;
+mod trace_capture;
+mod trace_vs_blkparse;
+mod tree_overhead;
 pub mod watched;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measures fslab against its peers; each bench prints a table with targets
+#[derive(Parser, Debug)]
+#[command(name = "benches")]
+struct Command {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand, Debug)]
+#[command(rename_all = "snake_case")]
+enum Bench {
+    BlockioVsPeers(blockio_vs_peers::Arguments),
+    CheckDifferential(check_differential::Arguments),
+    CheckVsE2fsck(check_vs_e2fsck::Arguments),
+    CounterExperiments(counter_experiments::Arguments),
+    FillVsFsMark(fill_vs_fs_mark::Arguments),
+    ForgeScale(forge_scale::Arguments),
+    GuestPass(guest_pass::Arguments),
+    GuestStart(guest_start::Arguments),
+    LayoutVsFilefrag(layout_vs_filefrag::Arguments),
+    RunOverhead(run_overhead::Arguments),
+    StreamVsPeers(stream_vs_peers::Arguments),
+    ThroughputVsFio(throughput_vs_fio::Arguments),
+    TraceCapture(trace_capture::Arguments),
+    TraceVsBlkparse(trace_vs_blkparse::Arguments),
+    TreeOverhead(tree_overhead::Arguments),
+}
+
+/// Runs the bench that the arguments name.
+pub fn main() -> ExitCode {
+    match Command::parse().bench {
+        Bench::BlockioVsPeers(arguments) => blockio_vs_peers::main(arguments),
+        Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
+        Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
+        Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
+        Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
+        Bench::ForgeScale(arguments) => forge_scale::main(&arguments),
+        Bench::GuestPass(arguments) => guest_pass::main(&arguments),
+        Bench::GuestStart(arguments) => guest_start::main(&arguments),
+        Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
+        Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
+        Bench::StreamVsPeers(arguments) => stream_vs_peers::main(arguments),
+        Bench::ThroughputVsFio(arguments) => throughput_vs_fio::main(arguments),
+        Bench::TraceCapture(arguments) => trace_capture::main(arguments),
+        Bench::TraceVsBlkparse(arguments) => trace_vs_blkparse::main(arguments),
+        Bench::TreeOverhead(arguments) => tree_overhead::main(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_benches_of_the_script_are_subcommands_by_their_names() {
+        let command = Command::command();
+        command.clone().debug_assert();
+        let script = include_str!("../../scripts/bench");
+        let list = script.split_once("benches=(\n").unwrap().1;
+        let (list, rest) = list.split_once("\n)").unwrap();
+        for name in list.split_whitespace().chain(["check_differential"]) {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+        assert!(rest.contains("measure check_differential"));
+    }
+}

@@ -41,8 +41,8 @@ impl Pairs {
         ]
     }
 
-    /// Where the median ratio of all such pairs lies, with 95 % confidence, by order statistics:
-    /// nothing is assumed of how they are distributed. None of fewer than six pairs.
+    /// Interval of the median ratio of all such pairs, with 95 % confidence, by order statistics: no
+    /// distribution is assumed. `None` for fewer than six pairs.
     pub fn interval(&self) -> Option<stats::Interval> {
         stats::order::median_interval(&self.ratios(), 0.95)
             .ok()
@@ -69,8 +69,8 @@ impl Pairs {
     }
 }
 
-/// Runs both sides, ours first or second. Whoever calls this alternates, so that a drift of the
-/// machine meets both alike.
+/// Runs both sides, ours first or second. The caller alternates, so that a drift of the
+/// machine affects both alike.
 pub fn in_turn<A, B>(
     ours_first: bool,
     ours: impl FnOnce() -> Result<A>,
@@ -85,7 +85,7 @@ pub fn in_turn<A, B>(
     }
 }
 
-/// So many pairs, one side first in one and the other in the next.
+/// This many pairs; the sides alternate in going first.
 pub fn alternating(
     pairs: u32,
     stop: &Stop,
@@ -100,7 +100,7 @@ pub fn alternating(
     Ok(results)
 }
 
-/// Ours (`true`), theirs, theirs, ours, or the other way round: what drifts meanwhile meets both
+/// Ours (`true`), theirs, theirs, ours, or the reverse: a drift of the machine affects both
 /// alike. The rates are (ours, theirs), each of two runs.
 pub fn two_and_two(
     ours_first: bool,

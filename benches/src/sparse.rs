@@ -1,7 +1,7 @@
 //! A filesystem for files that the host's own cannot hold.
 //!
-//! ext4 ends a file at 16 TiB, XFS does not care: a sparse image of 72 TiB lies on an XFS that is itself a sparse image on the
-//! host, and both take what is written and no more. The loop device goes around the host's page cache, so that each byte
+//! ext4 limits a file to 16 TiB, XFS does not: a sparse image of 72 TiB is put on an XFS that is itself a sparse image on the
+//! host, and both take only the space of what is written. The loop device bypasses the host's page cache, so that each byte
 //! is cached once.
 
 use std::fs::File;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// An XFS on a sparse image, mounted; unmounted and removed when dropped.
 #[derive(Debug)]
 pub struct Sparse {
-    /// None once it is left where it lies.
+    /// `None` once it is to be kept.
     folder: Option<tempfile::TempDir>,
     point: PathBuf,
     device: Option<String>,
@@ -153,7 +153,7 @@ mod tests {
         file.set_len(72 << 40).unwrap();
         drop(file);
         sparse.sync().unwrap();
-        // Somebody else may hold a file for a moment.
+        // Another process may hold a file for a moment.
         let held = File::open(sparse.path()).unwrap();
         let holder = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(200));

@@ -69,7 +69,7 @@ fn watch(child: &mut Child, program: &str, begin: Instant, stop: &Stop) -> Resul
         peak = memory::peak(&pid).map_or(peak, |now| peak.max(now));
     }
     let seconds = begin.elapsed().as_secs_f64();
-    // It has ended and nobody has heard of it yet: what it did can be asked for as long as that is so.
+    // It has ended and has not been reaped: until then its counters can be read.
     let fetched = fetched(&pid)?;
     let status = child.wait()?;
     let Some(code) = status.code() else {

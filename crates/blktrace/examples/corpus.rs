@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use blktrace::forge::Forge;
+use fixtures::block_trace::Forge;
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {

@@ -114,7 +114,7 @@ pub struct Losses {
     pub outstanding: u64,
     /// Passthrough requests' events.
     pub passthrough: u64,
-    /// Events that stand behind a later one of their file: a few where interrupts came between, many
+    /// Events that follow a later one in their file: a few where interrupts came between, many
     /// where a file was shuffled or glued together.
     #[serde(default)]
     pub backwards: u64,
@@ -177,7 +177,7 @@ pub struct DeviceSummary {
     pub major: u32,
     /// The same.
     pub minor: u32,
-    /// Whether it stands upon others.
+    /// Whether it is stacked on others.
     pub stacked: bool,
     /// Bios queued.
     pub bios: u64,

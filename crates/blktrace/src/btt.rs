@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | MEDIAN of seeks | a distance that alone makes up half of all, else 0 | the median |
 //! | MODE among equals | the one its tree happens to give first | the least |
-//! | distances that differ in more than 131,072 values | all kept | thinned, the error is told ([`SeekSummary`]) |
+//! | distances that differ in more than 131,072 values | all kept | thinned, the error is reported ([`SeekSummary`]) |
 //! | majors 9, 253, 254 | md or dm; but virtio disks have 253 and 254 as well | what the caller says ([`Stacked`]) |
 //! | bios of one request, in the files | as its tree has them | by sector |
 //! | the time of an issue that was not seen, in the files of requests | 2^64 - 1 ns, cut to 32 bits | `-` |
@@ -18,11 +18,11 @@
 //! | names of devices (-M) | read, and not used | used |
 //! | rows TOTAL of the iostat file | other columns than their heads, zeros in an interval | sums |
 //! | %util of the iostat file | idle also where a request is in flight at the end of an interval | busy |
-//! | bios that are split (X) | never complete, and take what concerns the bios behind them | each part is followed |
-//! | completions that never come | kept for ever | the oldest are given up beyond 200,000 |
+//! | bios that are split (X) | never complete, and take what concerns the bios after them | each part is followed |
+//! | completions that never come | kept forever | the oldest are given up beyond 200,000 |
 //! | avgqu-sz of the iostat file | falls with each bio of a request, below zero | falls once a request |
 //!
-//! [`Options::btt`] brings back btt's MEDIAN, its guess by majors and its blindness for cgroup ids, for
+//! [`Options::btt`] restores btt's MEDIAN, its guess by majors and its ignoring of cgroup ids, for
 //! comparison.
 
 mod average;
@@ -116,7 +116,7 @@ impl Outcome {
         print::tables(&self.engine, all)
     }
 
-    /// btt's ranges of activity, as it prints them behind the tables.
+    /// btt's ranges of activity, as it prints them after the tables.
     pub fn ranges(&self) -> String {
         print::ranges(&self.engine)
     }

@@ -11,7 +11,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// No file of a trace.
@@ -31,11 +31,11 @@ pub enum Error {
         folder: PathBuf,
     },
     /// A folder that cannot be listed.
-    #[error("{}: {source}; look at the rights of the folder", path.display())]
+    #[error("{}: {source}; check the permissions of the folder", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Files without one record.
@@ -47,17 +47,17 @@ pub enum Error {
         base: String,
     },
     /// Bytes that are no record.
-    #[error("{}: byte {offset} begins no record ({what}); the file is damaged there, or no trace", path.display())]
+    #[error("{}: there is no record at byte {offset} ({what}); the file is damaged there, or is not a trace", path.display())]
     NoRecord {
         /// The file.
         path: PathBuf,
-        /// Where, bytes from its begin.
+        /// Offset in the file, bytes.
         offset: u64,
-        /// What stands there.
+        /// What was found there.
         what: String,
     },
     /// A record of a machine of the other byte order.
-    #[error("{}: it was traced on a machine of the other byte order; analyse it there", path.display())]
+    #[error("{}: it was recorded on a machine of the other byte order; analyse it there", path.display())]
     OtherEndian {
         /// The file.
         path: PathBuf,
@@ -71,22 +71,22 @@ pub enum Error {
         version: u8,
     },
     /// A file that ends inside a record.
-    #[error("{}: it ends inside the record at byte {offset}; the tracer was killed or the disk was full (what stands before can be read with the part cut off)", path.display())]
+    #[error("{}: it ends inside the record at byte {offset}; the tracer was killed or the disk was full (truncate the file there to read the rest)", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Offset of the record, bytes.
         offset: u64,
     },
-    /// Nothing can be written where the result should go.
-    #[error("the result cannot be written: {0}; look at the room and the rights there")]
+    /// The result cannot be written.
+    #[error("the result cannot be written: {0}; check the free space and the permissions there")]
     Output(io::Error),
     /// A file of results.
-    #[error("{}: {source}; look at the room and the rights there", path.display())]
+    #[error("{}: {source}; check the free space and the permissions there", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }

@@ -2,7 +2,7 @@
 //!
 //! A batch is 512 events, as blkparse reads them, and this is more than taste: the notes that name
 //! processes are taken out of a batch when it is read, so a name is known up to a batch before its
-//! note's own time. Whoever wants the same text must read ahead by the same number.
+//! note's own time. To print the same text, a reader must read ahead by the same number.
 //!
 //! Records are given in the order of the file. An interrupt can leave two of them exchanged; blkparse
 //! prints them as they stand, so this reader does not sort either (a window that did was tried: it
@@ -49,7 +49,7 @@ struct Slot {
 /// A file of one CPU.
 pub(crate) struct CpuFile<R = File> {
     path: PathBuf,
-    /// Records of other CPUs are left out; none: whatever stands there.
+    /// Records of other CPUs are left out; none: records of any CPU.
     cpu: Option<u32>,
     source: R,
     /// Bytes read: `bytes[begin..filled]` are not yet taken apart.

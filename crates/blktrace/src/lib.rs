@@ -8,6 +8,11 @@ pub mod analysis;
 pub mod btt;
 mod error;
 mod file;
+// The fixture names this crate as others do.
+#[cfg(test)]
+extern crate self as blktrace;
+#[cfg(test)]
+#[path = "../../fixtures/src/block_trace.rs"]
 pub mod forge;
 mod hash;
 mod merge;

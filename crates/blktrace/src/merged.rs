@@ -17,7 +17,7 @@ const CHUNK: usize = 256 * 1024;
 /// Writes a trace as one merged file; the number of records.
 ///
 /// # Errors
-/// A trace that is damaged, after what stands before the damage; an output that cannot be written.
+/// A trace that is damaged, after what precedes the damage; an output that cannot be written.
 pub fn write(trace: &mut Trace, out: &mut impl Write) -> Result<u64, Error> {
     let genesis = trace.genesis();
     let mut bytes = Vec::with_capacity(CHUNK + 4096);

@@ -17,7 +17,7 @@ const BATCH: usize = 2048;
 /// Batches that are read ahead.
 const AHEAD: usize = 4;
 
-/// Events with their files, and their PDUs one behind the other.
+/// Events with their files, and their PDUs one after the other.
 #[derive(Default)]
 struct Batch {
     events: Vec<(u32, Head)>,
@@ -40,8 +40,8 @@ impl Batch {
     ) -> Result<(), Error> {
         let mut rest = &self.pdus[..];
         for &(file, head) in &self.events {
-            let (pdu, behind) = rest.split_at(usize::from(head.pdu_len));
-            rest = behind;
+            let (pdu, after) = rest.split_at(usize::from(head.pdu_len));
+            rest = after;
             take(file as usize, &Event { head, pdu })?;
         }
         Ok(())

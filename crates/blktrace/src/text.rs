@@ -3,7 +3,7 @@
 //! What is the same: the lines, their order, the names, and the summary, as Debian's blkparse 1.2.0
 //! prints them when its output is no terminal (the C library then keeps `Input file ... added` back to
 //! the very end). What is not: thousands are never marked (blkparse marks them where the locale en_US
-//! is installed); files behind a gap in the numbers of CPUs are read as well; a damaged file is an
+//! is installed); files after a gap in the numbers of CPUs are read as well; a damaged file is an
 //! error after the lines before the damage, and not a silent end; and [`track`] says what differs
 //! with -t.
 //!
@@ -51,7 +51,7 @@ pub struct Options {
 /// Prints a trace.
 ///
 /// # Errors
-/// A trace that is damaged, after what stands before the damage; an output that cannot be written.
+/// A trace that is damaged, after the text of what precedes the damage; an output that cannot be written.
 pub fn write(trace: &mut Trace, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let mut printer = Printer::new(trace, options);
     let mut text = Vec::with_capacity(CHUNK + 4096);
@@ -109,7 +109,7 @@ struct Printer {
     driver_data: bool,
 }
 
-/// An action's letters in two columns, and the blank behind them, by its code.
+/// An action's letters in two columns, and the blank after them, by its code.
 fn letters(code: u32) -> [u8; 3] {
     if code == 11 {
         return *b"UT ";

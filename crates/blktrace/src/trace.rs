@@ -85,7 +85,7 @@ impl Trace {
         })
     }
 
-    /// The bases of the traces that a path stands for: itself where it is one, those of all devices
+    /// The bases of the traces that a path names: itself where it is one, those of all devices
     /// where it is a folder, by name.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Trace {
     }
 
     /// CPUs without a file although a later one has one. A tracer makes a file for each CPU, if only
-    /// an empty one: these were removed, or left behind, or their CPU was offline.
+    /// an empty one: these were removed, or not copied, or their CPU was offline.
     pub fn absent(&self) -> u64 {
         if self.merged {
             return 0;
@@ -160,7 +160,7 @@ impl Trace {
     /// events before their time, as blkparse takes them.
     ///
     /// # Errors
-    /// What stands at this place of a file is no record.
+    /// The bytes at this place of a file are no record.
     #[allow(clippy::should_implement_trait, reason = "it lends the event")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<(usize, Event<'_>)>, Error> {

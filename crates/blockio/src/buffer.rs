@@ -180,10 +180,10 @@ impl Buffer {
 
     /// The bytes of the last read.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the window lies inside this buffer's own part of the mapping (`set_window`), which
+        // SAFETY: the window is inside this buffer's own part of the mapping (`set_window`), which
         // lives as long as `self.mapping` and was zeros at first; without a mapping it is empty and
         // the pointer dangling but aligned. `&self` keeps writers out; the kernel has a request for
-        // it only while a queue owns the buffer and nobody calls this.
+        // it only while a queue owns the buffer and nothing calls this.
         unsafe { std::slice::from_raw_parts(self.base().wrapping_add(self.start), self.len) }
     }
 

@@ -67,7 +67,7 @@ impl BlockSource for Buffered {
 
     fn will_need(&self, offset: u64, len: u64) {
         // The advice looks up every page of the range. The first and the last are looked at instead:
-        // where both are there, what lies between them mostly is, and is read in its turn if not.
+        // where both are there, what is between them mostly is, and is read in its turn if not.
         let end = offset.saturating_add(len).min(self.len());
         if end <= offset || self.resident(offset) && self.resident(end - 1) {
             return;

@@ -5,8 +5,8 @@
 //! of choice for anything larger than memory, and [`crate::layer::Cache`] is there for the blocks
 //! that are read again.
 //!
-//! Asynchronous reading is `io_uring`. Where a sandbox forbids it (ENOSYS, EPERM), threads do the
-//! same with pread(2).
+//! Asynchronous reading is `io_uring`. Where a ring cannot be had (a sandbox, a limit of memory), threads do the
+//! same with pread(2), and where no thread can be made, either, reads are done one at a time.
 
 mod ring;
 mod threads;
@@ -20,6 +20,7 @@ use crate::error::{Fault, OpenError, ReadError, within};
 use crate::handle::Handle;
 use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
+use crate::sync_queue::SyncQueue;
 
 /// Bytes of the buffer that unaligned reads go through.
 const BOUNCE: usize = 1 << 20;
@@ -161,14 +162,10 @@ impl BlockSource for Direct {
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue + '_>, OpenError> {
         match ring::Ring::new(&self.core, depth) {
             Ok(ring) => Ok(Box::new(ring)),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
-                self.queue_of_threads(depth)
-            }
-            Err(source) => Err(OpenError::Queue {
-                name: self.name().clone(),
-                depth,
-                source,
-            }),
+            // No ring (an old kernel, a policy, no memory to lock or map), and no thread: one read at a time.
+            Err(_) => Ok(self
+                .queue_of_threads(depth)
+                .unwrap_or_else(|_| Box::new(SyncQueue::new(self, depth)))),
         }
     }
 }

@@ -4,39 +4,39 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a source cannot be had.
+/// Why a source cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// open(2), fstat(2) or lseek(2) failed.
     #[error("{}: cannot be opened for reading: {source}; {}", path.display(), opening_hint(source))]
     Open {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It is neither a regular file nor a block device.
     #[error("{}: is a {kind}; name an image (a regular file) or a block device", path.display())]
     NotASource {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Its file type.
         kind: &'static str,
     },
-    /// O_DIRECT is not to be had there.
+    /// O_DIRECT is not possible there.
     #[error("{}: cannot be read past the page cache: {reason}; read it buffered", path.display())]
     NoDirect {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// Who refused it, and how.
+        /// Which call refused it, with its error.
         reason: String,
     },
     /// mmap(2) failed.
     #[error("{}: cannot be mapped: {source}; read it buffered", path.display())]
     Map {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Neither a ring nor a thread could be made for asynchronous reading.
@@ -44,9 +44,9 @@ pub enum OpenError {
     Queue {
         /// The source.
         name: Arc<str>,
-        /// Requests in flight that were asked for.
+        /// Requests in flight that were requested.
         depth: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No memory for the buffers of a sweep.
@@ -56,7 +56,7 @@ pub enum OpenError {
     Memory {
         /// Bytes asked for.
         bytes: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -67,14 +67,14 @@ fn opening_hint(source: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "a device needs root or the group disk",
         _ => match source.raw_os_error() {
             Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => "the device has no medium",
-            _ => "the kernel's log may say more",
+            _ => "see the kernel log",
         },
     }
 }
 
 /// A range that could not be read.
 ///
-/// `offset` is the first byte that was not delivered, `len` what was still asked for from there. One
+/// `offset` is the first byte that was not delivered, `len` the bytes requested from there on. One
 /// bad sector fails a request of megabytes; [`crate::salvage`] finds which bytes it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {len} bytes at byte {offset} cannot be read: {fault}")]
@@ -83,9 +83,9 @@ pub struct ReadError {
     pub name: Arc<str>,
     /// First byte that was not delivered.
     pub offset: u64,
-    /// Bytes asked for from there.
+    /// Bytes requested from there.
     pub len: u64,
-    /// Why.
+    /// The cause.
     pub fault: Fault,
 }
 
@@ -98,7 +98,7 @@ impl ReadError {
         }
     }
 
-    /// The same, held to what the caller asked for: a request that was rounded out to blocks may
+    /// The same, clipped to the caller's request: a request that was rounded out to blocks may
     /// have failed outside.
     pub(crate) fn clipped(mut self, offset: u64, len: u64) -> ReadError {
         let end = offset.saturating_add(len);
@@ -114,36 +114,34 @@ pub enum Fault {
     /// The read failed with this errno.
     #[error("{}{}", io::Error::from_raw_os_error(*.0), errno_hint(*.0))]
     Os(i32),
-    /// It lies past the source's last byte; the source has so many.
-    #[error("the source ends at byte {0}; a filesystem that goes on there has lost its end")]
+    /// The range reaches past the end of the source; the value is the source's size, bytes.
+    #[error("the source ends at byte {0}; the filesystem extends past the device: it is truncated")]
     PastEnd(u64),
-    /// The file has become shorter since it was opened.
-    #[error(
-        "the file has become shorter meanwhile; something writes to it, start again when it rests"
-    )]
+    /// The file has shrunk since it was opened.
+    #[error("the file shrank during the read; stop the writer and retry")]
     Truncated,
     /// The ring itself failed with this errno; its requests are lost.
     #[error("the ring failed: {}; read it buffered", io::Error::from_raw_os_error(*.0))]
     Queue(i32),
 }
 
-/// What to do next, where the number says it.
+/// What to do next, where the errno determines it.
 fn errno_hint(errno: i32) -> &'static str {
     match errno {
         libc::EIO | libc::EUCLEAN | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => {
-            "; the medium is failing: copy it with ddrescue and go on with the copy"
+            "; the medium is failing: copy it with ddrescue and use the copy"
         }
         libc::ENXIO | libc::ENODEV => "; the device has gone",
         _ => "",
     }
 }
 
-/// That a range lies inside a source of `size` bytes.
+/// Checks that a range is inside a source of `size` bytes.
 pub(crate) fn within(name: &Arc<str>, size: u64, offset: u64, len: u64) -> Result<(), ReadError> {
     match offset.checked_add(len) {
         Some(end) if end <= size => Ok(()),
         _ => {
-            // What lies inside could have been delivered; the rest could not.
+            // The part inside could have been delivered; the rest could not.
             let first = offset.max(size);
             Err(ReadError {
                 name: Arc::clone(name),
@@ -170,12 +168,12 @@ mod tests {
         assert_eq!(
             error(Fault::Os(libc::EIO)).to_string(),
             "disk.img: 512 bytes at byte 4096 cannot be read: Input/output error (os error 5); \
-             the medium is failing: copy it with ddrescue and go on with the copy"
+             the medium is failing: copy it with ddrescue and use the copy"
         );
         assert_eq!(
             error(Fault::PastEnd(4000)).to_string(),
             "disk.img: 512 bytes at byte 4096 cannot be read: the source ends at byte 4000; \
-             a filesystem that goes on there has lost its end"
+             the filesystem extends past the device: it is truncated"
         );
         assert_eq!(error(Fault::Os(libc::EIO)).errno(), Some(5));
         assert_eq!(error(Fault::Truncated).errno(), None);

@@ -138,10 +138,10 @@ impl Handle {
         let _ = fadvise(&self.file, first, len, Advice::DontNeed);
     }
 
-    /// The first range of data at or after `offset`, as the filesystem tells it.
+    /// The first range of data at or after `offset`, as the filesystem reports it.
     ///
-    /// Whoever does not know (a device, a filesystem without `SEEK_DATA`) has data everywhere. So
-    /// does whoever fails: the reads will say why.
+    /// A source that does not know (a device, a filesystem without `SEEK_DATA`) has data everywhere, and
+    /// so has one that fails: the reads will report why.
     pub(crate) fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         if offset >= self.len {
             return None;
@@ -236,10 +236,10 @@ fn alignment(
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
-    let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+    let reported = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
         .ok()
         .filter(|stat| stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0);
-    let (memory, offset) = match told {
+    let (memory, offset) = match reported {
         Some(stat) if stat.stx_dio_offset_align == 0 => {
             return Err(refused("the filesystem says that it has no direct I/O"));
         }

@@ -2,7 +2,7 @@
 //!
 //! Sizes of requests span nine orders of magnitude and distances of seeks fourteen, and a pass is
 //! the difference of two snapshots. Buckets of powers of two can be subtracted exactly, take 520
-//! bytes and need no range to be said beforehand; finer ones would show nothing that a reader of the
+//! bytes and need no range in advance; finer ones would show nothing that a reader of the
 //! table could use.
 
 use serde::ser::{Serialize, SerializeSeq, Serializer};

@@ -1,7 +1,7 @@
 //! Layers: sources around a source.
 //!
 //! Each does one thing, so that a stack says what is measured by its order. [`Counting`] around
-//! [`Cache`] around [`Counting`] tells what was asked and what reached the device; [`Throttle`] below
+//! [`Cache`] around [`Counting`] counts what was requested and what reached the device; [`Throttle`] below
 //! the cache limits a device, above it a reader. A flag in the checker for each of these was
 //! rejected: the code that is measured would then not be the code that runs.
 

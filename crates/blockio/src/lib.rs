@@ -15,25 +15,26 @@
 //! [`layer::Throttle`], [`layer::Latency`], [`layer::Faulty`]. The reader above never knows. They are
 //! generic, so a stack costs no dynamic call unless it is built of `Box<dyn BlockSource>`.
 //!
-//! **Logs of writes** ([`log_writes`]) are sources too: a device as of any write that dm-log-writes recorded.
+//! **Write logs** ([`log_writes`]) are sources too: a device as of any write that dm-log-writes recorded.
 //!
 //! **Asynchronous reading** is by ownership: a [`Request`] takes its [`Buffer`] along into a
-//! [`Queue`] and the [`Completion`] brings it back. The kernel writes into memory that nobody
-//! else can look at meanwhile, which is what makes `io_uring` sound, and the number of buffers is
+//! [`Queue`] and the [`Completion`] brings it back. The kernel writes into memory that
+//! nothing else can access meanwhile, which is what makes `io_uring` sound, and the number of buffers is
 //! the bound of memory. Futures were rejected: a checker has a handful of threads that each have
 //! their own queue, and no runtime should stand between a request and its device.
 //!
 //! **Holes.** A sparse image is mostly hole, and forged ones are 72 TB of it. [`Sweep`] asks the
-//! source where data lie (`SEEK_DATA`) and hands out a hole as one piece without bytes, so a sweep
+//! source where its data is (`SEEK_DATA`) and hands out a hole as one piece without bytes, so a sweep
 //! costs the time of the data. Single reads do not ask: a system call for each 4 KiB block would cost
 //! more than the zeros.
 //!
 //! Errors say what was asked, where and why ([`ReadError`]); a sweep that meets one reads around it
 //! and hands out what can be read, because a checker that gives up at the first bad sector is of no
-//! use on the day it is needed.
+//! use when it is needed.
 
 mod buffer;
 mod buffered;
+mod crew;
 mod direct;
 mod error;
 mod handle;
@@ -52,6 +53,7 @@ mod sync_queue;
 
 pub use buffer::Buffer;
 pub use buffered::Buffered;
+pub use crew::for_each_in_threads;
 pub use direct::Direct;
 pub use error::{Fault, OpenError, ReadError};
 pub use histogram::{Histogram, Row};

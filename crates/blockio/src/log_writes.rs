@@ -1,4 +1,4 @@
-//! Logs of writes, in the format of the kernel's dm-log-writes: the image of a device as of any of them.
+//! Write logs, in the format of the kernel's dm-log-writes: the image of a device as of any of them.
 //!
 //! The target (kernel document device-mapper/log-writes, drivers/md/dm-log-writes.c) writes each write to a
 //! device into a log beside it, with what a crash depends on: was it a flush, was it forced to the medium
@@ -12,12 +12,12 @@
 //! then              the entry's data, unless it is a discard; the next entry follows
 //! ```
 //!
-//! [`Log`] reads the entries' heads once (a log is read from its begin: nothing in it says where the n-th
-//! entry stands), [`Replay`] is a source: a base and, above it, the log up to an entry. It copies nothing,
-//! so a checker that reads through this crate judges any moment at once. Rejected: a memory of whole
+//! [`Log`] reads the entries' heads once (a log is read from its start: nothing in it says where the n-th
+//! entry is), [`Replay`] is a source: a base and, above it, the log up to an entry. It copies nothing,
+//! so a checker that reads through this crate can check any moment directly. Rejected: a memory of whole
 //! images, and reading the log backwards for each block, which is quadratic over many moments.
 //!
-//! A log is a stranger's file. Every length is held to the bytes that are there, an entry costs at least a
+//! A log is untrusted. Every length is checked against the bytes of the file, an entry costs at least a
 //! sector of the log and less than that of memory, and a log that ends early is read as far as it goes.
 
 mod boundary;

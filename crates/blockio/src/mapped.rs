@@ -2,9 +2,9 @@
 //!
 //! Reading a mapping directly has two faults that a checker cannot have. A bad sector, or a file
 //! that shrinks, is a SIGBUS: the checker dies where it should report. And a slice of a file that
-//! somebody else writes to is not a Rust slice. So the kernel does the copying
+//! another process writes to is not a Rust slice. So the kernel does the copying
 //! (`process_vm_readv` of our own memory): it meets the same page faults and the same readahead as a
-//! load instruction would, but answers EFAULT, and then pread(2) tells the errno. A handler for
+//! load instruction would, but answers EFAULT, and then pread(2) returns the errno. A handler for
 //! SIGBUS was rejected: it belongs to the process, not to a library; `MADV_POPULATE_READ` as well: a
 //! page it has filled may be gone again before the load.
 //!
@@ -125,7 +125,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         if !self.is_empty() {
-            // SAFETY: the mapping is this value's own; nobody holds its address.
+            // SAFETY: the mapping is this value's own; its address is held nowhere else.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len() as usize) };
         }
     }
@@ -161,7 +161,7 @@ impl BlockSource for Mapped {
         let first = offset / page_size() as u64 * page_size() as u64;
         if first < end {
             let address = self.base.as_ptr().wrapping_add(first as usize);
-            // SAFETY: the range lies inside the mapping and begins at a page; the advice starts reads
+            // SAFETY: the range is inside the mapping and begins at a page; the advice starts reads
             // and changes no contents.
             let _ = unsafe { madvise(address.cast(), (end - first) as usize, Advice::WillNeed) };
         }

@@ -139,8 +139,8 @@ mod tests {
                 // The block around this byte, as far as it was asked for.
                 let (first, last) = ((at / block * block).max(offset), (at / block * block + block).min(end));
                 let lost = ranges.iter().any(|r| r.start < last && first < r.end);
-                let said = found.bad.iter().any(|e| (e.offset..e.offset + e.len).contains(&at));
-                prop_assert_eq!(lost, said, "byte {}", at);
+                let reported = found.bad.iter().any(|e| (e.offset..e.offset + e.len).contains(&at));
+                prop_assert_eq!(lost, reported, "byte {}", at);
                 prop_assert_eq!(*byte, if lost { 0 } else { bytes[at as usize] });
             }
         }

@@ -1,7 +1,7 @@
-//! A part of a source, as a source of its own.
+//! A sub-range of a source, as a source of its own.
 //!
-//! A disk that was cut into slices holds what each slice held, one behind the other; a reader of one of them wants it to
-//! begin at byte 0. Errors keep the offsets of the whole: they are what the kernel's log and `dd skip=` speak of.
+//! A reader of a partition, or of one slice of a disk, wants it to begin at byte 0. Errors keep the
+//! offsets of the whole source: the kernel log and `dd skip=` use these.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
 use crate::sync_queue::SyncQueue;
 
-/// Some bytes of a source, counted from their own begin.
+/// A sub-range of a source, with offsets from its own start.
 #[derive(Debug)]
 pub struct Slice<S> {
     inner: S,
@@ -21,7 +21,7 @@ pub struct Slice<S> {
 }
 
 impl<S: BlockSource> Slice<S> {
-    /// These bytes of `inner`; none where they reach past its end.
+    /// These bytes of `inner`; `None` if they reach past its end.
     pub fn of(inner: S, range: Range<u64>) -> Option<Slice<S>> {
         if range.start > range.end || range.end > inner.len() {
             return None;
@@ -47,7 +47,7 @@ impl<S: BlockSource> BlockSource for Slice<S> {
 
     fn geometry(&self) -> Geometry {
         let inner = self.inner.geometry();
-        // What was aligned here is aligned there only if the begin is.
+        // Alignment here is alignment there only if the start is aligned.
         if self.start.is_multiple_of(inner.offset_align.into()) {
             return inner;
         }
@@ -123,7 +123,7 @@ mod tests {
         let data = slice.next_data(0).unwrap();
         assert!(
             data.start <= 2 << 20 && data.end > 2 << 20,
-            "{data:?}: what lies at 10 MiB lies at 2 here"
+            "{data:?}: data at 10 MiB of the whole is at 2 MiB here"
         );
         assert_eq!(slice.next_data(16 << 20), None);
         assert_eq!(slice.next_data(u64::MAX), None);

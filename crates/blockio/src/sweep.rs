@@ -12,18 +12,19 @@
 //! while the others fill. Nothing is read ahead of that (xfs_repair's prefetch without a bound made
 //! a check of 2 minutes one of 11).
 //!
-//! What cannot be read is salvaged block by block, and said ([`Content::Failed`]); no read error
+//! What cannot be read is salvaged block by block, and reported ([`Content::Failed`]); no read error
 //! ends a sweep.
 
 mod plan;
 mod worker;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
+use crate::crew::for_each_in_threads;
 use crate::error::{OpenError, ReadError};
 use crate::source::{BlockSource, Geometry};
 use plan::Plan;
@@ -54,7 +55,7 @@ pub struct Piece<'a> {
 pub enum Content<'a> {
     /// These bytes.
     Data(&'a [u8]),
-    /// So many zeros, which nobody has read.
+    /// This many zeros, which were not read.
     Hole(u64),
     /// It cannot be read: the error's range is the piece's.
     Failed(&'a ReadError),
@@ -170,32 +171,19 @@ impl Sweep {
             plan: &plan,
             stop: &stop,
         };
-        let work = |mut state: T| {
-            let counts = shared.work(&mut |piece| each(&mut state, piece));
-            counts.map(|counts| (state, counts))
-        };
-        let states: Vec<T> = (0..sane.threads).map(make).collect();
-        let done: Vec<Result<(T, SweepCounts), OpenError>> = std::thread::scope(|scope| {
-            let mut states = states.into_iter();
-            let here = states.next();
-            let there: Vec<_> = states.map(|state| scope.spawn(|| work(state))).collect();
-            let here = here.map(work);
-            let joined = there.into_iter().map(|worker| match worker.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            here.into_iter().chain(joined).collect()
+        let mut states: Vec<T> = (0..sane.threads).map(make).collect();
+        let counts = Mutex::new(Ok(SweepCounts::default()));
+        for_each_in_threads(&mut states, |state| {
+            let found = shared.work(&mut |piece| each(state, piece));
+            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            match (&mut *counts, found) {
+                (Ok(all), Ok(found)) => all.add(&found),
+                (first @ Ok(_), Err(error)) => *first = Err(error),
+                (Err(_), _) => {}
+            }
         });
-        let mut swept = Swept {
-            states: Vec::new(),
-            counts: SweepCounts::default(),
-        };
-        for result in done {
-            let (state, counts) = result?;
-            swept.states.push(state);
-            swept.counts.add(&counts);
-        }
-        Ok(swept)
+        let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        counts.map(|counts| Swept { states, counts })
     }
 
     /// The same in this thread alone, whatever `threads` says.

@@ -6,6 +6,7 @@
 //! the report.
 
 pub mod connectivity;
+pub mod cost;
 pub mod failure;
 pub mod finding;
 pub mod log;

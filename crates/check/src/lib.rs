@@ -26,11 +26,12 @@ pub mod strategy;
 use blockio::BlockSource;
 use fskind::Family;
 
+pub use frame::cost::Cost;
 pub use frame::failure::Failure;
 pub use frame::finding::{Finding, Place, Value};
 pub use frame::log::{DEFAULT_KEPT, Findings, Tally};
 pub use frame::options::Options;
-pub use frame::pass::{Cost, Pass};
+pub use frame::pass::Pass;
 pub use frame::problem::{Class, Problem, Severity};
 pub use frame::progress::{Progress, Silent};
 pub use frame::report::{self, Report};

@@ -12,7 +12,7 @@ use study::{Order, Plan};
 
 /// Compares two cells' values of one figure, each with its block.
 ///
-/// `unit` may be as stored (`bytes_per_s`) or as printed (`MB/s`); it tells which direction is better.
+/// `unit` may be as stored (`bytes_per_s`) or as printed (`MB/s`); it decides which direction is better.
 ///
 /// # Errors
 /// As [`stats::compare()`]; too few values among them.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_sequential_run_has_no_pairs() {
-        let mut plan = record::example::plan();
+        let mut plan = fixtures::example::plan();
         plan.order = Order::Sequential;
         let base = [(0, 100.0), (0, 101.0), (0, 99.0)];
         let other = [(1, 200.0), (1, 201.0), (1, 199.0)];

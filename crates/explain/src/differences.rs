@@ -1,9 +1,9 @@
-//! Which differences there are to explain: those that count in the report of the run.
+//! The differences to explain: those that count in the report of the run.
 //!
 //! A study's tables and grids say what is compared. A table compares its columns with the first, one family
 //! for each combination of the factors it leaves open, exactly as the report does. A grid compares
 //! along each factor that its cells vary in. A run with neither compares each factor's levels with its
-//! first, in the headline figure of each phase, and so does whoever names a factor. Workloads are never
+//! first, in the headline figure of each phase, as does a factor named on the command line. Workloads are never
 //! compared with each other, nor sizes of which a law of growth is asked: that more files take longer needs
 //! no explanation.
 
@@ -16,14 +16,14 @@ use study::{Cell, Clock, Plan};
 
 use crate::compare;
 use crate::error::Error;
-use crate::explanation::Options;
+use crate::options::Options;
 use crate::questions::{Question, Series, questions};
 
 /// Which of the two is slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Slower {
-    /// The one that was compared with.
+    /// The base of the comparison.
     Base,
     /// The other.
     Other,
@@ -38,7 +38,7 @@ pub struct Place {
     pub level: String,
     /// Median of its values, in the unit of the difference.
     pub median: f64,
-    /// Trials behind it.
+    /// Number of trials of the median.
     pub trials: usize,
 }
 
@@ -63,11 +63,11 @@ pub struct Difference {
     pub base: Place,
     /// The other.
     pub other: Place,
-    /// Which is slower.
+    /// Which of the two is slower.
     pub slower: Slower,
-    /// How many times as long the slower takes: above 1.
+    /// Ratio of times, slower to faster: above 1.
     pub times: f64,
-    /// Its interval.
+    /// Confidence interval of `times`.
     pub interval: (f64, f64),
     /// p after correction for the family.
     pub p_adjusted: f64,
@@ -283,7 +283,7 @@ fn compare_here<'a>(
                 let counts = compare::higher_is_better(&unit).is_some() && wanted(options, series);
                 found.too_few += usize::from(counts);
             }
-            // A count of which one value is 0 has no ratio; nobody asked for it.
+            // A count with one value of 0 has no ratio, and no option asked for it.
             Err(_) if compare::higher_is_better(&unit).is_none() || !wanted(options, series) => {}
             Err(error) => found.notes.push(format!(
                 "{} {}, {}: not compared: {error}",

@@ -1,92 +1,59 @@
-//! The answer: each difference with what every rule says of it.
+//! The result: each difference with the answer of every rule.
 
 use std::path::Path;
 
 use record::Run;
 use serde::Serialize;
-use study::Clock;
 
+use crate::comparison::Pair;
 use crate::differences::{self, Difference, Slower};
 use crate::error::Error;
 use crate::gather::Gatherer;
-use crate::pair::Pair;
+use crate::options::Options;
 use crate::rule::{Confidence, Judgement, Verdict};
 use crate::rules;
 
-/// What to explain.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Factors to compare along; empty: as the study's tables and grids do.
-    pub factors: Vec<String>,
-    /// Level that the others are compared with; none: each factor's first.
-    pub base: Option<String>,
-    /// `(factor, level)` that cells must have; several of one factor are alternatives.
-    pub filter: Vec<(String, String)>,
-    /// Only this phase.
-    pub phase: Option<String>,
-    /// This metric instead of the tables' and the headlines.
-    pub metric: Option<String>,
-    /// Only this clock.
-    pub clock: Option<Clock>,
-    /// Confidence level of the intervals.
-    pub level: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            factors: Vec::new(),
-            base: None,
-            filter: Vec::new(),
-            phase: None,
-            metric: None,
-            clock: None,
-            level: 0.95,
-        }
-    }
-}
-
-/// What one rule says of one difference.
+/// One rule's answer about one difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct RuleAnswer {
     /// The rule's id.
     pub rule: &'static str,
     /// The cause in words.
     pub title: &'static str,
-    /// What it says.
+    /// Its judgement.
     #[serde(flatten)]
     pub judgement: Judgement,
 }
 
-/// A difference and what the rules say of it.
+/// A difference and the answers of the rules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The difference.
     pub difference: Difference,
     /// Whether any rule holds.
     pub explained: bool,
-    /// What each rule says that speaks of such a phase: those that hold, the surest first, then those
-    /// that are denied, then those that could not be judged.
-    pub findings: Vec<Finding>,
+    /// The answers of the rules that apply to this kind of phase: those that hold, the surest first, then
+    /// those that are denied, then those that could not be judged.
+    pub findings: Vec<RuleAnswer>,
 }
 
 impl Explanation {
     /// The rules that hold, the surest first.
-    pub fn holds(&self) -> impl Iterator<Item = &Finding> {
+    pub fn holds(&self) -> impl Iterator<Item = &RuleAnswer> {
         self.findings
             .iter()
             .filter(|f| f.judgement.confidence().is_some())
     }
 
     /// The rules that are denied.
-    pub fn denied(&self) -> impl Iterator<Item = &Finding> {
+    pub fn denied(&self) -> impl Iterator<Item = &RuleAnswer> {
         self.findings
             .iter()
             .filter(|f| f.judgement.verdict == Verdict::Denied)
     }
 
     /// The rules that could not be judged, with what they need.
-    pub fn open(&self) -> impl Iterator<Item = (&Finding, &str)> {
+    pub fn open(&self) -> impl Iterator<Item = (&RuleAnswer, &str)> {
         self.findings
             .iter()
             .filter_map(|finding| match &finding.judgement.verdict {
@@ -96,7 +63,7 @@ impl Explanation {
     }
 }
 
-/// Everything that a run's differences have to say.
+/// The explanations of a run's differences.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explained {
     /// The run's name.
@@ -109,7 +76,7 @@ pub struct Explained {
     pub too_few: usize,
     /// One for each difference that counts, in the order of the study's tables.
     pub explanations: Vec<Explanation>,
-    /// What went wrong meanwhile.
+    /// Warnings.
     pub notes: Vec<String>,
 }
 
@@ -123,7 +90,7 @@ impl Explained {
 /// Explains the differences of a run that count.
 ///
 /// `dir` is the run's folder, from which telemetry is read; without it rules that need telemetry cannot
-/// judge. An unfinished run is explained as far as it goes.
+/// judge. Of an unfinished run the finished trials are explained.
 ///
 /// # Errors
 /// Names in the options that the run does not have; a run with nothing to compare.
@@ -180,19 +147,19 @@ fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explana
     }
 }
 
-/// What every rule says, the surest first.
-pub(crate) fn ask(pair: &Pair<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = rules::ALL
+/// The answers of all rules, the surest first.
+pub(crate) fn ask(pair: &Pair<'_>) -> Vec<RuleAnswer> {
+    let mut findings: Vec<RuleAnswer> = rules::ALL
         .iter()
         .filter_map(|rule| {
-            Some(Finding {
+            Some(RuleAnswer {
                 rule: rule.id(),
                 title: rule.title(),
                 judgement: rule.judge(pair)?,
             })
         })
         .collect();
-    let rank = |finding: &Finding| match finding.judgement.verdict {
+    let rank = |finding: &RuleAnswer| match finding.judgement.verdict {
         Verdict::Holds { confidence, .. } => match confidence {
             Confidence::High => 0,
             Confidence::Medium => 1,

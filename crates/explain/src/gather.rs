@@ -15,9 +15,9 @@ use record::telemetry::{Reader, Table};
 use record::{Phase, Run, TrialRecord};
 use study::{Cell, Clock, Limit};
 
-use crate::pair::Direction;
-use crate::side::Side;
-use crate::window::{self, Window};
+use crate::comparison::Direction;
+use crate::evidence::Side;
+use crate::telemetry::{self, Window};
 
 /// Gathers sides, each once; a trial's telemetry is read once, when its first phase is asked for.
 pub(crate) struct Gatherer<'a> {
@@ -156,7 +156,7 @@ impl<'a> Gatherer<'a> {
 /// The telemetry of each phase of a trial.
 fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, String>> {
     let table: Result<Table, String> = match (dir, &record.telemetry) {
-        (Some(dir), Some(file)) => Reader::read(&dir.join(file)).map_err(|error| match error {
+        (Some(dir), Some(file)) => Reader::read_in(dir, file).map_err(|error| match error {
             // The path says nothing that the reader of a mail could use.
             record::Error::Io { .. } => format!("{file} cannot be read"),
             other => other.to_string(),
@@ -167,7 +167,7 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
     let of_phase = |phase: &Phase| match &table {
         Ok(table) => {
             let device = device.as_deref().or_else(|| only_disk(table));
-            window::of(table, device, phase.begin_ns, phase.end_ns)
+            telemetry::of(table, device, phase.begin_ns, phase.end_ns)
         }
         Err(why) => Err(why.clone()),
     };
@@ -177,8 +177,8 @@ fn windows(dir: Option<&Path>, record: &TrialRecord) -> Vec<Result<Window, Strin
 /// Kernel name of the device that a trial measured.
 fn device(record: &TrialRecord) -> Option<String> {
     let mounted = record.mounted.as_ref()?;
-    let told = mounted.device_facts.get("block_device").cloned();
-    told.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
+    let known = mounted.device_facts.get("block_device").cloned();
+    known.or_else(|| mounted.device.strip_prefix("/dev/").map(str::to_owned))
 }
 
 /// The disk of a directory, where telemetry followed just one.
@@ -425,7 +425,7 @@ impl OfTrial<'_> {
                 None => "not known",
             };
             side.add_fact(&format!("evidence.{}", found.name), holds);
-            side.add_fact(&format!("said.{}", found.name), &found.detail);
+            side.add_fact(&format!("detail.{}", found.name), &found.detail);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::Run;
 use study::{Cell, Clock, Plan};
 
-use crate::explanation::Options;
+use crate::options::Options;
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]

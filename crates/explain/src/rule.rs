@@ -1,12 +1,12 @@
-//! What a rule is, and what it may say.
+//! A rule and its possible answers.
 
 use serde::Serialize;
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::value::Row;
 
-/// One possible cause. Each stands in a file of its own in `rules/`, with its thresholds, why they
-/// are what they are, and what denies it.
+/// One possible cause. Each has a file in `rules/`, with its thresholds, the reasons for them, and the
+/// evidence that denies it.
 pub trait Rule: Sync {
     /// Name in JSON and on the command line (`readahead_too_small`).
     fn id(&self) -> &'static str;
@@ -14,17 +14,17 @@ pub trait Rule: Sync {
     /// The cause in words (`readahead too small`).
     fn title(&self) -> &'static str;
 
-    /// Looks at two cells that differ. `None`: the rule does not speak of this kind of phase.
+    /// Judges two cells that differ. `None`: the rule does not apply to this kind of phase.
     fn judge(&self, pair: &Pair<'_>) -> Option<Judgement>;
 }
 
-/// How sure a rule is that its cause is behind the difference. Four things are asked of a cause that
-/// holds:
+/// How sure a rule is that its cause explains the difference. A cause that holds is tested for four
+/// things:
 ///
 /// 1. its quantity was measured in this phase, in both cells, and not inferred from a setting;
 /// 2. it is large enough to carry at least half of the difference (of its logarithm);
 /// 3. three or more trials of each cell do not overlap in it;
-/// 4. nothing speaks against it.
+/// 4. there is no evidence against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -47,7 +47,7 @@ impl Confidence {
     }
 }
 
-/// Whether a cause is behind a difference.
+/// Whether a cause explains a difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -55,31 +55,31 @@ pub enum Verdict {
     Holds {
         /// How sure.
         confidence: Confidence,
-        /// Which of the four things asked are lacking, in words.
+        /// Which of the four are lacking, in words.
         lacks: Vec<&'static str>,
     },
     /// No.
     Denied,
-    /// Cannot be said.
+    /// The evidence is missing.
     NotJudged {
-        /// What evidence is missing, and how to have it.
+        /// Which evidence is missing, and how to record it.
         needs: String,
     },
 }
 
-/// What a rule says of two cells.
+/// A rule's answer about two cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Whether the cause is behind the difference.
+    /// Whether the cause explains the difference.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// One sentence with the figures that decided; empty where nothing could be judged.
     pub because: String,
-    /// The evidence.
+    /// The figures and facts that the rule looked at.
     pub evidence: Vec<Row>,
-    /// What speaks against it, whether it decided or not.
+    /// Evidence against it, whether it decided or not.
     pub against: Vec<Row>,
-    /// The counter-experiment: what turns the cause off.
+    /// The counter-experiment: a setting that removes the cause.
     pub experiment: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Judgement {
     }
 }
 
-/// What a rule collects before it judges.
+/// The evidence that a rule collects before it judges.
 pub(crate) struct Grounds<'p> {
     pair: &'p Pair<'p>,
     evidence: Vec<Row>,
@@ -118,7 +118,7 @@ pub(crate) struct Grounds<'p> {
 }
 
 impl<'p> Grounds<'p> {
-    /// Rows of these names, as far as they were recorded.
+    /// Rows of these names, where they were recorded.
     pub(crate) fn of(pair: &'p Pair<'p>, names: &[&str]) -> Grounds<'p> {
         Grounds {
             pair,
@@ -158,15 +158,15 @@ impl<'p> Grounds<'p> {
         self
     }
 
-    /// What slows the device cannot carry more than the device was slowed: fewer bytes a second.
+    /// A cause that slows the device cannot carry more than the device was slowed, in bytes per second.
     pub(crate) fn bounded(mut self) -> Self {
         let slowed = self.pair.device_slowed();
         self.small |= slowed.is_some_and(|slowed| !carries(slowed, self.pair.times));
         self.unless_cpu()
     }
 
-    /// What makes a device slow or gives it more to do cannot carry what the CPU carries: where at
-    /// least half of the extra time is extra CPU time, that speaks against it.
+    /// A cause at the device cannot carry what the CPU carries: where at least half of the extra time is
+    /// extra CPU time, that is evidence against it.
     pub(crate) fn unless_cpu(mut self) -> Self {
         if self.pair.more_cpu().is_some_and(|(_, share)| share >= 0.5) {
             self.small = true;
@@ -176,19 +176,19 @@ impl<'p> Grounds<'p> {
         self
     }
 
-    /// Asks whether the trials of both cells stand apart in this figure.
+    /// Tests whether the trials of both cells do not overlap in this figure.
     pub(crate) fn apart(mut self, name: &str) -> Self {
         self.overlap = !self.pair.apart(name);
         self
     }
 
-    /// Adds what speaks against it.
+    /// Adds evidence against it.
     pub(crate) fn against(mut self, row: Option<Row>) -> Self {
         self.against.extend(row);
         self
     }
 
-    /// The cause is behind the difference.
+    /// The cause explains the difference.
     #[allow(clippy::unnecessary_wraps, reason = "what Rule::judge returns")]
     pub(crate) fn holds(
         self,
@@ -219,7 +219,7 @@ impl<'p> Grounds<'p> {
         })
     }
 
-    /// The cause is not behind the difference: the rows are what denies it.
+    /// The cause does not explain the difference: the rows deny it.
     #[allow(clippy::unnecessary_wraps, reason = "what Rule::judge returns")]
     pub(crate) fn denied(self, because: impl Into<String>) -> Option<Judgement> {
         Some(Judgement {
@@ -260,11 +260,14 @@ mod tests {
                 .apart("flushes")
                 .carries(3.0)
         };
-        let said = |grounds: Grounds<'_>| grounds.holds("x", "y").unwrap().confidence().unwrap();
-        assert_eq!(said(grounds()), Confidence::High);
-        assert_eq!(said(grounds().inferred(true)), Confidence::Medium);
-        assert_eq!(said(grounds().carries(1.1)), Confidence::Medium);
-        assert_eq!(said(grounds().inferred(true).carries(1.1)), Confidence::Low);
+        let answer = |grounds: Grounds<'_>| grounds.holds("x", "y").unwrap().confidence().unwrap();
+        assert_eq!(answer(grounds()), Confidence::High);
+        assert_eq!(answer(grounds().inferred(true)), Confidence::Medium);
+        assert_eq!(answer(grounds().carries(1.1)), Confidence::Medium);
+        assert_eq!(
+            answer(grounds().inferred(true).carries(1.1)),
+            Confidence::Low
+        );
         let slowed = |rate| {
             let sides =
                 Sides::new("write")
@@ -292,7 +295,7 @@ mod tests {
             "7/8 cannot carry half of 2"
         );
         let row = Row::words("a", "a", "b", "c", "d");
-        assert_eq!(said(grounds().against(Some(row))), Confidence::Medium);
-        assert_eq!(said(grounds().apart("nothing")), Confidence::Medium);
+        assert_eq!(answer(grounds().against(Some(row))), Confidence::Medium);
+        assert_eq!(answer(grounds().apart("nothing")), Confidence::Medium);
     }
 }

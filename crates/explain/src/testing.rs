@@ -2,8 +2,8 @@
 
 use study::{Cell, Clock};
 
-use crate::pair::Pair;
-use crate::side::Side;
+use crate::comparison::Pair;
+use crate::evidence::Side;
 
 /// Two sides in the making.
 pub(crate) struct Sides {
@@ -19,7 +19,7 @@ pub(crate) struct Sides {
 impl Sides {
     /// Of the phase `phase`, in two cells of a throughput workload with buffered I/O.
     pub(crate) fn new(phase: &str) -> Sides {
-        let mut cell = record::example::plan().cells[0].clone();
+        let mut cell = fixtures::example::plan().cells[0].clone();
         if let study::WorkloadSpec::Throughput(spec) = &mut cell.workload {
             spec.direct = false;
         }

@@ -1,9 +1,9 @@
-//! The explanation as text: 78 columns, what holds in full, what does not in a line each.
+//! The explanation as text of 78 columns: rules that hold in full, the others in one line each.
 
 use std::collections::BTreeMap;
 
 use crate::differences::{Difference, Slower};
-use crate::explanation::{Explained, Explanation, Finding};
+use crate::explanation::{Explained, Explanation, RuleAnswer};
 use crate::rule::Verdict;
 use crate::value::{Unit, digits, print};
 
@@ -12,11 +12,11 @@ const WIDTH: usize = 78;
 /// Where the values of the slower and the faster side end.
 const COLUMNS: [usize; 2] = [56, 74];
 
-/// What the words mean, once below all explanations.
-pub const LEGEND: &str = "Confidence counts what is lacking of four things: the cause was measured in this phase \
-in both cells, not inferred; it is large enough to carry half of the difference (of its logarithm); three or more \
-trials of each cell do not overlap in it; nothing speaks against it. high: none is lacking; medium: one; low: two \
-or more. Figures are medians over a cell's trials. docs/explain.md has each rule's thresholds.";
+/// The meaning of the terms, printed once after all explanations.
+pub const LEGEND: &str = "Confidence counts which of four conditions are not met: the cause was measured in this \
+phase in both cells, not inferred; it is large enough to carry half of the difference (of its logarithm); three or \
+more trials of each cell do not overlap in it; there is no evidence against it. high: all are met; medium: one is \
+not; low: two or more are not. Figures are medians over a cell's trials. docs/explain.md lists each rule's thresholds.";
 
 /// The whole text.
 pub fn render(explained: &Explained) -> String {
@@ -40,7 +40,13 @@ pub fn render(explained: &Explained) -> String {
         out.push('\n');
         out.push_str(&wrap("", 0, LEGEND));
     }
-    out
+    // Facts and names come from a run's folder.
+    words::printable_lines(&out).into_owned()
+}
+
+/// Text wrapped to 78 columns with `first` before its first line and `indent` spaces before the others.
+pub fn wrap(first: &str, indent: usize, text: &str) -> String {
+    words::wrap(first, indent, text, WIDTH)
 }
 
 fn head(explained: &Explained) -> String {
@@ -197,7 +203,7 @@ fn sides(difference: &Difference) -> (&crate::Place, &crate::Place) {
 }
 
 /// A rule that holds, with its figures.
-fn holding(finding: &Finding, difference: &Difference) -> String {
+fn holding(finding: &RuleAnswer, difference: &Difference) -> String {
     let judgement = &finding.judgement;
     let Verdict::Holds { confidence, lacks } = &judgement.verdict else {
         return String::new();
@@ -226,7 +232,7 @@ fn holding(finding: &Finding, difference: &Difference) -> String {
         }
     }
     if !judgement.against.is_empty() {
-        out.push_str("     Against it:\n");
+        out.push_str("     Evidence against it:\n");
         for row in &judgement.against {
             out.push_str(&table_row(row));
         }
@@ -281,41 +287,6 @@ fn line(label: &str, values: &[String; 2]) -> String {
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
-}
-
-/// Text wrapped to 78 columns with `first` before its first line and `indent` spaces before the others.
-pub fn wrap(first: &str, indent: usize, text: &str) -> String {
-    let mut out = String::new();
-    let mut line = first.to_owned();
-    let mut fresh = true;
-    for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        let gap = usize::from(!fresh);
-        if !fresh && line.chars().count() + gap + word.len() > WIDTH {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            fresh = true;
-        }
-        if !fresh {
-            line.push(' ');
-        }
-        // A word longer than a line is cut.
-        while line.chars().count() + word.len() > WIDTH {
-            let room = WIDTH.saturating_sub(line.chars().count()).max(1);
-            let rest = word.split_off(room.min(word.len()));
-            line.extend(word);
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            word = rest;
-        }
-        line.extend(word);
-        fresh = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
-    out
 }
 
 #[cfg(test)]
@@ -404,6 +375,19 @@ mod tests {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn nothing_of_a_run_steers_the_terminal() {
+        let mut explained = explained(Vec::new());
+        explained.run = "run\u{1b}[2J".into();
+        explained.notes = vec!["a note\u{9b}31m\u{1b}]0;title\u{7}".into()];
+        let text = render(&explained);
+        assert!(
+            text.contains("run\\u{1b}[2J") && text.contains("\\u{9b}31m"),
+            "{text}"
+        );
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
     }
 
     proptest! {

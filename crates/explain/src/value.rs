@@ -1,4 +1,4 @@
-//! Figures as people read them: a row of evidence is a label and a value for each side.
+//! Rows of evidence: a label and a value for each side, as they are printed.
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerS,
     /// Seconds.
     Seconds,
     /// A bare number.
     Count,
-    /// A number a second.
+    /// A number per second.
     PerS,
     /// A share of one, printed as a percentage.
     Share,
-    /// How many times as much.
+    /// A ratio.
     Times,
     /// Words.
     Text,
@@ -49,12 +49,12 @@ pub struct Row {
     pub slower: Value,
     /// The faster cell's.
     pub faster: Value,
-    /// Where it was read.
+    /// Source: `telemetry`, `diskstats`, `trace`, ...
     pub source: String,
 }
 
 impl Row {
-    /// A row of words that speak of both.
+    /// A row of text.
     pub fn words(name: &str, label: &str, slower: &str, faster: &str, source: &str) -> Row {
         Row {
             name: name.to_owned(),
@@ -91,7 +91,7 @@ impl Row {
 /// A number with its unit: `128 KiB`, `95.2 %`, `1.31 times`.
 pub(crate) fn print(number: f64, unit: Unit) -> String {
     match unit {
-        Unit::Bytes => bytes(number),
+        Unit::Bytes => words::bytes_f64(number),
         Unit::BytesPerS => format!("{} MB/s", digits(number / 1_048_576.0)),
         Unit::Seconds if number.abs() >= 1.0 || number == 0.0 => format!("{} s", digits(number)),
         Unit::Seconds if number.abs() >= 1e-3 => format!("{} ms", digits(number * 1e3)),
@@ -103,37 +103,8 @@ pub(crate) fn print(number: f64, unit: Unit) -> String {
     }
 }
 
-/// Bytes in the largest binary unit that leaves at least one before the point.
-fn bytes(number: f64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = number;
-    let mut at = 0;
-    while value.abs() >= 1024.0 && at + 1 < UNITS.len() {
-        value /= 1024.0;
-        at += 1;
-    }
-    format!("{} {}", digits(value), UNITS[at])
-}
-
 /// Three significant digits, whole numbers whole.
-pub(crate) fn digits(number: f64) -> String {
-    let size = number.abs();
-    // Rounding decides the place: 9.996 is 10.0, 99.96 is 100.
-    let text = if number == 0.0 || size >= 99.95 {
-        format!("{number:.0}")
-    } else if size >= 9.995 {
-        format!("{number:.1}")
-    } else if size >= 0.0995 {
-        format!("{number:.2}")
-    } else {
-        format!("{number:.3}")
-    };
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
+pub(crate) use words::significant as digits;
 
 #[cfg(test)]
 mod tests {
@@ -143,7 +114,7 @@ mod tests {
     fn numbers_are_short() {
         for (number, unit, text) in [
             (131_072.0, Unit::Bytes, "128 KiB"),
-            (512.0, Unit::Bytes, "512 bytes"),
+            (512.0, Unit::Bytes, "512 B"),
             (1.5e9, Unit::Bytes, "1.4 GiB"),
             (73_400_320.0, Unit::BytesPerS, "70 MB/s"),
             (0.0123, Unit::Seconds, "12.3 ms"),

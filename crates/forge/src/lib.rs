@@ -9,9 +9,6 @@
 //! What is written must be what the format's own mkfs and the kernel would have written: Debian's e2fsck finds it clean, the kernel
 //! mounts it and goes on writing.
 //!
-//! The empty filesystem of ext4 is made here as well, byte for byte as mke2fs makes it, and not by running mke2fs:
-//! docs/decisions/0013 has the measurement.
-//!
 //! The third part breaks filesystems on purpose ([`damage`]), to try checkers on.
 
 pub mod amount;

@@ -1,16 +1,16 @@
-//! The command line, as clap sees it. Values stay as typed here, or the libraries read them; those judge them, too.
+//! The command line, as clap parses it. Values stay as typed, or are parsed by the libraries that validate them.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-mod alone;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+mod fast_parse;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
@@ -30,8 +30,8 @@ pub(crate) use trace::{RecordArgs, TraceCommand};
 
 /// A filesystem laboratory for Linux.
 ///
-/// Runs whole experiments on real filesystems and prints tables fit for a mailing list, with the
-/// confidence, the context and the evidence.
+/// Runs whole experiments on real filesystems and prints tables for a mailing list, with confidence
+/// intervals, the context of the run and the evidence that it is valid.
 #[derive(Debug, Parser)]
 #[command(
     name = "fslab",
@@ -49,45 +49,45 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a study: format, mount, load, measure, report
     Run(RunArgs),
-    /// Print what a run would do, and touch nothing
+    /// Print what a run would do, without changing anything
     Plan(PlanArgs),
-    /// Go on with a run that was interrupted or killed
+    /// Resume an interrupted or killed run
     Resume(ResumeArgs),
-    /// List the runs below a folder
+    /// List the runs in a folder
     List(ListArgs),
-    /// Show a run: its trials, failures, evidence and where the time went
+    /// Show a run: trials, failures, evidence and time spent
     Show(ShowArgs),
     /// Print the report of a run
     Report(ReportArgs),
-    /// Say why cells of a run differ: the causes that hold, with their figures
+    /// Explain why cells of a run differ: causes and their figures
     Explain(ExplainArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Show where files lie: extents, gaps and their causes, free space
+    /// Show the layout of files on disk: extents, gaps and their causes, free space
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4
     Check(CheckArgs),
-    /// Judge what a power cut would have left, from a log of writes
+    /// Check every state that a power cut could have left, from a log of writes
     Crash(CrashArgs),
-    /// Write whole filesystems without mounting anything, or break them on purpose
+    /// Write whole filesystems without mounting them, or damage them on purpose
     #[command(subcommand)]
     Forge(ForgeCommand),
-    /// Trace what block devices are asked to do
+    /// Record and report block traces
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// The kernels that guests run: list, fetch, add
+    /// Kernels for guests: list, fetch, add
     #[command(subcommand)]
     Kernel(KernelCommand),
-    /// Say which ways of looking into the kernel work on this machine
+    /// Report which tracing methods work on this machine
     Doctor(DoctorArgs),
-    /// Print the context record of this machine
+    /// Print the context record of this machine: hardware, kernel, settings
     Context(ContextArgs),
 }
 
-/// What can be changed of a study without editing it.
+/// What can be changed in a study without editing its file.
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
     /// A built-in study's name, or a study file
@@ -104,7 +104,7 @@ pub(crate) struct StudyArgs {
     /// Number of blocks: how often each cell runs
     #[arg(long, value_name = "N")]
     pub(crate) blocks: Option<u32>,
-    /// Seed of the order
+    /// Seed of the random order of trials
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Order of the trials
@@ -116,34 +116,34 @@ pub(crate) struct StudyArgs {
 pub(crate) enum OrderArg {
     /// Randomised complete blocks
     Blocked,
-    /// All repetitions of a cell together, as the originals ran
+    /// All repetitions of a cell in a row, as the original studies ran
     Sequential,
 }
 
 /// Where the trials take place. Without any of these: loop images in the run's folder.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Use this existing directory; nothing is made or mounted
+    /// Run in this existing directory; no filesystem is made or mounted
     #[arg(long, value_name = "DIR", conflicts_with = "device")]
     pub(crate) dir: Option<PathBuf>,
-    /// Use this whole disk; everything on it is lost
+    /// Run on this whole disk, which must be empty and unused; it is formatted for each trial
     #[arg(long, value_name = "DEV", requires = "destroy")]
     pub(crate) device: Option<PathBuf>,
-    /// The serial of the disk to destroy
+    /// Serial number of that disk, to confirm that it is the one to overwrite
     #[arg(long, value_name = "SERIAL", requires = "device")]
     pub(crate) destroy: Option<String>,
     /// Where trials run [default: the first of host, uml, qemu that has what the study needs]
     #[arg(long, value_enum, conflicts_with_all = ["dir", "device"])]
     pub(crate) executor: Option<ExecutorArg>,
-    /// Guest kernel: a series (6.1, 6.12-cloud), a version, a name of `fslab kernel list`, or an image's path;
-    /// several are compared
+    /// Guest kernel: a series (6.1, 6.12-cloud), a version, a name from `fslab kernel list`, or the path of an
+    /// image; several kernels are compared
     #[arg(long, value_name = "VERSION|FILE[,...]", value_delimiter = ',',
           conflicts_with_all = ["dir", "device"])]
     pub(crate) kernel: Vec<String>,
     /// Modules of the kernel that --kernel FILE names: lib/modules/RELEASE, or a build tree
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pub(crate) modules: Option<PathBuf>,
-    /// QEMU's clock counts instructions and the device is null_blk: the same times in every run
+    /// Reproducible times: QEMU's clock counts instructions, and the device is null_blk
     #[arg(long, conflicts_with_all = ["dir", "device"])]
     pub(crate) virtual_time: bool,
     #[command(flatten)]
@@ -152,11 +152,11 @@ pub(crate) struct TargetArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecutorArg {
-    /// This machine's own kernel
+    /// This machine's kernel
     Host,
-    /// A guest: User-mode Linux, any machine, no block trace
+    /// A User-mode Linux guest: runs without KVM, has no block trace
     Uml,
-    /// A guest: QEMU, by KVM where the processor has it, else emulated
+    /// A QEMU guest: with KVM where available, else emulated
     Qemu,
 }
 
@@ -166,21 +166,21 @@ pub(crate) struct RunArgs {
     pub(crate) study: StudyArgs,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// The run's folder, made new [default: fslab-runs/STUDY-DATE-TIME]
+    /// Folder of the run, which must not exist yet [default: fslab-runs/STUDY-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// What stdout gets: the text report, the JSON report, or each event as it happens
+    /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LiveFormat {
-    /// The report as text, when the run is whole
+    /// The report as text, at the end of the run
     Text,
-    /// The report as one JSON document, when the run is whole
+    /// The report as one JSON document, at the end of the run
     Json,
-    /// The events as JSON Lines, while they happen
+    /// Events as JSON Lines, as they happen
     Jsonl,
 }
 
@@ -197,13 +197,13 @@ pub(crate) struct PlanArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentFormat {
-    /// For people, 78 columns
+    /// Text of 78 columns
     Text,
-    /// One document
+    /// One JSON document
     Json,
 }
 
-/// A run is named by its folder, or by its name among those in the working directory.
+/// A run is named by its folder, or by its name in the fslab-runs folder of the working directory.
 fn run_folder() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new()
         .map(|named| record::folder::meant(named.into(), Path::new(record::folder::RUNS)))
@@ -214,14 +214,14 @@ pub(crate) struct ResumeArgs {
     /// The run's folder, or its name in `fslab list`
     #[arg(value_parser = run_folder())]
     pub(crate) run: PathBuf,
-    /// What stdout gets
+    /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// The folder to look in [default: fslab-runs]
+    /// Folder of the runs [default: fslab-runs]
     pub(crate) dir: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
@@ -255,7 +255,7 @@ pub(crate) struct ReportArgs {
     /// Factor (or "phase") whose levels are the columns
     #[arg(long, value_name = "FACTOR")]
     pub(crate) col: Vec<String>,
-    /// Only the tables whose title contains this
+    /// Print only tables whose title contains this text
     #[arg(long, value_name = "TITLE")]
     pub(crate) table: Option<String>,
     /// Keep only some levels of a factor (repeatable)
@@ -267,10 +267,10 @@ pub(crate) struct ReportArgs {
     /// Clock of a pivot: original, fsync or syncfs
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
-    /// Width of text tables; 0: as wide as they are
+    /// Width of text tables in columns (0 = unlimited)
     #[arg(long, default_value_t = 78)]
     pub(crate) width: usize,
-    /// Column that the others are compared with [default: the first]
+    /// Column to compare the others with [default: the first]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) base: Option<String>,
 }
@@ -287,13 +287,13 @@ pub(crate) enum ClockArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// Tables for a mail, 78 columns
+    /// Tables for a mail, 78 columns wide
     Text,
     /// One self-contained page
     Html,
-    /// One document
+    /// One JSON document
     Json,
-    /// One row a sample
+    /// One row for each sample
     Csv,
     /// Tables for a wiki or an issue
     Md,
@@ -304,14 +304,14 @@ pub(crate) struct CleanArgs {
     /// A run's folder or name, or a folder of runs [default: fslab-runs]
     #[arg(value_parser = run_folder())]
     pub(crate) dir: Option<PathBuf>,
-    /// Say what would be undone
+    /// Only print what would be undone
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ContextArgs {
-    /// Describe the filesystem of this directory, too
+    /// Also describe this directory's filesystem
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

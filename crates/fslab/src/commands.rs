@@ -71,14 +71,14 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
     }
 }
 
-/// A plan, where it will run, and why there.
+/// A plan, where it will run, and why.
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) target: Target,
     pub(crate) why: Option<String>,
 }
 
-/// Expands the study for the target, and chooses who runs it.
+/// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
     let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
     let mut overrides = overrides(study);
@@ -124,7 +124,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
     })
 }
 
-/// The directory or disk that was named.
+/// The directory or disk on the command line.
 fn named(args: &TargetArgs) -> Option<Target> {
     match (&args.dir, &args.device, &args.destroy) {
         (Some(dir), _, _) => Some(Target::Directory(absolute(dir))),
@@ -144,7 +144,7 @@ fn cache(args: &TargetArgs) -> Option<PathBuf> {
     args.cache.cache.as_deref().map(absolute)
 }
 
-/// The kernels that were named; images given by their path go into the cache first.
+/// The kernels on the command line; images given by path are copied into the cache first.
 fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
     let is_file = |name: &&String| name.contains('/');
     if args.modules.is_some() && args.kernel.iter().filter(is_file).count() != 1 {
@@ -167,28 +167,33 @@ fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
     args.kernel.iter().map(name).collect()
 }
 
-/// The folder of runs that was named; else the usual one, or none where nobody has run anything.
+/// The folder of runs that was named; else the default one, if it exists.
 pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     let usual = PathBuf::from(record::folder::RUNS);
     named.cloned().or_else(|| usual.is_dir().then_some(usual))
 }
 
-/// Prints a finished run's report in the form asked for and says how it ended.
-pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<u8> {
+/// Prints a finished run's report in the format asked for, and how the run ended. `lost`: why its
+/// events could not be printed to the end; a run that is otherwise whole ends with that error.
+pub(crate) fn finish(
+    finished: &Finished,
+    format: LiveFormat,
+    lost: Option<anyhow::Error>,
+) -> anyhow::Result<u8> {
     let dir = out::path(&finished.dir);
     let code = match finished.ending {
         Ending::Whole => exit::OK,
         Ending::Invalid { failed, doubtful } => {
             out::say(&format!(
-                "fslab: {failed} trials without a result, {doubtful} with evidence that does not \
-                 hold; they are marked in the report, and `fslab show {dir}` says why"
+                "fslab: {failed} trials failed, {doubtful} trials with invalid measurements; they are \
+                 marked in the report, and `fslab show {dir}` gives the reasons"
             ));
             exit::INVALID
         }
         Ending::Interrupted { remaining } => {
             out::say(&format!(
                 "fslab: interrupted with {remaining} trials to go; everything mounted is undone \
-                 and what was measured is kept: go on with `fslab resume {dir}`"
+                 and the results so far are kept; continue with `fslab resume {dir}`"
             ));
             return Ok(exit::INTERRUPTED);
         }
@@ -207,5 +212,8 @@ pub(crate) fn finish(finished: &Finished, format: LiveFormat) -> anyhow::Result<
         out::print(&text.map_err(lab::Error::from)?)?;
     }
     out::say(&format!("report: {dir}/report.txt and {dir}/report.html"));
-    Ok(code)
+    match lost {
+        Some(error) if code == exit::OK => Err(error),
+        _ => Ok(code),
+    }
 }

@@ -1,14 +1,14 @@
 //! Exit codes: documented constants (docs/exit-codes.md).
 
-/// All that was asked is done.
+/// Success.
 pub(crate) const OK: u8 = 0;
 /// Input or output failed outside any measurement.
 pub(crate) const TROUBLE: u8 = 1;
 /// The command line, the study or the output folder is wrong; nothing was touched.
 pub(crate) const USAGE: u8 = 2;
-/// `crash`: an image was damaged, or would not be recovered.
+/// `crash`: an image was damaged, or could not be recovered.
 pub(crate) const CRASH_DAMAGED: u8 = 4;
-/// `check`: it did not come to a verdict (fsck's operational error).
+/// `check`: no verdict (fsck's operational error).
 pub(crate) const FSCK_OPERATIONAL: u8 = 8;
 /// `check`: the command line is wrong.
 pub(crate) const FSCK_USAGE: u8 = 16;
@@ -16,11 +16,11 @@ pub(crate) const FSCK_USAGE: u8 = 16;
 pub(crate) const FSCK_CANCELLED: u8 = 32;
 /// The safety gate refused a device; nothing was touched.
 pub(crate) const REFUSED: u8 = 5;
-/// The run stopped before its last trial: resume it.
+/// The run stopped before its last trial and can be resumed.
 pub(crate) const INCOMPLETE: u8 = 6;
-/// A trial failed, or its evidence does not hold.
+/// A trial failed, or its measurements are invalid.
 pub(crate) const INVALID: u8 = 7;
-/// SIGINT, SIGTERM or SIGHUP; everything was undone.
+/// Stopped by SIGINT, SIGTERM or SIGHUP; everything was undone.
 pub(crate) const INTERRUPTED: u8 = 130;
-/// The reader of stdout went away, as after SIGPIPE.
+/// The reader of stdout closed the pipe, as after SIGPIPE.
 pub(crate) const CLOSED_PIPE: u8 = 141;

@@ -1,7 +1,7 @@
 //! The `fslab` program: arguments become one library call, and what it returns is printed.
 //!
-//! No logic lives here. stdout is data, stderr is for people, and every ending is one of the
-//! documented exit codes (docs/exit-codes.md).
+//! No logic is here. stdout is data, stderr is for people, and every exit code is documented
+//! (docs/exit-codes.md).
 
 mod cli;
 mod commands;
@@ -17,9 +17,15 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
 
 fn main() -> ExitCode {
-    // The first process of a guest kernel has no command line of ours.
+    // As the first process of a guest kernel there is no command line.
     if let Some(never) = lab::guest::be_guest() {
         match never {}
+    }
+    // A file at its size limit (ulimit -f) is then an error of the write that met it, like a full disk. Children get
+    // the default back.
+    let met = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met) {
+        out::say(&format!("fslab: cannot handle SIGXFSZ: {error}; going on"));
     }
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
@@ -35,12 +41,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `FSLAB_LOG` asks for, and errors without it.
+/// Logs what `FSLAB_LOG` selects, and only errors without it.
 fn log_to_stderr() {
     let log = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .without_time();
-    // The filter brings regular expressions along: not for nothing.
+    // The filter pulls in regular expressions, which take time to build.
     if std::env::var_os("FSLAB_LOG").is_some() {
         log.with_env_filter(EnvFilter::from_env("FSLAB_LOG")).init();
     } else {
@@ -88,31 +94,33 @@ fn bench(command: &BenchCommand) -> anyhow::Result<u8> {
 /// clap's own text: help and version to stdout, the rest to stderr with the usage code.
 fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
+    // Scripts read fsck's exit codes as bits, in which 1 is "corrected" and 2 is "reboot".
+    let checks = std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "check");
     if !error.use_stderr() {
         return match out::print(&text) {
             Ok(()) => ExitCode::from(exit::OK),
             Err(error) => {
                 out::say(&format!("fslab: {}", one_line(&error)));
-                ExitCode::from(exit::CLOSED_PIPE)
+                ExitCode::from(match commands::exit_code(&error) {
+                    exit::TROUBLE if checks => exit::FSCK_OPERATIONAL,
+                    code => code,
+                })
             }
         };
     }
     // clap's message, its list of missing arguments with it, without its usage and tips.
-    let said: Vec<&str> = text
+    let message: Vec<&str> = text
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"))
         .filter(|line| !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
-    out::say(&format!(
-        "fslab: {}; `fslab --help` and `fslab COMMAND --help` list what there is",
-        said.join(" ").trim_start_matches("error: ")
-    ));
-    // Scripts read fsck's exit codes as bits, in which 2 is "reboot".
-    let checks = std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == "check");
+    let message = message.join(" ");
+    let message = out::error_line(message.trim_start_matches("error: "));
+    out::say(&format!("fslab: {message}; try `fslab --help`"));
     ExitCode::from(if checks {
         exit::FSCK_USAGE
     } else {
@@ -128,5 +136,5 @@ fn one_line(error: &anyhow::Error) -> String {
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect();
-    out::line(&parts.join("; "))
+    out::error_line(&parts.join("; "))
 }

@@ -1,11 +1,11 @@
-//! What a waiting person sees: a live line on a terminal, elsewhere a line every 5 s while it changes
-//! and every minute while it does not.
+//! Progress on stderr: a live line on a terminal, else a line every 5 s while it changes and every
+//! minute while it does not.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,23 +18,25 @@ use crate::cli::LiveFormat;
 use crate::out;
 
 const QUIET: Duration = Duration::from_secs(5);
-/// After so many times of silence a line is said although it is the same.
+/// After this many silent intervals a line is printed although it has not changed.
 const AGAIN: u32 = 12;
 
-/// The terminal, or a log that stands in for one.
+/// Progress of a run on a terminal, or as lines in a log.
 pub(crate) struct Terminal {
     voice: Voice,
     jsonl: bool,
+    /// Why events could not be printed, once they could not.
+    lost: Mutex<Option<anyhow::Error>>,
     trials: usize,
     done: AtomicUsize,
     state: Mutex<State>,
 }
 
-/// How the current line reaches people.
+/// How the current line is shown.
 pub(crate) enum Voice {
-    /// Over and over in one place.
+    /// One line, redrawn in place.
     Bar(ProgressBar),
-    /// Now and then, from a thread of its own, since a long mkfs or a rest reports nothing.
+    /// New lines at intervals, printed by a thread, because a long mkfs or pause reports nothing.
     Lines {
         line: Arc<Mutex<String>>,
         stop: Option<Sender<()>>,
@@ -131,12 +133,13 @@ impl Drop for Voice {
 }
 
 impl Terminal {
-    /// A terminal for so many trials (1: a workload alone).
+    /// Progress of this many trials (1: a single workload).
     pub(crate) fn new(trials: usize, format: LiveFormat) -> Self {
         let now = Instant::now();
         Terminal {
             voice: Voice::new(),
             jsonl: format == LiveFormat::Jsonl,
+            lost: Mutex::new(None),
             trials,
             done: AtomicUsize::new(0),
             state: Mutex::new(State {
@@ -148,6 +151,23 @@ impl Terminal {
                 finished: now,
             }),
         }
+    }
+
+    /// Prints an event. A consumer that went away must not stop the run, whose log has everything; the
+    /// exit code says it at the end.
+    fn stream(&self, entry: &Entry) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if lost.is_some() {
+            return;
+        }
+        let line = serde_json::to_string(entry).map_err(anyhow::Error::from);
+        *lost = line.and_then(|line| out::print(&line)).err();
+    }
+
+    /// Ends it. The error of the stream of events, if its consumer went away.
+    pub(crate) fn finish(self) -> Option<anyhow::Error> {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.take()
     }
 
     /// `[3/90] filesystem=ext4: iozone: rewrite`, and how fast.
@@ -175,7 +195,7 @@ impl Terminal {
             return String::new();
         }
         let eta = (done > 0 && done < self.trials).then(|| {
-            // A trial's mean time, without what this one has used of its own.
+            // The mean time of a trial, less the time since the last one ended.
             let each = state.finished.duration_since(state.began).as_secs_f64() / done as f64;
             let left = each * (self.trials - done) as f64 - state.finished.elapsed().as_secs_f64();
             format!(", {} left", seconds(left.max(0.0)))
@@ -191,15 +211,12 @@ impl Terminal {
 
 impl lab::Watcher for Terminal {
     fn entry(&self, entry: &Entry) {
-        if self.jsonl
-            && let Ok(line) = serde_json::to_string(entry)
-        {
-            // A consumer that went away must not stop the run: the log has everything.
-            let _ = out::print(&line);
+        if self.jsonl {
+            self.stream(entry);
         }
         match &entry.event {
             Event::TrialFinished { .. } => self.count(),
-            // Not an error: what is said of it is said at the end.
+            // Not an error: the end of the run reports it.
             Event::TrialFailed {
                 kind: FailureKind::Interrupted,
                 ..
@@ -271,24 +288,4 @@ impl State {
     }
 }
 
-/// `42 s`, `3 min 20 s`, `2 h 5 min`.
-pub(crate) fn seconds(value: f64) -> String {
-    let whole = value.round() as u64;
-    match whole {
-        0..=99 => format!("{whole} s"),
-        100..=7199 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seconds;
-
-    #[test]
-    fn times_read_as_people_say_them() {
-        assert_eq!(seconds(42.4), "42 s");
-        assert_eq!(seconds(200.0), "3 min 20 s");
-        assert_eq!(seconds(7500.0), "2 h 5 min");
-    }
-}
+pub(crate) use words::clock_time as seconds;

@@ -1,11 +1,11 @@
-//! One workload alone, in a directory that is there: `fslab bench`.
+//! One workload alone, in an existing directory: `fslab bench`.
 
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
 use record::Usage;
-use workload::{Observer, Outcome, PhaseReport, Progress, age, fill, stream, throughput, tree};
+use workload::{Observer, Outcome, PhaseReport, Progress, Workload};
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -75,23 +75,34 @@ impl Observer for BenchObserver<'_> {
     }
 }
 
-/// Runs `work` under an observer. A workload that fails after it has measured something gives that
-/// with its error.
-fn observed(
-    dir: &Path,
-    name: &str,
+/// Runs a workload in existing directories. One that fails after it has measured something gives
+/// that with its error.
+///
+/// # Errors
+/// Directories that do not exist, or are not writable where the workload writes; parameters that
+/// cannot be used; whatever stops the workload before it has measured anything.
+pub fn run(
+    workload: &dyn Workload,
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
-    work: impl FnOnce(&dyn Observer) -> Result<Outcome, workload::Error>,
 ) -> Result<Measured, Error> {
+    let dirs = workload.dirs();
+    for dir in &dirs {
+        if workload.writes() {
+            // A mistyped directory must not be created and filled.
+            preflight::directory(dir)?;
+        } else {
+            preflight::present(dir)?;
+        }
+    }
     let observer = BenchObserver {
-        dir,
+        dir: dirs.first().copied().unwrap_or(Path::new(".")),
         watcher,
         interrupt,
         open: Open::default(),
         seen: Mutex::default(),
     };
-    let result = work(&observer);
+    let result = workload.run(&observer);
     let seen = observer.seen.into_inner().unwrap_or_default();
     match result {
         Ok(outcome) => Ok(Measured {
@@ -102,95 +113,13 @@ fn observed(
         Err(error) if seen.phases.is_empty() => Err(error.into()),
         Err(error) => Ok(Measured {
             outcome: Outcome {
-                workload: name.to_owned(),
+                workload: workload.kind().to_owned(),
                 phases: seen.phases,
-                warnings: vec!["it ended early: these are the phases until then".into()],
+                warnings: vec!["the workload ended early; these are the phases until then".into()],
                 ..Outcome::default()
             },
             usages: seen.usages,
             error: Some(error.into()),
         }),
     }
-}
-
-/// Runs `throughput`.
-///
-/// # Errors
-/// Options that cannot be used, and whatever stops the workload.
-pub fn throughput(
-    options: &throughput::Options,
-    watcher: &dyn Watcher,
-    interrupt: &Interrupt,
-) -> Result<Measured, Error> {
-    preflight::directory(&options.dir)?;
-    observed(&options.dir, "throughput", watcher, interrupt, |observer| {
-        throughput::run(options, observer)
-    })
-}
-
-/// Runs `tree`.
-///
-/// # Errors
-/// Options that cannot be used, and whatever stops the workload.
-pub fn tree(
-    options: &tree::Options,
-    watcher: &dyn Watcher,
-    interrupt: &Interrupt,
-) -> Result<Measured, Error> {
-    preflight::directory(&options.dir)?;
-    observed(&options.dir, "tree", watcher, interrupt, |observer| {
-        tree::run(options, observer)
-    })
-}
-
-/// Runs `stream`. A directory that is only read need not be writable.
-///
-/// # Errors
-/// Options that cannot be used, and whatever stops the workload.
-pub fn stream(
-    options: &stream::Options,
-    watcher: &dyn Watcher,
-    interrupt: &Interrupt,
-) -> Result<Measured, Error> {
-    if options.test.writes() {
-        preflight::directory(&options.dir)?;
-    } else {
-        preflight::present(&options.dir)?;
-    }
-    observed(&options.dir, "stream", watcher, interrupt, |observer| {
-        stream::run(options, observer)
-    })
-}
-
-/// Runs `fill`. Its base directories must be there: a mistyped one must not be made and filled.
-///
-/// # Errors
-/// Options that cannot be used, and whatever stops the workload before it has measured anything.
-pub fn fill(
-    options: &fill::Options,
-    watcher: &dyn Watcher,
-    interrupt: &Interrupt,
-) -> Result<Measured, Error> {
-    for base in &options.bases {
-        preflight::directory(base)?;
-    }
-    let dir = options.bases.first().map_or(Path::new("."), |base| base);
-    observed(dir, "fill", watcher, interrupt, |observer| {
-        fill::run(options, observer)
-    })
-}
-
-/// Runs `age`.
-///
-/// # Errors
-/// Options that cannot be used, and whatever stops the workload.
-pub fn age(
-    options: &age::Options,
-    watcher: &dyn Watcher,
-    interrupt: &Interrupt,
-) -> Result<Measured, Error> {
-    preflight::directory(&options.dir)?;
-    observed(&options.dir, "age", watcher, interrupt, |observer| {
-        age::run(options, observer)
-    })
 }

@@ -74,7 +74,7 @@ pub fn render(measured: &Measured) -> String {
         .iter()
         .map(|warning| format!("warning: {warning}"));
     for line in warnings.chain(doubts_of(outcome)) {
-        let _ = writeln!(text, "{}", wrap(line.split(' ').map(str::to_owned), 78));
+        let _ = writeln!(text, "{}", words::wrap("", 0, &line, 78).trim_end());
     }
     text
 }
@@ -184,27 +184,10 @@ fn parameters(outcome: &Outcome) -> String {
             .map_or_else(|| value.to_string(), str::to_owned);
         format!("{key}={value}")
     });
-    let words: Vec<String> = pairs
-        .flat_map(|pair| pair.split(' ').map(str::to_owned).collect::<Vec<_>>())
-        .collect();
-    wrap(words.into_iter(), 78)
-}
-
-fn wrap(words: impl Iterator<Item = String>, width: usize) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in words {
-        if column > 0 && column + 1 + word.len() > width {
-            text.push('\n');
-            column = 0;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(&word);
-        column += word.len();
-    }
-    text
+    let pairs: Vec<String> = pairs.collect();
+    words::wrap("", 0, &pairs.join(" "), 78)
+        .trim_end()
+        .to_owned()
 }
 
 #[cfg(test)]

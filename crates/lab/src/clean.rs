@@ -12,20 +12,24 @@ pub struct Cleaned {
     pub undone: Vec<String>,
     /// Runs that are still going: left alone, rightly.
     pub running: Vec<String>,
+    /// Not obeyed, for safety: another user's folder, or a step that no run writes.
+    pub refused: Vec<String>,
     /// What could not be undone.
     pub failed: Vec<String>,
+    /// What else a reader must know.
+    pub notes: Vec<String>,
 }
 
 /// Undoes, or with `dry_run` lists, what the runs at or below `dir` left behind. A run that is
-/// still going, or that cannot be undone, is an error when it is `dir` itself; when it is one of
-/// many the others are cleaned all the same, and it is told of.
+/// still going, or whose folder is refused, is an error when it is `dir` itself; when it is one of
+/// many the others are cleaned all the same, and it is reported.
 ///
 /// # Errors
 /// When `dir` cannot be read, or as said above.
 pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
     if is_run_folder(dir) {
-        cleaned.undone = lines(&rig::clean(dir, dry_run)?);
+        cleaned.add(rig::clean_up(dir, dry_run)?);
         return Ok(cleaned);
     }
     let entries = fs::read_dir(dir).map_err(|error| {
@@ -34,24 +38,46 @@ pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
             dir.display()
         ))
     })?;
-    for entry in entries
+    let mut runs: Vec<_> = entries
         .flatten()
-        .filter(|entry| is_run_folder(&entry.path()))
-    {
-        match rig::clean(&entry.path(), dry_run) {
-            Ok(found) => cleaned.undone.extend(lines(&found)),
+        // A link is not followed: the run that it leads to has a folder of its own.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .filter(|run| is_run_folder(run))
+        .collect();
+    runs.sort();
+    for run in runs {
+        match rig::clean_up(&run, dry_run) {
+            Ok(found) => cleaned.add(found),
             Err(error @ rig::Error::StillRunning { .. }) => cleaned.running.push(error.to_string()),
-            Err(error) => cleaned.failed.push(error.to_string()),
+            Err(error) => cleaned.problem(&error),
         }
     }
     Ok(cleaned)
 }
 
-fn lines(undone: &[rig::Undone]) -> Vec<String> {
-    undone.iter().map(ToString::to_string).collect()
+impl Cleaned {
+    fn add(&mut self, found: rig::Cleaning) {
+        self.undone
+            .extend(found.undone.iter().map(ToString::to_string));
+        self.notes.extend(found.notes);
+        for error in found.failed.iter().chain(&found.refused) {
+            self.problem(error);
+        }
+    }
+
+    fn problem(&mut self, error: &rig::Error) {
+        let list = match error.class() {
+            rig::Class::Safety => &mut self.refused,
+            _ => &mut self.failed,
+        };
+        list.push(error.to_string());
+    }
 }
 
-/// Whether a run lives, or lived, in `dir`: it has a log, or a journal of what was made.
+/// Whether a run lives, or lived, in `dir`: it has a log, or a journal of what was made, whatever these are.
 fn is_run_folder(dir: &Path) -> bool {
-    dir.join(record::folder::EVENTS).is_file() || dir.join(rig::undo::FILE).is_file()
+    [record::folder::EVENTS, rig::undo::FILE]
+        .iter()
+        .any(|name| dir.join(name).symlink_metadata().is_ok())
 }

@@ -1,7 +1,7 @@
 //! Why the lab stops, and which of the documented exit codes that is.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What kind of ending an error is; the binary maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +29,15 @@ pub enum Error {
     /// The run's folder or log.
     #[error("{0}")]
     Record(#[from] record::Error),
-    /// The log could not be written in mid-run; everything mounted was undone first.
-    #[error("{source} (the run in {} stopped; all it had mounted is undone)", run.display())]
+    /// The log could not be written in mid-run; what was mounted was undone first, as far as `left` says.
+    #[error("{source} (the run in {} stopped; {})", run.display(), undone(run, left))]
     Unrecorded {
         /// The run's folder.
         run: PathBuf,
         /// What went wrong.
-        source: record::Error,
+        source: Box<record::Error>,
+        /// Mounts and loop devices that the kernel still has of the run, in words.
+        left: Vec<String>,
     },
     /// Devices, mkfs, mount.
     #[error("{0}")]
@@ -79,10 +81,29 @@ pub enum Error {
     },
 }
 
+/// What became of the run's mounts.
+fn undone(run: &Path, left: &[String]) -> String {
+    if left.is_empty() {
+        return "all it had mounted is undone".into();
+    }
+    format!(
+        "not undone: {}; then: fslab clean {}",
+        left.join(", "),
+        run.display()
+    )
+}
+
 impl Error {
     /// What kind of ending this is.
     pub fn class(&self) -> Class {
         match self {
+            Error::Record(record::Error::Unsafe(_)) => Class::Refused,
+            // Nothing is there to be resumed.
+            Error::Unrecorded { source, .. }
+                if matches!(**source, record::Error::FolderGone { now: None, .. }) =>
+            {
+                Class::Trouble
+            }
             Error::Record(error) if is_usage(error) => Class::Usage,
             Error::Report(report::Error::Template { .. } | report::Error::Json(_))
             | Error::Record(_)

@@ -452,8 +452,8 @@ mod tests {
         let layout = &found.layout;
         assert_eq!(layout.files_total, 1);
         if layout.files.is_empty() {
-            println!(
-                "skipped: no FIEMAP in the folder for temporary files: {:?}",
+            testkit::skip!(
+                "no FIEMAP in the folder for temporary files: {:?}",
                 layout.notes
             );
             return;

@@ -49,6 +49,7 @@ mod telemetry;
 pub mod trace;
 mod traced;
 mod usage;
+mod vigil;
 pub mod virtual_time;
 pub mod watch;
 

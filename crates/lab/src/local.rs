@@ -16,7 +16,7 @@ use probe::sampler::Sampler;
 use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
 use rig::{Prepared, Rig};
 use study::{Bytes, Plan, Trial, WorkloadSpec};
-use workload::{Outcome, age, fill, stream, throughput, tree};
+use workload::{Outcome, Workload};
 
 use self::findings::{Findings, Stopped, trace_failure};
 use crate::error::Error;
@@ -112,7 +112,8 @@ impl<'a> LocalExecutor<'a> {
         prepared: &Prepared,
         emit: &mut Emit<'_>,
     ) -> Result<(Outcome, Seen), Stopped> {
-        let workload = &trial.cell.workload;
+        let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
+        let workload = trial.cell.workload.placed(dir, seed);
         let observer = TrialObserver::new(
             trial.slot.trial,
             self.asked(trial, prepared)?,
@@ -121,8 +122,7 @@ impl<'a> LocalExecutor<'a> {
             self.watcher,
             emit,
         );
-        let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
-        let ran = run_workload(workload, dir, seed, &observer);
+        let ran = workload.run(&observer);
         if observer.cutter().is_some() && !self.interrupt.is_raised() {
             return self.without_power(trial, observer, ran);
         }
@@ -146,7 +146,7 @@ impl<'a> LocalExecutor<'a> {
             cutter: Self::cutter(trial, prepared)?,
             looker: cell.layout.map(looker),
             traced: cell.trace.then_some(whole),
-            kept: convert::keeps_files(&cell.workload),
+            kept: cell.workload.parameters().keeps_files(),
         })
     }
 
@@ -350,29 +350,6 @@ impl Executor for LocalExecutor<'_> {
                 fatal,
             }),
         }
-    }
-}
-
-/// Runs a workload in `dir`.
-fn run_workload(
-    spec: &WorkloadSpec,
-    dir: &Path,
-    seed: u64,
-    observer: &dyn workload::Observer,
-) -> Result<Outcome, workload::Error> {
-    match spec {
-        WorkloadSpec::Throughput(spec) => {
-            throughput::run(&convert::throughput_options(spec, dir), observer)
-        }
-        WorkloadSpec::Tree(spec) => tree::run(&convert::tree_options(spec, dir), observer),
-        WorkloadSpec::Stream(spec) => stream::run(&convert::stream_options(spec, dir), observer),
-        WorkloadSpec::Fill(spec) => fill::run(&convert::fill_options(spec, dir, seed), observer),
-        WorkloadSpec::Age(spec) => age::run(&convert::age_options(spec, dir, seed), observer),
-        // What is read comes later, when the filesystem is unmounted.
-        WorkloadSpec::Scan(spec) => fill::run(
-            &convert::fill_options(&spec.population(), dir, seed),
-            observer,
-        ),
     }
 }
 

@@ -243,9 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_without_work() {
+    fn a_thread_without_work_ends_with_its_owner_and_has_taken_nothing() {
         let looks = Looks::below(None, Pace::Growing);
         looks.rest();
+        assert!(looks.of(0, u64::MAX).is_none());
+        let shared = Arc::clone(&looks.shared);
         drop(looks);
+        // The thread has given back its share.
+        assert_eq!(Arc::strong_count(&shared), 1);
+        assert!(shared.state().taken.is_empty());
     }
 }

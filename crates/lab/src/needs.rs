@@ -87,7 +87,11 @@ impl Needs {
     /// What the running kernel lacks. What is not known of it is not lacking: the trial will tell.
     pub fn lacking_here(&self, host: &Host) -> Vec<String> {
         let mut lacks = self.lacking(|name| host.get(name), &host.release);
-        if self.traced && !probe::capture::ways().iter().any(|way| way.available) {
+        if self.traced
+            && !probe::capture::methods()
+                .iter()
+                .any(|method| method.available)
+        {
             lacks.push("block traces".to_owned());
         }
         lacks.extend(self.lacking_log(|name| host.get(name)));

@@ -6,11 +6,11 @@
 //! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn anew.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
+use rundir::RunDir;
 use serde_json::Value;
 use study::Plan;
 
@@ -20,6 +20,7 @@ use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
 use crate::target::Target;
+use crate::vigil::Vigil;
 use crate::watch::Watcher;
 use crate::{preflight, reference};
 
@@ -179,19 +180,64 @@ impl<'a> Session<'a> {
 
     fn go(mut self) -> Result<Finished, Error> {
         let run = Run::load(self.folder.dir())?;
+        let _vigil = Vigil::begin(&self.folder, self.interrupt)?;
         let mut executor = self.executor(&run.plan)?;
-        self.reference(&run, &mut *executor)?;
-        let contexts = self.contexts("start", &run, &mut *executor)?;
-        executor.compare_with(contexts);
-        let trouble = self.trials(&run, &mut *executor)?;
-        if let Some(source) = trouble {
-            return Err(Error::Unrecorded {
-                run: self.folder.dir().to_owned(),
-                source,
-            });
-        }
+        let measured = self.measure(&run, &mut *executor);
         drop(run);
-        self.close(executor)
+        let ended = match measured {
+            Ok(None) => self.close(executor),
+            Ok(Some(source)) => {
+                drop(executor);
+                return Err(self.unrecorded(source));
+            }
+            Err(error) => {
+                drop(executor);
+                Err(error)
+            }
+        };
+        ended.map_err(|error| match (self.require_folder(), error) {
+            // Without its folder the run could not go on, whatever it failed with.
+            (Err(gone), _) => self.unrecorded(gone),
+            (Ok(()), Error::Record(source @ record::Error::CannotRecord { .. })) => {
+                self.unrecorded(source)
+            }
+            (Ok(()), error) => error,
+        })
+    }
+
+    /// References, contexts and trials. `Some`: an event could not be kept.
+    fn measure(
+        &mut self,
+        run: &Run,
+        executor: &mut dyn Executor,
+    ) -> Result<Option<record::Error>, Error> {
+        self.reference(run, executor)?;
+        let contexts = self.contexts("start", run, executor)?;
+        executor.compare_with(contexts);
+        self.trials(run, executor)
+    }
+
+    fn require_folder(&self) -> Result<(), record::Error> {
+        self.folder.presence()?.require()
+    }
+
+    /// The end of a run whose log could not be written. The executor is gone and has undone what it could; the kernel
+    /// says whether that was all, and what stayed is undone as `fslab clean` does it.
+    fn unrecorded(&self, source: record::Error) -> Error {
+        let here = match &source {
+            record::Error::FolderGone { now: Some(now), .. } => now.clone(),
+            _ => self.folder.dir().to_owned(),
+        };
+        let still = || rig::still_there(&here).unwrap_or_default();
+        if !still().is_empty() {
+            // What it cannot undo is in the message below.
+            let _ = rig::clean_up(&here, false);
+        }
+        Error::Unrecorded {
+            run: here.clone(),
+            source: Box::new(source),
+            left: still(),
+        }
     }
 
     /// What runs the trials on this target.
@@ -234,6 +280,9 @@ impl<'a> Session<'a> {
     ) -> Result<Option<record::Error>, Error> {
         let mut hopeless: Vec<u32> = Vec::new();
         for slot in run.remaining() {
+            if let Err(gone) = self.require_folder() {
+                return Ok(Some(gone));
+            }
             if self.interrupt.is_raised() {
                 break;
             }
@@ -264,7 +313,13 @@ impl<'a> Session<'a> {
             if trouble.is_some() {
                 return Ok(trouble);
             }
-            if let Err(failure) = outcome {
+            if let Err(mut failure) = outcome {
+                let gone = self.require_folder().err();
+                if gone.is_some() {
+                    // No fault of the trial: a resumed run repeats it.
+                    failure.kind = FailureKind::Interrupted;
+                    failure.fatal = None;
+                }
                 if failure.kind == FailureKind::Cell {
                     hopeless.push(slot.cell);
                 }
@@ -274,6 +329,9 @@ impl<'a> Session<'a> {
                     message: failure.message,
                     ledger: failure.ledger,
                 })?;
+                if gone.is_some() {
+                    return Ok(gone);
+                }
                 if let Some(error) = failure.fatal {
                     let run = self.folder.dir().to_owned();
                     return Err(Error::Stopped { run, source: error });
@@ -284,10 +342,7 @@ impl<'a> Session<'a> {
     }
 
     fn emit(&mut self, event: Event) -> Result<(), Error> {
-        let entry = self.log.emit(event).map_err(|source| Error::Unrecorded {
-            run: self.folder.dir().to_owned(),
-            source,
-        })?;
+        let entry = self.log.emit(event)?;
         self.watcher.entry(&entry);
         Ok(())
     }
@@ -363,7 +418,8 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the last event, the index and the reports.
-    fn close(mut self, mut executor: Box<dyn Executor + 'a>) -> Result<Finished, Error> {
+    fn close(&mut self, mut executor: Box<dyn Executor + 'a>) -> Result<Finished, Error> {
+        self.require_folder()?;
         let dir = self.folder.dir().to_owned();
         // A loaded run is most of the lab's memory: never two at a time.
         let (remaining, trials, (finished, failed)) = {
@@ -388,7 +444,7 @@ impl<'a> Session<'a> {
         drop(executor);
         record::index::rebuild(&dir)?;
         let run = Run::load(&dir)?;
-        write_reports(&run, &dir)?;
+        write_reports(&run, self.folder.opened())?;
         let ending = if remaining > 0 {
             Ending::Interrupted { remaining }
         } else {
@@ -465,7 +521,7 @@ fn ending(run: &Run) -> Ending {
 }
 
 /// `report.txt` and `report.html` in the run's folder.
-fn write_reports(run: &Run, dir: &Path) -> Result<(), Error> {
+fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
     for (name, format) in [
         ("report.txt", report::FormatName::Text),
         ("report.html", report::FormatName::Html),
@@ -474,22 +530,12 @@ fn write_reports(run: &Run, dir: &Path) -> Result<(), Error> {
             format,
             ..report::Options::default()
         };
-        write_whole(&dir.join(name), &report::render(run, Some(dir), &options)?)?;
+        let text = report::render(run, Some(folder.path()), &options)?;
+        folder
+            .replace(name, text.as_bytes())
+            .map_err(record::Error::from)?;
     }
     Ok(())
-}
-
-/// Writes a file beside its place and renames it into it, so that nobody reads half a report.
-fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
-    let beside = path.with_extension("part");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        let _ = fs::remove_file(&beside);
-        Error::File {
-            path: path.to_owned(),
-            source,
-        }
-    })
 }
 
 #[cfg(test)]

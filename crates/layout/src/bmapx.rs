@@ -1,6 +1,6 @@
 //! XFS_IOC_GETBMAPX: XFS's own map of a file, with holes as records (ioctl_xfs_getbmapx(2)).
 //!
-//! FIEMAP tells the same blocks, but not in xfs_bmap's rows: it leaves out holes and cuts at shared
+//! FIEMAP reports the same blocks, but not as xfs_bmap's rows: it omits holes and splits at shared
 //! blocks, so a listing made from it would differ.
 #![allow(unsafe_code, reason = "an ioctl that neither rustix nor libc has")]
 #![allow(
@@ -20,12 +20,12 @@ const ATTRFORK: i32 = 0x1;
 const PREALLOC: i32 = 0x4;
 const DELALLOC: i32 = 0x8;
 
-/// What to ask for.
+/// Options of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Tell unwritten blocks apart (`xfs_bmap -p`).
+    /// Mark unwritten blocks (`xfs_bmap -p`).
     pub unwritten: bool,
-    /// Tell delayed blocks instead of writing them back first (`-e`).
+    /// List delayed blocks instead of writing them back first (`-e`).
     pub delayed: bool,
     /// The attribute fork (`-a`).
     pub attributes: bool,
@@ -34,11 +34,11 @@ pub struct Request {
 /// One record. Units are sectors of 512 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: i64,
-    /// Where on the filesystem.
+    /// Position on the filesystem.
     pub block: Place,
-    /// How long.
+    /// Length.
     pub length: i64,
     /// Reserved, never written.
     pub unwritten: bool,
@@ -46,7 +46,7 @@ pub struct Piece {
     pub shared: bool,
 }
 
-/// Where a piece lies.
+/// The position of a piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Place {
     /// Nowhere.

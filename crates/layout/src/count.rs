@@ -2,12 +2,12 @@
 
 use crate::extent::Extent;
 
-/// Where a row would have had to begin to continue the one before, as filefrag sees it: `None`
-/// when it does continue, or begins the file.
+/// The byte at which a row would have to begin to continue the previous one, as filefrag counts: `None`
+/// when it continues it, or begins the file.
 ///
-/// Two places count as continuing: the one that keeps the distance in the file (so a hole may lie
-/// between) and the one directly behind (so a hole needs no room on the disk). Filefrag compares
-/// rows without a location, too, as if they lay at byte 0. The expected place is the first one, in bytes.
+/// A row continues at two places: the one that keeps the distance in the file (a hole may be between)
+/// and the one directly after the previous row (a hole takes no space on the disk). Filefrag compares
+/// rows without a location, too, as if they were at byte 0. The expected place is the first of the two.
 /// (e2fsprogs, misc/filefrag.c; before 1.42.10 there was only the first test.)
 pub fn expected(last: &Extent, row: &Extent) -> Option<u64> {
     let expected = last

@@ -1,8 +1,8 @@
 //! The free space of a mounted filesystem, in e2freefrag's listing (e2fsprogs, misc/e2freefrag.c).
 //!
 //! e2freefrag reads ext's block bitmaps, or GETFSMAP where the device is mounted; this is always
-//! GETFSMAP, so XFS has a histogram, too. Two runs that meet at a border of groups are two, as the
-//! kernel gives them.
+//! GETFSMAP, so XFS has a histogram, too. Two runs that meet at a group boundary are two, as the
+//! kernel reports them.
 
 use std::fmt::Write;
 use std::os::unix::fs::MetadataExt;
@@ -26,16 +26,16 @@ pub struct Bucket {
     pub blocks: u64,
 }
 
-/// What is free. Lengths are blocks.
+/// Free space. Lengths are blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreeSpace {
-    /// What is mounted.
+    /// The mounted device.
     pub device: String,
     /// Bytes of a block.
     pub block_size: u64,
     /// Blocks of the filesystem.
     pub blocks: u64,
-    /// Free ones.
+    /// Free blocks.
     pub free: u64,
     /// Runs of free blocks.
     pub extents: u64,

@@ -1,4 +1,4 @@
-//! How looking at a layout fails. Every message is one line: the thing, the cause, the next step.
+//! Errors of reading a layout. Every message is one line: the thing, the cause, the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ pub enum Error {
     /// A system call on a path failed.
     #[error("cannot {what} {}: {source}; {}", path.display(), hint(source))]
     Io {
-        /// What was tried, as the sentence goes on after "cannot": `open`, `list`.
+        /// The action, as it follows "cannot": `open`, `list`.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The error of the call.
         source: io::Error,
     },
-    /// The filesystem does not tell where its files lie.
+    /// The filesystem does not report the places of its files.
     #[error(
         "{}: its filesystem ({filesystem}) does not tell where {what} lie ({call}: {source}); \
          {}", path.display(), elsewhere(what)
@@ -27,14 +27,14 @@ pub enum Error {
         path: PathBuf,
         /// The filesystem's type, or its magic number where it has no known name.
         filesystem: String,
-        /// What it does not tell of: `files`, or only `directories`.
+        /// What it does not report: `files`, or only `directories`.
         what: &'static str,
         /// The last call that was tried.
         call: &'static str,
         /// How it failed.
         source: io::Error,
     },
-    /// The filesystem does not tell what is free.
+    /// The filesystem does not report its free space.
     #[error(
         "{}: its filesystem ({filesystem}) does not tell which blocks are free (GETFSMAP: \
          {source}); name a path on ext4 or XFS",
@@ -70,7 +70,7 @@ pub enum Error {
         /// `FIFO`, `socket`, `device`.
         kind: &'static str,
     },
-    /// Something was asked that only XFS has.
+    /// The request needs XFS.
     #[error(
         "{}: xfs_bmap's layout needs XFS, and this is {filesystem}; take --format filefrag",
         path.display()
@@ -78,12 +78,12 @@ pub enum Error {
     NotXfs {
         /// The file.
         path: PathBuf,
-        /// What it is on.
+        /// Its filesystem.
         filesystem: String,
     },
 }
 
-/// Where there are maps.
+/// Where maps exist.
 fn elsewhere(what: &str) -> &'static str {
     if what == "directories" {
         "name a file in it, or take --format text for all of its files"
@@ -95,7 +95,7 @@ fn elsewhere(what: &str) -> &'static str {
 /// What to do about a failed system call.
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::ENOENT) => "it is not there, or was removed meanwhile: check the path",
+        Some(libc::ENOENT) => "it does not exist, or was just removed: check the path",
         Some(libc::EACCES | libc::EPERM) => "run it as root, or as the owner",
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
         Some(libc::EIO) => "look at the kernel log (dmesg) for errors of the device",

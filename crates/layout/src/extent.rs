@@ -1,17 +1,17 @@
-//! One row of a file's map, as the kernel tells it.
+//! One row of a file's map, as the kernel reports it.
 
 use serde::{Serialize, Serializer};
 
-/// One row: a piece of a file and where it lies. All numbers are bytes.
+/// One row: a piece of a file and its place. All numbers are bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Extent {
-    /// Where in the file.
+    /// Offset in the file.
     pub logical: u64,
-    /// Where on the filesystem; means nothing where [`Flags::has_location`] is false.
+    /// Position on the filesystem; meaningless where [`Flags::has_location`] is false.
     pub physical: u64,
-    /// How long. With `encoded`, the length in the file; on the disk it is shorter.
+    /// Length. With `encoded`, the length in the file; on the disk it is shorter.
     pub length: u64,
-    /// What the kernel says of it.
+    /// The kernel's flags.
     pub flags: Flags,
 }
 
@@ -34,7 +34,7 @@ pub struct Flags(pub u32);
 impl Flags {
     /// The last row of the file.
     pub const LAST: Flags = Flags(0x1);
-    /// It has no place yet, or none that can be told.
+    /// It has no place yet, or an unknown one.
     pub const UNKNOWN: Flags = Flags(0x2);
     /// Written, but no blocks chosen yet.
     pub const DELALLOC: Flags = Flags(0x4);
@@ -75,7 +75,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Both together.
+    /// The union of both.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -86,7 +86,7 @@ impl Flags {
         self.0 & (Flags::UNKNOWN.0 | Flags::DELALLOC.0 | Flags::INLINE.0) == 0
     }
 
-    /// What two rows of one run have in common: all but how the kernel came to cut them.
+    /// The flags that rows of one run share: all but those of how the kernel split them.
     pub(crate) fn kind(self) -> u32 {
         self.0 & !(Flags::LAST.0 | Flags::MERGED.0)
     }

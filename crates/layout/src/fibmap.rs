@@ -1,4 +1,4 @@
-//! FIBMAP and small questions about files: what is left where there is no FIEMAP.
+//! FIBMAP and a few ioctls on files, for filesystems without FIEMAP.
 //!
 //! FIBMAP asks for one block at a time, needs root and has 31 bits for the answer, but filesystems
 //! such as FAT have nothing else.
@@ -50,7 +50,7 @@ fn word(file: impl AsFd, request: u32, value: u32) -> io::Result<u32> {
 /// Bytes of a block in which the filesystem counts this file's blocks.
 ///
 /// # Errors
-/// When the filesystem does not tell.
+/// When the filesystem does not report it.
 pub fn block_size(file: impl AsFd) -> io::Result<u32> {
     match word(file, FIGETBSZ, 0)? {
         0 => Err(io::Error::from_raw_os_error(libc::EINVAL)),
@@ -64,7 +64,7 @@ pub fn has_extents_flag(file: impl AsFd) -> Option<bool> {
     Some(flags & EXTENTS != 0)
 }
 
-/// Whether an XFS file lies on the realtime device; `false` where that cannot be told.
+/// Whether an XFS file is on the realtime device; `false` where that is not known.
 pub fn is_realtime(file: impl AsFd) -> bool {
     // struct fsxattr: xflags, extsize, nextents, projid, cowextsize, eight bytes of padding.
     let mut attributes = [0_u32; 7];

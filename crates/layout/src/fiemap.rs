@@ -205,7 +205,7 @@ mod tests {
                 assert!(!rows.is_empty());
                 assert!(rows.iter().map(|row| row.length).sum::<u64>() >= 5000);
             }
-            Err(Failure::Unsupported(_)) => println!("skipped: no FIEMAP in the source's folder"),
+            Err(Failure::Unsupported(_)) => testkit::skip!("no FIEMAP in the source's folder"),
             Err(other) => panic!("{other:?}"),
         }
     }

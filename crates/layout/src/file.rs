@@ -17,7 +17,7 @@ use crate::summary::LayoutSummary;
 use crate::tally::{FileFacts, Tally};
 use crate::{fibmap, fsmap, magic};
 
-/// How to look.
+/// Options of a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Write the file back before the map is taken. The bytes that were delayed until then are
@@ -27,10 +27,10 @@ pub struct Options {
     pub xattr: bool,
 }
 
-/// Where one file lies. Lengths and addresses are bytes.
+/// The layout of one file. Lengths and addresses are bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileLayout {
-    /// As it was named.
+    /// The path as given.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Inode number.
@@ -45,9 +45,9 @@ pub struct FileLayout {
     pub filesystem: String,
     /// `f_type` of statfs(2).
     pub magic: u64,
-    /// `f_blocks` and `f_files` of statfs(2).
+    /// `f_blocks` of statfs(2).
     pub filesystem_blocks: u64,
-    /// See [`FileLayout::filesystem_blocks`].
+    /// `f_files` of statfs(2).
     pub filesystem_inodes: u64,
     /// `st_dev`.
     pub device: u64,
@@ -59,9 +59,9 @@ pub struct FileLayout {
     pub delayed_before: Option<u64>,
     /// The map, in the file's order.
     pub rows: Vec<Extent>,
-    /// Places where the file does not go on, with their causes.
+    /// Places where the file is interrupted, with their causes.
     pub gaps: Vec<Gap>,
-    /// The numbers of it.
+    /// The summary.
     pub summary: LayoutSummary,
     /// The geometry of its filesystem, where it is known.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct FileLayout {
 }
 
 impl FileLayout {
-    /// Looks at a file or directory (the directory's own blocks, not what is in it).
+    /// Reads the layout of a file or directory (the directory's own blocks, not its files).
     ///
     /// # Errors
     /// [`Error`] of any kind but `NotXfs`.
@@ -136,7 +136,7 @@ impl FileLayout {
         Ok(layout)
     }
 
-    /// A layout from rows that someone else has taken, such as an old listing.
+    /// A layout from rows that were taken elsewhere, such as an old listing.
     pub fn from_rows(path: &Path, size: u64, block_size: u32, rows: Vec<Extent>) -> FileLayout {
         FileLayout {
             path: path.to_owned(),
@@ -203,7 +203,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// What is mapped.
+/// The file that is mapped.
 struct Target<'a> {
     file: &'a File,
     path: &'a Path,
@@ -214,7 +214,7 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// The rows, and the call that told them: FIEMAP, or FIBMAP where there is no other.
+    /// The rows and the call that gave them: FIEMAP, or FIBMAP without it.
     fn rows(&self, request: Request) -> Result<(Vec<Extent>, &'static str), Error> {
         let mut rows = Vec::new();
         match Mapper::default().map(self.file, request, &mut rows) {
@@ -263,7 +263,7 @@ fn delayed(rows: &[Extent]) -> u64 {
     delayed.map(|row| row.length).sum()
 }
 
-/// Whose a byte of a file's filesystem is, as GETFSMAP says.
+/// The owner of a byte of a file's filesystem, by GETFSMAP.
 fn layout_owner(file: &File, at: u64) -> Option<fsmap::Owner> {
     let device = device_number(file)?;
     let mut owner = None;

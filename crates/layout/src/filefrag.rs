@@ -1,9 +1,9 @@
 //! filefrag's listings: today's (e2fsprogs 1.42.10 to 1.47) and that of 1.41.
 //!
-//! Byte for byte what the program prints, with its quirks, so that a listing can be held against
-//! one in an old mail or compared with diff: widths that only grow from file to file, the type of the
+//! Byte for byte what the program prints, with its quirks, so that a listing can be compared with one
+//! in an old mail, by diff: widths that only grow from file to file, the type of the
 //! filesystem once for each device, `expected` in 1.41 the last block before the gap and today the
-//! block that would have gone on. One difference is on purpose: where the map comes from FIBMAP the
+//! block that would have continued. One difference is intended: where the map comes from FIBMAP the
 //! program prints other lines; ours are those of a map, as with its -e.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::extent::{Extent, Flags};
 use crate::file::FileLayout;
 use crate::magic;
 
-/// Whose listing.
+/// Which version's listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// Today's.
@@ -24,10 +24,10 @@ pub enum Era {
     Of2010,
 }
 
-/// How to list.
+/// Options of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whose listing.
+    /// Which version's listing.
     pub era: Era,
     /// Bytes of a block (-k, -b); `None`: the filesystem's own. As in the program, rounded down to
     /// a power of two.
@@ -38,7 +38,7 @@ pub struct Style {
     pub verbose: bool,
 }
 
-/// A listing that goes from file to file, as one call of the program does.
+/// A listing of several files, as one call of the program prints it.
 #[derive(Clone, Debug)]
 pub struct Filefrag {
     style: Style,
@@ -120,7 +120,7 @@ impl Filefrag {
         }
     }
 
-    /// Everything behind the name in the first line, and the rows.
+    /// Everything after the name in the first line, and the rows.
     fn rows(&self, layout: &FileLayout) -> String {
         let shift = self.shift(layout);
         let (size, blocks) = (layout.size, blocks(layout));
@@ -180,7 +180,7 @@ impl Filefrag {
     ) {
         let (l, p) = (self.logical_width, self.physical_width);
         let expected = count::expected(last, row).filter(|&at| at != 0);
-        // Inline data is told in bytes.
+        // Inline data is listed in bytes.
         let unit = if row.flags.has(Flags::INLINE) {
             0
         } else {

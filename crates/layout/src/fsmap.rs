@@ -3,7 +3,7 @@
 //! ext4 answers with group metadata, the journal and free space, and calls everything else
 //! "unknown"; XFS names the inode of each piece where it has the reverse-mapping tree, and
 //! otherwise only its fixed metadata and free space; btrfs does not answer. Without CAP_SYS_ADMIN XFS hides
-//! whose a piece is.
+//! the owner of a piece.
 #![allow(unsafe_code, reason = "an ioctl that neither rustix nor libc has")]
 #![allow(
     clippy::cast_lossless,
@@ -51,12 +51,12 @@ struct Buffer {
     records: [Record; RECORDS],
 }
 
-/// Who owns a piece.
+/// The owner of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Owner {
-    /// Nobody.
+    /// Free space.
     Free,
-    /// Somebody whom the filesystem does not name: on ext4 every file.
+    /// An owner that the filesystem does not name: on ext4 every file.
     Unknown,
     /// A file.
     Inode(u64),
@@ -66,7 +66,7 @@ pub enum Owner {
     Log,
     /// Inodes or their tree.
     Inodes,
-    /// Group descriptors, bitmaps, and whatever else describes groups.
+    /// Group descriptors, bitmaps and other metadata of groups.
     Group,
     /// Other metadata (free-space trees, reference counts, copy-on-write staging, bad blocks).
     Metadata,
@@ -77,7 +77,7 @@ impl Owner {
         if record.flags & SPECIAL == 0 {
             return Owner::Inode(record.owner);
         }
-        // (type << 32) | code: type 0 is everybody's, 'X' XFS's (and in part ext4's), 'f' ext4's.
+        // (type << 32) | code: type 0 is generic, 'X' XFS's (and in part ext4's), 'f' ext4's.
         match ((record.owner >> 32) as u8, record.owner as u32) {
             (0, 1) => Owner::Free,
             (0, 2) => Owner::Unknown,
@@ -93,11 +93,11 @@ impl Owner {
 /// A piece of the filesystem's data device. All numbers are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Region {
-    /// Where.
+    /// Position.
     pub physical: u64,
-    /// How long.
+    /// Length.
     pub length: u64,
-    /// Whose.
+    /// Its owner.
     pub owner: Owner,
     /// Shared by several files.
     pub shared: bool,
@@ -110,7 +110,7 @@ impl Region {
     }
 }
 
-/// `new_encode_dev` of the kernel: how a device's number stands in a record.
+/// `new_encode_dev` of the kernel: the form of a device's number in a record.
 pub fn device_number(major: u32, minor: u32) -> u32 {
     (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)
 }
@@ -163,7 +163,7 @@ pub fn regions(
                 return Ok(());
             }
         }
-        // Where the next call goes on; a kernel that does not advance must not hold us here.
+        // Where the next call continues; a kernel that does not advance must not hold us here.
         if last.flags & LAST != 0 || (last.device, last.physical) < (device, range.start) {
             return Ok(());
         }

@@ -1,16 +1,16 @@
-//! Gaps: where a file does not go on, and what stands in the way.
+//! Gaps: places where a file is interrupted on disk, and their causes.
 //!
-//! A gap is a place where filefrag would count another extent. Its cause is what lies at the block
-//! at which the file would have gone on. Geometry comes first, because it needs no rights and holds
-//! for listings of 2010, too: a file that skips the copy of the superblock at the start of a group
-//! and goes on right behind could not have been laid out better. The kernel's own map (GETFSMAP) is
-//! asked about what geometry does not explain. A cause is named only if what it explains ends where
-//! the file goes on: a file that meets a superblock's copy and continues forty groups away has
-//! another reason, and that is unknown.
+//! A gap is a place where filefrag would count another extent. Its cause is what occupies the block at
+//! which the file would have continued. Geometry is tried first, because it needs no privileges and
+//! applies to listings of 2010, too: a file that skips the copy of the superblock at the start of a
+//! group and continues right after it could not have been laid out better. The kernel's own map
+//! (GETFSMAP) is used for what geometry does not explain. A cause is named only if it ends where the
+//! file continues: when a file meets a superblock's copy and continues forty groups away, the cause is
+//! another one, and unknown.
 //!
 //! Allocators skip more than the metadata itself: ext4 asks for aligned pieces, and keeps the first
-//! group of a flex group for directories. The rest of a group behind its metadata is therefore part
-//! of the same gap.
+//! group of a flex group for directories. The rest of a group after its metadata is therefore part of
+//! the same gap.
 
 use std::collections::BTreeMap;
 
@@ -21,21 +21,21 @@ use crate::extent::Extent;
 use crate::fsmap::Owner;
 use crate::geometry::Geometry;
 
-/// A place where a file does not go on. Addresses are bytes.
+/// A place where a file is interrupted on disk. Addresses are bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gap {
-    /// Where in the file the next piece begins.
+    /// Offset in the file at which the next piece begins.
     pub logical: u64,
-    /// Where on the filesystem it would have had to begin.
+    /// Position at which it would have to begin without a gap.
     pub expected: u64,
-    /// Where it begins.
+    /// Position at which it begins.
     pub found: u64,
-    /// Why; the first stands at `expected`, others between there and `found`. Never empty.
+    /// Causes: the first is at `expected`, others between there and `found`. Never empty.
     pub causes: Vec<Cause>,
 }
 
 impl Gap {
-    /// Bytes from `expected` to `found`; negative when the file goes back.
+    /// Bytes from `expected` to `found`; negative when it goes back.
     pub fn distance(&self) -> i128 {
         i128::from(self.found) - i128::from(self.expected)
     }
@@ -46,7 +46,7 @@ impl Gap {
     }
 }
 
-/// What is known beside the rows.
+/// Context for the causes of gaps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The filesystem's geometry.
@@ -68,8 +68,8 @@ pub(crate) fn breaks(rows: &[Extent], mut see: impl FnMut(&Extent, &Extent)) {
     }
 }
 
-/// The gaps of a file with their causes. `owner_at` tells whose a byte of the filesystem is, where
-/// that is known (GETFSMAP); it is asked only about gaps that geometry does not explain.
+/// The gaps of a file with their causes. `owner_at` returns the owner of a byte of the
+/// filesystem, where it is known (GETFSMAP); it is called only for gaps that geometry does not explain.
 pub fn explain(
     rows: &[Extent],
     known: Known<'_>,
@@ -103,7 +103,7 @@ pub fn explain(
     gaps
 }
 
-/// The causes of one gap; for trees, where nobody is asked about owners.
+/// The causes of one gap; for trees, without GETFSMAP.
 pub(crate) fn cause_by_geometry(last: &Extent, row: &Extent, known: Known<'_>) -> Cause {
     let gap = Gap {
         logical: row.logical,
@@ -154,8 +154,8 @@ fn of_owner(owner: Owner) -> Cause {
     }
 }
 
-/// The metadata between the two ends of a gap, if that is all that keeps them apart: each group
-/// that the gap reaches into begins with metadata, and the file goes on in the last of them or at
+/// The metadata between the two ends of a gap, if there is nothing else between them: each group
+/// that the gap reaches into begins with metadata, and the file continues in the last of them or at
 /// its end.
 fn skipped(gap: &Gap, geometry: &dyn Geometry) -> Vec<Cause> {
     let mut causes = Vec::new();
@@ -165,7 +165,7 @@ fn skipped(gap: &Gap, geometry: &dyn Geometry) -> Vec<Cause> {
             if causes.is_empty() {
                 return causes;
             }
-            // Behind the metadata of this group: the rest of it is the allocator's choice.
+            // After the metadata of this group: the rest of it is the allocator's choice.
             let next = geometry.group_start(geometry.group_of(at) + 1);
             if gap.found <= next {
                 return causes;

@@ -282,31 +282,11 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", part as f64 * 100.0 / whole as f64)
 }
 
-/// `4 KiB`, `1.5 GiB`: at most four digits.
-pub(crate) fn bytes(value: u64) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let unit = (value.checked_ilog2().unwrap_or(0) / 10) as usize;
-    let scaled = value as f64 / (1_u64 << (10 * unit)) as f64;
-    let name = UNITS[unit.min(6)];
-    if scaled.fract() == 0.0 || scaled >= 1000.0 {
-        format!("{scaled:.0} {name}")
-    } else if scaled >= 100.0 {
-        format!("{scaled:.1} {name}")
-    } else {
-        format!("{scaled:.2} {name}")
-    }
-}
+pub(crate) use words::bytes;
 
 /// A name without characters that break a line or steer a terminal.
 fn plain(name: &str) -> String {
-    let escape = |c: char| {
-        if c.is_control() {
-            c.escape_default().to_string()
-        } else {
-            c.to_string()
-        }
-    };
-    name.chars().map(escape).collect()
+    words::printable(name).into_owned()
 }
 
 #[cfg(test)]
@@ -315,17 +295,6 @@ mod tests {
 
     use super::*;
     use crate::count::tests::row;
-
-    #[test]
-    fn sizes_have_four_digits_at_most() {
-        let texts = [0, 512, 4096, 1536, 1023 << 10, 10 << 30, u64::MAX].map(bytes);
-        assert_eq!(
-            texts,
-            [
-                "0 B", "512 B", "4 KiB", "1.50 KiB", "1023 KiB", "10 GiB", "16 EiB"
-            ]
-        );
-    }
 
     #[test]
     fn the_file_of_2010_in_words() {

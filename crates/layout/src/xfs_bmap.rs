@@ -29,7 +29,7 @@ pub struct Style {
     pub unwritten: bool,
     /// Do not write delayed blocks back first, but list them (-e).
     pub delayed: bool,
-    /// Lengths behind the plain rows (-l).
+    /// Lengths after the plain rows (-l).
     pub lengths: bool,
 }
 
@@ -93,7 +93,7 @@ fn not_xfs(file: &File, path: &Path) -> Error {
     }
 }
 
-/// Everything behind the file's name.
+/// Everything after the file's name.
 pub fn render(pieces: &[Piece], sectors: Sectors, style: Style) -> String {
     if pieces.is_empty() {
         return ": no extents\n".to_owned();

@@ -44,13 +44,7 @@ pub fn be64(bytes: &[u8], at: usize) -> u64 {
 
 /// A UUID in its usual form (RFC 9562, section 4).
 pub fn uuid(bytes: &[u8], at: usize) -> String {
-    let hex: Vec<String> = array::<16>(bytes, at)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    [&hex[..4], &hex[4..6], &hex[6..8], &hex[8..10], &hex[10..]]
-        .map(<[String]>::concat)
-        .join("-")
+    words::uuid(&array::<16>(bytes, at))
 }
 
 /// Text up to the first zero byte.

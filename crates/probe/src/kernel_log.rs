@@ -55,7 +55,7 @@ pub fn since(roots: &Roots, after: Option<u64>) -> io::Result<Vec<Line>> {
                 lines.extend(parse(&record).filter(|l| after.is_none_or(|a| l.sequence > a)));
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-            // EPIPE: the ring overran between two reads; the next read goes on behind the gap.
+            // EPIPE: the ring overran between two reads; the next read continues after the gap.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn the_ring_reads_in_order_needs_root() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let all = since(&Roots::default(), None).unwrap();

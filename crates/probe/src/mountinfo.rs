@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The mount's ID (field 1), as statx(2) tells it with `STATX_MNT_ID`. Unique while the mount
+    /// The mount's ID (field 1), as statx(2) reports it with `STATX_MNT_ID`. Unique while the mount
     /// is there; the kernel may give it away again afterwards.
     pub id: u64,
     /// Major and minor number of `st_dev`; major 0 where the filesystem has no device of its own

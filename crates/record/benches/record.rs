@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use fixtures::example;
 use record::telemetry::Writer;
-use record::{Event, Log, Run, RunFolder, example, index};
+use record::{Event, Log, Run, RunFolder, index};
 use study::Slot;
 
 const TRIALS: u32 = 2000;

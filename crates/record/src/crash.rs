@@ -18,7 +18,7 @@ pub struct Crash {
     pub log_bytes: u64,
     /// Entries of the log.
     pub entries: u64,
-    /// The first entry behind which a power cut was tried.
+    /// The first entry after which a power cut was tried.
     pub from: u64,
     /// After what: `flush`, `fua` (flush or FUA) or `write`; `cut` where the power was cut during the trial.
     pub boundary: String,
@@ -57,9 +57,9 @@ pub struct Crash {
 pub struct PowerCut {
     /// What cut it and how: `dm-flakey (drop_writes)`.
     pub by: String,
-    /// The phase in which it came, or behind which.
+    /// The phase in which it came, or after which.
     pub phase: String,
-    /// Seconds from the beginning of that phase; none: it came behind the phase.
+    /// Seconds from the beginning of that phase; none: it came after the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seconds: Option<f64>,
     /// Files, folders and symlinks that were synced before and not touched between that and the cut.
@@ -68,16 +68,16 @@ pub struct PowerCut {
     pub promised_bytes: u64,
     /// Of these files, how many were read before and after, every byte; the others by their sizes alone.
     pub read: u64,
-    /// Of the promised ones, those that are as they were after recovery; none: nobody could look.
+    /// Of the promised ones, those that are as they were after recovery; none: it could not be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
     /// The first that are not, each with what became of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
-    /// Whether a file written and synced after the cut is gone after recovery, which shows that there was a cut; none: nobody could look.
+    /// Whether a file written and synced after the cut is gone after recovery, which shows that there was a cut; none: it could not be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<bool>,
-    /// What the sync of that file said: `succeeded`, or its error.
+    /// The result of the sync of that file: `succeeded`, or its error.
     pub sync_after: String,
 }
 

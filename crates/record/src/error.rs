@@ -74,6 +74,21 @@ pub enum Error {
         /// `pid 1234`, or `another process`.
         holder: String,
     },
+    /// The folder, or a file in it, is not safe to use.
+    #[error("{0}")]
+    Unsafe(rundir::Error),
+    /// The run's folder was moved or deleted while the run wrote it.
+    #[error("the run's folder {} {fate} while the run wrote it; {next}", dir.display())]
+    FolderGone {
+        /// The folder, as it was.
+        dir: PathBuf,
+        /// `was moved to /x`, `was deleted`.
+        fate: String,
+        /// What the reader can do.
+        next: String,
+        /// Where it can be resumed; none when it was deleted.
+        now: Option<PathBuf>,
+    },
     /// A file cannot be read, opened, renamed ...
     #[error("cannot {doing} {}: {cause}; {}", path.display(), next_step(cause))]
     Io {
@@ -155,6 +170,23 @@ pub enum Error {
     },
 }
 
+impl From<rundir::Error> for Error {
+    fn from(error: rundir::Error) -> Error {
+        match error {
+            rundir::Error::Io {
+                doing,
+                path,
+                source,
+            } => Error::Io {
+                doing,
+                path,
+                cause: source,
+            },
+            refused @ rundir::Error::Refused { .. } => Error::Unsafe(refused),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
         Error::Io {
@@ -176,6 +208,7 @@ fn next_step(cause: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, then try again"
         }
+        io::ErrorKind::FileTooLarge => "raise the limit of file sizes (ulimit -f)",
         io::ErrorKind::NotADirectory => "name a folder",
         io::ErrorKind::IsADirectory => "name a file",
         _ => match cause.raw_os_error() {

@@ -1,4 +1,4 @@
-//! The folder of one run: where things are, and who may write.
+//! The folder of one run: its files, and who may write.
 //!
 //! One writer at a time holds an exclusive `flock` on the file `lock`, whose text is the writer's
 //! pid. `flock` was chosen over a pid file alone because the kernel drops it when the holder dies,
@@ -7,14 +7,15 @@
 //! Looking whether a run is being written takes the lock shared for a moment; a writer that meets
 //! such a moment tries again for a tenth of a second before it gives up.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
+use rundir::{RunDir, Whereabouts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -33,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// it holds the run's lock until dropped.
 #[derive(Debug)]
 pub struct RunFolder {
-    dir: PathBuf,
+    dir: RunDir,
     name: String,
     lock: Option<File>,
 }
@@ -58,58 +59,63 @@ impl RunFolder {
             }
             Ok(_) => refuse_unless_empty(dir)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(dir).map_err(failed)?;
+                let mut builder = DirBuilder::new();
+                let made = builder.recursive(true).mode(0o755).create(dir);
+                made.map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
         }
         let mut folder = RunFolder::at(dir)?;
-        folder.lock = match lock(&dir.join(LOCK), &folder.name) {
+        folder.dir.require_trusted()?;
+        folder.lock = match lock(&folder.dir, &folder.name) {
             Err(Error::Io { cause, .. }) => return Err(failed(cause)),
             other => Some(other?),
         };
-        for sub in [folder.telemetry(), folder.images(), folder.mounts()] {
-            match fs::create_dir(&sub) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(failed(error));
-                }
-                _ => {}
+        for sub in ["telemetry", "images", "mnt"] {
+            match folder.dir.make_folder(sub) {
+                Err(rundir::Error::Io { source, .. }) => return Err(failed(source)),
+                other => other?,
             }
         }
         Ok(folder)
     }
 
-    /// Opens a run to read it; nothing is locked.
+    /// Opens a run to read it; nothing is locked. The folder may be anyone's: no link in it is followed,
+    /// and its log is read only when it is a regular file.
     ///
     /// # Errors
-    /// [`Error::NotARun`]; [`Error::Io`] when it cannot be reached.
+    /// [`Error::NotARun`]; [`Error::Unsafe`]; [`Error::Io`] when it cannot be reached.
     pub fn open(dir: &Path) -> Result<RunFolder, Error> {
-        match fs::metadata(dir.join(EVENTS)) {
-            Ok(found) if found.is_file() => RunFolder::at(dir),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Error::io("open", dir, error))
-            }
-            _ => Err(Error::NotARun {
-                dir: dir.to_owned(),
-            }),
+        let missing = || Error::NotARun {
+            dir: dir.to_owned(),
+        };
+        let folder = RunFolder::at(dir).map_err(|error| match error {
+            Error::Io { cause, .. } if is_elsewhere(&cause) => missing(),
+            other => other,
+        })?;
+        match folder.dir.read(EVENTS) {
+            Ok(Some(_)) => Ok(folder),
+            Ok(None) => Err(missing()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Opens a run to go on with it, and locks it.
+    /// Opens a run to go on with it, and locks it. As root the folder and what is in it must belong to root or to the
+    /// caller; nothing in it may be a link.
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Locked`] while another process writes it.
     pub fn open_to_write(dir: &Path) -> Result<RunFolder, Error> {
         let mut folder = RunFolder::open(dir)?;
-        folder.lock = Some(lock(&dir.join(LOCK), &folder.name)?);
+        folder.dir.require_trusted_tree()?;
+        folder.lock = Some(lock(&folder.dir, &folder.name)?);
         Ok(folder)
     }
 
     fn at(dir: &Path) -> Result<RunFolder, Error> {
-        let dir = dir
-            .canonicalize()
-            .map_err(|cause| Error::io("open", dir, cause))?;
+        let dir = RunDir::open(dir)?;
         Ok(RunFolder {
-            name: name_of(&dir),
+            name: name_of(dir.path()),
             dir,
             lock: None,
         })
@@ -122,7 +128,21 @@ impl RunFolder {
 
     /// Absolute path of the folder.
     pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The folder as it was opened.
+    pub fn opened(&self) -> &RunDir {
         &self.dir
+    }
+
+    /// What tells whether the folder stays where it is, for a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn presence(&self) -> Result<Presence, Error> {
+        let dir = self.dir.try_clone()?;
+        Ok(Presence { dir })
     }
 
     /// Whether this value holds the run's lock.
@@ -132,17 +152,17 @@ impl RunFolder {
 
     /// The event log: the truth.
     pub fn events(&self) -> PathBuf {
-        self.dir.join(EVENTS)
+        self.dir().join(EVENTS)
     }
 
     /// The derived index; may be deleted at any time.
     pub fn index(&self) -> PathBuf {
-        self.dir.join("index.sqlite")
+        self.dir().join("index.sqlite")
     }
 
     /// Folder of the telemetry files.
     pub fn telemetry(&self) -> PathBuf {
-        self.dir.join("telemetry")
+        self.dir().join("telemetry")
     }
 
     /// Telemetry file of a trial (0-based), relative to the folder, as `TrialStarted` names it; the
@@ -163,12 +183,51 @@ impl RunFolder {
 
     /// Folder of the loop images.
     pub fn images(&self) -> PathBuf {
-        self.dir.join("images")
+        self.dir().join("images")
     }
 
     /// Folder of the mount points.
     pub fn mounts(&self) -> PathBuf {
-        self.dir.join("mnt")
+        self.dir().join("mnt")
+    }
+}
+
+/// Whether a run's folder is still where it was opened.
+#[derive(Debug)]
+pub struct Presence {
+    dir: RunDir,
+}
+
+impl Presence {
+    /// Looks.
+    ///
+    /// # Errors
+    /// [`Error::FolderGone`] when it was moved or deleted, or its log was deleted.
+    pub fn require(&self) -> Result<(), Error> {
+        let gone = |fate: String, next: String, now| Error::FolderGone {
+            dir: self.dir.path().to_owned(),
+            fate,
+            next,
+            now,
+        };
+        let again = || "run the study again".to_owned();
+        match self.dir.whereabouts() {
+            Whereabouts::Here if self.dir.status(Path::new(EVENTS))?.is_none() => Err(gone(
+                format!("lost its log ({EVENTS} was deleted)"),
+                again(),
+                None,
+            )),
+            Whereabouts::Here => Ok(()),
+            Whereabouts::Moved(now) => Err(gone(
+                format!("was moved to {}", now.display()),
+                format!(
+                    "leave it in one place, then go on with `fslab resume {}`",
+                    now.display()
+                ),
+                Some(now),
+            )),
+            Whereabouts::Deleted => Err(gone("was deleted".to_owned(), again(), None)),
+        }
     }
 }
 
@@ -207,17 +266,22 @@ fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
     }
 }
 
+/// Whether a path leads to nothing, or not to a folder.
+fn is_elsewhere(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Takes the lock and writes this process's pid into it.
-fn lock(path: &Path, run: &str) -> Result<File, Error> {
-    let cannot = |cause: io::Error| Error::io("lock", path, cause);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o644)
-        .open(path)
-        .map_err(cannot)?;
+fn lock(dir: &RunDir, run: &str) -> Result<File, Error> {
+    let path = dir.path().join(LOCK);
+    let cannot = |cause: io::Error| Error::io("lock", &path, cause);
+    let mut file = match dir.write(LOCK) {
+        Err(rundir::Error::Io { source, .. }) => return Err(cannot(source)),
+        other => other?,
+    };
     for _ in 0..TRIES {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
@@ -233,26 +297,29 @@ fn lock(path: &Path, run: &str) -> Result<File, Error> {
     }
     Err(Error::Locked {
         run: run.to_owned(),
-        holder: holder(path),
+        holder: holder(dir),
     })
 }
 
-/// Who writes the run in `dir` now; none when nobody does, or when that cannot be seen.
+/// The process that writes the run in `dir` now; none when none does, or when that cannot be seen.
 pub fn writer(dir: &Path) -> Option<String> {
-    let path = dir.join(LOCK);
-    let file = File::open(&path).ok()?;
+    let dir = RunDir::open(dir).ok()?;
+    let file = dir.read(LOCK).ok()??;
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Err(Errno::AGAIN) => Some(holder(&path)),
+        Err(Errno::AGAIN) => Some(holder(&dir)),
         _ => None,
     }
 }
 
-fn holder(path: &Path) -> String {
+fn holder(dir: &RunDir) -> String {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(32).read_to_string(&mut text));
-    match (read, text.trim().parse::<u32>()) {
-        (Ok(_), Ok(pid)) => format!("pid {pid}"),
-        _ => "another process".to_owned(),
+    if let Ok(Some(file)) = dir.read(LOCK) {
+        // Unreadable: not known.
+        let _ = file.take(32).read_to_string(&mut text);
+    }
+    match text.trim().parse::<u32>() {
+        Ok(pid) => format!("pid {pid}"),
+        Err(_) => "another process".to_owned(),
     }
 }
 
@@ -272,8 +339,8 @@ pub fn default_dir(study: &str, now: DateTime) -> PathBuf {
     Path::new(RUNS).join(format!("{safe}-{}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
-/// The run that somebody means who names a folder, or a run as `fslab list` names it. `runs` is the folder of
-/// runs without `--out`; what is named neither way stays as it is, for whoever opens it to refuse.
+/// The run that a folder's path names, or its name in `fslab list`. `runs` is the folder of
+/// runs without `--out`; what is named neither way stays as it is, and opening it fails.
 pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
     let is_name = named.file_name() == Some(named.as_os_str());
     if !is_name || named.exists() {
@@ -354,12 +421,18 @@ mod tests {
 
     #[test]
     fn a_read_only_place_is_named_needs_root() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let temp = tempfile::tempdir().unwrap();
-        mount("tmpfs", temp.path(), "tmpfs", MountFlags::RDONLY, None).unwrap();
+        mount(
+            "tmpfs",
+            temp.path(),
+            "tmpfs",
+            MountFlags::RDONLY,
+            c"mode=0755",
+        )
+        .unwrap();
         let below = RunFolder::create(&temp.path().join("run"));
         let itself = RunFolder::create(temp.path());
         unmount(temp.path(), UnmountFlags::DETACH).unwrap();

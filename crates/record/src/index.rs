@@ -1,8 +1,8 @@
-//! The index: the log as SQLite tables, for questions that nobody foresaw.
+//! The index: the log as SQLite tables, for questions that no report answers.
 //!
 //! It is derived: [`rebuild`] reads `events.jsonl` and nothing else, so it may be deleted at any
 //! time, is never a reason for a run to stop, and is never read to resume one. It is built in a
-//! file of its own and renamed, so nobody sees half an index. Events are taken one at a time and
+//! file of its own and renamed, so no reader sees half an index. Events are taken one at a time and
 //! SQLite gets a 1 MiB cache, so that the lab may build it at the end of a run without its memory
 //! growing with the log.
 //!

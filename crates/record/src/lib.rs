@@ -22,7 +22,11 @@
 pub mod crash;
 pub mod error;
 pub mod event;
-#[doc(hidden)]
+// The fixture names this crate as others do.
+#[cfg(test)]
+extern crate self as record;
+#[cfg(test)]
+#[path = "../../fixtures/src/example.rs"]
 pub mod example;
 pub mod folder;
 pub mod index;

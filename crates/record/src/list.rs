@@ -15,7 +15,7 @@ use crate::text::{WIDTH, left, wrap};
 /// symbolic links.
 const DEPTH: u32 = 2;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// A run in the list. What a damaged log does not tell is empty.
+/// A run in the list. Fields that a damaged log does not give are empty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listing {
     /// Its folder.
@@ -68,7 +68,7 @@ pub struct Listing {
     pub remaining: u32,
     /// Trials of the plan.
     pub total: u32,
-    /// How it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: State,
 }
@@ -96,7 +96,8 @@ pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    if dir.join(EVENTS).is_file() {
+    // Whatever it is: a log that is no file is reported, not passed over.
+    if dir.join(EVENTS).symlink_metadata().is_ok() {
         found.push(dir.to_owned());
         return;
     }
@@ -215,7 +216,8 @@ pub fn render(listings: &[Listing]) -> String {
             State::Whole | State::Incomplete => {}
         }
     }
-    out
+    // Names of folders and studies may hold anything.
+    words::printable_lines(&out).into_owned()
 }
 
 fn dash(text: &str) -> &str {
@@ -238,6 +240,30 @@ mod tests {
     use crate::event::Entry;
     use crate::example;
     use crate::folder::RunFolder;
+
+    #[test]
+    fn nothing_of_a_run_steers_the_terminal() {
+        let foreign = "\u{1b}[2J\u{9b}31m";
+        let text = render(&[Listing {
+            dir: foreign.into(),
+            name: foreign.into(),
+            study: foreign.into(),
+            profile: foreign.into(),
+            started: None,
+            finished: 0,
+            failed: 0,
+            remaining: 1,
+            total: 1,
+            state: State::Damaged {
+                why: foreign.into(),
+            },
+        }]);
+        assert!(text.contains("\\u{1b}[2J"), "{text}");
+        assert!(
+            !text.chars().any(|c| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
+    }
 
     fn put(dir: &Path, entries: &[Entry], tail: &str) {
         fs::create_dir_all(dir).unwrap();

@@ -1,4 +1,4 @@
-//! A run as its log tells it: the fold of all events, which reports, resume and the index read.
+//! A run as its log records it: the fold of all events, which reports, resume and the index read.
 
 mod timing;
 mod trial;
@@ -84,7 +84,11 @@ impl Run {
     /// [`Error::NotARun`], [`Error::NothingRecorded`], and those of [`log::read`](crate::log::read).
     pub fn load(dir: &Path) -> Result<Run, Error> {
         let folder = RunFolder::open(dir)?;
-        let mut reader = Reader::open(&folder.events())?;
+        let log = folder.opened().read(EVENTS)?;
+        let log = log.ok_or_else(|| Error::NotARun {
+            dir: dir.to_owned(),
+        })?;
+        let mut reader = Reader::of(log, &folder.events());
         let first = reader.next_entry()?;
         let mut run =
             first

@@ -9,7 +9,7 @@ use crate::event::{FailureKind, Ledger};
 use crate::run::{Run, Status, TrialRecord};
 use crate::text::{WIDTH, left, utc, wrap};
 
-/// The run in lines of at most 78 columns.
+/// The run in lines of at most 78 columns. Control characters of the log are escaped.
 pub fn render(run: &Run) -> String {
     let mut out = String::new();
     head(&mut out, run);
@@ -24,7 +24,8 @@ pub fn render(run: &Run) -> String {
             wrap(&mut out, "  ", note, 4);
         }
     }
-    out
+    // Labels and names outside of wrapped text come from the log as well.
+    words::printable_lines(&out).into_owned()
 }
 
 fn head(out: &mut String, run: &Run) {
@@ -232,6 +233,29 @@ mod tests {
         let text = render(&example::run());
         fits(&text);
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn nothing_of_a_log_steers_the_terminal() {
+        let mut run = example::run();
+        let foreign = "\u{1b}[2J\u{9b}31m\u{1b}]0;title\u{7}\r";
+        run.target = foreign.into();
+        run.name = foreign.into();
+        run.notes = vec![foreign.into()];
+        run.trials[0].warnings = vec![foreign.into()];
+        run.trials[1].status = Status::Failed(FailureKind::Trial, foreign.into());
+        run.plan.cells[0].levels = run.plan.cells[0]
+            .levels
+            .keys()
+            .map(|factor| (factor.clone(), foreign.to_owned()))
+            .collect();
+        let text = render(&run);
+        fits(&text);
+        assert!(text.contains("\\u{1b}[2J\\u{9b}31m"), "{text}");
+        assert!(
+            !text.chars().any(|c| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
     }
 
     #[test]

@@ -264,7 +264,7 @@ fn working_set(run: &Run, items: &[Item]) -> Fact {
         .and_then(|item| memory_bytes(&item.name, item.value.as_ref()?));
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for cell in &run.plan.cells {
-        let bytes = study::footprint::of(&cell.workload).peak;
+        let bytes = cell.workload.parameters().footprint().peak;
         let entry = largest.entry(&cell.workload_name).or_default();
         *entry = entry.max(bytes);
     }
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn emulated_times_say_what_emulated_them() {
-        let mut run = record::example::run();
+        let mut run = fixtures::example::run();
         assert_eq!(emulated(&run), None);
         assert!(machine(&run).iter().all(|fact| fact.name != "times"));
         let items = json!({

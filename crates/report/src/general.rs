@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_warning_of_all_trials_is_general_and_of_one_is_not() {
-        let mut run = record::example::run();
+        let mut run = fixtures::example::run();
         let cells: Vec<&Cell> = run.plan.cells.iter().collect();
         let all = Generality::of(&run).about(&cells);
         assert!(

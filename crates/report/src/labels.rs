@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_said() {
-        let plan = record::example::plan();
+        let plan = fixtures::example::plan();
         let mut cells: Vec<Cell> = plan.cells[..2].to_vec();
         for (cell, mount) in cells.iter_mut().zip(["", "nobarrier"]) {
             cell.levels.insert("mount".into(), mount.into());

@@ -333,9 +333,7 @@ pub fn render(run: &Run, dir: Option<&Path>, options: &Options) -> Result<String
     let text = marked(&report, format.render(&report)?)?;
     // A log may come from anyone; what reaches a terminal or a mail has no control characters.
     Ok(match options.format {
-        FormatName::Text | FormatName::Md => {
-            text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
-        }
+        FormatName::Text | FormatName::Md => words::printable_lines(&text).into_owned(),
         FormatName::Html | FormatName::Json | FormatName::Csv => text,
     })
 }

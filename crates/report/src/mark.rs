@@ -75,7 +75,7 @@ pub(crate) fn json(value: &mut Value, mark: &str) {
 
 #[cfg(test)]
 mod tests {
-    use record::example;
+    use fixtures::example;
 
     use super::*;
     use crate::{FormatName, Options, render};

@@ -88,39 +88,7 @@ pub(crate) fn range(low: f64, high: f64, write: fn(f64) -> String) -> String {
     format!("{}..{}", write(low), write(high))
 }
 
-/// Three significant digits without zeros at the end: `1.5`, `0.042`, `137`.
-fn trimmed(value: f64) -> String {
-    let text = three(value);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
-/// Bytes in the largest unit of which there is one: `10 GiB`, `512 KiB`, `0 B`.
-pub(crate) fn size(bytes: f64) -> String {
-    const UNITS: [(&str, f64); 4] = [
-        ("TiB", 1_099_511_627_776.0),
-        ("GiB", 1_073_741_824.0),
-        ("MiB", 1_048_576.0),
-        ("KiB", 1024.0),
-    ];
-    let unit = UNITS.iter().find(|(_, unit)| bytes.abs() >= *unit);
-    match unit {
-        Some((name, unit)) => format!("{} {name}", trimmed(bytes / unit)),
-        None => format!("{bytes:.0} B"),
-    }
-}
-
-/// Seconds in the unit that suits them: `1.25 s`, `310 ms`, `84 us`.
-pub(crate) fn duration(seconds: f64) -> String {
-    match seconds.abs() {
-        s if s >= 1.0 => format!("{} s", trimmed(seconds)),
-        s if s >= 0.001 => format!("{} ms", trimmed(seconds * 1e3)),
-        _ => format!("{} us", trimmed(seconds * 1e6)),
-    }
-}
+pub(crate) use words::{bytes_f64 as size, short_time as duration};
 
 #[cfg(test)]
 mod tests {
@@ -141,15 +109,6 @@ mod tests {
             ["7", "7.500", "20000"]
         );
         assert_eq!(writer("secs")(7.0), "7.000");
-    }
-
-    #[test]
-    fn sizes_and_times_take_the_unit_that_suits_them() {
-        let sizes = [0.0, 512.0, 4096.0, 1_310_720.0, 10_737_418_240.0, -2048.0].map(size);
-        let wanted = ["0 B", "512 B", "4 KiB", "1.25 MiB", "10 GiB", "-2 KiB"];
-        assert_eq!(sizes, wanted);
-        let times = [0.0, 0.000_084, 0.3104, 1.25, 137.4].map(duration);
-        assert_eq!(times, ["0 us", "84 us", "310 ms", "1.25 s", "137 s"]);
     }
 
     #[test]

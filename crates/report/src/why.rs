@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use explain::{Difference, Explained, Finding, Verdict, explain};
+use explain::{Difference, Explained, RuleAnswer, Verdict, explain};
 
 use crate::Report;
 use crate::general::{merged, shape};
@@ -162,7 +162,7 @@ impl Why {
 }
 
 /// `small requests [small_requests], confidence high. Writes of 128 KiB instead of 512 KiB ...`.
-fn cause(finding: &Finding) -> String {
+fn cause(finding: &RuleAnswer) -> String {
     format!(
         "{} [{}], {}. {}.",
         finding.title,
@@ -191,7 +191,7 @@ pub(crate) fn pair(difference: &Difference) -> String {
 }
 
 /// `confidence medium: large enough for half of it is lacking`.
-pub(crate) fn confidence(finding: &Finding) -> String {
+pub(crate) fn confidence(finding: &RuleAnswer) -> String {
     let Verdict::Holds { confidence, lacks } = &finding.judgement.verdict else {
         return String::new();
     };

@@ -80,7 +80,7 @@ pub fn drop_and_prove(mount_point: &Path, files: &[&Path], extra: &[&Path]) -> R
 
 /// Drops what is cached of an unmounted device and of the images below it (fsync, BLKFLSBUF, then
 /// everything), and proves it. Before Linux 6.5 only mincore(2) counts, which cannot be asked about
-/// a device: `holds` is `None` then, unless an image below tells that it does not hold.
+/// a device: `holds` is `None` then, unless an image below shows that it does not hold.
 pub fn drop_device(node: &Path, backing: &[&Path]) -> Result<ColdProof> {
     let open = |path| {
         File::open(path).map_err(|error| Error::io(path, "cannot open it to drop caches", error))

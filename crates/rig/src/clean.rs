@@ -1,23 +1,28 @@
 //! Undoes what a killed run left on the host.
 //!
-//! Idempotent, and careful in both directions: it believes the journal only where the kernel or the
-//! filesystem agrees (a loop device is ours when its backing file is, whatever number it has), and
-//! it asks the kernel for what the journal does not know. It touches nothing of a run that lives.
+//! Idempotent, and careful in three directions. It obeys a journal only in a folder that no one but root and the
+//! caller may write, and each step only as far as it names what a run makes ([`undo::Task`]). It believes the
+//! journal only where the kernel or the filesystem agrees: a loop device is the run's when its backing file is,
+//! whatever number it has; a mount when it is below the run's folder and shows a device of the run. And it asks the kernel
+//! for what the journal does not know. It touches nothing of a run that lives.
+//!
+//! Everything below the run's folder is reached by the folder's descriptor and never through a link
+//! (docs/security.md). At the end the kernel is asked again: what is still mounted or bound is reported.
 
 mod bounds;
+mod files;
+mod leftovers;
+mod owned;
 mod trace;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use probe::mountinfo::Mount;
+use rundir::RunDir;
 
-use crate::device::stack;
-use crate::host::{Host, Loop};
-use crate::undo::{self, Journal, Step};
-use crate::{Error, Result, reversal};
+use crate::undo::{self, Journal, Left, Task};
+use crate::{Error, Result};
+use leftovers::Leftovers;
 
 /// One thing undone, or to be undone in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +30,7 @@ pub struct Undone {
     /// `block trace`, `device limit`, `mount`, `mapped device`, `md array`, `null_blk device`, `loop device`, `image`, `mount point`,
     /// `working folder`, `readahead`, `control group`.
     pub what: &'static str,
-    /// Which.
+    /// Its path or name.
     pub thing: PathBuf,
 }
 
@@ -35,305 +40,191 @@ impl std::fmt::Display for Undone {
     }
 }
 
-/// Undoes everything of the run in `run`. A dry run changes nothing and tells what it would do.
+/// What a clean did, and what it did not.
+#[derive(Debug, Default)]
+pub struct Cleaning {
+    /// Undone, or in a dry run to be undone.
+    pub undone: Vec<Undone>,
+    /// Not undone because the journal asks for what no run makes, or for what another owns.
+    pub refused: Vec<Error>,
+    /// Not undone because it did not work.
+    pub failed: Vec<Error>,
+    /// What else a reader must know, a line each.
+    pub notes: Vec<String>,
+}
+
+impl Cleaning {
+    /// What was undone, or the first problem.
+    ///
+    /// # Errors
+    /// What failed, else what was refused.
+    pub fn into_result(self) -> Result<Vec<Undone>> {
+        match self.failed.into_iter().chain(self.refused).next() {
+            Some(error) => Err(error),
+            None => Ok(self.undone),
+        }
+    }
+
+    /// Sorts a problem to what was refused or to what failed.
+    fn problem(&mut self, error: Error) {
+        match error {
+            Error::Untrusted { .. } => self.refused.push(error),
+            _ => self.failed.push(error),
+        }
+    }
+}
+
+/// Undoes everything of the run in `run`. A dry run changes nothing and lists what it would do.
 ///
 /// # Errors
-/// [`Error::StillRunning`] when the run's process lives; the first thing that cannot be undone,
-/// after all others were.
+/// As [`clean_up`]; the first thing that cannot be undone, after all others were.
 pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
-    let run = run
-        .canonicalize()
-        .map_err(|error| Error::io(run, "cannot clean the run", error))?;
-    if let Some(pid) = undo::living_owner(&run)? {
+    clean_up(run, dry_run)?.into_result()
+}
+
+/// The same, with every problem.
+///
+/// # Errors
+/// [`Error::StillRunning`] when the run's process lives; [`Error::Untrusted`] when the folder or its journal is another
+/// user's; [`Error::Copied`].
+pub fn clean_up(run: &Path, dry_run: bool) -> Result<Cleaning> {
+    let dir = undo::open_folder(run, "cannot clean the run")?;
+    if let Some(pid) = undo::living_owner(&dir)? {
+        let run = dir.path().into();
         return Err(Error::StillRunning { run, pid });
     }
-    let known = undo::peek(&run)?;
+    let left = undo::peek(&dir)?;
+    let known = Known::of(left, &dir);
+    let found = Leftovers::find(&dir, &known.tasks)?;
     if dry_run {
-        let mut left = trace::traces(&known);
-        left.extend(bounds::limits(&run, &known));
-        left.extend(Leftovers::find(&run, &known)?.list());
-        left.extend(bounds::groups(&known));
-        return Ok(left);
+        let mut cleaning = Cleaning {
+            undone: trace::traces(&known.tasks),
+            refused: known.refused,
+            ..Cleaning::default()
+        };
+        cleaning.undone.extend(bounds::limits(&dir, &known.tasks));
+        cleaning.undone.extend(found.list());
+        cleaning.undone.extend(bounds::groups(&known.tasks));
+        cleaning.refused.extend(found.refused);
+        return Ok(cleaning);
     }
-    if known.is_empty() && Leftovers::find(&run, &known)?.list().is_empty() {
-        return Ok(Vec::new());
+    if known.is_empty() && found.is_empty() {
+        return Ok(Cleaning {
+            refused: found.refused,
+            ..Cleaning::default()
+        });
     }
-    let journal = Journal::open(&run)?;
-    clean_locked(&journal)
+    match Journal::reopen(dir)? {
+        Some(journal) => clean_locked(&journal),
+        // The kernel knows of things, and no journal does.
+        None => clean_locked(&Journal::open(run)?),
+    }
+}
+
+/// What the kernel still has of the run in `run`: mounts below its folder and loop devices on files in it, in words.
+///
+/// # Errors
+/// When the folder or the kernel's lists cannot be read.
+pub fn still_there(run: &Path) -> Result<Vec<String>> {
+    let dir = RunDir::open(run).map_err(undo::unusable)?;
+    let found = Leftovers::find(&dir, &[])?;
+    Ok(found.of_kernel())
+}
+
+/// The tasks of a journal, and the steps that are none.
+struct Known {
+    tasks: Vec<(u64, Task)>,
+    refused: Vec<Error>,
+}
+
+impl Known {
+    fn of(left: Left, dir: &RunDir) -> Known {
+        let mut known = Known {
+            tasks: Vec::new(),
+            refused: Vec::new(),
+        };
+        let journal = dir.path().join(undo::FILE);
+        let refuse = |number: u64, why: String| Error::Untrusted {
+            thing: format!("step {number} of {}", journal.display()),
+            why: format!("not undone: {why}"),
+            next: "look at it, undo it by hand and remove its line".into(),
+        };
+        for (number, step) in &left.steps {
+            match undo::parse(step, dir.path(), &left.owners) {
+                Ok(Some(task)) => known.tasks.push((*number, task)),
+                Ok(None) => {}
+                Err(why) => known.refused.push(refuse(*number, why)),
+            }
+        }
+        for (number, why) in left.unreadable {
+            known.refused.push(refuse(number, why));
+        }
+        known
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.refused.is_empty()
+    }
 }
 
 /// The same under a journal that is already held: a new run begins where a killed one left.
-pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Vec<Undone>> {
-    let known = journal.left();
-    let run = journal.run().to_path_buf();
-    let mut undone = Vec::new();
-    // It has nothing to do with the rest, and slows it down.
-    let traced = trace::undo(&known, &mut undone);
-    // First of all: a sync at a trickle would take long, and the device's number is still ours.
-    let limit = bounds::undo_limits(&run, &known, &mut undone);
-    // Mounts and loops may be nested in any way (a loop device on an image inside a mount), so
-    // rounds go on for as long as they get something undone.
-    loop {
-        let left = Leftovers::find(&run, &known)?;
-        let before = undone.len();
-        let mut failure = left.undo_mounts(&run, &mut undone);
-        failure = left.undo_stacks(&mut undone).or(failure);
-        failure = left.undo_loops(&mut undone).or(failure);
-        if undone.len() == before {
-            if let Some(error) = failure {
-                return Err(error);
-            }
-            break;
-        }
+pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Cleaning> {
+    let dir = journal.dir();
+    let known = Known::of(journal.all_left(), dir);
+    let mut cleaning = Cleaning {
+        refused: known.refused,
+        ..Cleaning::default()
+    };
+    if journal.is_read_only() && !known.tasks.is_empty() {
+        cleaning.notes.push(format!(
+            "{}: can only be read, so it keeps the steps that are undone now; once it can be written, `fslab clean {}` marks them",
+            dir.path().join(undo::FILE).display(),
+            dir.path().display()
+        ));
     }
-    let left = Leftovers::find(&run, &known)?;
-    let failure = left.undo_files(&mut undone).or_else(|| left.strange());
-    let failure = failure.or_else(|| undo_readahead(&known, &mut undone));
-    let failure = traced.or(limit).or(failure);
-    let failure = failure.or_else(|| bounds::undo_groups(&known, &mut undone));
-    for (number, step) in known {
-        let unfinished =
-            failure.is_some() && !matches!(step, Step::Loop { .. } | Step::Mount { .. });
+    let (known, unreadable) = (known.tasks, cleaning.refused.len());
+    // It has nothing to do with the rest, and slows it down.
+    trace::undo(&known, &mut cleaning);
+    // First of all: a sync at a trickle would take long, and the device's number is still ours.
+    bounds::undo_limits(dir, &known, &mut cleaning);
+    let found = undo_in_rounds(dir, &known, &mut cleaning)?;
+    found.undo_files(dir, &mut cleaning);
+    cleaning.refused.extend(found.refused);
+    owned::undo_readahead(&known, &mut cleaning);
+    bounds::undo_groups(&known, &mut cleaning);
+    let whole = cleaning.failed.is_empty() && cleaning.refused.len() == unreadable;
+    for (number, task) in known {
+        let certain = matches!(task, Task::Loop { .. } | Task::Mount { .. });
         // A formatted disk stays formatted; its line is what lets the run go on with it.
-        if !unfinished && !matches!(step, Step::Formatted { .. }) {
+        if (whole || certain) && !matches!(task, Task::Formatted { .. }) {
             journal.undone(number)?;
         }
     }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(undone),
-    }
+    Ok(cleaning)
 }
 
-/// Gives disks their readahead back. A loop device that was ours is gone, and its number may be
-/// somebody else's by now.
-fn undo_readahead(known: &[(u64, Step)], undone: &mut Vec<Undone>) -> Option<Error> {
-    let was_ours = |node: &Path| {
-        known
-            .iter()
-            .any(|(_, step)| matches!(step, Step::Loop { device, .. } if device == node))
-    };
-    for (_, step) in known {
-        let Step::Readahead { device, sectors } = step else {
-            continue;
-        };
-        if was_ours(device) {
+/// Undoes mounts, stacked devices and loop devices. They may be nested in any way (a loop device on an image inside a mount), so
+/// rounds go on for as long as they get something undone. What the kernel still has then is a failure.
+fn undo_in_rounds(
+    dir: &RunDir,
+    known: &[(u64, Task)],
+    cleaning: &mut Cleaning,
+) -> Result<Leftovers> {
+    loop {
+        let left = Leftovers::find(dir, known)?;
+        let before = cleaning.undone.len();
+        let mut problems = left.undo_mounts(dir, &mut cleaning.undone);
+        problems.extend(left.undo_stacks(&mut cleaning.undone));
+        problems.extend(left.undo_loops(dir, &mut cleaning.undone));
+        if cleaning.undone.len() > before {
             continue;
         }
-        if let Err(error) = crate::device::readahead::set(device, *sectors) {
-            return Some(error);
+        if problems.is_empty() {
+            problems.extend(left.stays(dir));
         }
-        undone.push(Undone {
-            what: "readahead",
-            thing: device.clone(),
-        });
-    }
-    None
-}
-
-/// What is left of a run, by the journal and the kernel.
-struct Leftovers {
-    host: Host,
-    mounts: Vec<Mount>,
-    /// Devices of several layers, the upper ones first.
-    stacks: Vec<Step>,
-    loops: Vec<Loop>,
-    images: BTreeSet<PathBuf>,
-    strange: BTreeSet<PathBuf>,
-    points: BTreeSet<PathBuf>,
-    folders: BTreeSet<PathBuf>,
-}
-
-impl Leftovers {
-    fn find(run: &Path, known: &[(u64, Step)]) -> Result<Leftovers> {
-        let host = Host::default();
-        let mut images = BTreeSet::new();
-        let mut points = BTreeSet::new();
-        let mut folders = BTreeSet::new();
-        for (_, step) in known {
-            match step {
-                Step::Image { path } => images.insert(path.clone()),
-                Step::MountPoint { path } => points.insert(path.clone()),
-                Step::Folder { path } => folders.insert(path.clone()),
-                Step::Loop { image, .. } => images.insert(image.clone()),
-                Step::Opened { .. }
-                | Step::Mount { .. }
-                | Step::Readahead { .. }
-                | Step::Limit { .. }
-                | Step::Group { .. }
-                | Step::Trace { .. }
-                | Step::Mapped { .. }
-                | Step::Array { .. }
-                | Step::NullBlk { .. }
-                | Step::Formatted { .. } => false,
-            };
+        for problem in problems {
+            cleaning.problem(problem);
         }
-        let loops: Vec<Loop> = host
-            .loops()
-            .into_iter()
-            .filter(|lo| lo.backing.starts_with(run))
-            .collect();
-        let mounts = our_mounts(&host, known, &loops)?;
-        images.retain(|path| path.symlink_metadata().is_ok());
-        let (images, strange) = images.into_iter().partition(|path| lies_in(run, path));
-        let folder = run.join(crate::mounted::MOUNT_FOLDER);
-        // Also those that no journal knows; only empty ones can be removed anyway.
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        points.extend(entries.map(|entry| entry.path()));
-        points.insert(folder);
-        points.retain(|path| lies_in(run, path) && path.symlink_metadata().is_ok());
-        folders.retain(|path| path.symlink_metadata().is_ok());
-        let stacks = known.iter().rev().map(|(_, step)| step.clone());
-        let stacks = stacks.filter(|step| stack::is_left(&host, step)).collect();
-        Ok(Leftovers {
-            host,
-            mounts,
-            stacks,
-            loops,
-            images,
-            strange,
-            points,
-            folders,
-        })
+        return Ok(left);
     }
-
-    fn list(&self) -> Vec<Undone> {
-        let mounts = self.mounts.iter().map(|m| ("mount", m.point.clone()));
-        let stacks = self.stacks.iter().filter_map(stacked);
-        let loops = self.loops.iter().map(|lo| ("loop device", lo.node()));
-        let images = self.images.iter().map(|path| ("image", path.clone()));
-        // The deepest first.
-        let points = self
-            .points
-            .iter()
-            .rev()
-            .map(|path| ("mount point", path.clone()));
-        let folders = self
-            .folders
-            .iter()
-            .map(|path| ("working folder", path.clone()));
-        let all = mounts
-            .chain(stacks)
-            .chain(loops)
-            .chain(images)
-            .chain(points)
-            .chain(folders);
-        all.map(|(what, thing)| Undone { what, thing }).collect()
-    }
-
-    /// Images that the journal names and that lie elsewhere: nobody vouches for those.
-    fn strange(&self) -> Option<Error> {
-        self.strange.first().map(|path| Error::NotUndone {
-            thing: path.display().to_string(),
-            why: "the journal says image, but it lies outside of the run's folder".into(),
-            next: "look at it and remove it by hand".into(),
-        })
-    }
-
-    fn undo_mounts(&self, run: &Path, undone: &mut Vec<Undone>) -> Option<Error> {
-        let mut failure = None;
-        for mount in &self.mounts {
-            match reversal::unmount(&mount.point, mount.id, run, Duration::from_secs(1)) {
-                Ok(()) => undone.push(Undone {
-                    what: "mount",
-                    thing: mount.point.clone(),
-                }),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        failure
-    }
-
-    fn undo_stacks(&self, undone: &mut Vec<Undone>) -> Option<Error> {
-        let mut failure = None;
-        for step in &self.stacks {
-            match (stack::undo(&self.host, step), stacked(step)) {
-                (Ok(()), Some((what, thing))) => undone.push(Undone { what, thing }),
-                (Ok(()), None) => {}
-                (Err(error), _) => failure = failure.or(Some(error)),
-            }
-        }
-        failure
-    }
-
-    fn undo_loops(&self, undone: &mut Vec<Undone>) -> Option<Error> {
-        let mut failure = None;
-        for lo in self.loops.iter().rev() {
-            // A mounted loop device would only be marked for later; its mount has to go first.
-            match our_mounts(&self.host, &[], std::slice::from_ref(lo)) {
-                Ok(mounts) if mounts.is_empty() => {}
-                Ok(_) => continue,
-                Err(error) => {
-                    failure = failure.or(Some(error));
-                    continue;
-                }
-            }
-            match reversal::detach(&self.host, lo) {
-                Ok(()) => undone.push(Undone {
-                    what: "loop device",
-                    thing: lo.node(),
-                }),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        failure
-    }
-
-    fn undo_files(&self, undone: &mut Vec<Undone>) -> Option<Error> {
-        let mut failure = None;
-        for thing in self.list() {
-            let answer = match thing.what {
-                "image" => reversal::remove_image(&thing.thing),
-                "mount point" => reversal::remove_mount_point(&thing.thing),
-                "working folder" => reversal::remove_work_folder(&thing.thing),
-                _ => continue,
-            };
-            match answer {
-                Ok(()) => undone.push(thing),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        failure
-    }
-}
-
-/// What a device of several layers is called in lists.
-fn stacked(step: &Step) -> Option<(&'static str, PathBuf)> {
-    match step {
-        Step::Mapped { name } => Some(("mapped device", name.into())),
-        Step::Array { device, .. } => Some(("md array", device.clone())),
-        Step::NullBlk { name } => Some(("null_blk device", name.into())),
-        _ => None,
-    }
-}
-
-/// Whether a path lies below the run's folder, links followed.
-fn lies_in(run: &Path, path: &Path) -> bool {
-    let above = path.parent().and_then(|folder| folder.canonicalize().ok());
-    above.is_some_and(|folder| folder.starts_with(run)) && path.file_name().is_some()
-}
-
-/// Mounts of the run in our namespace, the latest first: of its loop devices, wherever they are
-/// mounted, and those of the journal's mounts that show the journal's device. Another mount on one
-/// of our mount points is somebody else's.
-fn our_mounts(host: &Host, known: &[(u64, Step)], loops: &[Loop]) -> Result<Vec<Mount>> {
-    let mut mounts = reversal::mounts()?;
-    mounts.reverse();
-    mounts.retain(|mount| {
-        let of_loop = loops
-            .iter()
-            .any(|lo| host.number_of(&lo.name) == Some(mount.device) || mount.source == lo.node());
-        of_loop
-            || known.iter().any(|(_, step)| {
-                matches!(step, Step::Mount { device, point }
-                    if *point == mount.point && same_device(host, device, &mount.source))
-            })
-    });
-    Ok(mounts)
-}
-
-/// The same node, or two names of one device (`/dev/disk/by-id/...`).
-fn same_device(host: &Host, one: &Path, other: &Path) -> bool {
-    let name = host.number_of_node(one);
-    one == other || (name.is_some() && name == host.number_of_node(other))
 }

@@ -1,6 +1,6 @@
 //! Runs the programs that make filesystems: found like a root shell finds them, in a process group
-//! of their own, killed as a group when somebody asks to stop, and killed by the kernel when this
-//! process dies, so that no mkfs goes on writing behind the back of `clean`.
+//! of their own, killed as a group when a stop is requested, and killed by the kernel when this
+//! process dies, so that no mkfs goes on writing while `clean` undoes the run.
 #![allow(unsafe_code)] // pre_exec: the child asks for its death signal between fork and exec.
 
 use std::env;
@@ -19,7 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::{Error, Result};
 
-/// What a program left behind.
+/// What a program printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     /// Its standard output.
@@ -160,7 +160,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
 }
 
 /// Waits for the child through a pidfd, so that its end is seen at once. `None`: it was killed
-/// because somebody asked to stop. On an error it is killed as well: a mkfs that nobody waits for
+/// because a stop was requested. On an error it is killed as well: a mkfs that nobody waits for
 /// would go on writing to a device that is given away.
 fn wait(
     child: &mut Child,

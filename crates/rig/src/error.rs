@@ -8,7 +8,7 @@ use crate::gate::Refusal;
 /// Shorthand of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What an error means to whoever runs trials.
+/// What an error means to the caller that runs trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The safety gate said no (exit code 5 of the lab).
@@ -19,9 +19,12 @@ pub enum Class {
     Trial,
     /// The target cannot serve at all: no such folder, read-only, no privilege.
     Target,
-    /// Somebody asked to stop.
+    /// A stop was requested.
     Interrupted,
 }
+
+/// Name of the undo journal in the run's folder.
+pub(crate) const JOURNAL: &str = "undo.jsonl";
 
 /// An error of the rig.
 #[derive(Debug, thiserror::Error)]
@@ -157,6 +160,16 @@ pub enum Error {
         /// What the reader can do.
         next: String,
     },
+    /// A run's folder, its journal or a step of it that is not safe to obey.
+    #[error("{thing}: refused: {why}; {next}")]
+    Untrusted {
+        /// The folder, a file in it, or a step.
+        thing: String,
+        /// Why.
+        why: String,
+        /// What the reader can do.
+        next: String,
+    },
     /// The run whose folder this is still lives.
     #[error("{}: run is still going, pid {pid}; wait for it or stop it (kill -INT {pid}), then try again", run.display())]
     StillRunning {
@@ -166,14 +179,14 @@ pub enum Error {
         pid: u32,
     },
     /// The run's folder is a copy of another.
-    #[error("{}: a copy of the unfinished run {}, whose mounts, loop devices and images are not the copy's; clean the original (fslab clean {}), or remove {} from the copy", run.display(), original.display(), original.display(), crate::undo::FILE)]
+    #[error("{}: a copy of the unfinished run {}, whose mounts, loop devices and images are not the copy's; clean the original (fslab clean {}), or remove {} from the copy", run.display(), original.display(), original.display(), JOURNAL)]
     Copied {
         /// The copy.
         run: PathBuf,
         /// Where the journal was written.
         original: PathBuf,
     },
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request while {doing}; everything made so far is undone")]
     Interrupted {
         /// What was being done.
@@ -182,10 +195,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// What it means to whoever runs trials.
+    /// What it means to the caller that runs trials.
     pub fn class(&self) -> Class {
         match self {
-            Error::Refused(_) => Class::Safety,
+            Error::Refused(_) | Error::Untrusted { .. } => Class::Safety,
             // Killed from outside (out of memory, an impatient hand): the options may be fine.
             Error::ProgramFailed { status, .. } if status.starts_with("killed") => Class::Trial,
             Error::UnknownKind { .. }
@@ -219,7 +232,7 @@ impl Error {
 
 fn next_step(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied if crate::host::is_root() => {
+        io::ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
             "this system does not let even root do that (a container's rules?): run outside of it"
         }
         io::ErrorKind::PermissionDenied => "run as root, or use --dir with a folder of your own",

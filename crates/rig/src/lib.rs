@@ -1,13 +1,13 @@
 //! The rig: devices, the safety gate, mkfs, mount, readahead, cold caches; everything undone.
 //!
-//! A trial needs a freshly made filesystem on a device that nobody else uses, and the host must be
+//! A trial needs a freshly made filesystem on a device that no one else uses, and the host must be
 //! as before when it is over, on every way out. Three decisions carry this crate:
 //!
 //! - **Written down before made.** Each image, loop device, mount and folder gets a line in an undo
 //!   journal before it exists ([`undo`]). `Drop` undoes on errors and interrupts; after a kill -9
 //!   [`clean()`] reads the journal and asks the kernel, and believes neither alone. Rejected:
 //!   autoclear loop devices and detached mounts, which vanish by themselves but at a time that
-//!   nobody controls, inside somebody's measurement.
+//!   no one controls, inside another's measurement.
 //! - **The gate says every reason.** A real disk is taken only when no use and no signature is
 //!   found and it is named by its serial ([`gate`]), twice, the second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
@@ -41,7 +41,7 @@ mod rig;
 mod syscall;
 pub mod undo;
 
-pub use clean::{Undone, clean};
+pub use clean::{Cleaning, Undone, clean, clean_up, still_there};
 pub use error::{Class, Error, Result};
 pub use memory::GroupReading;
 pub use prepared::{Facts, Prepared, Timings};

@@ -101,7 +101,7 @@ fn resident(host: &Host) -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no VmRSS"))
 }
 
-/// Limits a group that nobody is in yet, and reads back what is in force.
+/// Limits a group that is still empty, and reads back what is in force.
 pub(crate) fn set(group: &Group, version: Version, limit: u64) -> Result<()> {
     group.set(names(version).limit, &limit.to_string())?;
     let page = rustix::param::page_size() as u64;

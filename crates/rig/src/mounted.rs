@@ -2,7 +2,7 @@
 //!
 //! The undo journal has one line for the mount from before it is made until it is undone for good.
 //! Between taking it down and making it again the line stays: `clean` asks the kernel whether it is
-//! mounted at all, and a line too many costs nothing, while one too few could leave a mount behind.
+//! mounted at all, and a line too many costs nothing, while one too few could leave a mount.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Mounted {
             }
         }
         let run = self.journal.run();
-        reversal::unmount(&self.point, id, run, patience)?;
+        reversal::unmount_of(self.journal.dir(), &self.point, id, patience)?;
         reversal::wait_for_release(&self.node, &self.point, run, patience)?;
         self.id = None;
         Ok(())
@@ -108,7 +108,7 @@ impl Mounted {
             self.journal.note_undone(step);
         }
         if let Some(step) = self.point_step {
-            reversal::remove_mount_point(&self.point)?;
+            reversal::remove_mount_point_of(self.journal.dir(), &self.point)?;
             self.point_step = None;
             self.journal.note_undone(step);
         }
@@ -133,7 +133,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if let Err(error) = self.undo(Duration::from_secs(1)) {
+        if let Err(error) = self.undo(reversal::PATIENCE) {
             tracing::warn!("{error}");
         }
     }

@@ -54,7 +54,7 @@ pub struct Facts {
     pub options: Vec<String>,
     /// What the superblock and the mounted filesystem tell, in words.
     pub superblock: Words,
-    /// What the device tells: backing file, direct I/O, write cache, scheduler, readahead.
+    /// What the device reports: backing file, direct I/O, write cache, scheduler, readahead.
     pub device: Words,
 }
 
@@ -87,7 +87,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The facts of a filesystem that somebody else made and mounted.
+    /// The facts of a filesystem that another program made and mounted.
     pub(crate) fn of_directory(host: &Host, folder: &Path, device: &dyn Device) -> Result<Facts> {
         let mut facts = Facts {
             device: device.facts(),
@@ -150,7 +150,7 @@ fn shown(path: &Path, accept: impl Fn(&mountinfo::Mount) -> bool) -> Result<(Str
 }
 
 /// A filesystem (or a folder) ready for one trial. Dropping it undoes everything, quietly;
-/// [`Prepared::finish`] does so and tells what went wrong and how long it took.
+/// [`Prepared::finish`] does so and reports what went wrong and how long it took.
 pub struct Prepared {
     pub(crate) work: PathBuf,
     pub(crate) state: Mutex<State>,
@@ -335,7 +335,7 @@ impl Prepared {
     /// dropped and counted in between. `None`: not possible here, a directory is not ours to unmount.
     ///
     /// # Errors
-    /// [`Error::Busy`] with the holders when somebody uses it for longer than a few seconds (it is
+    /// [`Error::Busy`] with the holders when a process uses it for longer than a few seconds (it is
     /// mounted still); [`Error::Cannot`] when its effective options are not the first mount's.
     pub fn remount(&self) -> Result<Option<ColdProof>> {
         let mut state = self.state();

@@ -130,8 +130,7 @@ mod tests {
 
     #[test]
     fn a_mount_recovers_and_leaves_nothing_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

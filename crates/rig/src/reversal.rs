@@ -1,6 +1,9 @@
 //! How each thing that was made is undone: used by the orderly end of a trial and by `clean`.
 //! Every function may be called again when its thing is gone already.
 
+pub(crate) mod beneath;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use probe::mountinfo::{self, Mount};
+use rundir::RunDir;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, StatxFlags, fstat, openat, statat, statx, unlinkat,
 };
@@ -16,8 +20,9 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
 use crate::gate::is_claimed;
-use crate::host::{Host, Loop};
+use crate::host::Host;
 use crate::syscall::block;
+use crate::undo::Beneath;
 use crate::{Error, Result};
 
 /// How long a busy mount or loop device is asked again: programs like udev or a virus scanner look
@@ -49,9 +54,20 @@ fn id_at(point: &Path) -> rustix::io::Result<u64> {
     mount_id(openat(CWD, point, flags, Mode::empty())?)
 }
 
-/// Unmounts the mount `id` from `point`; not mounted (any more) is success. What somebody else
+/// Unmounts the mount `id` from `point`; not mounted (any more) is success. What others
 /// mounted over it stays: umount(2) goes by path and would take that.
 pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> Result<()> {
+    unmount_at(point, point, id, run, patience)
+}
+
+/// The same by a path that leads there through an opened folder: `reached`. `point` is as mountinfo shows it.
+pub(crate) fn unmount_at(
+    reached: &Path,
+    point: &Path,
+    id: u64,
+    run: &Path,
+    patience: Duration,
+) -> Result<()> {
     let begun = Instant::now();
     // The kernel gives the ID of a mount that is gone to the next one, anywhere.
     let ours = point.canonicalize().ok();
@@ -73,7 +89,7 @@ pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> 
         if !listed()? {
             return Ok(());
         }
-        match id_at(point) {
+        match id_at(reached) {
             Ok(top) if top == id => {}
             Ok(top) => {
                 return Err(stays(format!(
@@ -82,7 +98,7 @@ pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> 
             }
             Err(error) => return Err(Error::io(point, "cannot see what is mounted there", error)),
         }
-        match sys_unmount(point, UnmountFlags::NOFOLLOW) {
+        match sys_unmount(reached, UnmountFlags::NOFOLLOW) {
             // EINVAL: not a mount point (any more). The kernel's list has the last word.
             Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {
                 return if listed()? {
@@ -106,7 +122,7 @@ pub(crate) fn unmount(point: &Path, id: u64, run: &Path, patience: Duration) -> 
     }
 }
 
-/// Waits until nobody holds what was mounted on `node`. An umount takes one mount away; a mount namespace that
+/// Waits until nothing holds what was mounted on `node`. An umount takes one mount away; a mount namespace that
 /// was born meanwhile (a container, a service with a private /tmp) has a copy, and while that lives the filesystem
 /// is neither clean on its device nor out of the cache.
 ///
@@ -159,32 +175,37 @@ fn copies_of(point: &Path) -> String {
     }
 }
 
-/// Detaches a loop device if its backing file is still `lo.backing`.
-pub(crate) fn detach(host: &Host, lo: &Loop) -> Result<()> {
-    let node = lo.node();
-    let bound = || {
-        let loops = host.loops();
-        loops
-            .iter()
-            .any(|other| other.name == lo.name && other.backing == lo.backing)
+/// Detaches a loop device if it is still bound to a file that `is_ours` accepts: its device and inode number. Bound to
+/// another or to none is success: its number was given away.
+pub(crate) fn detach(host: &Host, node: &Path, is_ours: &dyn Fn((u64, u64)) -> bool) -> Result<()> {
+    let bound = || -> Result<Option<fs::File>> {
+        let file = match fs::File::open(node) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => {
+                opened.map_err(|error| Error::io(node, "cannot open it to detach it", error))?
+            }
+        };
+        match block::loop_file(file.as_fd()) {
+            Ok(found) if is_ours(found) => Ok(Some(file)),
+            Ok(_) | Err(Errno::NXIO) => Ok(None),
+            Err(error) => Err(Error::io(node, "cannot see what it is bound to", error)),
+        }
     };
-    if !bound() {
+    let Some(file) = bound()? else {
         return Ok(());
-    }
-    let file = fs::File::open(&node)
-        .map_err(|error| Error::io(&node, "cannot open it to detach it", error))?;
-    match block::loop_clear(std::os::fd::AsFd::as_fd(&file)) {
+    };
+    match block::loop_clear(file.as_fd()) {
         Ok(()) | Err(Errno::NXIO) => {}
-        Err(error) => return Err(Error::io(&node, "cannot detach it", error)),
+        Err(error) => return Err(Error::io(node, "cannot detach it", error)),
     }
     // The kernel detaches at the last close, ours included.
     drop(file);
     let begun = Instant::now();
-    while bound() {
+    while bound()?.is_some() {
         if begun.elapsed() > PATIENCE {
             return Err(Error::NotUndone {
                 thing: node.display().to_string(),
-                why: format!("still in use by {}", users_of_loop(host, lo)),
+                why: format!("still in use by {}", users_of_loop(host, node)),
                 next: "end that use; the kernel then detaches it by itself".into(),
             });
         }
@@ -193,8 +214,34 @@ pub(crate) fn detach(host: &Host, lo: &Loop) -> Result<()> {
     Ok(())
 }
 
+/// Unmounts the mount `id` of the run in `dir` from `point`.
+pub(crate) fn unmount_of(dir: &RunDir, point: &Path, id: u64, patience: Duration) -> Result<()> {
+    match Beneath::of(point, dir.path()) {
+        Ok(beneath) => beneath::unmount(dir, &beneath, point, id, patience),
+        Err(_) => unmount(point, id, dir.path(), patience),
+    }
+}
+
+/// Removes an image of the run in `dir`; gone already is success.
+pub(crate) fn remove_image_of(dir: &RunDir, path: &Path) -> Result<()> {
+    match Beneath::of(path, dir.path()) {
+        Ok(image) if dir.status(image.path()).is_ok_and(|found| found.is_none()) => Ok(()),
+        Ok(image) => beneath::remove_image(dir, &image),
+        Err(_) => remove_image(path),
+    }
+}
+
+/// Removes a mount point of the run in `dir`, an empty folder; gone already is success.
+pub(crate) fn remove_mount_point_of(dir: &RunDir, path: &Path) -> Result<()> {
+    match Beneath::of(path, dir.path()) {
+        Ok(point) if dir.status(point.path()).is_ok_and(|found| found.is_none()) => Ok(()),
+        Ok(point) => beneath::remove_mount_point(dir, &point),
+        Err(_) => remove_mount_point(path),
+    }
+}
+
 /// Removes an image; gone already is success.
-pub(crate) fn remove_image(path: &Path) -> Result<()> {
+fn remove_image(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io(path, "cannot look at the image", error)),
@@ -212,7 +259,7 @@ pub(crate) fn remove_image(path: &Path) -> Result<()> {
 }
 
 /// Removes an empty folder (a mount point); gone already is success.
-pub(crate) fn remove_mount_point(path: &Path) -> Result<()> {
+fn remove_mount_point(path: &Path) -> Result<()> {
     gone_is_fine(fs::remove_dir(path))
         .map_err(|error| Error::io(path, "cannot remove the mount point", error))
 }
@@ -245,10 +292,21 @@ pub(crate) fn remove_work_folder(path: &Path) -> Result<()> {
 /// Removes a folder with all that is in it, without ever crossing into another filesystem or mount,
 /// and by descriptors, so that a path swapped meanwhile leads nowhere else.
 fn remove_tree(path: &Path) -> io::Result<()> {
-    let root = open_folder(CWD, path)?;
+    let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    remove_tree_at(&open_folder(CWD, above)?, name)
+}
+
+/// The same of the folder `name` in an opened one, which is on the same mount.
+pub(crate) fn remove_tree_at(above: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let root = open_folder(above, name)?;
     let home = (fstat(&root)?.st_dev, mount_id(&root)?);
+    if home.1 != mount_id(above)? {
+        let why = "a filesystem is mounted on it";
+        return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
+    }
     empty(&root, home)?;
-    fs::remove_dir(path)
+    Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
 }
 
 fn open_folder(above: impl AsFd, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
@@ -280,7 +338,7 @@ fn empty(folder: &OwnedFd, home: (u64, u64)) -> io::Result<()> {
     Ok(())
 }
 
-fn gone_is_fine(answer: io::Result<()>) -> io::Result<()> {
+pub(crate) fn gone_is_fine(answer: io::Result<()>) -> io::Result<()> {
     match answer {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
@@ -343,12 +401,13 @@ fn uses(pid: u32, point: &Path) -> bool {
         .any(|file| file.starts_with(point))
 }
 
-fn users_of_loop(host: &Host, lo: &Loop) -> String {
-    let elsewhere = crate::gate::mounts_of(host, &lo.name);
+fn users_of_loop(host: &Host, node: &Path) -> String {
+    let name = node.file_name().unwrap_or_default().to_string_lossy();
+    let elsewhere = crate::gate::mounts_of(host, &name);
     if let Some(place) = elsewhere.first() {
         return place.clone();
     }
-    holders_of(&lo.node())
+    holders_of(node)
 }
 
 #[cfg(test)]
@@ -372,8 +431,7 @@ mod tests {
 
     #[test]
     fn a_mount_that_is_gone_takes_no_other_with_it_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -390,8 +448,7 @@ mod tests {
 
     #[test]
     fn the_number_of_a_mount_that_is_gone_may_be_anothers_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -415,8 +472,7 @@ mod tests {
 
     #[test]
     fn removing_a_tree_stops_at_another_filesystem_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ impl Rig {
     /// the same run left is undone first (see [`Rig::leftovers`]). A disk has to pass the gate.
     pub fn open(target: Target, run: &Path) -> Result<Rig> {
         let journal = Journal::open(run)?;
-        let leftovers = clean::clean_locked(&journal)?;
+        let leftovers = clean::clean_locked(&journal)?.into_result()?;
         let mut rig = Rig {
             target,
             disk: None,
@@ -188,7 +188,12 @@ impl Rig {
             )
         }));
         let readahead = match request.readahead_sectors {
-            Some(sectors) => Some(Readahead::change(&node, sectors.into(), &self.journal)?),
+            Some(sectors) => {
+                let disk = self.disk.as_ref().filter(|_| request.stack.is_none());
+                let serial = disk.map(|(_, approved)| approved.serial.as_str());
+                let journal = &self.journal;
+                Some(Readahead::change(&node, serial, sectors.into(), journal)?)
+            }
             None => None,
         };
         timings.device = begun.elapsed().as_secs_f64();
@@ -437,7 +442,7 @@ impl Drop for Rig {
             !mounts.iter().any(|mount| mount.point.starts_with(&folder))
         };
         if mountinfo::own().is_ok_and(free) {
-            let _ = reversal::remove_mount_point(&folder);
+            let _ = reversal::remove_mount_point_of(self.journal.dir(), &folder);
         }
     }
 }

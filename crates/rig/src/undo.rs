@@ -13,95 +13,40 @@
 //! therefore writes down where the journal lies, by path, device and inode: a copy is refused, and
 //! in a folder that was moved only what lies below it counts.
 
+mod names;
+mod place;
+mod read;
 mod step;
+mod task;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rundir::RunDir;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
-pub use step::Step;
+pub(crate) use names::{Beneath, ControlFile, DeviceNumber, OwnFolder};
+pub use place::Place;
+use read::{Contents, Entry};
+pub use step::{Setting, Step};
+pub(crate) use task::{Task, parse};
 
 use crate::fsck::lives;
-pub use crate::limits::throttle::Setting;
 use crate::{Error, Result};
 
 /// Name of the journal in the run's folder.
-pub const FILE: &str = "undo.jsonl";
-
-/// Where a journal lies. The folder's path alone does not tell a run from its copy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The run's folder, canonical.
-    run: PathBuf,
-    /// Its device (`st_dev`).
-    dev: u64,
-    /// Its inode number.
-    ino: u64,
-}
-
-impl Place {
-    fn of(run: &Path) -> Result<Place> {
-        let meta = std::fs::metadata(run)
-            .map_err(|error| Error::io(run, "cannot look at the run's folder", error))?;
-        Ok(Place {
-            run: run.into(),
-            dev: meta.dev(),
-            ino: meta.ino(),
-        })
-    }
-
-    /// A step of a journal that lay at `then`, as it is to be understood here; `None` when it
-    /// counts no longer. A copy is refused: the original's things are not the copy's to undo.
-    fn adopt(&self, then: Option<&Place>, step: &Step) -> Result<Option<Step>> {
-        let old = match then {
-            Some(then) if then == self => return Ok(Some(step.clone())),
-            None => &self.run,
-            // Device numbers may change over a reboot.
-            Some(then) if then.ino == self.ino && then.run == self.run => &self.run,
-            Some(then) if (then.dev, then.ino) == (self.dev, self.ino) && is_missing(&then.run) => {
-                &then.run
-            }
-            Some(then) => {
-                return Err(Error::Copied {
-                    run: self.run.clone(),
-                    original: then.run.clone(),
-                });
-            }
-        };
-        Ok(step.moved(old, &self.run))
-    }
-}
-
-fn is_missing(path: &Path) -> bool {
-    path.symlink_metadata()
-        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Made {
-        number: u64,
-        #[serde(flatten)]
-        step: Step,
-    },
-    Undone {
-        undone: u64,
-    },
-}
+pub const FILE: &str = crate::error::JOURNAL;
 
 /// The journal of a living run.
 #[derive(Debug)]
 pub struct Journal {
-    run: PathBuf,
+    dir: RunDir,
     state: Mutex<State>,
 }
 
@@ -111,57 +56,103 @@ struct State {
     next: u64,
     /// The last write failed, perhaps half-way: the next line begins on a line of its own.
     torn: bool,
+    /// The file can only be read: what is undone is known in memory alone.
+    read_only: bool,
     open: Vec<(u64, Step)>,
+    unreadable: Vec<(u64, String)>,
+    owners: BTreeSet<u32>,
+}
+
+/// What a journal holds that is not undone.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Steps, in the order they were made.
+    pub(crate) steps: Vec<(u64, Step)>,
+    /// Steps that cannot be read, and why.
+    pub(crate) unreadable: Vec<(u64, String)>,
+    /// Processes that used the journal.
+    pub(crate) owners: BTreeSet<u32>,
 }
 
 impl Journal {
     /// Opens the journal of the run in `run`, an existing folder, and locks it. What an earlier
-    /// process left undone is in [`Journal::left`].
+    /// process left undone is in [`Journal::left`]. As root, folder and journal must belong to root or to the
+    /// caller.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`]; [`Error::StillRunning`]; [`Error::Copied`].
     pub fn open(run: &Path) -> Result<Arc<Journal>> {
-        let run = run
-            .canonicalize()
-            .map_err(|error| Error::io(run, "cannot use it as the run's folder", error))?;
-        let path = run.join(FILE);
-        let place = Place::of(&run)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(|error| Error::io(&path, "cannot open the undo journal", error))?;
+        let dir = open_folder(run, "cannot use it as the run's folder")?;
+        let file = dir.append(FILE).map_err(unusable)?;
+        let journal = Journal::of(dir, file, false)?;
+        journal.begin()?;
+        Ok(Arc::new(journal))
+    }
+
+    /// The same to undo what a killed process left. On a filesystem that has become read-only the journal is only read;
+    /// what is undone is then known in memory alone. `None`: there is no journal.
+    pub(crate) fn reopen(dir: RunDir) -> Result<Option<Arc<Journal>>> {
+        let Some(readable) = dir.read_trusted(FILE).map_err(unusable)? else {
+            return Ok(None);
+        };
+        let journal = match dir.append(FILE) {
+            Ok(file) => Journal::of(dir, file, false)?,
+            Err(rundir::Error::Io { source, .. }) if cannot_write(&source) => {
+                Journal::of(dir, readable, true)?
+            }
+            Err(error) => return Err(unusable(error)),
+        };
+        journal.begin()?;
+        Ok(Some(Arc::new(journal)))
+    }
+
+    fn of(dir: RunDir, file: File, read_only: bool) -> Result<Journal> {
+        let path = dir.path().join(FILE);
         if let Err(pid) = lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
-            return Err(Error::StillRunning { run, pid });
+            return Err(Error::StillRunning {
+                run: dir.path().into(),
+                pid,
+            });
         }
-        let lines = read_lines(&file, &path)?;
-        let next = lines.iter().map(Line::number).max().map_or(0, |n| n + 1);
-        let journal = Journal {
-            run,
+        let contents = Contents::read(&file, &path)?;
+        let next = contents.next;
+        let left = adopt(contents, &Place::of(&dir))?;
+        Ok(Journal {
+            dir,
             state: Mutex::new(State {
                 file,
                 next,
                 torn: false,
-                open: still_open(&lines, &place)?,
+                read_only,
+                open: left.steps,
+                unreadable: left.unreadable,
+                owners: left.owners,
             }),
-        };
-        journal.begin(&path, place)?;
-        Ok(Arc::new(journal))
+        })
     }
 
-    fn begin(&self, path: &Path, place: Place) -> Result<()> {
+    /// Ends a torn line and writes down who uses the journal. On a full disk that is done without: it must not stop
+    /// what is being undone, and the lock is what counts.
+    fn begin(&self) -> Result<()> {
+        let path = self.dir.path().join(FILE);
         // A torn last line must not swallow the next: end it.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.owners.insert(std::process::id());
+        if state.read_only {
+            return Ok(());
+        }
         let length = state.file.metadata().map_or(0, |meta| meta.len());
         let torn = length > 0 && !ends_with_newline(&state.file, length);
         if torn {
             state
                 .file
                 .write_all(b"\n")
-                .map_err(|error| Error::io(path, "cannot write the undo journal", error))?;
+                .map_err(|error| Error::io(&path, "cannot write the undo journal", error))?;
         }
         drop(state);
         let number = self.will_make(Step::Opened {
             pid: std::process::id(),
-            place: Some(place),
+            place: Some(Place::of(&self.dir)),
         })?;
         // Nothing to undo: it is there only so that others can name the owner.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +162,18 @@ impl Journal {
 
     /// The run's folder, canonical.
     pub fn run(&self) -> &Path {
-        &self.run
+        self.dir.path()
+    }
+
+    /// The run's folder, opened.
+    pub(crate) fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// Whether the journal can only be read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.read_only
     }
 
     /// Writes down a step before it is done. The number is for [`Journal::undone`].
@@ -179,7 +181,7 @@ impl Journal {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.next;
         state.next += 1;
-        let line = Line::Made {
+        let line = Entry::Made {
             number,
             step: step.clone(),
         };
@@ -192,7 +194,8 @@ impl Journal {
     pub fn undone(&self, number: u64) -> Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.open.retain(|(n, _)| *n != number);
-        self.append(&mut state, &Line::Undone { undone: number })
+        state.unreadable.retain(|(n, _)| *n != number);
+        self.append(&mut state, &Entry::Undone { undone: number })
     }
 
     /// The same where it must not stop what is being undone: on a full disk the line is missing, and
@@ -209,9 +212,25 @@ impl Journal {
         state.open.clone()
     }
 
-    fn append(&self, state: &mut State, line: &Line) -> Result<()> {
-        let path = self.run.join(FILE);
+    /// The same with what cannot be read, and who used the journal.
+    pub(crate) fn all_left(&self) -> Left {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Left {
+            steps: state.open.clone(),
+            unreadable: state.unreadable.clone(),
+            owners: state.owners.clone(),
+        }
+    }
+
+    fn append(&self, state: &mut State, line: &Entry) -> Result<()> {
+        let path = self.dir.path().join(FILE);
         let failed = |error: io::Error| Error::io(&path, "cannot write the undo journal", error);
+        if state.read_only {
+            return match line {
+                Entry::Undone { .. } => Ok(()),
+                Entry::Made { .. } => Err(failed(io::ErrorKind::ReadOnlyFilesystem.into())),
+            };
+        }
         let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
         text.push('\n');
         if state.torn {
@@ -224,16 +243,7 @@ impl Journal {
     }
 }
 
-impl Line {
-    fn number(&self) -> u64 {
-        match self {
-            Line::Made { number, .. } => *number,
-            Line::Undone { undone } => *undone,
-        }
-    }
-}
-
-/// Locks the journal. Tried for a moment, because somebody who only asks whether the owner lives holds the lock
+/// Locks the journal. Tried for a moment, because a process that only asks whether the owner lives holds the lock
 /// shortly; and for longer where the owner is dead, because a child that it had just forked holds the lock until
 /// it has become its program or died too, which on a busy machine takes seconds.
 fn lock(
@@ -248,7 +258,7 @@ fn lock(
             Err(Errno::WOULDBLOCK) => {}
             Err(error) => return Err(Error::io(path, "cannot lock it", error)),
         }
-        let owner = owner(&read_lines(file, path)?);
+        let owner = Contents::read(file, path)?.last_owner;
         let patience = if i32::try_from(owner).is_ok_and(lives) {
             OF_A_LOOK
         } else {
@@ -266,77 +276,75 @@ const OF_A_LOOK: Duration = Duration::from_millis(300);
 /// How long one is waited for that the child of a dead owner holds.
 const OF_A_FORK: Duration = Duration::from_secs(10);
 
-/// Steps that the journal in `run` (canonical) holds and nobody undid, without locking it.
-pub(crate) fn peek(run: &Path) -> Result<Vec<(u64, Step)>> {
-    let path = run.join(FILE);
-    match File::open(&path) {
-        Ok(file) => still_open(&read_lines(&file, &path)?, &Place::of(run)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::io(&path, "cannot read the undo journal", error)),
+/// What the journal in `dir` holds that is not undone, without locking it.
+pub(crate) fn peek(dir: &RunDir) -> Result<Left> {
+    let path = dir.path().join(FILE);
+    match dir.read(FILE).map_err(unusable)? {
+        Some(file) => adopt(Contents::read(&file, &path)?, &Place::of(dir)),
+        None => Ok(Left::default()),
     }
 }
 
-/// The process that holds the journal of `run`, if one lives.
-pub(crate) fn living_owner(run: &Path) -> Result<Option<u32>> {
-    let path = run.join(FILE);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(&path, "cannot read the undo journal", error)),
+/// The process that holds the journal in `dir`, if one lives.
+pub(crate) fn living_owner(dir: &RunDir) -> Result<Option<u32>> {
+    let path = dir.path().join(FILE);
+    match dir.read(FILE).map_err(unusable)? {
+        Some(file) => Ok(lock(&file, FlockOperation::NonBlockingLockShared, &path)?.err()),
+        None => Ok(None),
+    }
+}
+
+/// Opens a run's folder that will be written or obeyed.
+pub(crate) fn open_folder(run: &Path, what: &str) -> Result<RunDir> {
+    let dir = RunDir::open(run).map_err(|error| match error {
+        rundir::Error::Io { source, .. } => Error::io(run, what, source),
+        refused @ rundir::Error::Refused { .. } => unusable(refused),
+    })?;
+    dir.require_trusted().map_err(unusable)?;
+    Ok(dir)
+}
+
+pub(crate) fn unusable(error: rundir::Error) -> Error {
+    match error {
+        rundir::Error::Refused { path, why, next } => Error::Untrusted {
+            thing: path.display().to_string(),
+            why,
+            next,
+        },
+        rundir::Error::Io {
+            doing,
+            path,
+            source,
+        } => Error::io(&path, &format!("cannot {doing} it"), source),
+    }
+}
+
+/// Whether the journal is there to be read alone.
+fn cannot_write(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+    )
+}
+
+/// The steps of a journal, with their paths as they are here.
+fn adopt(contents: Contents, here: &Place) -> Result<Left> {
+    let mut left = Left {
+        steps: Vec::new(),
+        unreadable: contents.unreadable.into_iter().collect(),
+        owners: contents.owners,
     };
-    Ok(lock(&file, FlockOperation::NonBlockingLockShared, &path)?.err())
-}
-
-/// Lines that can be read; a torn or foreign one is passed over (the kernel is asked as well).
-fn read_lines(file: &File, path: &Path) -> Result<Vec<Line>> {
-    use std::io::Seek;
-    let mut reader = BufReader::new(file);
-    let failed = |error| Error::io(path, "cannot read the undo journal", error);
-    reader.rewind().map_err(failed)?;
-    let mut lines = Vec::new();
-    for text in reader.split(b'\n') {
-        let text = text.map_err(failed)?;
-        lines.extend(serde_json::from_slice::<Line>(&text).ok());
-    }
-    Ok(lines)
-}
-
-fn still_open(lines: &[Line], here: &Place) -> Result<Vec<(u64, Step)>> {
-    let mut open: Vec<(u64, Option<&Place>, &Step)> = Vec::new();
-    let mut place = None;
-    for line in lines {
-        match line {
-            Line::Made {
-                step: Step::Opened { place: then, .. },
-                ..
-            } => place = then.as_ref(),
-            Line::Made { number, step } => open.push((*number, place, step)),
-            Line::Undone { undone } => open.retain(|(number, ..)| number != undone),
-        }
-    }
-    let mut adopted = Vec::new();
-    for (number, then, step) in open {
-        if let Some(step) = here.adopt(then, step)? {
-            adopted.push((number, step));
+    for (number, (then, step)) in contents.open {
+        if let Some(step) = here.adopt(then.as_ref(), &step)? {
+            left.steps.push((number, step));
         } else {
             tracing::warn!(
                 "{}: left alone, since the run's folder was moved: {step:?}",
-                here.run.display()
+                here.run().display()
             );
         }
     }
-    Ok(adopted)
-}
-
-fn owner(lines: &[Line]) -> u32 {
-    let opened = lines.iter().rev().find_map(|line| match line {
-        Line::Made {
-            step: Step::Opened { pid, .. },
-            ..
-        } => Some(*pid),
-        _ => None,
-    });
-    opened.unwrap_or(0)
+    Ok(left)
 }
 
 fn ends_with_newline(file: &File, length: u64) -> bool {
@@ -348,7 +356,15 @@ fn ends_with_newline(file: &File, length: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::fs::{self, OpenOptions};
+
+    fn peeked(folder: &Path) -> Vec<(u64, Step)> {
+        peek(&RunDir::open(folder).unwrap()).unwrap().steps
+    }
+
+    fn owner_of(folder: &Path) -> Option<u32> {
+        living_owner(&RunDir::open(folder).unwrap()).unwrap()
+    }
 
     fn image(name: &str) -> Step {
         Step::Image { path: name.into() }
@@ -371,7 +387,7 @@ mod tests {
         let left: Vec<Step> = journal.left().into_iter().map(|(_, step)| step).collect();
         assert_eq!(left, vec![image("b")]);
         journal.will_make(image("c")).unwrap();
-        assert_eq!(peek(folder.path()).unwrap().len(), 2);
+        assert_eq!(peeked(folder.path()).len(), 2);
     }
 
     #[test]
@@ -398,6 +414,7 @@ mod tests {
             Step::Readahead {
                 device: "/dev/loop0".into(),
                 sectors: 256,
+                serial: Some("S1".into()),
             },
             Step::Limit {
                 device: "/dev/loop0".into(),
@@ -421,11 +438,7 @@ mod tests {
         for step in &steps {
             journal.will_make(step.clone()).unwrap();
         }
-        let read: Vec<Step> = peek(folder.path())
-            .unwrap()
-            .into_iter()
-            .map(|(_, s)| s)
-            .collect();
+        let read: Vec<Step> = peeked(folder.path()).into_iter().map(|(_, s)| s).collect();
         assert_eq!(read, steps);
     }
 
@@ -439,7 +452,7 @@ mod tests {
         assert!(journal.will_make(image("b")).is_err());
         journal.note_undone(number);
         assert_eq!(journal.left(), Vec::new());
-        assert_eq!(peek(folder.path()).unwrap().len(), 1, "the line is missing");
+        assert_eq!(peeked(folder.path()).len(), 1, "the line is missing");
 
         // There is room again, after half a line: the next one must not be lost with it.
         let path = folder.path().join(FILE);
@@ -448,7 +461,7 @@ mod tests {
         journal.state.lock().unwrap().file = file;
         journal.will_make(image("c")).unwrap();
         journal.will_make(image("d")).unwrap();
-        assert_eq!(peek(folder.path()).unwrap().len(), 3);
+        assert_eq!(peeked(folder.path()).len(), 3);
     }
 
     #[test]
@@ -458,12 +471,12 @@ mod tests {
         let mut gone = std::process::Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         let path = folder.path().join(FILE);
-        let place = Place::of(folder.path()).unwrap();
+        let place = Place::of(&RunDir::open(folder.path()).unwrap());
         let step = Step::Opened {
             pid: gone.id(),
             place: Some(place),
         };
-        let opened = Line::Made { number: 1, step };
+        let opened = Entry::Made { number: 1, step };
         fs::write(&path, serde_json::to_string(&opened).unwrap() + "\n").unwrap();
         let held = File::open(&path).unwrap();
         flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
@@ -472,7 +485,7 @@ mod tests {
             thread::sleep(3 * OF_A_LOOK);
             drop(held);
         });
-        assert_eq!(living_owner(folder.path()).unwrap(), None);
+        assert_eq!(owner_of(folder.path()), None);
         assert!(begun.elapsed() > 2 * OF_A_LOOK);
         child.join().unwrap();
     }
@@ -480,17 +493,14 @@ mod tests {
     #[test]
     fn a_living_owner_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(living_owner(folder.path()).unwrap(), None);
+        assert_eq!(owner_of(folder.path()), None);
         let journal = Journal::open(folder.path()).unwrap();
-        assert_eq!(
-            living_owner(folder.path()).unwrap(),
-            Some(std::process::id())
-        );
+        assert_eq!(owner_of(folder.path()), Some(std::process::id()));
         match Journal::open(folder.path()) {
             Err(Error::StillRunning { pid, .. }) => assert_eq!(pid, std::process::id()),
             other => panic!("{other:?}"),
         }
         drop(journal);
-        assert_eq!(living_owner(folder.path()).unwrap(), None);
+        assert_eq!(owner_of(folder.path()), None);
     }
 }

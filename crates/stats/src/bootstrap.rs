@@ -9,7 +9,7 @@
 //!
 //! What no bootstrap mends: five values have only 126 different resamples. A 95 % interval of the
 //! median of three values covers 75 %, of seven 88 % (the crate's essay has the table), and
-//! [`Warning::FewForBootstrap`] says so below ten.
+//! [`Warning::FewForBootstrap`] reports this below ten.
 
 use serde::{Deserialize, Serialize};
 

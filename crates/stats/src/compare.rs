@@ -9,7 +9,7 @@
 //! contradict each other. It is paired where the runs stand in blocks, Welch's where they do not.
 //!
 //! The rank test is done beside it and its p reported; where it does not support the verdict, a
-//! warning says so. The ratio of medians with its bootstrap interval stands beside as well, for the
+//! warning says so. The ratio of medians with its bootstrap interval is printed as well, for the
 //! table that prints medians.
 //!
 //! Rejected: a bootstrap as judge (its 95 % interval covers 75 to 96 % below ten values, and 2000

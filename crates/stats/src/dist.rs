@@ -1,4 +1,4 @@
-//! The normal, Student's t and F distributions, from statrs, behind the calls that are needed.
+//! The normal, Student's t and F distributions, from statrs, with only the calls that are needed.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 

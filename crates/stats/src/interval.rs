@@ -27,7 +27,7 @@ impl Interval {
         }
     }
 
-    /// Whether `value` lies in it.
+    /// Whether it contains `value`.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

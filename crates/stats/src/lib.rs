@@ -3,7 +3,7 @@
 //! Benchmarks give three to ten values of a cell, not hundreds, and a report compares dozens of
 //! cells. So each function here was chosen for what it does at five values, every result carries
 //! its own [`Warning`]s instead of leaving the reader to know them, and each cites its source. What
-//! is asked of five values and cannot be had is said: no order-statistic interval of five values
+//! five values cannot give is reported: no order-statistic interval of five values
 //! covers a median with more than 93.75 %, so [`Interval`] has both the level asked for and the one
 //! reached.
 //!
@@ -37,7 +37,7 @@
 //! are the only ones that can find anything at five; where runs stall they are careful (98 %), and
 //! from seven values on Mann-Whitney finds more. It in turn calls 7.8 % false differences instead
 //! of 5 % where one side varies more (spread 1 % : 5 %, n = 10). So the t test judges and the rank
-//! test stands beside it as witness: see [`mod@compare`].
+//! test is printed beside it for comparison: see [`mod@compare`].
 //!
 //! Everything is pure and deterministic: the only random numbers are the bootstrap's, from a seed
 //! and a generator that is specified bit by bit.

@@ -1,4 +1,4 @@
-//! The name of the method behind a number.
+//! The name of the method that gave a number.
 
 use std::fmt;
 

@@ -62,9 +62,9 @@ pub fn median_coverage(n: usize, rank: usize) -> f64 {
 }
 
 /// The narrowest symmetric order-statistic interval for the median that reaches `level`, or the
-/// whole range of the sample where none does; `achieved` tells which. `None` for a single value.
+/// whole range of the sample where none does; `achieved` shows which. `None` for a single value.
 ///
-/// Five values reach 93.75 %, six 96.88 %: an interval that says so was preferred to Hettmansperger
+/// Five values reach 93.75 %, six 96.88 %: an interval that states this was preferred to Hettmansperger
 /// and Sheather's interpolation between order statistics (1986), which hits 95 % only nearly and
 /// only where such an interval exists at all.
 pub fn median_interval(values: &[f64], level: f64) -> Result<Option<Interval>, Error> {

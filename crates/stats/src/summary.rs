@@ -272,15 +272,15 @@ mod tests {
 
         #[test]
         fn only_drift_sees_the_order(mut x in prop::collection::vec(1.0..1e3, 1..20)) {
-            let told = |x: &[f64]| {
+            let warned = |x: &[f64]| {
                 let mut s = summarize(x).unwrap();
                 let drift = |w: &Warning| matches!(w, Warning::Drift { .. } | Warning::Outlier { .. });
                 s.warnings.retain(|w| !drift(w));
                 s
             };
-            let a = told(&x);
+            let a = warned(&x);
             x.reverse();
-            let b = told(&x);
+            let b = warned(&x);
             prop_assert_eq!(a.median_interval, b.median_interval);
             prop_assert_eq!(a.warnings, b.warnings);
             prop_assert!((a.mean - b.mean).abs() < 1e-9);

@@ -16,7 +16,7 @@ pub enum Verdict {
     Worse,
     /// The ratio is known to lie within the practical band.
     Same,
-    /// The runs do not tell; a table prints `~`.
+    /// The runs do not decide; a table prints `~`.
     Unclear,
 }
 

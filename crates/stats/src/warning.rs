@@ -61,7 +61,7 @@ pub enum Warning {
         /// Two-sided p of the Mann-Kendall test.
         p: f64,
     },
-    /// All values (or all ratios of pairs) are equal, so nothing can be said from their spread.
+    /// All values (or all ratios of pairs) are equal, so their spread shows nothing.
     NoSpread,
     /// A bootstrap of fewer than [`ADVISED_BOOTSTRAP`] values.
     FewForBootstrap {
@@ -82,7 +82,7 @@ pub enum Warning {
         /// p of the F test of lack of fit.
         p: f64,
     },
-    /// One run at each size of a law of growth: noise and misses cannot be told apart.
+    /// One run at each size of a law of growth: noise and misfit cannot be separated.
     NoRepetition,
 }
 
@@ -146,7 +146,7 @@ impl fmt::Display for Warning {
             ),
             Self::NoRepetition => write!(
                 f,
-                "one run at each size: noise cannot be told from a bend; run more blocks"
+                "one run at each size: noise cannot be distinguished from curvature; run more blocks"
             ),
         }
     }

@@ -12,9 +12,9 @@ use serde_json::{Map, Value as Json};
 use crate::error::{Problem, shorten};
 use crate::kernel_range::KernelRange;
 use crate::limit::Limit;
-use crate::nearest::{hint, suggest};
 use crate::node::{Node, Table, Value};
 use crate::schema;
+use crate::suggest::{hint, suggest};
 use crate::units::Bytes;
 
 /// Most words that a message lists.
@@ -34,7 +34,7 @@ impl<'a> Schema<'a> {
         Schema { near, far }
     }
 
-    /// A definition by name; a name that the schema lacks allows nothing to be said against it.
+    /// A definition by name; a name that the schema lacks accepts every value.
     pub(crate) fn definition(name: &str) -> Schema<'static> {
         static EMPTY: OnceLock<Map<String, Json>> = OnceLock::new();
         Schema::new(raw_definition(name).unwrap_or_else(|| EMPTY.get_or_init(Map::new)))
@@ -199,7 +199,7 @@ impl Checker {
         let noun = noun(schema);
         let choices = match choices.len() {
             // Metrics: more than anybody reads in a message.
-            many if many > MOST_CHOICES => format!("one of {many}, docs/metrics.md tells them"),
+            many if many > MOST_CHOICES => format!("one of {many}, docs/metrics.md lists them"),
             _ => choices.join(", "),
         };
         self.complain(

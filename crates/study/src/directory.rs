@@ -1,4 +1,4 @@
-//! A plan for a directory that is there: nothing is made or mounted, so what only a device has
+//! A plan for an existing directory: nothing is made or mounted, so what only a device has
 //! (filesystem, mkfs and mount options, readahead, limit, size, a check) has one level or none, and
 //! cells that differed only in them are one. A limit of memory is the trial's own and stays, as does a
 //! block trace, which is then that of the disk below.
@@ -66,7 +66,7 @@ impl Plan {
         self.without_checks().without_idle_asks()
     }
 
-    /// Without columns and laws of a check that nobody runs, and columns that became the same.
+    /// Without columns and laws of a check that is not run, and columns that became the same.
     fn without_checks(mut self) -> Plan {
         for grid in &mut self.grids {
             let mut kept: Vec<GridColumn> = Vec::new();

@@ -17,7 +17,7 @@ const LARGEST: u64 = 256 << 10;
 /// Most files that one study may draw together.
 const MOST_FILES: usize = 32;
 
-/// Where a file is.
+/// Location of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Builtin(&'static str),
@@ -43,7 +43,7 @@ pub(crate) fn read(name_or_path: &str) -> Result<Node, Error> {
     }
 }
 
-/// A path is told from a name by its `/` or its `.toml`: a file that happens to be called
+/// A path is distinguished from a name by its `/` or its `.toml`: a file that happens to be called
 /// `journal` must not change what `fslab run journal` does.
 fn names_a_file(text: &str) -> bool {
     text.contains('/')
@@ -191,7 +191,7 @@ fn slurp(path: &Path) -> Result<String, String> {
 }
 
 /// Turns `[[workload]]` into a table keyed by name, so that includes, profiles and `--set`
-/// address a workload by what it is called and not by where it stands.
+/// address a workload by its name and not by its position.
 fn name_workloads(tree: &mut Node) -> Vec<Problem> {
     let Some(node) = tree
         .as_table_mut()

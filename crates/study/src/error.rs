@@ -146,7 +146,7 @@ pub enum Error {
         "no study is called {name} (built in: {known}; or give the path of a .toml file, with a /)"
     )]
     Unknown {
-        /// As asked.
+        /// Name as given by the user.
         name: String,
         /// Names of the built-in studies.
         known: String,
@@ -156,7 +156,7 @@ pub enum Error {
     Read {
         /// The file.
         path: String,
-        /// What the system or the rule says.
+        /// The system's error, or the rule.
         why: String,
     },
     /// The file or the overrides are wrong: one line for each problem.
@@ -184,26 +184,9 @@ fn lines(problems: &[Problem]) -> String {
 }
 
 /// Foreign text in quotes.
-pub(crate) fn quote(text: &str) -> String {
-    format!("\"{}\"", shorten(text))
-}
+pub(crate) use words::quoted as quote;
 
-/// Foreign text, safe for one line of an error: control characters escaped, the middle of
-/// anything long left out.
+/// Foreign text, safe for one line of an error: control characters escaped, and cut when it is long.
 pub(crate) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let clean: String = text.chars().flat_map(visible).collect();
-    if clean.chars().count() <= LONGEST {
-        return clean;
-    }
-    let head: String = clean.chars().take(LONGEST / 2).collect();
-    format!("{head}...")
-}
-
-fn visible(c: char) -> Vec<char> {
-    if c.is_control() {
-        c.escape_default().collect()
-    } else {
-        vec![c]
-    }
+    words::shortened_to(text, 80).into_owned()
 }

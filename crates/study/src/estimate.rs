@@ -1,6 +1,6 @@
 //! How long a plan will take and how much disk it needs, before it runs.
 //!
-//! An estimate from assumed rates, printed as such: its use is to tell minutes from hours, and
+//! An estimate from assumed rates, printed as such: it distinguishes minutes from hours, and
 //! whether the folder has room.
 
 use std::collections::BTreeMap;

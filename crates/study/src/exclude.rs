@@ -1,17 +1,17 @@
-//! Combinations that are left out of a plan.
+//! Combinations that are excluded from a plan.
 //!
-//! A study whose factors do not all go together (mount options that one filesystem has, a readahead
-//! that is varied at one set of options alone) says so in `exclude`, and the plan says how many cells
-//! that cost. Filters choose cells for one run; exclusions belong to the study.
+//! A study whose factors do not all combine (mount options that only one filesystem has, a readahead
+//! that is varied at only one set of options) lists the exceptions in `exclude`, and the plan prints how
+//! many cells each of them excludes. Filters choose cells for one run; exclusions belong to the study.
 
 use std::collections::BTreeSet;
 
 use crate::error::{Problem, quote};
-use crate::expand::Placed;
 use crate::factor::plain;
-use crate::left_out::LeftOut;
 use crate::model::Cell;
 use crate::node::{Node, Table};
+use crate::placed::Placed;
+use crate::skipped::Skipped;
 
 /// Key of a rule that is no factor.
 const WHY: &str = "why";
@@ -64,22 +64,23 @@ fn rules(node: Option<&Node>) -> impl Iterator<Item = (&Node, &Table)> {
 }
 
 /// Takes the cells out that a rule names, each rule's with its reason.
-pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<LeftOut>, Problem> {
+pub(crate) fn apply(node: Option<&Node>, cells: &mut Vec<Placed>) -> Result<Vec<Skipped>, Problem> {
     let mut all = Vec::new();
     for (_, table) in rules(node) {
         let rule = Rule::read(table);
         let why = rule.why.map_or(String::new(), |why| format!(": {why}"));
         let words = format!("excluded ({}){why}", rule.text());
-        all.extend(LeftOut::take(
+        all.extend(Skipped::take(
             cells,
             |placed| !rule.holds(&placed.cell),
             words,
         ));
     }
     match node {
-        Some(node) if cells.is_empty() => {
-            Err(Problem::new(&node.at, "no cell is left (exclude fewer)"))
-        }
+        Some(node) if cells.is_empty() => Err(Problem::new(
+            &node.at,
+            "no cell is left (exclude fewer combinations)",
+        )),
         _ => Ok(all),
     }
 }

@@ -9,44 +9,28 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use crate::derive;
 use crate::error::{Origin, Problem};
 use crate::exclude;
 use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, workload_factors};
 use crate::file::RunSpec;
-use crate::left_out::LeftOut;
 use crate::limit::Limit;
 use crate::model::{
     Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, GridSpec,
     GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec,
 };
 use crate::node::{Node, Table};
-use crate::settle::settle;
+use crate::placed::Placed;
+use crate::skipped::Skipped;
 use crate::stacks;
 use crate::units::Bytes;
 use crate::validate::Kinds;
-use crate::{reader, rules};
+use crate::{dedup_scans, rules};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
 
-/// A cell and where its parameters were written.
-#[derive(Clone, Debug)]
-pub(crate) struct Placed {
-    pub(crate) cell: Cell,
-    pub(crate) places: BTreeMap<String, Origin>,
-    pub(crate) entry: Origin,
-    /// Where the size of the device was written, when it was.
-    pub(crate) device_size: Option<Origin>,
-}
-
-impl Placed {
-    /// Where a parameter of the workload was written; its entry when it was not.
-    pub(crate) fn place(&self, parameter: &str) -> &Origin {
-        self.places.get(parameter).unwrap_or(&self.entry)
-    }
-}
-
-/// A study with all its values settled.
+/// A study with all its values known.
 #[derive(Clone, Debug)]
 pub(crate) struct Expansion {
     pub(crate) run: RunSpec,
@@ -58,11 +42,11 @@ pub(crate) struct Expansion {
     pub(crate) growth: Vec<GrowthSpec>,
     pub(crate) needs: NeedsSpec,
     /// What the study leaves out by itself.
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 /// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
-/// that stands in for loop images.
+/// that replaces the loop images.
 pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);
@@ -86,10 +70,10 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         workloads: &workloads,
     };
     let mut cells = expander.cells().map_err(one)?;
-    let mut left_out = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
-    left_out.extend(stacks::without_stripes(&mut cells));
-    left_out.extend(reader::once(&mut cells));
-    let mut problems = settle_all(&mut cells, target);
+    let mut skipped = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
+    skipped.extend(stacks::without_stripes(&mut cells));
+    skipped.extend(dedup_scans::once(&mut cells));
+    let mut problems = derive_all(&mut cells, target);
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
@@ -104,7 +88,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         factors: factor::names(&rig, own),
         filesystems,
         cells,
-        left_out,
+        skipped,
     })
 }
 
@@ -121,7 +105,7 @@ fn decode<T: DeserializeOwned + Default>(node: Option<&Node>) -> Result<T, Probl
         .map_err(|error| Problem::new(&node.at, error.to_string()))
 }
 
-/// `[crash]`, if what it says goes together.
+/// `[crash]`, if its values are consistent.
 fn crash(node: Option<&Node>) -> Result<CrashSpec, Problem> {
     let spec: CrashSpec = decode(node)?;
     let (Some(node), Some((key, why))) = (node, spec.problem()) else {
@@ -239,7 +223,7 @@ impl Expander<'_> {
             let at = self.workloads.first().map(|w| &w.entry.at);
             let at = at.cloned().unwrap_or_else(|| Origin::argument("study"));
             let message =
-                format!("the factors make {total} cells (at most {MOST_CELLS}: take levels away)");
+                format!("the factors make {total} cells (at most {MOST_CELLS}: use fewer levels)");
             return Err(Problem::new(&at, message));
         }
         let mut cells = Vec::with_capacity(total);
@@ -269,7 +253,7 @@ impl Expander<'_> {
         let levels = levels.map(|(name, level)| ((*name).to_owned(), level.name.clone()));
         let mut levels: BTreeMap<String, String> = levels.collect();
         levels.insert("workload".to_owned(), workload.name.clone());
-        let (spec, places) = settle(workload.kind, &workload.entry, own)?;
+        let (spec, places) = derive::parameters(workload.kind, &workload.entry, own)?;
         Ok(Placed {
             cell: Cell {
                 id,
@@ -344,14 +328,13 @@ struct Rigged {
     kernel: Option<String>,
 }
 
-/// Settles what one parameter leaves to others, and gives the rules that some cell breaks, each
-/// said once.
-fn settle_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
+/// Derives parameters that follow from others, and returns the values that some cell cannot use, each
+/// once.
+fn derive_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for placed in cells {
-        let broken = rules::broken(&placed.cell.workload)
-            .map(|(parameter, message)| Problem::new(placed.place(parameter), message))
-            .or_else(|| crate::settle::fill(placed, target).err());
+        let broken = derive::fill(placed, target).err();
+        let broken = broken.or_else(|| rules::broken(placed));
         problems.extend(broken.filter(|problem| !problems.contains(problem)));
     }
     problems

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 use crate::error::Problem;
 use crate::limit::Limit;
 use crate::model::FilesystemVariant;
-use crate::nearest::hint;
 use crate::node::{Node, Value};
+use crate::suggest::hint;
 use crate::units::Bytes;
 use crate::validate::{RIG_FACTORS, parameter};
 
@@ -57,7 +57,7 @@ pub(crate) struct Factor {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// As printed.
+    /// Name as printed.
     pub(crate) name: String,
     pub(crate) node: Node,
 }

@@ -26,12 +26,12 @@ pub(crate) use workload::{KINDS, definition};
 pub use workload::{WorkloadEntry, WorkloadOverlay};
 
 /// A study of fslab: a question, the factors it varies and the workloads it measures. Files may
-/// leave any key to the files they include; a study must at last have `name`, `title`,
+/// leave any key to the files they include; after all includes a study must have `name`, `title`,
 /// `question`, one `[[workload]]` and `factors.filesystem`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "fslab study", transform = optional)]
 pub struct StudyFile {
-    /// Files whose values this one builds upon, nearest last: relative to this file, or the name
+    /// Files whose values this one starts from, the most specific last: relative to this file, or the name
     /// of a built-in file such as `defaults.toml`.
     pub include: Vec<String>,
     /// Short name: lower-case letters, digits, `-`, `_`.
@@ -54,13 +54,13 @@ pub struct StudyFile {
     pub device: DeviceSpec,
     /// Named devices of several layers.
     pub stack: BTreeMap<String, StackFile>,
-    /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
+    /// Memory that a trial, its page cache and its checker may use together; `none`: no limit.
     pub memory: Memory,
     /// The check after each workload.
     pub check: CheckFile,
-    /// The look at where files lie, after each phase that writes.
+    /// Whether the layout of files is examined after each phase that writes.
     pub layout: LayoutSpec,
-    /// The judgement of what power cuts would have left, after each trial.
+    /// The simulated power cuts after each trial.
     pub crash: CrashSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
@@ -68,13 +68,13 @@ pub struct StudyFile {
     /// The kernel that trials run in: a series (`"6.1"`), a version, or a name of `fslab kernel list`.
     #[schemars(title = "kernel", extend("x-kernel" = true))]
     pub kernel: String,
-    /// What the machine must have, beyond what the cells say themselves.
+    /// What the machine must have, in addition to what the cells need.
     pub needs: NeedsSpec,
     /// What is measured.
     pub workload: Vec<WorkloadEntry>,
     /// What is varied, each combination being a cell.
     pub factors: Factors,
-    /// Combinations that are left out.
+    /// Combinations that are excluded.
     pub exclude: Vec<Exclude>,
     /// Tables of the report.
     pub table: Vec<TableSpec>,
@@ -91,7 +91,7 @@ fn optional(schema: &mut Schema) {
     schema.remove("required");
 }
 
-/// A variant must say its family.
+/// A variant must name its family.
 fn only_kind(schema: &mut Schema) {
     schema.insert("required".into(), json!(["kind"]));
 }
@@ -162,13 +162,13 @@ pub struct Profile {
     pub device: DeviceSpec,
     /// Devices of several layers: changed or new.
     pub stack: BTreeMap<String, StackOverlay>,
-    /// Memory that a trial, its page cache and its checker may use together; `none`: all there is.
+    /// Memory that a trial, its page cache and its checker may use together; `none`: no limit.
     pub memory: Memory,
     /// The check after each workload.
     pub check: CheckFile,
-    /// The look at where files lie, after each phase that writes.
+    /// Whether the layout of files is examined after each phase that writes.
     pub layout: LayoutSpec,
-    /// The judgement of what power cuts would have left, after each trial.
+    /// The simulated power cuts after each trial.
     pub crash: CrashSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
@@ -176,13 +176,13 @@ pub struct Profile {
     /// The kernel that trials run in: a series (`"6.1"`), a version, or a name of `fslab kernel list`.
     #[schemars(title = "kernel", extend("x-kernel" = true))]
     pub kernel: String,
-    /// What the machine must have, beyond what the cells say themselves.
+    /// What the machine must have, in addition to what the cells need.
     pub needs: NeedsSpec,
     /// Parameters of the study's workloads, by name.
     pub workload: BTreeMap<String, WorkloadOverlay>,
     /// What is varied.
     pub factors: Factors,
-    /// Combinations that are left out, instead of the study's.
+    /// Combinations that are excluded, instead of the study's.
     pub exclude: Vec<Exclude>,
     /// Tables, instead of the study's.
     pub table: Vec<TableSpec>,

@@ -1,13 +1,13 @@
 //! `--filter FACTOR=LEVEL[,LEVEL]`: which cells of a study to run.
 
 use crate::error::{Origin, Problem, quote, shorten};
-use crate::expand::Placed;
 use crate::model::Cell;
-use crate::nearest::hint;
+use crate::placed::Placed;
+use crate::suggest::hint;
 
 type Factors = [(String, Vec<String>)];
 
-/// What was asked for.
+/// Levels that `--filter` selects.
 pub(crate) struct Filters<'a> {
     texts: &'a [String],
     factors: &'a Factors,
@@ -34,7 +34,7 @@ impl<'a> Filters<'a> {
         })
     }
 
-    /// Keeps the cells that pass, numbered anew. `left_out` says which of those that would pass the study
+    /// Keeps the cells that pass, numbered anew. `left_out` names those that would pass but that the study
     /// leaves out itself.
     pub(crate) fn apply(
         &self,

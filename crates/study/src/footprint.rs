@@ -1,153 +1,30 @@
-//! What a workload puts on the disk: space at its peak, bytes written and read, files touched.
-//!
-//! `throughput` is exact. `tree` is an expectation: which operations a sequence draws is known
-//! only by drawing it, so each of the seven is taken to come `runs / 7` times. Creations less
-//! deletions, and compiled trees less cleaned ones, are random walks whose reach grows with the
-//! root of the number of steps; that gives the peak.
+//! What the trials of a plan put on the disk: each workload's own footprint
+//! ([`params::Parameters::footprint`]), and what depends on the filesystem as well.
 
-use crate::model::{
-    AgeSpec, Cell, FillSpec, Plan, Reader, ScanSpec, StreamSpec, StreamTest, ThroughputSpec,
-    TreeSpec, WorkloadSpec,
-};
+pub use params::Footprint;
+
+use params::Parameters;
+
+use crate::model::{Cell, Plan, Reader, ScanSpec, WorkloadSpec};
 use crate::units::Bytes;
 
-/// Bytes, files and operations of one trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Footprint {
-    /// Most bytes on the filesystem at one time, the filesystem's own structures aside.
-    pub peak: f64,
-    /// Bytes written in sequence.
-    pub written: f64,
-    /// Bytes written in random order.
-    pub written_randomly: f64,
-    /// Bytes read in sequence.
-    pub read: f64,
-    /// Bytes read in random order.
-    pub read_randomly: f64,
-    /// Files created, read, looked up or removed.
-    pub files: f64,
-    /// Files there at the end: what a check has to visit.
-    pub kept: f64,
-    /// Small reads that are each waited for, beside the bytes in `read`.
-    pub requests: f64,
-    /// Waits for all data to reach the disk.
-    pub syncs: f64,
-    /// Seconds of rest.
-    pub rest: f64,
-}
-
-/// A working set of compilebench: files and bytes (its four data sets, reduced at start).
-#[derive(Clone, Copy)]
-struct Set {
-    files: f64,
-    bytes: f64,
-}
-
-impl Set {
-    const fn new(files: u32, bytes: f64) -> Set {
-        Set {
-            files: files as f64,
-            bytes,
-        }
-    }
-
-    /// Space with each file's last block half empty.
-    fn on_disk(self) -> f64 {
-        const HALF_BLOCK: f64 = 2048.0;
-        self.bytes + self.files * HALF_BLOCK
-    }
-}
-
 const MIB: f64 = Bytes::MIB as f64;
-const UNPATCHED: Set = Set::new(21_280, 222.37 * MIB);
-const PATCHED: Set = Set::new(6136, 109.67 * MIB);
-const COMPILED: Set = Set::new(3263, 680.63 * MIB);
-const PATCHED_COMPILED: Set = Set::new(2573, 691.60 * MIB);
 
-/// Bytes that the largest trial of a plan keeps on disk at its peak: held against RAM, it tells
+/// Bytes that the largest trial of a plan keeps on disk at its peak: compared with RAM, it shows
 /// whether caches can serve everything.
 pub fn working_set(plan: &Plan) -> u64 {
     plan.cells
         .iter()
-        .map(|cell| of(&cell.workload).peak as u64)
+        .map(|cell| cell.workload.parameters().footprint().peak as u64)
         .max()
         .unwrap_or(0)
 }
 
-/// What one trial of a workload needs and does on any filesystem: of a scan, its population.
-pub fn of(workload: &WorkloadSpec) -> Footprint {
-    match workload {
-        WorkloadSpec::Throughput(spec) => throughput(spec),
-        WorkloadSpec::Tree(spec) => tree(spec),
-        WorkloadSpec::Stream(spec) => stream(spec),
-        WorkloadSpec::Fill(spec) => fill(spec),
-        WorkloadSpec::Age(spec) => age(spec),
-        WorkloadSpec::Scan(spec) => fill(&spec.population()),
-    }
-}
-
-fn stream(spec: &StreamSpec) -> Footprint {
-    let all = spec.block.get() as f64 * spec.count as f64;
-    let part = |wanted: bool| if wanted { all } else { 0.0 };
-    Footprint {
-        peak: all,
-        written: part(spec.test != StreamTest::Read),
-        read: part(spec.test != StreamTest::Write),
-        files: 1.0,
-        kept: 1.0,
-        syncs: 2.0,
-        ..Footprint::default()
-    }
-}
-
-/// Files of `size` bytes on disk: whole blocks, and an inode each.
-fn small_files(files: f64, size: Bytes) -> f64 {
-    const BLOCK: u64 = 4096;
-    const INODE: f64 = 512.0;
-    files * (size.get().next_multiple_of(BLOCK) as f64 + INODE)
-}
-
-fn fill(spec: &FillSpec) -> Footprint {
-    let each = spec.files as f64 * f64::from(spec.processes);
-    let files = each * f64::from(spec.iterations);
-    // fs_mark keeps what an iteration wrote when more follow.
-    let keeps = spec.keep || spec.iterations > 1 || spec.until_full;
-    let there = if keeps { files } else { each };
-    Footprint {
-        // -F ends where the disk does.
-        peak: if spec.until_full {
-            0.0
-        } else {
-            small_files(there, spec.size)
-        },
-        written: files * spec.size.get() as f64,
-        files,
-        kept: if keeps { files } else { 0.0 },
-        syncs: if spec.sync_method == 0 { 1.0 } else { files },
-        ..Footprint::default()
-    }
-}
-
-fn age(spec: &AgeSpec) -> Footprint {
-    let rounds = f64::from(spec.rounds);
-    let added = rounds * spec.files as f64 * f64::from(spec.processes);
-    let again = f64::from(spec.step) * rounds * (rounds + 1.0) / 2.0 * spec.per_directory as f64;
-    Footprint {
-        peak: small_files(added, spec.size),
-        written: (added + again) * spec.size.get() as f64,
-        // What is added again was removed first.
-        files: added + 2.0 * again,
-        kept: added,
-        syncs: 3.0 * rounds,
-        ..Footprint::default()
-    }
-}
-
-/// What one trial of a cell needs and does: [`of`] its workload, and what depends on the filesystem as well.
+/// What one trial of a cell needs and does: its workload's footprint, and what depends on the filesystem as well.
 pub fn of_cell(cell: &Cell) -> Footprint {
     match &cell.workload {
         WorkloadSpec::Scan(spec) => scan(spec, &Volume::of(cell)),
-        workload => of(workload),
+        workload => workload.parameters().footprint(),
     }
 }
 
@@ -210,7 +87,7 @@ fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
         // Blocks that lie alone, and tables by the kernel's readahead of 128 KiB at least.
         (once, bitmaps + directories + in_groups(MIB / 8.0))
     };
-    let filled = fill(&spec.population());
+    let filled = spec.footprint();
     Footprint {
         // A loop image holds the tables from mkfs on.
         peak: filled.peak + volume.tables,
@@ -221,114 +98,9 @@ fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
     }
 }
 
-fn throughput(spec: &ThroughputSpec) -> Footprint {
-    // Six tests, a sync and a rest after each, and another before each of the random two.
-    const SYNCS: f64 = 8.0;
-    let all = spec.size.get() as f64 * f64::from(spec.threads);
-    Footprint {
-        peak: all,
-        written: 2.0 * all,
-        written_randomly: all,
-        read: 2.0 * all,
-        read_randomly: all,
-        files: f64::from(spec.threads),
-        kept: f64::from(spec.threads),
-        requests: 0.0,
-        syncs: SYNCS,
-        rest: SYNCS * spec.settle_seconds,
-    }
-}
-
-fn tree(spec: &TreeSpec) -> Footprint {
-    const OPERATIONS: f64 = 7.0;
-    let (initial, runs, scale) = (f64::from(spec.initial), f64::from(spec.runs), spec.scale);
-    let each = runs / OPERATIONS;
-    let walk = (2.0 * each).sqrt();
-    let compiled = walk.min(initial + walk);
-    let patch = f64::midpoint(PATCHED.bytes, PATCHED_COMPILED.bytes);
-    let patch_files = f64::midpoint(PATCHED.files, PATCHED_COMPILED.files);
-    // The scratch trees that fix the order of files are written before everything else.
-    let scratch = UNPATCHED.bytes + PATCHED.bytes + PATCHED_COMPILED.bytes;
-    let peak = UNPATCHED.on_disk() * (initial + walk) + PATCHED_COMPILED.on_disk() * compiled;
-    let bytes =
-        scratch + initial * UNPATCHED.bytes + each * (UNPATCHED.bytes + COMPILED.bytes + patch);
-    let operations = initial + 5.0 * each;
-    Footprint {
-        peak: scale * peak,
-        written: scale * bytes,
-        read: scale * each * (UNPATCHED.bytes + patch),
-        files: scale * (operations * UNPATCHED.files + 2.0 * each * patch_files),
-        kept: scale * (UNPATCHED.files * (initial + walk) + PATCHED_COMPILED.files * compiled),
-        syncs: if spec.sync { runs } else { 0.0 },
-        ..Footprint::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn compilebench(initial: u32, runs: u32, scale: f64) -> Footprint {
-        of(&WorkloadSpec::Tree(TreeSpec {
-            initial,
-            runs,
-            scale,
-            ..TreeSpec::default()
-        }))
-    }
-
-    #[test]
-    fn iozone_moves_each_byte_six_times() {
-        let footprint = of(&WorkloadSpec::Throughput(ThroughputSpec {
-            threads: 8,
-            ..ThroughputSpec::default()
-        }));
-        let all = 16.0 * 1024.0 * MIB;
-        assert_eq!(footprint.peak, all);
-        assert_eq!(footprint.written + footprint.written_randomly, 3.0 * all);
-        assert_eq!(footprint.read + footprint.read_randomly, 3.0 * all);
-        assert_eq!(footprint.rest, 16.0);
-    }
-
-    #[test]
-    fn a_stream_is_written_once_and_read_once() {
-        let stream = |test| {
-            of(&WorkloadSpec::Stream(StreamSpec {
-                block: Bytes(4 << 20),
-                count: 100,
-                test,
-                ..StreamSpec::default()
-            }))
-        };
-        let both = stream(StreamTest::WriteRead);
-        let all = 400.0 * MIB;
-        assert_eq!((both.peak, both.written, both.read), (all, all, all));
-        assert_eq!(stream(StreamTest::Write).read, 0.0);
-    }
-
-    #[test]
-    fn the_paper_fill_is_half_of_its_disk() {
-        // 105 M files of 400,000 bytes: 42.0 TB of 78.8 TB.
-        let fill = of(&WorkloadSpec::Fill(FillSpec {
-            files: 35_000_000,
-            processes: 3,
-            size: Bytes(400_000),
-            sync_method: 0,
-            keep: true,
-            ..FillSpec::default()
-        }));
-        assert_eq!(fill.written, 42.0e12);
-        assert_eq!((fill.files, fill.kept, fill.syncs), (105e6, 105e6, 1.0));
-        assert!((fill.peak / 42.2e12 - 1.0).abs() < 0.01, "{fill:?}");
-    }
-
-    #[test]
-    fn ageing_adds_again_what_it_removed() {
-        let aged = of(&WorkloadSpec::Age(AgeSpec::default()));
-        // 700 x (1 + 2 + 3 + 4 + 5) directories of 1,000 files.
-        assert_eq!(aged.kept, 105e6);
-        assert_eq!(aged.files, 105e6 + 2.0 * 10.5e6);
-    }
 
     #[test]
     fn a_scan_fills_and_reads_its_metadata() {
@@ -362,7 +134,7 @@ mod tests {
             ..ScanSpec::default()
         };
         let once = super::scan(&whole_checker, &volume);
-        assert_eq!(once.read, tables + rest / 2.0, "nobody measures before");
+        assert_eq!(once.read, tables + rest / 2.0, "nothing is measured before");
         // Measuring: bitmaps, a table a group, half a batch. Reading: bitmaps, buffers of 32 KiB, directories.
         let measured = 256.0 + 128.0 + 500.0 / 1024.0;
         assert_eq!(
@@ -382,22 +154,5 @@ mod tests {
         let volume = Volume::of(&plan.cells[0]);
         assert_eq!((volume.inode, volume.groups), (4096.0, 1024.0));
         assert_eq!(volume.tables, 4096.0 * MIB);
-    }
-
-    #[test]
-    fn compilebench_is_near_what_its_known_sequence_does() {
-        // -i 10 -r 30 with the original data sets: about 9.2 GiB written, 5.0 GiB at the peak.
-        let gib = 1024.0 * MIB;
-        let footprint = compilebench(10, 30, 1.0);
-        assert!(
-            (footprint.written / gib / 9.2 - 1.0).abs() < 0.2,
-            "{footprint:?}"
-        );
-        assert!(
-            (footprint.peak / gib / 5.0 - 1.0).abs() < 0.2,
-            "{footprint:?}"
-        );
-        let small = compilebench(10, 30, 0.02);
-        assert!((small.peak / footprint.peak - 0.02).abs() < 1e-9);
     }
 }

@@ -1,12 +1,12 @@
-//! How many inodes mke2fs will make, and how many a workload wants.
+//! How many inodes mke2fs will make.
 //!
-//! The ext family makes its inodes at mkfs: one for so many bytes of the device (mke2fs.conf(5):
+//! The ext family makes its inodes at mkfs: one per fixed number of bytes of the device (mke2fs.conf(5):
 //! `inode_ratio` of the usage type, which goes by size). All others make them as they go.
 
-use crate::model::{FilesystemVariant, WorkloadSpec};
+use crate::model::FilesystemVariant;
 use crate::units::Bytes;
 
-/// Inodes that an ext filesystem of this size is made with; none: not known beforehand (a usage
+/// Inodes that an ext filesystem of this size is made with; none: not known in advance (a usage
 /// type is asked for) or not fixed.
 pub(crate) fn made(variant: &FilesystemVariant, size: Bytes) -> Option<u64> {
     if !variant.kind.properties().fixed_inodes {
@@ -50,44 +50,10 @@ fn value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     found
 }
 
-/// Files of a fill or an ageing at their most; 0 for other workloads.
-pub(crate) fn files(workload: &WorkloadSpec) -> u64 {
-    match workload {
-        WorkloadSpec::Fill(spec) => {
-            let kept = if spec.keep { spec.iterations } else { 1 };
-            let each = spec.files.saturating_mul(spec.processes.into());
-            each.saturating_mul(kept.into())
-        }
-        WorkloadSpec::Age(spec) => {
-            let each = spec.files.saturating_mul(spec.processes.into());
-            each.saturating_mul(spec.rounds.into())
-        }
-        WorkloadSpec::Scan(spec) => spec.files,
-        WorkloadSpec::Throughput(_) | WorkloadSpec::Tree(_) | WorkloadSpec::Stream(_) => 0,
-    }
-}
-
-/// The same with their directories.
-pub(crate) fn wanted(workload: &WorkloadSpec) -> u64 {
-    let directories = match workload {
-        WorkloadSpec::Fill(spec) => u64::from(spec.bases) * (u64::from(spec.directories) + 1),
-        WorkloadSpec::Age(spec) => {
-            let bases = if spec.shared { 1 } else { spec.processes };
-            let rounds = u64::from(spec.rounds);
-            let added = u64::from(spec.step) * (rounds * (rounds + 1) / 2);
-            u64::from(spec.directories) * u64::from(bases) + added
-        }
-        // The base that they are in is one more.
-        WorkloadSpec::Scan(spec) => spec.directories() + 1,
-        WorkloadSpec::Throughput(_) | WorkloadSpec::Tree(_) | WorkloadSpec::Stream(_) => 0,
-    };
-    files(workload).saturating_add(directories)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AgeSpec, FilesystemKind, FillSpec};
+    use crate::model::FilesystemKind;
 
     fn ext4(words: &[&str]) -> FilesystemVariant {
         FilesystemVariant {
@@ -116,20 +82,5 @@ mod tests {
             ..ext4(&[])
         };
         assert_eq!(super::made(&xfs, Bytes(1 << 30)), None);
-    }
-
-    #[test]
-    fn directories_are_inodes_too() {
-        let fill = FillSpec {
-            files: 1000,
-            processes: 3,
-            directories: 10,
-            keep: true,
-            iterations: 2,
-            ..FillSpec::default()
-        };
-        assert_eq!(wanted(&WorkloadSpec::Fill(fill)), 6011);
-        let aged = WorkloadSpec::Age(AgeSpec::default());
-        assert_eq!(wanted(&aged), 105_017_500);
     }
 }

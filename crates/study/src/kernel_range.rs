@@ -65,7 +65,7 @@ pub struct ParseKernelRangeError {
 
 impl KernelRange {
     /// Whether a kernel is meant. `release` is uname's or upstream's: `6.12.117+deb12-amd64`, `7.2`. What is
-    /// not said is 0.
+    /// not given is 0.
     pub fn holds(&self, release: &str) -> bool {
         let version = version(release);
         self.0.iter().all(|bound| {

@@ -9,21 +9,24 @@
 //! The path of a value: `document` reads files and lays each upon those it includes; a profile is
 //! laid upon that; the command line (`overrides`) edits the result; `validate` checks it; `expand`
 //! makes cells of it. All of them work on `node`s, values that remember where they were written,
-//! because the one thing a user needs from `0 is not a thread count` is the line to change, and
+//! because what a user needs with `0 is not a thread count` is the line to change, and
 //! that line may be in an included file or an argument. Deserialising each file with serde and
-//! merging structs was rejected: positions are lost, and "absent" cannot be told from "default".
+//! merging structs was rejected: positions are lost, and "absent" cannot be distinguished from "default".
 //!
 //! What a file may hold is declared once, by the types of [`mod@file`] and [`model`]: their
 //! generated JSON schema is both the published one and what files are checked against, so the two
-//! cannot differ. Rules between values (a record that must be a multiple of 512, a working set that
-//! must fit) are code, in `rules` and `fits`.
+//! cannot differ. The interpreter of that schema is our own (`check`): a library validates a document
+//! without positions, and its messages name the schema's keywords, not the user's line. Rules between values (a record that must be a multiple of 512, a working set that
+//! must fit) are code, in `rules` and `capacity`.
 //!
 //! A study file by path may come from anyone: sizes, depths, includes, cells and trials are
 //! bounded, and no input may panic.
 
-mod asks;
 mod builtin;
+mod capacity;
 mod check;
+mod dedup_scans;
+mod derive;
 pub mod directory;
 mod document;
 mod error;
@@ -33,26 +36,24 @@ mod expand;
 mod factor;
 pub mod file;
 mod filter;
-mod fits;
 pub mod footprint;
 mod inodes;
 pub mod kernel_range;
-mod left_out;
 pub mod limit;
 pub mod model;
 pub mod names;
-mod nearest;
 mod node;
 pub mod order;
 mod overrides;
+mod placed;
 mod planner;
-mod reader;
+mod references;
 pub mod render;
 mod rules;
 pub mod schema;
-mod settle;
+mod skipped;
 mod stacks;
-pub mod units;
+mod suggest;
 mod validate;
 
 pub use error::{Error, Origin, Problem};
@@ -60,5 +61,6 @@ pub use kernel_range::KernelRange;
 pub use limit::Limit;
 pub use model::*;
 pub use overrides::Overrides;
+pub use params::Bytes;
+pub use params::units;
 pub use planner::{BASE, Study, plan};
-pub use units::Bytes;

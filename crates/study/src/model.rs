@@ -4,47 +4,36 @@
 //! anything is touched, so a killed run resumes from the log alone, without its study file.
 //! A [`Trial`] is what an executor runs, here or later in a guest kernel.
 
-mod age;
 mod cell;
 mod check;
 mod clock;
 mod crash;
 mod device;
 mod filesystem;
-mod fill;
 mod grid;
 mod growth;
 mod layout;
 mod needs;
 mod plan;
-mod scan;
 mod stack;
-mod stream;
 mod table;
-mod throughput;
-mod tree;
-mod workload;
 
-pub use age::AgeSpec;
 pub use cell::{Cell, Slot, Trial};
 pub use check::CheckSpec;
 pub use clock::Clock;
 pub use crash::{CrashBoundary, CrashMethod, CrashSpec};
 pub use device::{DeviceSpec, Hints};
 pub use filesystem::{FilesystemKind, FilesystemVariant};
-pub use fill::FillSpec;
 pub use grid::{GridColumn, GridLabel, GridSpec};
 pub use growth::GrowthSpec;
 pub use layout::LayoutSpec;
 pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
-pub use scan::{Reader, ScanSpec};
 pub use stack::{
     Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, NullBlk,
     PLAIN, Stack, StackFile, StackKind, Striped,
 };
-pub use stream::{Between, Content, Flush, StreamSpec, StreamTest, WriteThrough};
 pub use table::{RowSpec, TableSpec};
-pub use throughput::ThroughputSpec;
-pub use tree::TreeSpec;
-pub use workload::{EngineName, WorkloadSpec};
+
+pub use params::scan::Reader;
+pub use params::{AgeSpec, FillSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec, WorkloadSpec};

@@ -1,6 +1,6 @@
 //! What tables and grids may name: phases, metrics and units.
 //!
-//! The lists are here, below both wings, because a study that asks for a phase nobody runs should
+//! The lists are here, below both wings, because a study that asks for a phase that is not run should
 //! fail before anything is touched and not print an empty row an hour later.
 
 /// Phases of the workloads and of checks, by the names that tables and grids use.

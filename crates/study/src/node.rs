@@ -1,7 +1,7 @@
 //! TOML values that remember where they were written, and their merging.
 //!
 //! serde would forget positions as soon as two files are merged, so the merge happens here, on
-//! positioned values, and serde sees only the settled result.
+//! positioned values, and serde sees only the final result.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Origin, Problem, quote, shorten};
 
-/// A value and where it stands.
+/// A value and the place where it was written.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,

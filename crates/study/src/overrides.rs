@@ -6,15 +6,15 @@
 use crate::check::Schema;
 use crate::error::{Origin, Problem, quote, shorten};
 use crate::model::Order;
-use crate::nearest::{nearest, suggest};
 use crate::node::{Node, Table, Value, parse_argument};
+use crate::suggest::{nearest, suggest};
 use crate::units::Bytes;
 use crate::validate::{Kinds, RIG_FACTORS, parameter as parameter_schema, parameters, top_keys};
 
 /// Changes from the command line. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
-    /// Profile; none: `standard` when the study has it, else the study as it stands (`base`).
+    /// Profile; none: `standard` when the study has it, else the study itself (`base`).
     pub profile: Option<String>,
     /// `KEY=VALUE`: a key of the file (`run.blocks=3`, `filesystem.ext4.mount=noatime`), of a
     /// workload (`iozone.size=64m`), or a parameter of every workload that has it (`threads=4`).
@@ -32,7 +32,7 @@ pub struct Overrides {
     pub order: Option<Order>,
     /// Bytes of the target when it is not a loop image: what must fit is checked against it.
     pub target_size: Option<Bytes>,
-    /// The target is a folder on somebody's disk: what fills a share of the device fills that share of
+    /// The target is a folder on an existing filesystem: what fills a share of the device fills that share of
     /// the study's own device, and never of the whole disk.
     pub target_is_folder: bool,
 }

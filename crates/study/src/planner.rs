@@ -1,20 +1,21 @@
 //! A study, loaded; and its plan.
 
-use crate::asks::Known;
 use crate::error::{Error, Origin, Problem, shorten};
-use crate::expand::{self, Expansion, Placed};
+use crate::expand::{self, Expansion};
 use crate::filter::Filters;
 use crate::model::{Cell, Plan};
-use crate::nearest::hint;
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
+use crate::placed::Placed;
+use crate::references::Known;
+use crate::suggest::hint;
 use crate::units::Bytes;
-use crate::{asks, builtin, document, exclude, filter, fits, order, validate};
+use crate::{builtin, capacity, document, exclude, filter, order, references, validate};
 
 /// Most trials of a plan.
 const MOST_TRIALS: usize = 100_000;
 
-/// Name of the study as it stands, without a profile.
+/// Name of the study itself, without a profile.
 pub const BASE: &str = "base";
 
 /// The profile in force when none is asked for, where the study has it.
@@ -27,7 +28,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// Loads a built-in study by name, or a file by path (told by its `/` or its `.toml`).
+    /// Loads a built-in study by name, or a file by path (recognised by its `/` or its `.toml`).
     ///
     /// # Errors
     /// An unknown name, an unreadable file, or every problem that the file has.
@@ -66,7 +67,7 @@ impl Study {
         // A profile may leave levels out; a level that no profile has is a mistake.
         for (tree, expansion) in &trees {
             problems.extend(exclude::problems(tree.find(&["exclude"]), &known.factors));
-            problems.extend(asks::problems(tree, expansion, &known));
+            problems.extend(references::problems(tree, expansion, &known));
         }
         unique(problems)
     }
@@ -154,13 +155,13 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     let mut expansion = expand(&tree, device).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
     let filters = Filters::parse(&overrides.filter, &expansion.factors)?;
-    let left_out = expansion.left_out.iter();
-    let mut notes: Vec<String> = left_out.filter_map(|left| left.note(&filters)).collect();
+    let skipped = expansion.skipped.iter();
+    let mut notes: Vec<String> = skipped.filter_map(|left| left.note(&filters)).collect();
     let mut cells = filters.apply(all, &notes)?;
     if let Some(size) = target {
         notes.extend(one_device_size(&mut cells, size));
     }
-    let problems = fits::problems(&cells, target);
+    let problems = capacity::problems(&cells, target);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
@@ -172,7 +173,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
 }
 
 /// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
-/// says what the trials stand for.
+/// describes what the trials stand for.
 fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
     const FACTOR: &str = "device_size";
     let far = |size: Bytes| {
@@ -190,7 +191,7 @@ fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
     }
     (cells.len() < before).then(|| {
         let left = before - cells.len();
-        let target = fits::human(target);
+        let target = capacity::human(target);
         format!(
             "the target has one size, {target}: {FACTOR}={kept} is kept as the nearest, and {left} \
              cells of other sizes are left out"

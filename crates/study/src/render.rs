@@ -5,8 +5,8 @@ mod setup;
 
 use std::fmt::Write as _;
 
+use crate::capacity::human;
 use crate::estimate::Estimate;
-use crate::fits::human;
 use crate::model::{FilesystemVariant, Order, Plan};
 use crate::units::Bytes;
 
@@ -16,7 +16,7 @@ const WIDTH: usize = 78;
 const MOST_CELLS: usize = 48;
 const MOST_TRIALS: usize = 12;
 
-/// The plan as text. `destroys` says what the target would lose, in the caller's words.
+/// The plan as text. `destroys` describes what the target would lose.
 pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
     let mut out = String::new();
     head(&mut out, plan);
@@ -179,14 +179,14 @@ fn costs(out: &mut String, estimate: &Estimate) {
     let time = format!(
         "about {} (assumed: {:.0} MB/s in sequence, {:.0} MB/s at random, {:.0} small files a \
          second, {} s of mkfs, mount and umount for each trial)",
-        duration(estimate.seconds),
+        words::clock_time(estimate.seconds),
         rates.bytes_per_s / 1e6,
         rates.random_bytes_per_s / 1e6,
         rates.files_per_s,
         rates.trial_seconds
     );
     let disk = format!(
-        "at most about {} at one time; about {} written in all",
+        "at most about {} at one time; about {} written in total",
         human(Bytes(estimate.disk_bytes_peak)),
         human(Bytes(estimate.bytes_written))
     );
@@ -195,40 +195,9 @@ fn costs(out: &mut String, estimate: &Estimate) {
     paragraph(out, "Disk      ", &" ".repeat(10), &disk);
 }
 
-/// `45 s`, `3 min 20 s`, `5 h 10 min`.
-fn duration(seconds: f64) -> String {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 3600;
-    let whole = seconds.round().max(0.0) as u64;
-    if whole < MINUTE {
-        return format!("{whole} s");
-    }
-    if whole < HOUR {
-        return format!("{} min {} s", whole / MINUTE, whole % MINUTE);
-    }
-    format!("{} h {} min", whole / HOUR, whole % HOUR / MINUTE)
-}
-
-/// Words within the width: the first line begins with `first`, others with `rest`.
+/// Text within the width: the first line begins with `first`, others with blanks as wide as `rest`.
 fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        let space = usize::from(!empty);
-        if !empty && line.chars().count() + space + word.chars().count() > WIDTH {
-            out.push_str(&cut(line.trim_end()));
-            out.push('\n');
-            rest.clone_into(&mut line);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    out.push_str(&cut(line.trim_end()));
-    out.push('\n');
+    out.push_str(&words::wrap(first, rest.len(), text, WIDTH));
 }
 
 /// A line that is too long ends in `...`.
@@ -339,21 +308,5 @@ mod tests {
         insta::assert_snapshot!(rendered("streaming", &overrides));
         overrides.set = vec!["device=raid5".into(), "hints=withheld".into()];
         insta::assert_snapshot!(rendered("streaming", &overrides));
-    }
-
-    #[test]
-    fn durations_are_plain() {
-        let shown = [0.4, 59.4, 60.0, 200.0, 3599.0, 18_600.0].map(duration);
-        assert_eq!(
-            shown,
-            [
-                "0 s",
-                "59 s",
-                "1 min 0 s",
-                "3 min 20 s",
-                "59 min 59 s",
-                "5 h 10 min"
-            ]
-        );
     }
 }

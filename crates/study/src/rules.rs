@@ -1,103 +1,28 @@
 //! Rules between parameters, which a schema cannot state.
 
-use crate::error::quote;
-use crate::model::{
-    AgeSpec, CheckSpec, EngineName, FillSpec, ScanSpec, StreamSpec, StreamTest, ThroughputSpec,
-    WorkloadSpec,
-};
+use params::stream::Test;
 
-/// The parameter that breaks a rule, and how.
-pub(crate) fn broken(workload: &WorkloadSpec) -> Option<(&'static str, String)> {
-    match workload {
-        WorkloadSpec::Throughput(spec) => throughput(spec),
-        WorkloadSpec::Tree(_) => None,
-        WorkloadSpec::Age(spec) => age(spec),
-        WorkloadSpec::Stream(spec) => stream(spec),
-        WorkloadSpec::Fill(spec) => fill(spec),
-        WorkloadSpec::Scan(spec) => scan(spec),
-    }
-}
+use crate::error::{Problem, quote};
+use crate::model::{CheckSpec, WorkloadSpec};
+use crate::placed::Placed;
 
-/// Bytes of a sector: what O_DIRECT needs at least.
-const SECTOR: u64 = 512;
-
-fn stream(spec: &StreamSpec) -> Option<(&'static str, String)> {
-    let block = spec.block;
-    if spec.direct && !block.get().is_multiple_of(SECTOR) {
-        let message =
-            format!("{block} is not a multiple of {SECTOR}, which direct = true needs (as in 4k)");
-        return Some(("block", message));
-    }
-    if spec.test == StreamTest::Read {
+/// A parameter that its workload cannot use, where it was written.
+pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
+    let workload = &placed.cell.workload;
+    if let WorkloadSpec::Stream(spec) = workload
+        && spec.test == Test::Read
+    {
         let message = "a trial's filesystem is fresh, with no file to read (use \"write_read\")";
-        return Some(("test", message.into()));
+        return Some(Problem::new(placed.place("test"), message));
     }
-    depth(spec.queue_depth, spec.engine)
-}
-
-fn fill(spec: &FillSpec) -> Option<(&'static str, String)> {
-    if spec.directories == 1 {
-        let message = "one subdirectory is none to walk (0 for none, or at least 2)";
-        return Some(("directories", message.into()));
-    }
-    if spec.directories > MOST_DIRECTORIES {
-        return Some(("directories", too_many_directories(spec.directories)));
-    }
-    if spec.random_length > spec.name_length {
-        let message = format!(
-            "{} random characters do not fit into a name of {}",
-            spec.random_length, spec.name_length
-        );
-        return Some(("random_length", message));
-    }
-    None
-}
-
-/// Everything that a population of this kind breaks; the reader's own parameters have plain ranges.
-fn scan(spec: &ScanSpec) -> Option<(&'static str, String)> {
-    let directories = spec.directories();
-    (directories > MOST_DIRECTORIES.into()).then(|| {
-        let message = format!(
-            "{directories} directories are too many (at most {MOST_DIRECTORIES}: more files in each)"
-        );
-        ("per_directory", message)
-    })
-}
-
-/// Most subdirectories of a base: a walk of them keeps a bit for each.
-pub(crate) const MOST_DIRECTORIES: u32 = 1 << 24;
-/// Most bases of one process each, as fs_mark's -d.
-const MOST_BASES: u32 = 64;
-
-fn age(spec: &AgeSpec) -> Option<(&'static str, String)> {
-    if !spec.shared && spec.processes > MOST_BASES {
-        let message = format!(
-            "{} processes cannot each have a base of their own (at most {MOST_BASES}, or shared = \
-             true)",
-            spec.processes
-        );
-        return Some(("processes", message));
-    }
-    if spec.directories > MOST_DIRECTORIES {
-        return Some(("directories", too_many_directories(spec.directories)));
-    }
-    // The last round removes the most, and what is removed takes what is inside along.
-    let bases = u64::from(if spec.shared { 1 } else { spec.processes });
-    let dealt = spec.files.div_ceil(spec.per_directory.max(1));
-    let there = bases * dealt.min(spec.directories.into());
-    let most = u64::from(spec.step) * u64::from(spec.rounds);
-    (most.saturating_mul(2) > there).then(|| {
-        let message = format!(
-            "round {} would remove {most} of {there} directories (at most half: a smaller step, \
-             fewer rounds or more directories)",
-            spec.rounds
-        );
-        ("step", message)
-    })
-}
-
-fn too_many_directories(count: u32) -> String {
-    format!("{count} subdirectories are too many (at most {MOST_DIRECTORIES})")
+    let invalid = workload.parameters().validate().err()?;
+    let message = if placed.is_written(invalid.option) {
+        format!("{} cannot be used: {}", invalid.value, invalid.reason)
+    } else {
+        // The place is the workload's entry, which does not name the parameter.
+        invalid.to_string()
+    };
+    Some(Problem::new(placed.place(invalid.option), message))
 }
 
 /// The program whose extra words would make a check write, and how. A trial's check reads only:
@@ -144,34 +69,9 @@ pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
     ];
     found.into_iter().find_map(|(program, word)| {
         let word = quote(&word?);
-        let message = format!("{word} does not go with a check that only reads (take it away)");
+        let message = format!("{word} cannot be used: the check only reads (remove it)");
         Some((program, message))
     })
-}
-
-fn depth(queue_depth: u32, engine: EngineName) -> Option<(&'static str, String)> {
-    if queue_depth > 1 && !matches!(engine, EngineName::IoUring | EngineName::Aio) {
-        let message = format!(
-            "{queue_depth} needs engine = \"io_uring\" or \"aio\" (the other engines have one \
-             request in flight)"
-        );
-        return Some(("queue_depth", message));
-    }
-    None
-}
-
-fn throughput(spec: &ThroughputSpec) -> Option<(&'static str, String)> {
-    let ThroughputSpec { size, record, .. } = spec;
-    if size < record {
-        let message = format!("{size} is smaller than one record of {record} (at least {record})");
-        return Some(("size", message));
-    }
-    if spec.direct && record.get() % SECTOR != 0 {
-        let message =
-            format!("{record} is not a multiple of {SECTOR}, which direct = true needs (as in 4k)");
-        return Some(("record", message));
-    }
-    depth(spec.queue_depth, spec.engine)
 }
 
 #[cfg(test)]

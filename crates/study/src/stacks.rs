@@ -1,16 +1,16 @@
-//! Named devices of a study: read, looked up, and held against the cells that use them.
+//! Named devices of a study: read, looked up, and checked against the cells that use them.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
 use crate::error::Problem;
-use crate::expand::Placed;
 use crate::factor::{Factor, plain};
-use crate::left_out::LeftOut;
 use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
-use crate::nearest::hint;
 use crate::node::{Node, Table};
+use crate::placed::Placed;
+use crate::skipped::Skipped;
+use crate::suggest::hint;
 
 type Stacks = BTreeMap<String, Stack>;
 
@@ -90,10 +90,10 @@ pub(crate) fn known(rig: &[Factor], stacks: &Stacks) -> Result<(), Vec<Problem>>
 
 /// Takes away the cells that would give or withhold what their device does not have: they would be
 /// the same trial again.
-pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<LeftOut> {
+pub(crate) fn without_stripes(cells: &mut Vec<Placed>) -> Option<Skipped> {
     let keep = |placed: &Placed| !placed.cell.levels.contains_key("hints") || has_a_say(placed);
     let words = "left out: a device without stripes has none to give or withhold";
-    LeftOut::take(cells, keep, words)
+    Skipped::take(cells, keep, words)
 }
 
 fn has_a_say(placed: &Placed) -> bool {
@@ -110,7 +110,7 @@ pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> 
         let refused = stack.and_then(|stack| stack.refuses(placed.cell.filesystem.kind));
         let message = refused.or_else(|| {
             (!has_a_say(placed)).then(|| {
-                "the device has no stripes that mkfs could be told of (hints = \"auto\", or a \
+                "the device has no stripes to pass to mkfs (hints = \"auto\", or a \
                  striped device)"
                     .to_owned()
             })
@@ -210,10 +210,7 @@ mod tests {
             "{wrong}"
         );
         let wrong = with("streaming", &["hints=given"]).unwrap_err();
-        assert!(
-            wrong.contains("no stripes that mkfs could be told of"),
-            "{wrong}"
-        );
+        assert!(wrong.contains("no stripes to pass to mkfs"), "{wrong}");
         let wrong = with("streaming", &["stack.raid1.chunk=64k"]).unwrap_err();
         assert!(wrong.contains("a raid1 has no such key"), "{wrong}");
         let wrong = with("streaming", &["stack.raid1.members=99"]).unwrap_err();

@@ -184,7 +184,7 @@ fn workloads(checker: &mut Checker, node: &Node) {
         if RESERVED.contains(&name) || RIG_FACTORS.contains(&name) || is_parameter(name) {
             checker.complain(
                 entry,
-                format!("a workload cannot be called {name:?}: a key of studies is (choose another name)"),
+                format!("a workload cannot be called {name:?}, which is a key of study files (choose another name)"),
             );
         }
         let Some(keys) = entry.as_table() else {

@@ -25,6 +25,6 @@ pub use amount::{AmountError, bytes, bytes_f64, parse_bytes, parse_count};
 pub use duration::{clock_time, short_time};
 pub use escape::{escape_xml, printable, printable_lines};
 pub use number::{grouped, list, millions, plural, s, significant};
-pub use quote::{quoted, shortened, shortened_to};
+pub use quote::{cut, quoted, shortened, shortened_to};
 pub use uuid::uuid;
 pub use wrap::wrap;

@@ -49,18 +49,16 @@ pub fn millions(count: f64) -> String {
     format!("{} M", trimmed(&format!("{:.3}", count / 1e6)))
 }
 
-/// Three significant digits without trailing zeros; more where the number is whole and larger:
-/// `0`, `0.042`, `1.5`, `12.3`, `137`, `123456`.
+/// Three significant digits without trailing zeros, more for larger numbers, and at most three decimals:
+/// `0`, `0.042`, `0.97`, `1.5`, `12.3`, `137`, `123456`.
 pub fn significant(value: f64) -> String {
     let size = value.abs();
     // Rounding decides the number of digits: 9.996 is printed as 10, 99.96 as 100.
     let decimals = match size {
         _ if size >= 99.95 || size == 0.0 || size.is_nan() => 0,
         _ if size >= 9.995 => 1,
-        _ if size >= 0.9995 => 2,
-        _ if size >= 0.09995 => 3,
-        _ if size >= 0.009_995 => 4,
-        _ => 5,
+        _ if size >= 0.0995 => 2,
+        _ => 3,
     };
     trimmed(&format!("{value:.decimals$}"))
 }
@@ -108,11 +106,11 @@ mod tests {
     #[test]
     fn three_digits_and_no_zeros() {
         let values = [
-            0.0, 0.042, 1.5, 9.996, 12.34, 99.96, 137.4, 123_456.7, -2.0, 0.0004,
+            0.0, 0.0423, 0.967, 1.5, 9.996, 12.34, 99.96, 137.4, 123_456.7, -2.0,
         ];
         let written = values.map(significant);
         let wanted = [
-            "0", "0.042", "1.5", "10", "12.3", "100", "137", "123457", "-2", "0.0004",
+            "0", "0.042", "0.97", "1.5", "10", "12.3", "100", "137", "123457", "-2",
         ];
         assert_eq!(written, wanted);
     }

@@ -14,13 +14,22 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     shortened_to(text, SHOWN)
 }
 
+/// At most `limit` bytes of a text, with its length when it was cut: `aaaa... (100,000 bytes)`. Nothing is
+/// escaped.
+pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let length = plural(text.len() as u64, "byte");
+    Cow::Owned(format!("{}... ({length})", head(text, limit)))
+}
+
 /// [`shortened`] after at most `limit` bytes of the text.
 pub fn shortened_to(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return printable(text);
     }
-    let head = printable(head(text, limit));
-    Cow::Owned(format!("{head}... ({})", plural(text.len() as u64, "byte")))
+    Cow::Owned(printable(&cut(text, limit)).into_owned())
 }
 
 /// [`shortened`] in double quotes; quotes and backslashes in it are escaped:

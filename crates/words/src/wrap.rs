@@ -1,5 +1,7 @@
 //! Text in lines of a bounded width.
 
+use crate::escape::printable;
+
 /// Room a line is granted when the indent leaves less: something must fit.
 const LEAST: usize = 8;
 
@@ -7,7 +9,8 @@ const LEAST: usize = 8;
 /// others. Every line ends with a newline and without trailing blanks.
 ///
 /// Lines break at white space. A word that is longer than a line breaks after its last comma that
-/// fits (mount options have no spaces), else where the line is full. The time is linear in the
+/// fits (mount options have no spaces), else where the line is full. The words of `text` may be
+/// foreign: what would steer a terminal is escaped, see [`printable`]. The time is linear in the
 /// length of the text.
 ///
 /// ```
@@ -23,7 +26,8 @@ pub fn wrap(lead: &str, indent: usize, text: &str, width: usize) -> String {
     lines.push(lead);
     let mut fresh = true;
     for word in text.split_whitespace() {
-        let mut word = word;
+        let word = printable(word);
+        let mut word = &*word;
         let mut length = word.chars().count();
         if !fresh {
             if lines.used + 1 + length <= width {
@@ -119,6 +123,11 @@ mod tests {
             "a lead of twenty-two: short\n  words\n"
         );
         assert_eq!(wrap("", 4, "ab cd", 3), "ab\n    cd\n");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped_and_counted() {
+        assert_eq!(wrap("", 2, "a \u{1b}[2J b", 12), "a \\u{1b}[2J\n  b\n");
     }
 
     #[test]

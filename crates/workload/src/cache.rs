@@ -5,7 +5,7 @@ use std::io;
 use crate::Evidence;
 use crate::residency::Residency;
 
-/// What the observer said of dropping the caches, or of an unmount.
+/// The observer's answer about dropping the caches, or about an unmount.
 pub(crate) fn emptied(answer: io::Result<Evidence>) -> Evidence {
     answer.unwrap_or_else(|error| Evidence {
         name: "cold_cache".into(),

@@ -22,7 +22,7 @@ pub(crate) struct Children {
 }
 
 impl Children {
-    /// Of so many children, none of them started.
+    /// For this number of children, none of them started.
     pub(crate) fn new(number: usize) -> Children {
         Children {
             gate: Gate::default(),
@@ -47,7 +47,7 @@ impl Children {
         asked
     }
 
-    /// How far all are together.
+    /// Sum of the progress of all children.
     pub(crate) fn all_done(&self) -> u64 {
         self.done.iter().map(Counter::get).sum()
     }
@@ -63,7 +63,7 @@ impl Drop for LetGo<'_> {
     }
 }
 
-/// What a child said when it panicked.
+/// The message of a child's panic.
 pub(crate) fn last_words(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<String>()

@@ -1,6 +1,6 @@
 //! What O_DIRECT demands of a directory's filesystem, asked before anything runs.
 //!
-//! `statx(STATX_DIOALIGN)` (Linux 6.1) says it exactly. Filesystems that do not answer (btrfs
+//! `statx(STATX_DIOALIGN)` (Linux 6.1) reports it exactly. Filesystems that do not answer (btrfs
 //! before 6.14, network filesystems) get the device's logical block size, and where there is no
 //! one device, the filesystem's block size, which is never too small.
 
@@ -22,7 +22,7 @@ pub struct Alignment {
     pub memory: u32,
     /// Of offsets and lengths in the file, bytes.
     pub offset: u32,
-    /// Who said so: `statx`, `logical_block_size` or `statfs`.
+    /// The source: `statx`, `logical_block_size` or `statfs`.
     pub source: &'static str,
 }
 
@@ -38,8 +38,8 @@ pub fn alignment(dir: &Path) -> Result<Alignment, Error> {
         _ => Error::io("create a file in", dir)(e),
     })?;
     let stat = examine(&probe).map_err(|e| Error::io("examine", dir)(e))?;
-    match told(&stat) {
-        Some((_, 0)) => return Err(unsupported("the filesystem says that it has none")),
+    match reported_by_statx(&stat) {
+        Some((_, 0)) => return Err(unsupported("the filesystem reports that it has none")),
         Some((memory, offset)) => {
             return Ok(Alignment {
                 memory: memory.max(1),
@@ -73,20 +73,20 @@ pub fn alignment(dir: &Path) -> Result<Alignment, Error> {
 /// What statx(2) failed with.
 pub fn offset_alignment(file: impl AsFd) -> io::Result<Option<u32>> {
     let stat = examine(file)?;
-    Ok(told(&stat).map(|(_, offset)| offset))
+    Ok(reported_by_statx(&stat).map(|(_, offset)| offset))
 }
 
 fn examine(file: impl AsFd) -> io::Result<Statx> {
     Ok(statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?)
 }
 
-/// Alignments of memory and of offsets, where statx tells them.
-fn told(stat: &Statx) -> Option<(u32, u32)> {
+/// Alignments of memory and of offsets, where statx reports them.
+fn reported_by_statx(stat: &Statx) -> Option<(u32, u32)> {
     (stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
         .then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
 }
 
-/// A file in `dir` opened with O_DIRECT that leaves no name behind.
+/// A file in `dir` opened with O_DIRECT that leaves no name.
 fn probe_file(dir: &Path) -> io::Result<File> {
     let direct = OFlags::DIRECT.bits() as i32;
     let unnamed = OpenOptions::new()

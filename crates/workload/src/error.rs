@@ -13,9 +13,9 @@ pub enum Error {
     Io {
         /// What was tried, as the sentence goes on after "cannot": `write`, `open`, `create`.
         what: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The filesystem filled up in the middle of a phase.
@@ -61,10 +61,10 @@ pub enum Error {
         path: PathBuf,
         /// The first wrong byte, or where a wrong block begins.
         offset: u64,
-        /// What is there, and what should be.
+        /// What was found, and what was expected.
         found: String,
     },
-    /// Someone asked the run to stop.
+    /// The run was cancelled.
     #[error("interrupted during {phase}; run it again, nothing of this phase was kept")]
     Interrupted {
         /// The phase that was running, in snake case.
@@ -85,7 +85,7 @@ pub enum Error {
     Unsupported {
         /// What was asked: `O_DIRECT`, `io_uring`.
         what: &'static str,
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
         /// Why not, and what to do instead.
         reason: String,
@@ -93,7 +93,7 @@ pub enum Error {
     /// An input file of a workload (a data set) does not say what it should.
     #[error("{} line {line}: {reason}", path.display())]
     BadInput {
-        /// Which file.
+        /// The input file.
         path: PathBuf,
         /// 1-based line; 0 when the file as a whole is meant.
         line: u64,
@@ -105,9 +105,9 @@ pub enum Error {
     Defect {
         /// The phase, in snake case.
         phase: String,
-        /// Which part.
+        /// The part that died.
         what: String,
-        /// Its last words.
+        /// The panic's message.
         reason: String,
     },
 }
@@ -129,11 +129,11 @@ impl Error {
     }
 }
 
-/// ENOSPC and EDQUOT: the target is full.
+/// ENOSPC and EDQUOT: the target is full. EFBIG: a file is at the limit of sizes (ulimit -f).
 pub fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
 }
 
@@ -167,12 +167,14 @@ pub(crate) fn bad(option: &'static str, value: impl Display, reason: impl Into<S
     }
 }
 
-/// Refuses an option outside its range.
-pub(crate) fn within(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
-    if (least..=most).contains(&value) {
-        return Ok(());
+impl From<params::Invalid> for Error {
+    fn from(invalid: params::Invalid) -> Error {
+        Error::BadOption {
+            option: invalid.option,
+            value: invalid.value,
+            reason: invalid.reason,
+        }
     }
-    Err(bad(option, value, format!("must be {least}..={most}")))
 }
 
 #[cfg(test)]

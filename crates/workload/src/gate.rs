@@ -56,7 +56,7 @@ impl Gate {
         state.gone >= children
     }
 
-    /// Child: the ticket that says READY and, in the end, gone, even if the child dies.
+    /// Child: the ticket that reports READY and, at the end, that the child is gone, even if it dies.
     pub(crate) fn ticket(&self) -> Ticket<'_> {
         Ticket {
             gate: self,
@@ -72,7 +72,7 @@ pub(crate) struct Ticket<'a> {
 }
 
 impl Ticket<'_> {
-    /// Says READY and waits for BEGIN.
+    /// Reports READY and waits for BEGIN.
     pub(crate) fn wait(&mut self) {
         let mut state = self.gate.lock();
         state.ready += 1;

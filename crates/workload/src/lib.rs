@@ -10,14 +10,14 @@
 //! And they ask for tools of their time: compilebench needs Python 2.
 //!
 //! What every workload keeps to:
-//! * Preparation never shares a clock with what is measured: files are open, buffers touched and
+//! * Preparation is never inside the clock of a measurement: files are open, buffers touched and
 //!   orders drawn before the first timestamp ([`clock`], CLOCK_MONOTONIC).
 //! * Three rates ([`Clocks`]): (a) as the original computes it, (b) to the end of an fsync of
 //!   every file, (c) to the end of [`mod@syncfs`] on the target.
 //! * The load generator costs next to nothing: the null [`engine`] shows how much.
-//! * A workload knows nothing of studies, devices or terminals. It takes plain options, tells an
-//!   [`Observer`], asks it to drop caches, and stops soon after it says so. It never prints.
-//! * It leaves no file behind, whatever happens, unless told to.
+//! * A workload knows nothing of studies, devices or terminals. It takes its parameters, reports to an
+//!   [`Observer`], asks it to drop caches, and stops soon after it is cancelled. It never prints.
+//! * It leaves no file, whatever happens, unless its parameters keep them.
 
 pub mod age;
 pub mod buffer;
@@ -35,11 +35,14 @@ mod mounted;
 pub mod observe;
 pub mod phase;
 pub mod residency;
+mod scan;
 pub mod stream;
 pub mod syncfs;
 pub mod throughput;
 pub mod tree;
+mod workload;
 
 pub use error::Error;
 pub use observe::{Observer, Progress, Silent};
 pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};
+pub use workload::Workload;

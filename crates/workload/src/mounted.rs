@@ -35,7 +35,7 @@ impl Mounted {
 
     fn folder() -> Option<Mounted> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+            testkit::skip!("needs root");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

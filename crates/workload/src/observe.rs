@@ -1,22 +1,22 @@
-//! What a workload asks of its surroundings: someone to tell, and someone to make caches cold.
+//! What a workload needs from its caller: a receiver of its reports, and cold caches.
 
 use std::io;
 use std::path::Path;
 
 use crate::phase::{Evidence, PhaseReport};
 
-/// How far a phase has come. Sent at most ten times a second, never from inside the timed loop.
+/// Progress of a phase. Sent at most ten times a second, never from inside the timed loop.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// The phase, in snake case.
     pub phase: String,
-    /// Bytes done and asked in this phase.
+    /// Bytes done in this phase.
     pub bytes: u64,
-    /// See `bytes`.
+    /// Bytes to do in this phase.
     pub bytes_total: u64,
-    /// Steps (records, files, runs) done and asked in the whole workload.
+    /// Steps (records, files, runs) done in the whole workload.
     pub steps: u64,
-    /// See `steps`.
+    /// Steps to do in the whole workload.
     pub steps_total: u64,
 }
 
@@ -34,30 +34,30 @@ pub trait Observer: Sync {
     /// See [`Progress`].
     fn progress(&self, _progress: &Progress) {}
     /// Makes the caches cold and proves it for `files` (a sample of the working set; may be
-    /// empty). The default does nothing and says so.
+    /// empty). The default does nothing, and its evidence states that.
     fn drop_caches(&self, _files: &[&Path]) -> io::Result<Evidence> {
         Ok(Evidence {
             name: "cold_cache".into(),
             holds: None,
-            detail: "nobody here can drop caches".into(),
+            detail: "the caches cannot be dropped here".into(),
         })
     }
     /// Really unmounts and mounts the filesystem under the workload, which has no file open; the
-    /// evidence (`cold_cache`) says what was done. The default cannot: [`io::ErrorKind::Unsupported`],
-    /// and the workload drops caches instead and says so.
+    /// evidence (`cold_cache`) describes what was done. The default cannot: [`io::ErrorKind::Unsupported`],
+    /// and the workload drops caches instead, with a warning.
     fn remount(&self) -> io::Result<Evidence> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "nobody here can unmount the filesystem",
+            "the filesystem cannot be unmounted here",
         ))
     }
-    /// True when the run should stop: the workload returns `Error::Interrupted` soon.
+    /// Whether the run should stop: the workload then returns `Error::Interrupted` soon.
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// No observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

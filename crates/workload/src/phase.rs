@@ -1,6 +1,6 @@
 //! What a workload reports of each of its phases: one shape for all of them.
 //!
-//! Three rates stand side by side because the originals disagree about what is inside the clock:
+//! There are three rates because the originals disagree about what is inside the clock:
 //! (a) as the original tool computes it, (b) to the end of an fsync of every file, (c) to the end
 //! of `syncfs`. Preparation never shares the clock.
 
@@ -56,9 +56,9 @@ pub struct PhaseReport {
     pub seconds: f64,
     /// Wall seconds under each clock.
     pub clock_seconds: Clocks,
-    /// CPU seconds in user mode and in the kernel, all threads, from the phase's begin to its end.
+    /// CPU seconds in user mode, all threads, from the phase's begin to its end.
     pub user_seconds: f64,
-    /// See `user_seconds`.
+    /// CPU seconds in the kernel, all threads, from the phase's begin to its end.
     pub system_seconds: f64,
     /// Bytes a second under each clock.
     pub bytes_per_s: Clocks,
@@ -73,7 +73,7 @@ pub struct PhaseReport {
     /// Per-operation detail where the original averages over operations (compilebench's runs).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunReport>,
-    /// Evidence gathered inside the workload: what was asked and what was seen.
+    /// Evidence gathered inside the workload: what was requested and what was observed.
     pub evidence: Vec<Evidence>,
 }
 
@@ -92,9 +92,9 @@ pub struct RunReport {
     pub files: u64,
     /// Wall seconds.
     pub seconds: f64,
-    /// CPU seconds of the working thread.
+    /// CPU seconds of the working thread in user mode.
     pub user_seconds: f64,
-    /// See `user_seconds`.
+    /// CPU seconds of the working thread in the kernel.
     pub system_seconds: f64,
     /// Figures of its own, named as those of a phase (fill: `files_per_s`, `app_overhead`, ...).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -108,20 +108,20 @@ pub struct Evidence {
     pub name: String,
     /// Whether it holds; `None` when it could not be checked.
     pub holds: Option<bool>,
-    /// What was seen, or why it could not be checked.
+    /// What was observed, or why it could not be checked.
     pub detail: String,
 }
 
 /// The whole result of a workload: `fslab bench --format json` prints it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// `throughput` or `tree`.
+    /// The workload's name: `throughput`, `tree`.
     pub workload: String,
     /// Its parameters as used, after defaults and rounding.
     pub parameters: serde_json::Value,
     /// In running order.
     pub phases: Vec<PhaseReport>,
-    /// What a reader must know (a size rounded down, caches not dropped, buffered and RAM-bound).
+    /// What limits the result (a size rounded down, caches not dropped, buffered and RAM-bound).
     pub warnings: Vec<String>,
 }
 

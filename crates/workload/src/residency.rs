@@ -28,7 +28,7 @@ pub struct Residency {
 }
 
 impl Residency {
-    /// Both files together.
+    /// The sum of two reports.
     #[must_use]
     pub fn plus(self, other: Residency) -> Residency {
         Residency {
@@ -64,7 +64,7 @@ pub fn of(file: BorrowedFd<'_>) -> io::Result<Residency> {
 ///
 /// # Errors
 /// When neither call answers. The kernel answers mincore(2) truly only to the file's owner or
-/// whoever may write it.
+/// whatever the file's permissions.
 pub fn counted(file: BorrowedFd<'_>) -> io::Result<(Residency, &'static str)> {
     let size = rustix::fs::fstat(file)?.st_size as u64;
     let pages = size.div_ceil(rustix::param::page_size() as u64);

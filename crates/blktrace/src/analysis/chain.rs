@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn what_never_completes_and_what_nobody_asked_for_is_told_apart() {
         let mut script = Script::default();
-        // A partition alone: nobody queued above.
+        // A partition alone: no queueing above.
         script.remap(10, SDA, SDA, (2_048, 8), (SDA1, 0));
         script.event(20, SDA, Action::Queue, (2_048, 8));
         script.event(30, MD, Action::Queue, (0, 8));

@@ -30,7 +30,7 @@ pub(super) fn is_journal(name: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Contents of files, as far as the trace tells.
+    /// Contents of files, as far as the trace shows.
     Data,
     /// It has the META flag.
     Metadata,

@@ -27,7 +27,7 @@ pub struct Point {
 /// Every `every`-th request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scatter {
-    /// One of so many is here.
+    /// One of this many is kept.
     pub every: u64,
     /// By time.
     pub points: Vec<Point>,

@@ -32,7 +32,7 @@ pub struct Bin {
 pub struct HeatCell {
     /// The number of the bin.
     pub bin: u32,
-    /// From so many seconds on, up to 1.41 times as many; the first class from 0 on.
+    /// Lower bound, seconds; the upper is 1.41 times as much; the first class from 0 on.
     pub from: f64,
     /// Bios.
     pub count: u64,

@@ -6,7 +6,7 @@
 //! first event. An interval belongs to the window in which it ends, a request to that in which it was
 //! issued, the depth to every window it reaches into.
 //!
-//! What a bio carries is told best by where it lies: only a journal's thread and the META flag say it in the
+//! What a bio carries is best known from its place on the device: only a journal's thread and the META flag say it in the
 //! trace, and ext4 writes its inode tables, bitmaps and maps back through the device's page cache, by
 //! a flusher thread and without that flag. Who knows the filesystem's map hands it in as [`Places`].
 
@@ -45,12 +45,12 @@ impl Window {
     }
 }
 
-/// What lies where on the traced device, in sectors of 512 bytes.
+/// What is where on the traced device, in sectors of 512 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// First sector, sector after the last, and what is there; by rising sectors, apart.
     regions: Vec<(u64, u64, Kind)>,
-    /// What lies elsewhere; none: the trace alone tells.
+    /// What is elsewhere; none: known from the trace alone.
     elsewhere: Option<Kind>,
 }
 

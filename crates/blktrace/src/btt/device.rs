@@ -81,7 +81,7 @@ impl Plugs {
 
 pub(crate) struct Device {
     pub(crate) number: u32,
-    /// Whether it stands upon others (md, dm).
+    /// Whether it is stacked on others (md, dm).
     pub(crate) stacked: bool,
     /// Before its first queueing or remap nothing of it counts.
     pub(crate) culling: bool,

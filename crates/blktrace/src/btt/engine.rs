@@ -1,7 +1,7 @@
 //! The state machine: each event moves the I/Os it concerns one step on.
 //!
 //! btt's rules (its trace_*.c): a get, an insertion, a merge or a sleep concerns the outstanding bio
-//! that contains its first sector; an issue and a completion concern every bio that lies entirely
+//! that contains its first sector; an issue and a completion concern every bio that is entirely
 //! within them; a completion releases them. Requests without bytes and passthrough requests are left
 //! out. Each interval is counted for the whole, for the device and for the process that queued.
 

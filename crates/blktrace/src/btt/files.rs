@@ -1,7 +1,6 @@
 //! btt's files: a line for each I/O, streamed while the trace is read.
 //!
-//! Each is named by btt's letter. Files that would be empty are not made, which is what btt leaves
-//! behind as well.
+//! Each is named by btt's letter. Files that would be empty are not made, as in btt.
 
 mod device;
 mod options;

@@ -116,7 +116,7 @@ impl Live {
         self.log = log;
     }
 
-    /// Whether it has a file that does not stand anywhere yet; then it stands at this level.
+    /// Whether it has a file without a level yet; then it takes this level.
     pub(super) fn stand(&mut self, level: usize) -> bool {
         match &mut self.log {
             Some(Log {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Which devices stand upon others: their queueing and completion are counted apart.
+/// Which devices are stacked on others: their queueing and completion are counted apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stacked {
     /// btt's guess: majors 9, 253 and 254.
@@ -15,7 +15,7 @@ pub enum Stacked {
 /// How to analyse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Which devices stand upon others.
+    /// Which devices are stacked on others.
     pub stacked: Stacked,
     /// btt's answers where ours differ on purpose.
     pub as_btt: bool,
@@ -23,10 +23,10 @@ pub struct Options {
     pub absolute_seeks: bool,
     /// Events closer than this belong to one range of activity, seconds (btt -d).
     pub range_seconds: f64,
-    /// Remaps are not looked at (btt -r); chains still are.
+    /// Ignore remaps (btt -r); chains still use them.
     pub ignore_remaps: bool,
-    /// The devices that have rows, in this order (btt -D): major << 20 | minor; none: all. What is
-    /// summed up over all devices remains so.
+    /// The devices that have rows, in this order (btt -D): major << 20 | minor; none: all. Sums over all
+    /// devices are not affected.
     pub devices: Vec<u32>,
     /// The processes that have rows, in this order (btt -e); none: all.
     pub processes: Vec<String>,
@@ -56,7 +56,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Everything as btt has it.
+    /// Everything as btt computes it.
     pub fn btt() -> Options {
         Options {
             stacked: Stacked::ByMajor,

@@ -1,4 +1,4 @@
-//! Processes as btt tells them apart: by name, up to the first slash. Threads of one name are one
+//! Processes as btt distinguishes them: by name, up to the first slash. Threads of one name are one
 //! process; a thread without a name is called by its number.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! How far an I/O lies from the one before it.
+//! Seek distances: how far an I/O is from the one before it.
 //!
 //! Distances are counted one by one up to a number of different ones. A random workload has as many
 //! different distances as I/Os, so above that number the counts are thinned as Misra and Gries did

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use common::{present, run_in};
 
-use blktrace::forge::Forge;
 use blktrace::{Trace, merged, text, verify};
+use fixtures::block_trace::Forge;
 
 fn theirs(folder: &Path, more: &[&str]) -> Vec<u8> {
     run_in(folder, "blkparse", &[&["-i", "sda"], more].concat())

@@ -8,8 +8,8 @@ use std::path::Path;
 use common::{present, run_in, stacked};
 
 use blktrace::btt::{self, FileOptions, Interval};
-use blktrace::forge::Forge;
 use blktrace::{Trace, analysis::Kind, merged};
+use fixtures::block_trace::Forge;
 
 fn run(folder: &Path, options: &btt::Options, files: Option<&FileOptions>) -> btt::Outcome {
     let mut trace = Trace::open(&folder.join("sda")).unwrap();

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use blktrace::forge::Forge;
+use fixtures::block_trace::Forge;
 
 /// Whether a program is installed; says so where it is not.
 pub(crate) fn present(program: &str) -> bool {
@@ -16,7 +16,7 @@ pub(crate) fn present(program: &str) -> bool {
         .status()
         .is_ok();
     if !found {
-        println!("skipped: needs {program}");
+        testkit::skip!("needs {program}");
     }
     found
 }

@@ -1,11 +1,11 @@
-//! Whatever stands in the files: an error or a result, and no panic.
+//! Any bytes in the files give an error or a result, never a panic.
 
 use std::fs;
 use std::path::Path;
 
-use blktrace::forge::Forge;
 use blktrace::record::{Head, SIZE};
 use blktrace::{Error, Trace, btt, merged, text, verify};
+use fixtures::block_trace::Forge;
 use proptest::prelude::*;
 
 /// Everything that reads a trace, on these files; the first error.

@@ -19,14 +19,14 @@ use crate::queue::{Completion, Queue, Request};
 const MOST: usize = 4096;
 
 /// From this many bytes on a request goes to the device at once. Smaller ones are collected until
-/// somebody waits: a system call for each would cost as much as the request.
+/// a caller waits: a system call for each would cost as much as the request.
 const LARGE: usize = 128 << 10;
 
 /// A ring for one thread, as deep as asked.
 ///
-/// A request in flight lies in its slot together with its buffer, so nobody can look at the bytes
+/// A request in flight is kept in its slot together with its buffer, so the bytes cannot be accessed
 /// while the kernel writes them. Dropping waits for all of them; should the ring itself fail, their
-/// buffers are given up for good, for nobody can say when the kernel is done with them.
+/// buffers are leaked, because it is unknown when the kernel is done with them.
 ///
 /// Buffers are not registered with the ring: their pages are pinned per request, which huge pages make
 /// cheap, and in return any buffer may travel with any request.
@@ -95,7 +95,7 @@ impl Ring {
             .offset(flight.from)
             .build()
             .user_data(u64::from(slot));
-        // SAFETY: the buffer has room for `span` bytes (`submit`) and lies in its slot until the
+        // SAFETY: the buffer has room for `span` bytes (`submit`) and stays in its slot until the
         // completion is reaped, or is given up; the file is open as long as `source`. The ring is
         // dropped after its requests (`Drop`).
         let pushed = unsafe { self.uring.submission().push(&entry) };
@@ -109,7 +109,7 @@ impl Ring {
         self.slots[slot as usize] = Some(flight);
     }
 
-    /// Hands the kernel what was pushed and waits for so many completions; the errno of a ring
+    /// Hands the kernel what was pushed and waits for this many completions; the errno of a ring
     /// that has failed.
     fn enter(&mut self, wait: usize) -> Result<(), i32> {
         loop {

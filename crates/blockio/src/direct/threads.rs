@@ -41,19 +41,25 @@ impl Threads {
             let (inbox, outbox) = (Arc::clone(&inbox), outbox.clone());
             let worker = Builder::new()
                 .name("blockio".into())
-                .spawn(move || work(&source, &inbox, &outbox))
-                .map_err(|source| OpenError::Queue {
-                    name: Arc::clone(core.handle.name()),
-                    depth,
-                    source,
-                })?;
-            queue.workers.push(worker);
+                .spawn(move || work(&source, &inbox, &outbox));
+            match worker {
+                Ok(worker) => queue.workers.push(worker),
+                // Fewer threads serve the same requests, only fewer at once.
+                Err(_) if !queue.workers.is_empty() => break,
+                Err(source) => {
+                    return Err(OpenError::Queue {
+                        name: Arc::clone(core.handle.name()),
+                        depth,
+                        source,
+                    });
+                }
+            }
         }
         Ok(queue)
     }
 }
 
-/// Reads until nobody asks any more.
+/// Reads until the channel of requests is closed.
 fn work(source: &Direct, inbox: &Mutex<Receiver<Request>>, outbox: &Sender<Completion>) {
     loop {
         let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();

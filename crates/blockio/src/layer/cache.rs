@@ -5,7 +5,7 @@
 //! its own, in blocks: what the tool prints as `cache` is hits times the block size. The blocks of a
 //! read that the cache lacks are read from below, neighbours in one request, and stay. That is
 //! what the experiments showed to be double-edged: a scan larger than the cache evicts all that a
-//! later pass would have hit. Whoever scans once reads the source below, not the cache.
+//! later pass would have hit. A reader that scans once should read the source below, not the cache.
 //!
 //! One lock for all: exact LRU has one order. Blocks are copied under it (0.1 us for 4 KiB), reads
 //! from below happen outside of it. Two threads that miss the same block both read it.
@@ -116,7 +116,7 @@ impl<S: BlockSource> Cache<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The part of `offset .. offset + len` that lies in a block: in the block, and in the buffer.
+    /// The part of `offset .. offset + len` inside a block: in the block, and in the buffer.
     fn overlap(&self, block: u64, offset: u64, len: usize) -> (usize, Range<usize>) {
         let first = block * self.block;
         let start = first.max(offset);

@@ -20,7 +20,7 @@ pub struct IoCounts {
     /// Requests that failed.
     pub errors: u64,
     /// Requests that did not begin where the one before them ended. The first does when it begins at
-    /// byte 0: a head that has not moved stands there.
+    /// byte 0: the head starts there.
     pub seeks: u64,
     /// Sum of the distances of all seeks, ahead and back, bytes: what a head travels besides reading.
     pub travelled: u64,
@@ -200,7 +200,7 @@ mod tests {
         let ram = Ram::sparse(1 << 20).failing([900_000..900_001], libc::EIO);
         let source = Counting::new(ram);
         let mut buf = [0; 4096];
-        source.read_at(&mut buf, 0).unwrap(); // the head stands at 0: no seek
+        source.read_at(&mut buf, 0).unwrap(); // the head is at 0: no seek
         source.read_at(&mut buf, 4096).unwrap(); // goes on
         let before = source.counts();
         source.read_at(&mut buf[..100], 16_384).unwrap(); // 8,192 ahead

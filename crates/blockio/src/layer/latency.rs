@@ -99,7 +99,7 @@ mod tests {
             free: None,
         };
         let begin = Instant::now();
-        // From where the head stands: the fixed part only, and shared.
+        // From the head's position: the fixed part only, and shared.
         assert_eq!(head.due(begin, 0, 1000), begin + ms(1));
         assert_eq!(head.due(begin, 1000, 1000), begin + ms(1));
         // A quarter of the disk: half of the full stroke.

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 const SLAB: usize = 1 << 20;
 
 /// Block numbers are their own best hash but for their regular strides; one multiplication
-/// (Fibonacci hashing, Knuth, The Art of Computer Programming 3, 6.4) spreads them. There is nobody
+/// (Fibonacci hashing, Knuth, The Art of Computer Programming 3, 6.4) spreads them. There is no one
 /// to defend against: an image that makes all its blocks collide only slows down its own check, by
 /// a bound that the cache's size sets.
 #[derive(Default)]

@@ -29,13 +29,13 @@ impl Boundary {
     }
 
     /// The moments, as numbers of entries that have been written by then: `n` is the image as of
-    /// entry `n - 1`. Only those behind entry `from`. Ascending.
+    /// entry `n - 1`. Only those after entry `from`. Ascending.
     ///
     /// A flush that carries data and is not forced (PREFLUSH without FUA) is taken with its data, as the
     /// kernel's own replay-log does: a device may have kept them.
     pub fn moments(self, entries: &[Entry], from: usize) -> Vec<usize> {
-        let behind = entries.iter().enumerate().skip(from);
-        behind
+        let after = entries.iter().enumerate().skip(from);
+        after
             .filter(|(_, entry)| self.is_at(entry))
             .map(|(number, _)| number + 1)
             .collect()

@@ -28,7 +28,7 @@ impl Flags {
     pub const FUA: Flags = Flags(2);
     /// The range holds nothing any more; no data follow.
     pub const DISCARD: Flags = Flags(4);
-    /// No write: a word that somebody put into the log (`dmsetup message DEVICE 0 mark WORD`).
+    /// No write: a label put into the log (`dmsetup message DEVICE 0 mark WORD`).
     pub const MARK: Flags = Flags(8);
     /// A write of metadata (REQ_META), where the kernel says it.
     pub const METADATA: Flags = Flags(16);
@@ -61,12 +61,12 @@ impl Entry {
     }
 }
 
-/// Why there is no log to be read.
+/// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The first bytes are not those of a log.
     #[error(
-        "{name}: is no log of writes (it begins with {found:#018x}, a log with 0x006a736677736872); name the \
+        "{name}: is not a write log (it begins with {found:#018x}, a log with 0x006a736677736872); name the \
          log device of dm-log-writes, or the log file of QEMU's blklogwrites"
     )]
     NotALog {
@@ -75,7 +75,7 @@ pub enum LogError {
         /// Its first eight bytes.
         found: u64,
     },
-    /// A version that nobody has described.
+    /// An unknown version.
     #[error(
         "{name}: is a log of version {found}, and 1 is the only one known; look for a newer fslab"
     )]
@@ -87,7 +87,7 @@ pub enum LogError {
     },
     /// A sector of no possible size.
     #[error(
-        "{name}: says that its sectors have {found} bytes, which no log has (512 to 1048576, a power of two); it is damaged"
+        "{name}: its sector size is {found} bytes, which is not a power of two from 512 to 1048576; it is damaged"
     )]
     SectorSize {
         /// What was named.
@@ -106,14 +106,14 @@ pub enum LogError {
 pub enum Ending {
     /// With as many entries as its superblock says.
     Whole,
-    /// Before: the file ends, or an entry makes no sense. The superblock said so many.
+    /// Before: the file ends, or an entry makes no sense. It has fewer entries than its superblock says.
     Early {
         /// Entries that the superblock promises.
         promised: u64,
     },
 }
 
-/// A log, and where everything in it lies.
+/// A log, and the offsets of everything in it.
 #[derive(Debug)]
 pub struct Log<S> {
     source: S,
@@ -169,7 +169,7 @@ impl<S: BlockSource> Log<S> {
         Ok(())
     }
 
-    /// The entry whose head stands at byte `at`, and where the next one does. `None`: there is none.
+    /// The entry whose head is at byte `at`, and the offset of the next one; `None` if there is none.
     fn entry_at(&self, at: u64) -> Result<Option<(Entry, u64)>, ReadError> {
         let sector = u64::from(self.sector);
         let end = self.source.len();
@@ -206,7 +206,7 @@ impl<S: BlockSource> Log<S> {
         Ok(next.filter(|next| *next <= end).map(|next| (entry, next)))
     }
 
-    /// Where it lies.
+    /// Its offset, bytes.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -240,7 +240,7 @@ impl<S: BlockSource> Log<S> {
         Ok(Some(text.trim_end_matches(['\0', '\n']).to_owned()))
     }
 
-    /// The first entry behind the mark of this name.
+    /// The first entry after the mark of this name.
     ///
     /// # Errors
     /// A mark cannot be read.
@@ -383,7 +383,7 @@ pub(super) mod tests {
     fn what_is_no_log_is_refused_with_a_reason() {
         let head = |words: [u64; 4]| Ram::new(&words.map(u64::to_le_bytes).concat());
         let why = |words| Log::open(head(words)).unwrap_err().to_string();
-        assert!(why([1, 1, 0, 512]).contains("is no log of writes"));
+        assert!(why([1, 1, 0, 512]).contains("is not a write log"));
         assert!(why([MAGIC, 2, 0, 512]).contains("version 2"));
         assert!(why([MAGIC, 1, 0, 500]).contains("500 bytes"));
         assert!(why([MAGIC, 1, 0, 0]).contains("0 bytes"));
@@ -392,7 +392,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Any bytes behind a good superblock end within the file: no panic, no entry outside of it.
+        /// Any bytes after a good superblock end within the file: no panic, no entry outside of it.
         #[test]
         fn any_bytes_are_read_within_bounds(
             tail in prop::collection::vec(any::<u8>(), 0..6000),

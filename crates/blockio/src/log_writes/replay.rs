@@ -1,4 +1,4 @@
-//! A device as of an entry of its log.
+//! A write log replayed up to an entry.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use crate::queue::Queue;
 use crate::source::{BlockSource, Geometry};
 use crate::sync_queue::SyncQueue;
 
-/// What has been written over the base from some byte on.
+/// A range of the base that the log has overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     /// One past its last byte.
     end: u64,
-    /// Where in the log its bytes lie; none: zeros.
+    /// Offset of its bytes in the log; `None`: zeros.
     data: Option<u64>,
 }
 
-/// A base and the first entries of a log upon it. It goes forward only ([`Replay::advance`]): each entry is
-/// laid over the others once, so that all moments of a log together cost one pass of it.
+/// A base with the first entries of a log applied. It goes forward only ([`Replay::advance`]): each entry is
+/// applied once, so that all moments of a log together cost one pass of it.
 pub struct Replay<'a, B, L> {
     base: B,
     log: &'a Log<L>,
@@ -44,8 +44,8 @@ impl<'a, B: BlockSource, L: BlockSource> Replay<'a, B, L> {
         }
     }
 
-    /// Lays the log's entries over it until `entries` of them are. Fewer than there are already, or more
-    /// than the log has, change nothing beyond what there is.
+    /// Applies the log's entries until `entries` of them are applied. It never goes back, and stops at the
+    /// end of the log.
     pub fn advance(&mut self, entries: usize) {
         let until = entries.min(self.log.entries().len());
         let log = self.log;
@@ -55,7 +55,7 @@ impl<'a, B: BlockSource, L: BlockSource> Replay<'a, B, L> {
         self.entries = self.entries.max(until);
     }
 
-    /// Entries that have been laid over the base.
+    /// Entries applied so far.
     pub fn entries(&self) -> usize {
         self.entries
     }
@@ -91,7 +91,7 @@ impl<'a, B: BlockSource, L: BlockSource> Replay<'a, B, L> {
         self.pieces.insert(at, rest);
     }
 
-    /// The piece that holds byte `at`, or the next one behind it.
+    /// The piece that holds byte `at`, or the next one after it.
     fn piece_at(&self, at: u64) -> Option<(u64, Piece)> {
         let before = self.pieces.range(..=at).next_back();
         before
@@ -100,7 +100,7 @@ impl<'a, B: BlockSource, L: BlockSource> Replay<'a, B, L> {
             .map(|(start, piece)| (*start, *piece))
     }
 
-    /// The next piece with bytes in the log at or behind `offset`, from there on.
+    /// The next piece with bytes in the log at or after `offset`, from there on.
     fn logged_from(&self, offset: u64) -> Option<Range<u64>> {
         let (first, _) = self.piece_at(offset)?;
         let logged = self.pieces.range(first..);
@@ -161,7 +161,7 @@ impl<B: BlockSource, L: BlockSource> BlockSource for Replay<'_, B, L> {
     }
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-        // What was discarded may still be data in the base: said to be data, it reads as zeros.
+        // What was discarded may still be data in the base: reported as data, it reads as zeros.
         match (self.base.next_data(offset), self.logged_from(offset)) {
             (Some(base), Some(logged)) if logged.start < base.start => Some(logged),
             (Some(base), _) => Some(base),

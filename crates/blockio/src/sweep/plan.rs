@@ -12,7 +12,7 @@ pub(super) enum Task {
     Read { range: Range<u64>, parts: Vec<Span> },
     /// A part of a span that is zeros.
     Hole(Span),
-    /// A part of a span that lies past the end.
+    /// A part of a span past the end.
     PastEnd(Span),
 }
 

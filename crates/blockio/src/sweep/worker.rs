@@ -17,7 +17,7 @@ pub(super) struct Shared<'a, S: ?Sized, I> {
     pub(super) source: &'a S,
     pub(super) sweep: &'a Sweep,
     pub(super) plan: &'a Mutex<Plan<'a, S, I>>,
-    /// Somebody has broken off.
+    /// The sweep was stopped.
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -41,7 +41,7 @@ where
     S: BlockSource + ?Sized,
     I: Iterator<Item = Span>,
 {
-    /// Works until the plan is empty or somebody breaks off.
+    /// Works until the plan is empty or the sweep is stopped.
     pub(super) fn work(
         &self,
         each: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,

@@ -31,11 +31,7 @@ impl Drop for Loop {
 }
 
 fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: needs root");
-    }
-    root
+    testkit::root!("loop devices and mounts")
 }
 
 fn file(dir: &Path, len: usize) -> (std::path::PathBuf, Vec<u8>) {
@@ -97,7 +93,7 @@ fn a_device_has_its_size_its_sectors_and_no_holes_needs_root() {
     }
 }
 
-/// A loop device whose file has been cut off answers EIO behind the cut, as a disk with a defect does.
+/// A loop device whose file was truncated returns EIO past the new end, as a disk with a defect does.
 #[test]
 fn real_read_errors_lose_only_the_blocks_that_fail_needs_root() {
     if !is_root() {

@@ -1,6 +1,6 @@
 //! A real ext4 image, made by mke2fs, read through every source.
 //!
-//! What is expected is said by other programs: `dumpe2fs` names the backups of the superblock and the
+//! Expected values come from other programs: `dumpe2fs` names the backups of the superblock and the
 //! places of the bitmaps, `debugfs` prints a block. This crate knows nothing of ext4.
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -149,9 +149,9 @@ fn a_sweep_of_the_bitmaps_reads_what_debugfs_prints() {
     assert!(seen[0] == seen[1] && seen[1] == seen[2], "the modes differ");
     // Group 0 as debugfs reads it: free blocks are bits that are 0.
     let free: u32 = seen[0][&0].iter().map(|byte| byte.count_zeros()).sum();
-    let said = list.split_once("free blocks").unwrap().0;
-    let said: u32 = said.split_whitespace().last().unwrap().parse().unwrap();
-    assert_eq!(free, said);
+    let expected = list.split_once("free blocks").unwrap().0;
+    let expected: u32 = expected.split_whitespace().last().unwrap().parse().unwrap();
+    assert_eq!(free, expected);
     for group in [0, 1, 511] {
         let block = format!("block_dump {}", bitmaps[group]);
         let dump = bytes_of_dump(&run("debugfs", &["-R", &block, name]));

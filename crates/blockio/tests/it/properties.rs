@@ -1,5 +1,5 @@
 //! Every source under every stack of layers gives the bytes of a plain vector, and fails exactly
-//! where it was told to.
+//! where it was configured to.
 use std::io::{Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
@@ -299,7 +299,7 @@ proptest! {
                 at = range.end;
                 let bad = |r: &&Range<u64>| r.start < range.end && range.start < r.end;
                 let Some(bytes) = content else {
-                    // Nothing fails that has no bad byte in its block, or lies past the end.
+                    // Nothing fails that has no bad byte in its block, or is past the end.
                     for block in range.start >> bits..range.end.div_ceil(1 << bits) {
                         let block = block << bits..(block + 1) << bits;
                         let bad = faults.iter().any(|r| r.start < block.end && block.start < r.end);

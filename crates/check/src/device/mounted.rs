@@ -32,11 +32,9 @@ fn devices(target: &Path) -> Vec<String> {
     let mut devices = Vec::new();
     if metadata.file_type().is_block_device() {
         let rdev = metadata.rdev();
-        devices.push(format!(
-            "{}:{}",
-            rustix::fs::major(rdev),
-            rustix::fs::minor(rdev)
-        ));
+        let number = format!("{}:{}", rustix::fs::major(rdev), rustix::fs::minor(rdev));
+        devices.extend(partitions(&Path::new("/sys/dev/block").join(&number)));
+        devices.push(number);
     }
     for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let Ok(backing) = fs::read(entry.path().join("loop/backing_file")) else {
@@ -50,9 +48,18 @@ fn devices(target: &Path) -> Vec<String> {
         });
         if same && let Ok(number) = fs::read_to_string(entry.path().join("dev")) {
             devices.push(number.trim().to_owned());
+            devices.extend(partitions(&entry.path()));
         }
     }
     devices
+}
+
+/// The partitions of a disk, by its folder in sysfs, as `major:minor`.
+fn partitions(disk: &Path) -> Vec<String> {
+    let entries = fs::read_dir(disk).into_iter().flatten().flatten();
+    let parts = entries.filter(|entry| entry.path().join("partition").exists());
+    let numbers = parts.filter_map(|part| fs::read_to_string(part.path().join("dev")).ok());
+    numbers.map(|number| number.trim().to_owned()).collect()
 }
 
 /// Looks for a writable one in the lines of mountinfo (proc_pid_mountinfo(5)). A filesystem may be mounted read-only here

@@ -75,7 +75,7 @@ mod tests {
         assert!(!mostly_cached(file.path()));
         std::fs::write(file.path(), vec![1; 1 << 20]).unwrap();
         if cached_bytes(file.as_file()).is_none() {
-            println!("skipped: this kernel has no cachestat(2)");
+            testkit::skip!("this kernel has no cachestat(2)");
             return;
         }
         assert_eq!(cached_bytes(file.as_file()), Some(1 << 20));

@@ -67,7 +67,7 @@ mod tests {
             .unwrap();
         match sequential_rate(&full) {
             Err(OpenError::NoDirect { .. }) => {
-                println!("skipped: the temporary folder has no direct I/O");
+                testkit::skip!("the temporary folder has no direct I/O");
             }
             rate => {
                 assert!(rate.unwrap() > 1e6);

@@ -1,8 +1,5 @@
 //! For tests: filesystems made by mke2fs, damaged by hand, and e2fsck's verdict on them.
 
-#[path = "../../tests/it/common/reference.rs"]
-mod reference;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -86,9 +83,9 @@ pub(crate) fn e2fsck(image: &[u8]) -> Judged {
     let (path, log) = (dir.path().join("image"), dir.path().join("log"));
     std::fs::write(&path, image).unwrap();
     let option = format!("problem_log={}", log.display());
-    let said = reference::e2fsck(&path, &["-E", &option]);
+    let result = testkit::reference::e2fsck(&path, &["-E", &option]);
     Judged {
-        exit: said.code.unwrap_or(-1),
+        exit: result.code.unwrap_or(-1),
         codes: codes(&log),
     }
 }

@@ -148,11 +148,7 @@ fn sweep<'a>(
     let spans = plan::spans(volume, log);
     let make = || Worker::new(maps, attributes, listed, log.fork());
     let mut workers = volume.sweeper().run(crew, spans, make, Worker::take)?;
-    std::thread::scope(|scope| {
-        for worker in &mut workers {
-            scope.spawn(|| worker.walk_deep());
-        }
-    });
+    blockio::for_each_in_threads(&mut workers, Worker::walk_deep);
     for worker in workers {
         joined.take(worker, log);
     }

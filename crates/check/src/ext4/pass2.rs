@@ -14,6 +14,7 @@
 
 pub(crate) mod bad_inode;
 mod block;
+mod block_view;
 mod checksum;
 mod duplicates;
 mod entry;

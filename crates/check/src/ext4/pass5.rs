@@ -161,8 +161,8 @@ fn forgotten(volume: &Volume<'_>, state: &State) -> Option<u32> {
     let cluster = free * 64 + u64::from(state.blocks.word(free).trailing_ones());
     let per_group = u64::from(volume.geometry.clusters_per_group.max(1));
     let group = (cluster < state.blocks.len()).then_some((cluster / per_group) as u32)?;
-    let said = flags_on_disk(volume, group) & BLOCK_UNINIT != 0;
-    (said && repair_place(volume, state) == Found::Nothing).then_some(group)
+    let unwritten = flags_on_disk(volume, group) & BLOCK_UNINIT != 0;
+    (unwritten && repair_place(volume, state) == Found::Nothing).then_some(group)
 }
 
 /// The bitmaps to read, ascending, and those that were never written or are outside the filesystem.
@@ -228,11 +228,7 @@ fn unread(workers: &mut [Worker<'_>], rest: &[u64]) {
             }
         }
     };
-    std::thread::scope(|scope| {
-        for worker in workers {
-            scope.spawn(|| work(worker));
-        }
-    });
+    blockio::for_each_in_threads(workers, work);
 }
 
 /// Joins what the workers have found, and judges what only all of them together know.
@@ -262,7 +258,7 @@ fn finish(context: &Context<'_>, workers: Vec<Worker<'_>>, log: &mut Log) {
         let Some(first) = side.first_difference else {
             continue;
         };
-        let behind = if stage == Stage::Blocks {
+        let ending = if stage == Stage::Blocks {
             Stage::BlocksEnd
         } else {
             Stage::InodesEnd
@@ -271,7 +267,7 @@ fn finish(context: &Context<'_>, workers: Vec<Worker<'_>>, log: &mut Log) {
             .add_ahead(Finding::new(header).order(stage.order(first)));
         all.log.add(
             Finding::new(end)
-                .order(behind.order(0))
+                .order(ending.order(0))
                 .found(side.differences)
                 .expected(0_u64)
                 .note("bits that differ"),

@@ -1,6 +1,5 @@
 //! The passes, one after the other.
 
-use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
 use blockio::BlockSource;
@@ -178,7 +177,7 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
     Filesystem {
         format: format(sb),
         label: String::from_utf8_lossy(sb.volume_name()).into_owned(),
-        uuid: uuid(&sb.s_uuid),
+        uuid: words::uuid(&sb.s_uuid),
         features: features(sb),
         block_size: geometry.block_size,
         blocks: geometry.blocks_count,
@@ -227,23 +226,12 @@ fn features(sb: &Superblock) -> Vec<String> {
     named.map(str::to_owned).chain(unknown).collect()
 }
 
-fn uuid(bytes: &[u8; 16]) -> String {
-    let mut text = String::new();
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::frame::pass::Cost;
+    use crate::frame::cost::Cost;
     use blockio::Ram;
 
     #[derive(Default)]

@@ -13,7 +13,7 @@ use crate::frame::options::Options;
 use crate::frame::progress::Progress;
 use crate::frame::sweep::{Crew, Sweeper};
 
-/// What the descriptors said when they were read, where it cannot be trusted.
+/// Fields of the descriptors as read, where they cannot be trusted.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     /// `bg_flags` of each group as on disk; cleared only where the reference clears them too, when a backup is in use.
@@ -44,7 +44,7 @@ pub(crate) struct Volume<'a> {
     pub(crate) geometry: Geometry,
     /// One for each group, from the table in use; flags that e2fsck would not trust are cleared.
     pub(crate) descriptors: Vec<GroupDescriptor>,
-    /// What the descriptors said.
+    /// Untrusted fields of the descriptors.
     pub(crate) claims: Claims,
     /// Block number of the backup it was opened by; none: the primary.
     pub(crate) backup: Option<u64>,

@@ -4,7 +4,7 @@
 //! ([`Progress::advance`]). Holes count as covered: they are part of the plan, and a plan that shrinks while it is carried out
 //! gives no useful percentage. What was actually read is counted at the source.
 
-use super::pass::Cost;
+use super::cost::Cost;
 
 /// Progress out, cancellation in. Called from all threads of a pass; each call should take well under a microsecond, so
 /// implementations count, and draw in a thread of their own.

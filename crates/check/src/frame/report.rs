@@ -20,10 +20,10 @@ pub use e2fsck::e2fsck;
 pub use ocfs2::ocfs2;
 pub use text::text;
 
+use super::cost::Cost;
 use super::finding::Finding;
 use super::log::{Findings, Tally};
 use super::memory::Estimate;
-use super::pass::Cost;
 use super::verdict::{Reference, Verdict, Verdicts};
 
 /// Whose verdict decides.

@@ -240,14 +240,14 @@ fn a_batch_of_directory_blocks_is_fewer_requests_unless_it_does_not_fit() {
 #[test]
 fn who_watches_hears_of_each_step_and_may_end_it() {
     let volume = Volume::new();
-    let mut heard = Vec::new();
+    let mut events = Vec::new();
     let mut goes = [0; 4];
     let reading = read_watched(&volume.source, &small(), &mut |moment| {
         match moment {
-            Moment::Begins(step) => heard.push(format!("{} begins", step.name())),
+            Moment::Begins(step) => events.push(format!("{} begins", step.name())),
             Moment::Goes(step) => goes[step as usize] += 1,
             Moment::Ended(figures) => {
-                heard.push(format!("{} {}", figures.step.name(), figures.disk_bytes));
+                events.push(format!("{} {}", figures.step.name(), figures.disk_bytes));
             }
         }
         ControlFlow::Continue(())
@@ -257,39 +257,39 @@ fn who_watches_hears_of_each_step_and_may_end_it() {
     let blocks = of(&reading, Step::Directories).objects;
     assert_eq!((goes[0], goes[1], goes[3]), (64, 64, blocks));
     assert!(goes[2] >= of(&reading, Step::Scan).requests);
-    let told = reading.steps.iter().flat_map(|of| {
+    let reported = reading.steps.iter().flat_map(|of| {
         let name = of.step.name();
         [
             format!("{name} begins"),
             format!("{name} {}", of.disk_bytes),
         ]
     });
-    assert_eq!(heard, told.collect::<Vec<_>>());
+    assert_eq!(events, reported.collect::<Vec<_>>());
     // Between two steps, and in the middle of one.
     for most in [3, 100] {
-        let mut told = 0;
+        let mut reported = 0;
         let stopped = read_watched(&volume.source, &small(), &mut |_| {
-            told += 1;
-            if told < most {
+            reported += 1;
+            if reported < most {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
             }
         });
         assert!(matches!(stopped, Err(Error::Stopped { .. })), "{stopped:?}");
-        assert_eq!(told, most);
+        assert_eq!(reported, most);
     }
 }
 
 #[test]
 fn what_is_no_filesystem_is_one_clear_line() {
     let noise = blockio::Ram::new(&[7; 8192]);
-    let said = read(&noise, &Strategy::improved(1 << 20))
+    let message = read(&noise, &Strategy::improved(1 << 20))
         .unwrap_err()
         .to_string();
     assert!(
-        said.contains("fslab check") && !said.contains('\n'),
-        "{said}"
+        message.contains("fslab check") && !message.contains('\n'),
+        "{message}"
     );
     let short = blockio::Ram::new(&[0; 100]);
     assert!(read(&short, &Strategy::improved(1 << 20)).is_err());

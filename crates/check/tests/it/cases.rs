@@ -1,5 +1,4 @@
 //! Every named case of damage: the code it is made for is found, and the verdict is that of the e2fsck of this machine.
-use crate::common::reference;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,8 +14,9 @@ use check::ext4::check;
 use check::ext4::e2fsck::problems::problem;
 use check::report::Report;
 use check::{Class, Options, Silent};
-use forge::damage::{self, Case, Filesystem, base};
-use reference::e2fsck;
+use fixtures::bases as base;
+use forge::damage::{self, Case, Filesystem};
+use testkit::reference::e2fsck;
 
 /// A folder in memory where there is one: e2fsprogs waits for the disk after every step.
 fn scratch() -> tempfile::TempDir {
@@ -118,7 +118,7 @@ impl Place {
         self.file.write_all_at(&self.bytes, 0).unwrap();
         let reference = compare.then(|| e2fsck::<&str>(&self.image, &[]).verdict());
         if reference == Some(None) {
-            println!("skipped: {}: e2fsck comes to no end of it", case.name);
+            testkit::skip!("{}: e2fsck comes to no end of it", case.name);
             return None;
         }
         Some(judge(case, &self.image, reference.flatten()))
@@ -130,7 +130,7 @@ fn every_case_is_found_and_judged_as_e2fsck_does() {
     let folder = scratch();
     let compare = is_1470();
     if !compare {
-        println!("skipped: the comparison of verdicts, which needs e2fsck 1.47.0");
+        testkit::skip!("the comparison of verdicts, which needs e2fsck 1.47.0");
     }
     let mut bases = Bases(BTreeMap::new());
     for case in damage::all() {

@@ -1,9 +1,7 @@
 //! Images that mke2fs and debugfs make, changed by hand, judged by e2fsck and by us.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-pub(crate) mod codes;
 pub(crate) mod random;
-pub(crate) mod reference;
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +12,7 @@ use blockio::Ram;
 use check::ext4::{self, Reference};
 use check::{Options, Report, Silent};
 #[allow(unused_imports, reason = "each test file uses a part")]
-pub(crate) use codes::{counts, names};
+pub(crate) use fixtures::problem_codes::{self as codes, counts, names};
 use ondisk::ext4::group_descriptor::GroupDescriptor;
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::{Geometry, Seed, Superblock, superblock};
@@ -140,7 +138,7 @@ impl Image {
         let log = dir.path().join("log");
         fs::write(&path, &self.bytes).unwrap();
         let option = format!("problem_log={}", log.display());
-        let said = reference::e2fsck(&path, &["-E", &option]);
+        let said = testkit::reference::e2fsck(&path, &["-E", &option]);
         let code = said.code.unwrap_or(-1);
         (code, logged(&log))
     }

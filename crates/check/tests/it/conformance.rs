@@ -4,8 +4,7 @@
 //! They are GPL data and no part of this project; `FSLAB_CONFORMANCE` names the folder that holds `images`, `generated`
 //! and `repaired`, each with `NAME.img.gz`, and `verdicts.tsv`. Without it the tests say that they were skipped. Which
 //! problem comes first is asked of the e2fsck of this machine (`-E problem_log`), where there is one.
-use crate::common::codes;
-use crate::common::reference;
+use fixtures::problem_codes as codes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use check::ext4::e2fsck::problems::problem;
 use check::ext4::{self, ExternalJournal, Reference, check};
 use check::report::Report;
 use check::{Options, Problem, Silent};
-use reference::e2fsck;
+use testkit::reference::e2fsck;
 
 /// No image of these is so large that a check takes longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -24,9 +23,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("FSLAB_CONFORMANCE").map(PathBuf::from);
     if folder.is_none() {
-        println!(
-            "skipped: 1 test, FSLAB_CONFORMANCE does not name the folder of conformance images"
-        );
+        testkit::skip!("FSLAB_CONFORMANCE does not name the folder of conformance images");
     }
     folder
 }

@@ -3,7 +3,6 @@
 //!
 //! `FSLAB_DAMAGES` sets how many images are damaged, and `FSLAB_SEED` the first of their seeds; each case can be made again from
 //! its seed alone.
-use crate::common::reference;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -15,7 +14,7 @@ use check::{Options, Silent};
 use ondisk::ext4::group_descriptor::DescriptorChecksum;
 use ondisk::ext4::journal::JournalSuperblock;
 use ondisk::ext4::{Geometry, Superblock};
-use reference::{Said, e2fsck};
+use testkit::reference::{Outcome, e2fsck};
 use zerocopy::FromBytes;
 
 /// splitmix64.
@@ -150,7 +149,7 @@ fn damage(image: &mut [u8], layout: &Layout, random: &mut Random) -> String {
     }
 }
 
-fn judged(image: &[u8]) -> Said {
+fn judged(image: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     std::fs::write(&path, image).unwrap();

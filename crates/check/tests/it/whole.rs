@@ -77,8 +77,8 @@ fn made(variant: &str, image: &Path) -> Option<()> {
         .output()
         .unwrap();
     if !output.status.success() {
-        println!(
-            "skipped: mke2fs {variant}: {}",
+        testkit::skip!(
+            "mke2fs {variant}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
     }
@@ -321,7 +321,7 @@ fn more_descriptors_than_the_machine_has_memory_are_refused() {
     const GROUPS: u64 = u32::MAX as u64;
     let machine = rustix::system::sysinfo();
     if machine.totalram as u64 * u64::from(machine.mem_unit) > GROUPS * 64 {
-        println!("skipped: this machine has memory for them");
+        testkit::skip!("this machine has memory for them");
         return;
     }
     let scratch = tempfile::tempdir().unwrap();

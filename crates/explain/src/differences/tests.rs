@@ -3,7 +3,7 @@ use record::Status;
 use super::*;
 
 fn found(options: &Options) -> Found {
-    find(&record::example::run(), options).unwrap()
+    find(&fixtures::example::run(), options).unwrap()
 }
 
 #[test]
@@ -59,11 +59,11 @@ fn a_base_turns_the_pair_around() {
 
 #[test]
 fn names_that_are_not_there_are_refused() {
-    let said = |options: Options| {
-        let error = find(&record::example::run(), &options).unwrap_err();
+    let answer = |options: Options| {
+        let error = find(&fixtures::example::run(), &options).unwrap_err();
         error.to_string()
     };
-    let factor = said(Options {
+    let factor = answer(Options {
         factors: vec!["colour".into()],
         ..Options::default()
     });
@@ -71,12 +71,12 @@ fn names_that_are_not_there_are_refused() {
         factor.contains("--factor \"colour\"") && factor.contains("filesystem"),
         "{factor}"
     );
-    let level = said(Options {
+    let level = answer(Options {
         filter: vec![("filesystem".into(), "zfs".into())],
         ..Options::default()
     });
     assert!(level.contains("zfs") && level.contains("ext4"), "{level}");
-    let phase = said(Options {
+    let phase = answer(Options {
         phase: Some("sleep".into()),
         ..Options::default()
     });
@@ -84,7 +84,7 @@ fn names_that_are_not_there_are_refused() {
         phase.contains("sleep") && phase.contains("rewrite"),
         "{phase}"
     );
-    let nothing = said(Options {
+    let nothing = answer(Options {
         filter: vec![("filesystem".into(), "ext4".into())],
         ..Options::default()
     });
@@ -93,15 +93,15 @@ fn names_that_are_not_there_are_refused() {
 
 #[test]
 fn a_run_of_one_cell_has_no_difference() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.plan.cells.truncate(1);
-    let said = find(&run, &Options::default()).unwrap_err().to_string();
-    assert!(said.contains("its plan has one cell"), "{said}");
+    let answer = find(&run, &Options::default()).unwrap_err().to_string();
+    assert!(answer.contains("its plan has one cell"), "{answer}");
 }
 
 #[test]
 fn a_silent_study_compares_headlines() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.plan.tables.clear();
     let found = find(&run, &Options::default()).unwrap();
     assert!(found.compared > 0);
@@ -152,7 +152,7 @@ fn a_phase_alone_is_corrected_with_its_table() {
 /// Blocks that only one side finished are not compared with anything.
 #[test]
 fn too_few_blocks_are_counted_not_compared() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     for slot in run.plan.slots.clone() {
         if slot.block > 0 {
             run.trials[slot.trial as usize].status = Status::Pending;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use study::Cell;
 
 use super::item;
-use crate::side::Side;
+use crate::evidence::Side;
 
 /// Items that say nothing of a comparison's fairness: devices and the measured filesystem, of which the mounted
 /// facts tell; how large the workload is; what was typed where (a resumed run has two commands).

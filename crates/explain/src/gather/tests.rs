@@ -5,7 +5,7 @@ use super::*;
 /// The example with everything recorded in each trial of its first cell, which is not traced and
 /// has a traced twin.
 fn run() -> Run {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     let twin = run.plan.cells.len() as u32;
     let mut traced = run.plan.cells[0].clone();
     traced.id = twin;
@@ -121,7 +121,7 @@ fn every_source_has_its_name() {
 
 #[test]
 fn a_phase_without_anything_says_what_is_absent() {
-    let run = record::example::run();
+    let run = fixtures::example::run();
     let mut gatherer = Gatherer::new(&run, None);
     gatherer.gather(&run.plan.cells[1], "clean");
     let side = gatherer.side(&run.plan.cells[1], "clean").unwrap();
@@ -134,7 +134,7 @@ fn a_phase_without_anything_says_what_is_absent() {
 /// What one trial alone found changed is a fact of the others too: the run's value.
 #[test]
 fn a_setting_that_changed_for_one_side_is_compared_with_the_runs() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     let item = |value: &str| serde_json::json!({"value": value});
     let of = |items: &[(&str, &str)]| {
         let items: serde_json::Map<String, serde_json::Value> = (items

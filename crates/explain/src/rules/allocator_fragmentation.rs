@@ -1,13 +1,14 @@
-//! Allocator fragmentation: the slower side's files lie in more pieces than metadata makes necessary.
+//! Allocator fragmentation: the slower side's files have more gaps than metadata explains.
 //!
-//! A gap where a backup superblock or a group's tables lie is no fragmentation: every file of that size
-//! has it (the 12 extents of 2010 were all such). What counts are the gaps that no metadata explains. It
-//! holds when the slower side has more than 1.5 times the faster's, and what they cost can matter: their
-//! number times the raw device's random read is at least 2 % of the phase (the practical band). Where no
-//! raw device was measured, runs must be at most 4 MiB on average: at 100 MB/s a seek of 10 ms is a fifth
-//! of such a run. It is denied where the device moves as many bytes a second for both. A trace that shows as many requests going on where the last ended speaks against it.
+//! A gap at a backup superblock or at a group's tables is not fragmentation: every file of that size
+//! has it (as all 12 extents of 2010). Only gaps that no metadata explains count. The rule holds when
+//! the slower side has more than 1.5 times as many as the faster, and their cost matters: their number
+//! times the raw device's random read is at least 2 % of the phase (the practical band). Where no raw
+//! device was measured, runs must be at most 4 MiB on average: at 100 MB/s a seek of 10 ms is a fifth
+//! of such a run. It is denied where the device is as fast for both sides. A trace in which as many
+//! requests continue where the last one ended is evidence against it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -46,7 +47,7 @@ impl Rule for AllocatorFragmentation {
         let grounds = Grounds::of(pair, &names);
         if slower < MORE * faster || slower < 1.0 {
             return grounds.denied(format!(
-                "{} gaps that metadata does not explain, {} on the faster side",
+                "{} gaps not explained by metadata, {} on the faster side",
                 print(slower, Unit::Count),
                 print(faster, Unit::Count)
             ));
@@ -73,7 +74,7 @@ impl Rule for AllocatorFragmentation {
         if let Some(row) = pair.device_as_fast() {
             return grounds
                 .against(Some(row))
-                .denied("more gaps, but the device moves as many bytes a second");
+                .denied("more gaps, but the device moves as many bytes per second");
         }
         let sequential = pair.both("trace_sequential").filter(|[s, f]| s >= f);
         grounds
@@ -84,13 +85,13 @@ impl Rule for AllocatorFragmentation {
             .against(sequential.and_then(|_| pair.row("trace_sequential")))
             .holds(
                 format!(
-                    "{} gaps that metadata does not explain instead of {}, in runs of {}",
+                    "{} gaps not explained by metadata instead of {}; mean run {}",
                     print(slower, Unit::Count),
                     print(faster, Unit::Count),
                     print(runs[0], Unit::Bytes)
                 ),
-                "the same file preallocated (fallocate) or written by one thread on a fresh \
-                 filesystem: one run, and the difference goes",
+                "preallocate the file (fallocate), or write it with one thread on a fresh filesystem: \
+                 with one run the difference disappears",
             )
     }
 }
@@ -112,11 +113,11 @@ mod tests {
     #[test]
     fn gaps_that_cost_the_extra_time_hold() {
         let sides = sides([900.0, 0.0], 1e6).both("raw_random_read", 0.01, 0.01);
-        let said = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
+        let answer = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
         assert_eq!(
-            said.confidence(),
+            answer.confidence(),
             Some(Confidence::High),
-            "9 of 10 s: {said:?}"
+            "9 of 10 s: {answer:?}"
         );
     }
 
@@ -125,8 +126,8 @@ mod tests {
         let sides = sides([900.0, 0.0], 1e6)
             .both("raw_random_read", 0.01, 0.01)
             .both("trace_sequential", 0.99, 0.98);
-        let said = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
 
     /// Piszcz's file: 12 gaps of which all are metadata's, in runs of a gigabyte.
@@ -138,21 +139,21 @@ mod tests {
             sides([12.0, 0.0], 1e9).both("raw_random_read", 0.01, 0.01),
             sides([12.0, 0.0], 1e9),
         ] {
-            let said = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = AllocatorFragmentation.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn without_a_raw_device_short_runs_are_inferred_and_without_a_layout_it_is_open() {
-        let said = AllocatorFragmentation
+        let answer = AllocatorFragmentation
             .judge(&sides([900.0, 0.0], 65536.0).pair(2.0))
             .unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
-        let said = AllocatorFragmentation
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
+        let answer = AllocatorFragmentation
             .judge(&Sides::new("read").pair(2.0))
             .unwrap();
-        let Verdict::NotJudged { needs } = said.verdict else {
+        let Verdict::NotJudged { needs } = answer.verdict else {
             panic!("it judged without a layout");
         };
         assert!(needs.contains("layout.enabled=true"));

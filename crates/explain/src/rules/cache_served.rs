@@ -1,20 +1,20 @@
-//! Served by the cache: the faster side did not wait for the device at all.
+//! Served by the cache: the faster side did not wait for the device.
 //!
-//! Reads: the faster side read from the device at most half of what the slower did for each byte, and
-//! the slower at least half of its bytes. Writes at clock (a): the same difference at clock (c), with
-//! the data on the device, is at most half as large (in its logarithm), so that (a) compares memory
-//! with a disk. It is denied where both read alike, where (c) shows the same difference, and where
-//! nothing was ahead of the device at (a).
+//! Reads: for each byte, the faster side read at most half as much from the device as the slower, and
+//! the slower read at least half of its bytes from it. Writes at clock (a): the same difference at
+//! clock (c), with the data on the device, is at most half as large (in its logarithm), so (a)
+//! compares memory with a disk. It is denied where both read equal shares, where (c) shows the same
+//! difference, and where no data was still in memory at the end of (a).
 
 use study::Clock;
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
 /// Share of bytes from the device below which the other side was served.
 const HALF: f64 = 0.5;
-/// A rate at (a) this many times that at (c) was ahead of the device.
+/// Data is still in memory at the end of (a) when the rate at (a) is this many times that at (c).
 const AHEAD: f64 = 1.2;
 
 /// See the module.
@@ -101,18 +101,19 @@ fn writes(pair: &Pair<'_>) -> Option<Judgement> {
             "clocks",
         ));
     if ahead < AHEAD {
-        return grounds.denied("at the end of (a) the faster side's data was on the device");
+        return grounds
+            .denied("the faster side's data was already on the device at the end of (a)");
     }
     if at_c.ln() > 0.5 * at_a.ln() {
         return grounds.denied(format!(
-            "with the data on the device (c) the difference is still {} times",
+            "with the data on the device (c) the slower side still takes {} times as long",
             digits(at_c)
         ));
     }
     grounds.apart("throughput.original").holds(
         format!(
-            "(a) ended with data in memory; with it on the device (c) the faster is {} times as \
-             fast, not {}",
+            "(a) ended with data in memory; with the data on the device (c) the faster side is {} \
+             times as fast, not {}",
             digits(at_c),
             digits(at_a)
         ),
@@ -135,8 +136,8 @@ mod tests {
     #[test]
     fn a_difference_that_goes_at_c_was_the_cache() {
         let sides = clocks([100.0, 400.0], [80.0, 82.0]);
-        let said = CacheServed.judge(&sides.pair(4.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = CacheServed.judge(&sides.pair(4.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         assert!(
             CacheServed
                 .judge(&sides.clock(Clock::Syncfs).pair(4.0))
@@ -150,29 +151,32 @@ mod tests {
             clocks([100.0, 400.0], [25.0, 95.0]),
             clocks([100.0, 400.0], [100.0, 395.0]),
         ] {
-            let said = CacheServed.judge(&sides.pair(4.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = CacheServed.judge(&sides.pair(4.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn reads_without_the_device_hold() {
         let sides = Sides::new("reread").both("read_ratio", 1.0, 0.01);
-        let said = CacheServed.judge(&sides.pair(20.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = CacheServed.judge(&sides.pair(20.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
     fn reads_from_the_device_deny_it_and_checks_are_not_asked() {
         for ratios in [(1.0, 1.0), (0.1, 0.01), (1.0, 0.6)] {
             let sides = Sides::new("read").both("read_ratio", ratios.0, ratios.1);
-            let said = CacheServed.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = CacheServed.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
         assert!(CacheServed.judge(&Sides::new("check").pair(2.0)).is_none());
         for phase in ["read", "write"] {
-            let said = CacheServed.judge(&Sides::new(phase).pair(2.0)).unwrap();
-            assert!(matches!(said.verdict, Verdict::NotJudged { .. }), "{phase}");
+            let answer = CacheServed.judge(&Sides::new(phase).pair(2.0)).unwrap();
+            assert!(
+                matches!(answer.verdict, Verdict::NotJudged { .. }),
+                "{phase}"
+            );
         }
     }
 }

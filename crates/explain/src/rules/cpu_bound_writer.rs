@@ -1,12 +1,13 @@
-//! Bound by one CPU: the task that carries the load has no time left, whatever the disk could do.
+//! Bound by one CPU: the task that does the work uses all of its CPU time, however fast the disk is.
 //!
-//! It holds when the slower side's load takes at least 95 % of a CPU for each of its threads, or
-//! any one task of its I/O does (journal, writeback, loop and filesystem threads), and it spends at least 5 % more CPU time on the same work. 95 % is the rule
-//! of top's readers (dd with nodelalloc took 98 % in 2010, and 89 % on XFS, where the disk was the limit);
-//! the rest is what the task needs to be scheduled. CPU time is of the whole process; its share under
-//! clock (a) is cut at 100 %. Against it speaks a machine that waits for I/O half of the time.
+//! It holds when the slower side's workload uses at least 95 % of a CPU for each of its threads, or one
+//! kernel task of its I/O does (journal, writeback, loop and filesystem threads), and it spends at
+//! least 5 % more CPU time on the same work. 95 % is the usual reading of top (dd with nodelalloc used
+//! 98 % in 2010, and 89 % on XFS, where the disk was the limit); the rest is scheduling. CPU time is of
+//! the whole process; its share under clock (a) is capped at 100 %. A machine that waits for I/O half
+//! of the time is evidence against it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -35,7 +36,9 @@ impl Rule for CpuBoundWriter {
             _ => "cpu_share_all",
         };
         let Some(share) = pair.slower.median(name) else {
-            return Judgement::not_judged("needs the CPU time of the phase: the workload has none");
+            return Judgement::not_judged(
+                "needs the CPU time of the phase, which this workload does not report",
+            );
         };
         let task = pair.slower.median("busiest_task").unwrap_or(0.0);
         let mut grounds = Grounds::of(pair, &[name, "cpu_seconds", "busiest_task"]);
@@ -43,7 +46,7 @@ impl Rule for CpuBoundWriter {
             let theirs = pair.faster.facts.get("busiest_task");
             grounds = grounds.row(Row::words(
                 "busiest_task",
-                "which is",
+                "busiest task",
                 &who.join(" or "),
                 &theirs.map_or(String::new(), |names| names.join(" or ")),
                 "telemetry",
@@ -51,18 +54,18 @@ impl Rule for CpuBoundWriter {
         }
         if share < BOUND && task < BOUND {
             return grounds.denied(format!(
-                "the slower side's load takes {} of a CPU",
+                "the slower side's workload uses {} of a CPU",
                 print(share.max(task), Unit::Share)
             ));
         }
         let Some([slower, faster]) = pair.for_the_same_work("cpu_seconds") else {
             return Judgement::not_judged("needs the CPU time of the phase in both cells");
         };
-        // With another task at its limit, its seconds are not among the workload's own.
+        // The seconds of another task at its limit are not among the workload's own.
         let own = share >= BOUND;
         if own && slower < MORE * faster {
             return grounds.denied(format!(
-                "it takes {} of a CPU, but no more CPU time than the faster side",
+                "it uses {} of a CPU, but no more CPU time than the faster side",
                 print(share, Unit::Share)
             ));
         }
@@ -76,7 +79,7 @@ impl Rule for CpuBoundWriter {
             .against(waits.and_then(|_| pair.row("psi_io_some")))
             .holds(
                 format!(
-                    "{} of a CPU, and {} s of CPU time against {} s",
+                    "{} of a CPU, and {} s of CPU time instead of {} s",
                     print(share.max(task), Unit::Share),
                     digits(slower),
                     digits(faster)
@@ -110,18 +113,18 @@ mod tests {
 
     #[test]
     fn twice_the_cpu_time_at_98_percent_holds() {
-        let said = CpuBoundWriter
+        let answer = CpuBoundWriter
             .judge(&sides(0.98, [29.0, 15.0]).pair(2.0))
             .unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
-        assert!(said.experiment.unwrap().contains("device.limit=100m"));
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
+        assert!(answer.experiment.unwrap().contains("device.limit=100m"));
     }
 
     #[test]
     fn a_task_with_time_left_or_no_more_work_denies_it() {
         for (share, cpu) in [(0.89, [29.0, 15.0]), (0.98, [15.0, 15.0])] {
-            let said = CpuBoundWriter.judge(&sides(share, cpu).pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = CpuBoundWriter.judge(&sides(share, cpu).pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
@@ -130,18 +133,18 @@ mod tests {
         let other = sides(0.3, [3.0, 3.0])
             .both("busiest_task", 0.99, 0.4)
             .facts("busiest_task", "jbd2/loop0-8", "fslab");
-        let said = CpuBoundWriter.judge(&other.pair(2.0)).unwrap();
-        assert!(said.confidence().is_some(), "{said:?}");
+        let answer = CpuBoundWriter.judge(&other.pair(2.0)).unwrap();
+        assert!(answer.confidence().is_some(), "{answer:?}");
         let waits = sides(0.98, [29.0, 15.0]).slow("psi_io_some", 0.7);
-        let said = CpuBoundWriter.judge(&waits.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = CpuBoundWriter.judge(&waits.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
 
     #[test]
     fn without_cpu_time_it_is_open() {
-        let said = CpuBoundWriter
+        let answer = CpuBoundWriter
             .judge(&Sides::new("write").pair(2.0))
             .unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

@@ -1,14 +1,14 @@
 //! More CPU time: the slower side computes longer for the same work, and that is most of the difference.
 //!
-//! It asks for less than [`super::cpu_bound_writer`]: nobody need be at his limit. A checker that
-//! reads a little, computes, and reads again waits for the disk and for the CPU in turn, and each
-//! second of either is a second of its time. The extra CPU seconds of the load are held against the
-//! extra seconds under the clock of the difference. They count as the cause from half of them on.
+//! It needs less than [`super::cpu_bound_writer`]: no task has to be at its limit. A checker that reads
+//! a little, computes, and reads again waits for the disk and for the CPU in turn, and each second of
+//! either is a second of its time. The extra CPU seconds of the workload are compared with the extra
+//! seconds under the clock of the difference. They are the cause when they are at least half of it.
 //!
-//! CPU time that runs beside the I/O of other threads shortens nothing when it goes; so it is divided by
-//! the load's threads, and against it speaks a slower side whose device is busy nine tenths of the time.
+//! CPU time that overlaps the I/O of other threads costs no wall time; so it is divided by the number of
+//! threads, and a slower side whose device is busy nine tenths of the time is evidence against it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -37,12 +37,12 @@ impl Rule for CpuTime {
         if share < MOST {
             return grounds.denied(if more > 0.0 {
                 format!(
-                    "{} s more of CPU time are {} of what it takes longer",
+                    "{} s more CPU time is only {} of the extra time",
                     digits(more),
                     print(share, Unit::Share)
                 )
             } else {
-                "the slower side takes no more CPU time".to_owned()
+                "the slower side uses no more CPU time".to_owned()
             });
         }
         let grown = |name: &str| pair.both(name).map_or(0.0, |[s, f]| s - f);
@@ -58,11 +58,11 @@ impl Rule for CpuTime {
             .against(busy.and_then(|_| pair.row("device_busy")))
             .holds(
                 format!(
-                    "{} s more of CPU time, {} of what it takes longer",
+                    "{} s more CPU time, {} of the extra time",
                     digits(more),
                     print(share.min(1.0), Unit::Share)
                 ),
-                "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record says \
+                "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record shows \
                  where the time goes",
             )
     }
@@ -83,23 +83,23 @@ mod tests {
 
     #[test]
     fn a_checker_that_computes_longer_holds() {
-        let said = CpuTime.judge(&check([0.0256, 0.0044]).pair(3.9)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = CpuTime.judge(&check([0.0256, 0.0044]).pair(3.9)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
     fn too_little_more_or_less_of_it_denies() {
         for system in [[0.012, 0.0044], [0.002, 0.0044]] {
-            let said = CpuTime.judge(&check(system).pair(3.9)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = CpuTime.judge(&check(system).pair(3.9)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn a_device_that_is_busy_all_the_time_speaks_against_it() {
         let busy = check([0.0256, 0.0044]).both("device_busy", 0.95, 0.5);
-        let said = CpuTime.judge(&busy.pair(3.9)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = CpuTime.judge(&busy.pair(3.9)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
 
     #[test]
@@ -107,10 +107,10 @@ mod tests {
         let fill = Sides::new("fill")
             .both("seconds.original", 20.0, 10.0)
             .both("cpu_seconds", 15.0, 5.0);
-        let said = CpuTime.judge(&fill.pair(2.0)).unwrap();
+        let answer = CpuTime.judge(&fill.pair(2.0)).unwrap();
         assert!(
-            matches!(said.verdict, Verdict::NotJudged { .. }),
-            "{said:?}"
+            matches!(answer.verdict, Verdict::NotJudged { .. }),
+            "{answer:?}"
         );
     }
 
@@ -121,7 +121,7 @@ mod tests {
             .both("threads", 8.0, 8.0)
             .both("user_seconds", 1.0, 1.0)
             .both("system_seconds", 16.0, 8.0);
-        let said = CpuTime.judge(&read.pair(2.0)).unwrap();
-        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+        let answer = CpuTime.judge(&read.pair(2.0)).unwrap();
+        assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
     }
 }

@@ -1,12 +1,13 @@
 //! No delayed allocation: the slower side chooses blocks in every write call.
 //!
-//! With delayed allocation blocks are chosen when data is written out, for whole extents; without it once
-//! for each page, in the writer's own time, and bios come out smaller. It holds when the slower side has
-//! it off and the faster on, and one of its consequences shows: at least 10 % more CPU time, or requests or
-//! bios at most 0.8 as large, or 1.5 times the discontiguities. Where consequences were measured and none
-//! shows it is denied, and so are smaller requests for which the device moves as many bytes a second; where none was measured it is inferred from the setting.
+//! With delayed allocation blocks are chosen at writeback, for whole extents; without it they are chosen
+//! for each page, in the writer's own time, and bios are smaller. The rule holds when it is off on the
+//! slower side and on on the faster, with one of its effects: at least 10 % more CPU time, requests or
+//! bios at most 0.8 as large, or 1.5 times the discontiguities. It is denied where effects were measured
+//! and none is present; smaller requests do not count where the device moves as many bytes per second.
+//! Where none was measured it is inferred from the setting.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, digits};
 
@@ -48,7 +49,7 @@ impl Rule for DelayedAllocation {
         let grounds = Grounds::of(pair, &names).row(row);
         if slower != "off" || faster != "on" {
             return grounds.denied(if slower == faster {
-                format!("both have it {slower}")
+                format!("{slower} on both sides")
             } else {
                 format!("{slower} on the slower side, {faster} on the faster")
             });
@@ -63,7 +64,7 @@ impl Rule for DelayedAllocation {
                 } else {
                     pair.both(name)?
                 };
-                // Smaller requests that do not slow the device are no consequence that counts.
+                // Smaller requests that do not slow the device are no effect that counts.
                 let least = if *name == "cpu_seconds" || idle.is_none() {
                     *least
                 } else {
@@ -83,15 +84,14 @@ impl Rule for DelayedAllocation {
         let Some((name, effect, _)) = shown.max_by(|a, b| a.1.total_cmp(&b.1)) else {
             if effects.is_empty() {
                 return grounds.inferred(true).carries(1.0).holds(
-                    "off on the slower side; none of its consequences was measured",
+                    "off on the slower side; its effects were not measured",
                     EXPERIMENT,
                 );
             }
-            return grounds
-                .denied("it is off, but neither CPU time nor requests nor layout show it");
+            return grounds.denied("it is off, but CPU time, requests and layout show no effect");
         };
         let grounds = match *name {
-            // The writer's own time, in seconds; of gaps no time is known.
+            // The writer's own time, in seconds; the time that gaps cost is not known.
             "cpu_seconds" => {
                 let cpu = pair.for_the_same_work(name);
                 grounds.takes(cpu.map(|[slower, faster]| slower - faster))
@@ -101,8 +101,8 @@ impl Rule for DelayedAllocation {
         };
         grounds.apart(name).holds(
             format!(
-                "off on the slower side, and it shows: {} {} times {}",
-                crate::side::describe(name).0,
+                "off on the slower side, with an effect: {} {} times {}",
+                crate::evidence::describe(name).0,
                 digits(*effect),
                 if matches!(*name, "cpu_seconds" | "layout_discontiguities") {
                     "as much"
@@ -132,12 +132,12 @@ mod tests {
         let sides = sides()
             .both("cpu_seconds", 29.0, 16.0)
             .slow("seconds.original", 30.0);
-        let said = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         assert!(
-            said.because.contains("CPU time 1.81 times as much"),
+            answer.because.contains("CPU time 1.81 times as much"),
             "{}",
-            said.because
+            answer.because
         );
     }
 
@@ -155,19 +155,19 @@ mod tests {
             .both("cpu_seconds", 2.0, 1.0);
         let other = Sides::new("write").facts("delalloc", "on", "off");
         for sides in [none, idle, same, other] {
-            let said = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn a_bare_setting_is_inferred_and_no_setting_leaves_it_open() {
-        let said = DelayedAllocation.judge(&sides().pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
-        let said = DelayedAllocation
+        let answer = DelayedAllocation.judge(&sides().pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
+        let answer = DelayedAllocation
             .judge(&Sides::new("write").pair(2.0))
             .unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
         assert!(
             DelayedAllocation
                 .judge(&Sides::new("read").pair(2.0))

@@ -1,13 +1,13 @@
 //! Limited by the device: the slower side goes as fast as its device can or may.
 //!
-//! What a device can do is the limit that the study set, in bytes or operations a second, else for reads
-//! the raw device's own sequential rate, measured before the first trial; for writes without a limit there
-//! is no reference, and the rule cannot judge. It holds when the slower side reaches 85 % of that (a
-//! limit is kept over slices of 100 ms, and the phase has edges), and something tells the two sides apart: a
-//! lower limit, or at the same limit at least 5 % more device bytes or requests for the same work. Two
-//! sides at one limit with the same bytes are equal to the device: denied.
+//! The reference is the limit that the study set, in bytes or operations per second, or for reads
+//! without a limit the raw device's sequential rate, measured before the first trial; for writes
+//! without a limit there is no reference, and the rule cannot judge. It holds when the slower side
+//! reaches 85 % of the reference (a limit is enforced over slices of 100 ms, and the phase has edges),
+//! and the sides differ: by a lower limit, or at the same limit by at least 5 % more device bytes or
+//! requests for the same work. Two sides at one limit with the same bytes deny it.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -94,7 +94,7 @@ impl Rule for DeviceLimited {
         let may = pair.slower.median(way.may)?;
         if share < REACHED {
             return grounds.denied(format!(
-                "the slower side reaches {} of the {} that its device can",
+                "the slower side reaches {} of the {} that its device is capable of",
                 print(share, Unit::Share),
                 print(may, way.unit)
             ));
@@ -108,7 +108,7 @@ impl Rule for DeviceLimited {
         if theirs.is_none_or(|theirs| may < LOWER * theirs) {
             let other = theirs.map_or_else(
                 || "the faster side has no limit".to_owned(),
-                |theirs| format!("the faster side may do {}", print(theirs, way.unit)),
+                |theirs| format!("the faster side's limit is {}", print(theirs, way.unit)),
             );
             return grounds
                 .carries(theirs.map_or(pair.times, |theirs| theirs / may))
@@ -124,13 +124,13 @@ impl Rule for DeviceLimited {
             Some(more) if more.is_finite() && more >= MORE => {
                 grounds.carries(more).apart(way.consumes).holds(
                     format!(
-                        "{held}, and asks {} times as much of it for the same work",
+                        "{held}, and needs {} times as much of it for the same work",
                         digits(more)
                     ),
                     EXPERIMENT,
                 )
             }
-            Some(_) => grounds.denied("both sides ask the same of the same device"),
+            Some(_) => grounds.denied("both sides need the same from the same device"),
             None => Judgement::not_judged(pair.needs_counters()),
         }
     }
@@ -144,10 +144,10 @@ fn needs(pair: &Pair<'_>, ways: &[Way]) -> String {
     match (known, pair.direction()) {
         (true, _) => pair.needs_counters(),
         (false, Direction::Read) => {
-            "needs what the device can do: --set run.reference_seconds=1, or a limit".to_owned()
+            "needs the maximum rate of the device: --set run.reference_seconds=1, or a limit".to_owned()
         }
         (false, Direction::Write) => {
-            "needs what the device can do: the raw reference only reads; --set device.limit=RATE"
+            "needs the maximum write rate of the device: the raw reference only reads; --set device.limit=RATE"
                 .to_owned()
         }
     }
@@ -168,12 +168,12 @@ mod tests {
             19.8 * MIB,
             80.0 * MIB,
         );
-        let said = DeviceLimited.judge(&sides.pair(4.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
-        assert!(said.because.contains("no limit"), "{}", said.because);
+        let answer = DeviceLimited.judge(&sides.pair(4.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
+        assert!(answer.because.contains("no limit"), "{}", answer.because);
         let both = sides.fast("read_limit", 80.0 * MIB);
-        let said = DeviceLimited.judge(&both.pair(4.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = DeviceLimited.judge(&both.pair(4.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -182,8 +182,8 @@ mod tests {
             .both("write_limit", 20.0 * MIB, 20.0 * MIB)
             .both("write_rate", 19.8 * MIB, 19.9 * MIB)
             .both("written_ratio", 2.0, 1.0);
-        let said = DeviceLimited.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = DeviceLimited.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
             .both("read_requests", 8000.0, 1000.0)
             .both("raw_sequential", 500.0 * MIB, 500.0 * MIB)
             .both("read_rate", 10.0 * MIB, 80.0 * MIB);
-        let said = DeviceLimited.judge(&sides.pair(8.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
-        assert_eq!(said.evidence[0].name, "read_iops_limit");
+        let answer = DeviceLimited.judge(&sides.pair(8.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
+        assert_eq!(answer.evidence[0].name, "read_iops_limit");
     }
 
     #[test]
@@ -206,11 +206,11 @@ mod tests {
             .both("writes_per_s", 199.0, 198.0)
             .both("write_requests", 1000.0, 1000.0)
             .both("bytes", 4e6, 32e6);
-        let said = DeviceLimited.judge(&sides.pair(8.0)).unwrap();
+        let answer = DeviceLimited.judge(&sides.pair(8.0)).unwrap();
         assert_eq!(
-            said.confidence(),
+            answer.confidence(),
             Some(Confidence::Medium),
-            "equal counts overlap: {said:?}"
+            "equal counts overlap: {answer:?}"
         );
     }
 
@@ -224,8 +224,8 @@ mod tests {
             .both("read_rate", 19.0 * MIB, 20.0 * MIB)
             .both("read_ratio", 1.0, 1.0);
         for sides in [idle, equal] {
-            let said = DeviceLimited.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = DeviceLimited.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
     fn without_a_reference_it_says_how_to_get_one() {
         let write = DeviceLimited.judge(&Sides::new("write").pair(2.0)).unwrap();
         let read = DeviceLimited.judge(&Sides::new("read").pair(2.0)).unwrap();
-        let needs = |said: Judgement| match said.verdict {
+        let needs = |answer: Judgement| match answer.verdict {
             Verdict::NotJudged { needs } => needs,
             other => panic!("{other:?}"),
         };

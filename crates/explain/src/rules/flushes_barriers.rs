@@ -1,12 +1,12 @@
 //! Flushes: the slower side makes the device empty its cache more often.
 //!
-//! A barrier is a cache flush that the filesystem waits for. It holds when the slower side sends at
-//! least 1.5 times the faster's flushes and at least five more, and the device spent at least 5 % of the phase in
-//! flushes, where their time was counted. What they carry is the difference of that time against the
-//! extra time. A device that writes through gets no flushes, which denies it. diskstats counts flushes from the
-//! block layer, whatever the disk makes of them.
+//! A barrier is a cache flush that the filesystem waits for. The rule holds when the slower side sends at
+//! least 1.5 times as many flushes as the faster and at least five more, and the device spent at least
+//! 5 % of the phase in flushes, where their time was counted. The difference of that time is compared
+//! with the extra time. A write-through device gets no flushes, which denies it. diskstats counts the
+//! flushes that the block layer sends, whatever the disk does with them.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -48,7 +48,7 @@ impl Rule for FlushesBarriers {
             }
         }
         if pair.slower.fact("device.write_cache") == Some("write through") {
-            return grounds.denied("the device writes through: it gets no flushes");
+            return grounds.denied("the device is write-through: no flushes are sent to it");
         }
         if slower < MORE * faster || slower < faster + LEAST {
             return grounds.denied(format!(
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn flushes_that_take_the_extra_time_hold() {
-        let said = FlushesBarriers
+        let answer = FlushesBarriers
             .judge(&sides([1000.0, 10.0], [4.5, 0.1]).pair(2.0))
             .unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -124,20 +124,20 @@ mod tests {
                 "write through",
             ),
         ] {
-            let said = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn a_count_without_time_is_not_shown_to_carry_it() {
         let sides = Sides::new("write").both("trace_flushes", 1000.0, 10.0);
-        let said = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
-        let said = FlushesBarriers
+        let answer = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
+        let answer = FlushesBarriers
             .judge(&Sides::new("write").pair(2.0))
             .unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
         assert!(
             FlushesBarriers
                 .judge(&Sides::new("read").pair(2.0))

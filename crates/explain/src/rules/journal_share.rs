@@ -1,13 +1,13 @@
-//! Journal share: what the slower side writes twice, or writes only because it has a journal.
+//! Journal share: bytes that the slower side writes twice, or only because it has a journal.
 //!
 //! With a trace the bytes to the journal are counted: it holds when their share of all bytes is 5 points
-//! above the faster side's (a share of 5 % is 5 % of the device's time where bytes are what costs, above
+//! above the faster side's (a share of 5 % is 5 % of the device's time where bytes are the cost, above
 //! the practical band of 2 %). Without one it is inferred from the mode of the journal and the bytes that
 //! the device wrote for each byte of the workload: from data=journal, or from having a journal where the
 //! other has none, and at least 5 % more bytes written. Without a journal, or with no more bytes written,
 //! it is denied. A journal also costs waits for flushes; that is `flushes_barriers`.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -41,7 +41,7 @@ impl Rule for JournalShare {
 
 fn experiment(pair: &Pair<'_>) -> String {
     match pair.slower.fact("journal.mode") {
-        Some("journal") => "mount = [\"\", \"data=journal\"]: data=ordered journals metadata alone",
+        Some("journal") => "mount = [\"\", \"data=journal\"]: data=ordered journals only metadata",
         Some("log") => "a log on another device (mkfs.xfs -l logdev=, mount logdev=)",
         _ => "filesystem = ext4-nojournal, or a journal on another device (mkfs -J device=)",
     }
@@ -101,7 +101,7 @@ fn inferred(pair: &Pair<'_>) -> Option<Judgement> {
     let cause = slower / faster;
     if cause < MORE {
         return grounds.denied(format!(
-            "the device wrote {} times what it wrote for the faster side",
+            "the device wrote only {} times as much as for the faster side",
             digits(cause)
         ));
     }
@@ -134,9 +134,9 @@ mod tests {
         let sides = Sides::new("write")
             .both("trace_journal_share", 0.5, 0.01)
             .facts("journal.mode", "journal", "ordered");
-        let said = judge(&sides).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
-        assert!(said.experiment.unwrap().contains("data=journal"));
+        let answer = judge(&sides).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
+        assert!(answer.experiment.unwrap().contains("data=journal"));
     }
 
     #[test]
@@ -152,8 +152,8 @@ mod tests {
             "journal",
             "ordered",
         );
-        let said = judge(&sides).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = judge(&sides).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
 
     #[test]
@@ -175,10 +175,10 @@ mod tests {
             "ordered",
             "ordered",
         );
-        let said = judge(&sides).unwrap();
+        let answer = judge(&sides).unwrap();
         assert!(
-            matches!(said.verdict, Verdict::NotJudged { .. }),
-            "{said:?}"
+            matches!(answer.verdict, Verdict::NotJudged { .. }),
+            "{answer:?}"
         );
         assert!(judge(&Sides::new("read")).is_none());
     }

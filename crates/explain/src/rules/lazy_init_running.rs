@@ -1,13 +1,13 @@
 //! Lazy initialisation still running: ext4 fills inode tables that mkfs left unwritten.
 //!
 //! mke2fs leaves most inode tables to the kernel's `ext4lazyinit` thread, which writes them after the
-//! first mount: in somebody's measurement. fslab waits for it, and the wait's evidence denies this rule.
-//! Where the wait could not be proven (a directory that was there, a timeout), it holds when the thread was
-//! seen to use CPU time in the phase, or when the groups were not zeroed and the device wrote at least 5 %
-//! more for each byte than for the faster side. Groups that nobody writes (mounted noinit_itable) deny
-//! it. Only the ext family does this.
+//! first mount, possibly during a measurement. fslab waits for it, and the evidence of that wait denies
+//! this rule. Where the wait could not be proven (an existing directory, a timeout), it holds when the
+//! thread used CPU time in the phase, or when groups were not zeroed and the device wrote at least 5 %
+//! more for each byte than for the faster side. Groups that no thread zeroes (mounted noinit_itable)
+//! deny it. Only ext2, ext3 and ext4 do this.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -31,13 +31,13 @@ impl Rule for LazyInitRunning {
         }
         let finished = pair.slower.fact("evidence.lazy_init_finished");
         let mut grounds = Grounds::of(pair, &["lazyinit_seconds", "written_ratio"]);
-        if let Some(said) = pair.slower.facts.get("said.lazy_init_finished") {
-            let theirs = pair.faster.facts.get("said.lazy_init_finished");
-            let theirs = theirs.and_then(|said| said.first());
+        if let Some(detail) = pair.slower.facts.get("detail.lazy_init_finished") {
+            let theirs = pair.faster.facts.get("detail.lazy_init_finished");
+            let theirs = theirs.and_then(|detail| detail.first());
             grounds = grounds.row(Row::words(
                 "lazy_init_finished",
                 "inode tables",
-                said.first().map_or("", String::as_str),
+                detail.first().map_or("", String::as_str),
                 theirs.map_or("", String::as_str),
                 "group descriptors",
             ));
@@ -45,7 +45,7 @@ impl Rule for LazyInitRunning {
         let thread = pair.slower.median("lazyinit_seconds");
         match (finished, thread) {
             (Some("yes"), _) => {
-                return grounds.denied("it was over before the phase began");
+                return grounds.denied("it finished before the phase began");
             }
             (_, Some(seconds)) if seconds > 0.0 => {
                 return grounds
@@ -69,14 +69,14 @@ impl Rule for LazyInitRunning {
             ));
         };
         if finished != Some("no") || slower < MORE * faster {
-            return grounds.denied("nobody was seen writing inode tables");
+            return grounds.denied("no thread was seen writing inode tables");
         }
         grounds
             .inferred(true)
             .carries(slower / faster)
             .apart("written_ratio")
             .holds(
-                "groups were not zeroed, and the device wrote more than it was asked for",
+                "groups were not zeroed, and the device wrote more bytes than the workload",
                 EXPERIMENT,
             )
     }
@@ -100,20 +100,20 @@ mod tests {
     #[test]
     fn the_thread_seen_at_work_holds() {
         let sides = sides("not known").both("lazyinit_seconds", 0.8, 0.0);
-        let said = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
+        let answer = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
         assert_eq!(
-            said.confidence(),
+            answer.confidence(),
             Some(Confidence::High),
-            "0.8 of 1 s: {said:?}"
+            "0.8 of 1 s: {answer:?}"
         );
-        assert!(said.experiment.unwrap().contains("lazy_itable_init=0"));
+        assert!(answer.experiment.unwrap().contains("lazy_itable_init=0"));
     }
 
     #[test]
     fn more_bytes_than_asked_for_are_inferred() {
         let sides = sides("no").both("written_ratio", 2.0, 1.0);
-        let said = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
 
     #[test]
@@ -124,19 +124,19 @@ mod tests {
                 .both("written_ratio", 1.0, 1.0)
                 .slow("lazyinit_seconds", 0.0),
         ] {
-            let said = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = LazyInitRunning.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn it_is_open_without_evidence_and_not_asked_of_xfs() {
-        let said = LazyInitRunning
+        let answer = LazyInitRunning
             .judge(&sides("not known").pair(2.0))
             .unwrap();
         assert!(
-            matches!(said.verdict, Verdict::NotJudged { .. }),
-            "{said:?}"
+            matches!(answer.verdict, Verdict::NotJudged { .. }),
+            "{answer:?}"
         );
         let xfs = Sides::new("write").facts("driver", "xfs", "xfs");
         assert!(LazyInitRunning.judge(&xfs.pair(2.0)).is_none());

@@ -1,16 +1,16 @@
 //! Lost merges: bios that the block layer would have joined into one request went out one by one.
 //!
 //! A filesystem that writes block by block (ext2 and ext3 map one block at a time) relies on the plug
-//! to merge neighbours. When something else comes between, or a scheduler or `nomerges` forbids it,
-//! the device sees the bios as they are. That is not the same as small requests of an application,
-//! which have no neighbours to merge with.
+//! to merge neighbours. When other I/O comes between them, or a scheduler or `nomerges` prevents it, the
+//! device gets each bio as a request. That is not the same as small requests of an application, which
+//! have no neighbours to merge with.
 //!
 //! Needs the bios in a request, from a trace or, inferred, from diskstats' merges. It holds when the
 //! slower side's requests hold at most 0.67 of the faster's bios and are at most 0.8 as large: fewer
 //! bios in requests of the same size are merely larger bios. A slower side whose bios are at least twice
 //! as large has less to merge, which denies it, as does a device that moves as many bytes a second for both.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::digits;
 
@@ -64,7 +64,7 @@ impl Rule for LostMerges {
             ));
         }
         if sizes[0] > SMALLER * sizes[1] {
-            return grounds.denied("its requests are as large all the same");
+            return grounds.denied("its requests are as large nevertheless");
         }
         if let Some([slower, faster]) = pair.both("trace_bio_mean")
             && slower >= LARGER_BIOS * faster
@@ -74,7 +74,7 @@ impl Rule for LostMerges {
         if let Some(row) = pair.device_as_fast() {
             return grounds
                 .against(Some(row))
-                .denied("fewer merges, but the device moves as many bytes a second");
+                .denied("fewer merges, but the device moves as many bytes per second");
         }
         grounds
             .carries(sizes[1] / sizes[0])
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn unmerged_blocks_hold() {
         let sides = traced([2.0, 32.0], [4096.0, 4096.0]);
-        let said = LostMerges.judge(&sides.pair(3.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = LostMerges.judge(&sides.pair(3.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
             traced([1.0, 32.0], [131_072.0, 4096.0]),
             traced([1.0, 32.0], [16_384.0, 4096.0]),
         ] {
-            let said = LostMerges.judge(&sides.pair(3.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = LostMerges.judge(&sides.pair(3.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
@@ -130,11 +130,11 @@ mod tests {
         let sides = Sides::new("write")
             .both("write_merge_share", 0.5, 0.96)
             .both("write_request_mean", 8192.0, 102_400.0);
-        let said = LostMerges.judge(&sides.pair(3.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = LostMerges.judge(&sides.pair(3.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
         let nothing = Sides::new("write").pair(3.0).slower.clone();
         assert_eq!(nothing.trials, 5);
-        let said = LostMerges.judge(&Sides::new("write").pair(3.0)).unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        let answer = LostMerges.judge(&Sides::new("write").pair(3.0)).unwrap();
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

@@ -1,12 +1,11 @@
-//! Memory reclaim: the slower side stops to find free pages.
+//! Memory reclaim: the slower side stalls to free pages.
 //!
-//! It holds when the slower side's phase met its memory limit, swapped, or had allocations that
-//! reclaimed by themselves, at least twice as often as the faster side, and at least ten times (a limit is
-//! met now and then by any group that ever filled it). The kernel counts what tasks lost by it as memory
-//! pressure; that time, against the extra time, decides whether it carries the difference. A phase
-//! that met nothing denies it.
+//! It holds when the slower side's phase hit its memory limit, swapped, or had allocations in direct
+//! reclaim, at least twice as often as the faster side, and at least ten times (any group that ever
+//! filled its limit hits it now and then). The kernel counts the time that tasks lost as memory
+//! pressure; that time is compared with the extra time. A phase without any of these denies it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -30,7 +29,7 @@ impl Rule for MemoryReclaim {
     fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
         if SIGNS.iter().all(|sign| pair.slower.median(sign).is_none()) {
             return Judgement::not_judged(
-                "needs the memory counters of the phase: it has none of its own",
+                "needs memory counters of this phase, which were not recorded",
             );
         }
         let names = [
@@ -46,13 +45,13 @@ impl Rule for MemoryReclaim {
             .iter()
             .filter_map(|sign| {
                 let slower = pair.slower.median(sign)?;
-                // A group that was not limited never met its limit.
+                // A group without a limit never hits it.
                 let faster = pair.faster.median(sign).unwrap_or(0.0);
                 (slower >= OFTEN && slower >= MORE * faster).then_some((*sign, slower))
             })
             .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((sign, count)) = worst else {
-            return grounds.denied("the slower side did not have to reclaim more");
+            return grounds.denied("the slower side did not reclaim more memory");
         };
         let waiting = pair.slower.median("psi_memory_some");
         let theirs = pair.faster.median("psi_memory_some").unwrap_or(0.0);
@@ -67,10 +66,10 @@ impl Rule for MemoryReclaim {
             .holds(
                 format!(
                     "{} {} times in the phase",
-                    crate::side::describe(sign).0,
+                    crate::evidence::describe(sign).0,
                     print(count, Unit::Count)
                 ),
-                "the same with all memory: --set memory=none, or a smaller working set",
+                "run with all memory (--set memory=none), or with a smaller working set",
             )
     }
 }
@@ -88,26 +87,26 @@ mod tests {
             .both("psi_memory_some", 0.7, 0.0)
             .both("elapsed", 10.0, 5.0)
             .slow("seconds.original", 10.0);
-        let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+        let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
         // The faster side never met it: 0 does not vary, and lies apart.
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
     fn a_side_without_a_group_is_one_that_met_none() {
         let sides = Sides::new("read").slow("limit_met", 5000.0);
-        let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }
 
     #[test]
     fn no_reclaim_or_as_much_denies_it() {
         for (slow, fast) in [(0.0, 0.0), (5.0, 0.0), (900.0, 800.0)] {
             let sides = Sides::new("read").both("limit_met", slow, fast);
-            let said = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
-        let said = MemoryReclaim.judge(&Sides::new("read").pair(2.0)).unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        let answer = MemoryReclaim.judge(&Sides::new("read").pair(2.0)).unwrap();
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

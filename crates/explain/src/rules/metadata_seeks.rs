@@ -1,14 +1,14 @@
 //! Seeks between data and metadata: the device jumps between the file's blocks and the maps,
 //! bitmaps, inodes or journal that describe it.
 //!
-//! Needs a trace of both cells that knows kinds: how many requests are of another kind than the one
-//! before and do not touch it. It holds when at least one request in a hundred of the slower side
-//! jumps so, and it has 1.5 times the faster's jumps: one in a hundred requests of 512 KiB at 100 MB/s
-//! is a seek every half second, the least that a spindle's 10 ms could make 2 % of. Whether the jumps
-//! carry the difference is their number times the mean service time, against the extra seconds.
-//! It is denied where the device moves as many bytes a second for both. Against it speaks a device that says it does not rotate.
+//! Needs a trace of both cells with kinds: the number of requests that are of another kind than the one
+//! before and not adjacent to it. It holds when at least one request in a hundred of the slower side
+//! jumps, and it has 1.5 times as many jumps as the faster: one in a hundred requests of 512 KiB at
+//! 100 MB/s is a seek every half second, the least of which a disk's 10 ms make 2 %. The number of jumps
+//! times the mean service time is compared with the extra seconds. It is denied where the device is as
+//! fast for both sides. A device that does not rotate is evidence against it.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -55,7 +55,7 @@ impl Rule for MetadataSeeks {
         if let Some(row) = pair.device_as_fast() {
             return grounds
                 .against(Some(row))
-                .denied("more jumps, but the device moves as many bytes a second");
+                .denied("more jumps, but the device moves as many bytes per second");
         }
         let service = pair.slower.median("trace_d2c_mean");
         let still = pair.slower.fact("device.rotational") == Some("0");
@@ -80,7 +80,7 @@ impl Rule for MetadataSeeks {
                     print(slower, Unit::Count),
                     print(faster, Unit::Count)
                 ),
-                "metadata elsewhere or packed: an external journal, a larger flex_bg (mkfs -G 64), \
+                "place metadata elsewhere or together: an external journal, a larger flex_bg (mkfs -G 64), \
                  bigalloc, or the same filesystem with the file preallocated",
             )
     }
@@ -103,32 +103,32 @@ mod tests {
     #[test]
     fn jumps_that_take_the_extra_time_hold() {
         // 1000 jumps of 8 ms are 8 s of the 10 s that the slower takes longer.
-        let said = MetadataSeeks
+        let answer = MetadataSeeks
             .judge(&sides([1100.0, 100.0], [0.1, 0.01]).pair(2.0))
             .unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
     fn a_few_jumps_do_not_carry_it_and_flash_speaks_against_it() {
         let few = sides([200.0, 100.0], [0.02, 0.01]);
-        let said = MetadataSeeks.judge(&few.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
+        let answer = MetadataSeeks.judge(&few.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
         let flash = few.facts("device.rotational", "0", "0");
-        let said = MetadataSeeks.judge(&flash.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        let answer = MetadataSeeks.judge(&flash.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }
 
     #[test]
     fn rare_or_equal_jumps_deny_it_and_no_trace_leaves_it_open() {
         for (switches, share) in [([50.0, 1.0], [0.005, 0.0]), ([500.0, 490.0], [0.1, 0.1])] {
-            let said = MetadataSeeks
+            let answer = MetadataSeeks
                 .judge(&sides(switches, share).pair(2.0))
                 .unwrap();
-            assert_eq!(said.verdict, Verdict::Denied);
+            assert_eq!(answer.verdict, Verdict::Denied);
         }
-        let said = MetadataSeeks.judge(&Sides::new("write").pair(2.0)).unwrap();
-        let Verdict::NotJudged { needs } = said.verdict else {
+        let answer = MetadataSeeks.judge(&Sides::new("write").pair(2.0)).unwrap();
+        let Verdict::NotJudged { needs } = answer.verdict else {
             panic!("it judged without a trace");
         };
         assert!(needs.contains("--set trace=true"), "{needs}");

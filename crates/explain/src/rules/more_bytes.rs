@@ -1,20 +1,20 @@
-//! More bytes: the device moves more of them for the slower side's same work.
+//! More bytes: the device moves more bytes for the same work of the slower side.
 //!
-//! A checker reads the metadata that a filesystem has, so that a format with more of it takes longer;
-//! a writer's journal, copies and tables go to the device beside its data. The bytes are the device's
-//! counters'. The slower side's must be a tenth more: less is what a few blocks of metadata make.
+//! A checker reads all metadata, so a format with more of it takes longer; a writer's journal, copies
+//! and tables go to the device with its data. The bytes are those of the device's counters. The slower
+//! side's must be a tenth more: a few blocks of metadata make less.
 //!
-//! It is denied where one side did not reach the device at all: data that stay in memory are the
-//! cache's doing ([`super::cache_served`]), not the format's. Against it speaks extra CPU time that
-//! carries at least half of the difference.
+//! It is denied where one side's bytes did not reach the device: data that stays in memory is an effect
+//! of the cache ([`super::cache_served`]), not of the format. Extra CPU time that carries at least half
+//! of the difference is evidence against it.
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
 /// Least ratio of bytes.
 const MORE: f64 = 1.1;
-/// Share of the bytes asked for that must have met the device.
+/// Share of the workload's bytes that must have reached the device.
 const REACHED: f64 = 0.95;
 
 /// See the module.
@@ -45,11 +45,10 @@ impl Rule for MoreBytes {
         };
         let grounds = Grounds::of(pair, &[name, "bytes"]);
         if !is_check && !reached(pair, name) {
-            return grounds.denied("a side's bytes did not all meet the device in this time");
+            return grounds.denied("not all bytes of one side reached the device in this time");
         }
         if slower <= MORE * faster {
-            return grounds
-                .denied("the device moves as many bytes for both, or fewer for the slower");
+            return grounds.denied("the device moves no more bytes for the slower side");
         }
         grounds
             .carries(slower / faster)
@@ -58,13 +57,13 @@ impl Rule for MoreBytes {
             .holds(
                 because(pair, slower, faster),
                 if matches!(pair.slower_cell.workload, study::WorkloadSpec::Scan(_)) {
-                    "a cache larger than what is read twice (a larger cache), or precache=false"
+                    "a larger cache, so that nothing is read twice, or precache=false"
                 } else if is_check {
-                    "mkfs with fewer inodes or larger groups for the slower side: what there is to read \
-                     shrinks"
+                    "mkfs with fewer inodes or larger groups for the slower side: less metadata to \
+                     read"
                 } else {
-                    "--set trace=true --set layout.enabled=true: they say which bytes these are; \
-                     without a journal (-O ^has_journal) its part goes"
+                    "--set trace=true --set layout.enabled=true show which bytes these are; without a \
+                     journal (-O ^has_journal) the journal's share disappears"
                 },
             )
     }
@@ -83,7 +82,7 @@ fn because(pair: &Pair<'_>, slower: f64, faster: f64) -> String {
     }
 }
 
-/// Whether both sides' bytes met the device.
+/// Whether both sides' bytes reached the device.
 fn reached(pair: &Pair<'_>, name: &str) -> bool {
     [pair.slower, pair.faster].into_iter().all(|side| {
         let moved = side.median(name).unwrap_or(0.0);
@@ -101,14 +100,14 @@ mod tests {
     #[test]
     fn a_check_that_reads_more_holds_unless_the_cpu_takes_the_time() {
         let check = || Sides::new("check").both("device_read", 19e6, 0.8e6);
-        let said = MoreBytes.judge(&check().pair(3.3)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = MoreBytes.judge(&check().pair(3.3)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         let computing = check()
             .both("elapsed", 0.030, 0.008)
             .both("user_seconds", 0.009, 0.004)
             .both("system_seconds", 0.011, 0.001);
-        let said = MoreBytes.judge(&computing.pair(3.3)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        let answer = MoreBytes.judge(&computing.pair(3.3)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }
 
     #[test]
@@ -117,8 +116,8 @@ mod tests {
             Sides::new("write")
                 .both("bytes", 1e9, 1e9)
                 .both("device_written", 2.02e9, 1.0e9);
-        let said = MoreBytes.judge(&twice.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = MoreBytes.judge(&twice.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -128,14 +127,14 @@ mod tests {
                 Sides::new("write")
                     .both("bytes", 1e9, 1e9)
                     .both("device_written", slower, faster);
-            let said = MoreBytes.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = MoreBytes.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn without_counters_it_is_open() {
-        let said = MoreBytes.judge(&Sides::new("read").pair(2.0)).unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        let answer = MoreBytes.judge(&Sides::new("read").pair(2.0)).unwrap();
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

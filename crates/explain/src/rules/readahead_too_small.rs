@@ -1,13 +1,13 @@
-//! Readahead too small: the reader waits for each window because the next was not asked for in time.
+//! Readahead too small: the reader waits for each window because the next one was not requested in time.
 //!
 //! A buffered sequential reader has at most its readahead window in flight. On a stripe a window below
-//! the stripe's width keeps some disks idle; on anything with a latency it limits bytes by window over
+//! the stripe's width keeps some disks idle; on any device with latency it limits the rate to window over
 //! latency (2008: 256 sectors against 65536 on eight LUNs, a factor of 2 and more). It holds when the
 //! slower side's window is at most 0.67 of the faster's, or below its stripe's width where the
-//! faster's is not. The effect must show where it can be seen: reads at least 10 % smaller, or fewer in
-//! flight; where neither shows it is denied. Random reads do not read ahead.
+//! faster's is not. Where counters exist the effect must be visible: reads at least 10 % smaller, or
+//! fewer in flight; otherwise it is denied. Random reads do not read ahead.
 
-use crate::pair::{Direction, Pair, reads_metadata};
+use crate::comparison::{Direction, Pair, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -32,7 +32,9 @@ impl Rule for ReadaheadTooSmall {
             return None;
         }
         let Some([slower, faster]) = pair.both("readahead") else {
-            return Judgement::not_judged("needs the readahead of both devices: a cell has none");
+            return Judgement::not_judged(
+                "needs the readahead of both devices, which one cell did not record",
+            );
         };
         let names = [
             "readahead",
@@ -42,14 +44,14 @@ impl Rule for ReadaheadTooSmall {
             "stripe_width",
         ];
         let grounds = Grounds::of(pair, &names);
-        let below = |window: f64, side: &crate::side::Side| {
+        let below = |window: f64, side: &crate::evidence::Side| {
             side.median("stripe_width")
                 .is_some_and(|width| window < width)
         };
         let stripe = below(slower, pair.slower) && !below(faster, pair.faster);
         if slower > SMALLER * faster && !stripe {
             return grounds.denied(format!(
-                "both read ahead: {} and {}",
+                "both read ahead enough: {} and {}",
                 print(slower, Unit::Bytes),
                 print(faster, Unit::Bytes)
             ));
@@ -62,7 +64,7 @@ impl Rule for ReadaheadTooSmall {
         let largest = effects.iter().flatten().copied().reduce(f64::max);
         if largest.is_some_and(|effect| effect < SHOWS) {
             return grounds.denied(
-                "the window is smaller, but neither its reads nor their number in flight are",
+                "the window is smaller, but reads are not smaller and no fewer are in flight",
             );
         }
         let decisive = if effects[0] >= effects[1] {
@@ -82,7 +84,7 @@ impl Rule for ReadaheadTooSmall {
             .apart(decisive)
             .holds(
                 format!(
-                    "a window of {} against {}",
+                    "a readahead window of {} instead of {}",
                     print(slower, Unit::Bytes),
                     print(faster, Unit::Bytes)
                 ),
@@ -110,12 +112,12 @@ mod tests {
 
     #[test]
     fn a_small_window_with_small_reads_holds() {
-        let said = ReadaheadTooSmall
+        let answer = ReadaheadTooSmall
             .judge(&sides([128.0, 2048.0], [128.0, 512.0]).pair(3.0))
             .unwrap();
         // Windows do not vary, reads do.
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
-        assert!(said.experiment.unwrap().contains("readahead=4096"));
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
+        assert!(answer.experiment.unwrap().contains("readahead=4096"));
     }
 
     #[test]
@@ -125,16 +127,16 @@ mod tests {
             sides([128.0, 2048.0], [128.0, 128.0]),
             sides([2048.0, 128.0], [128.0, 512.0]),
         ] {
-            let said = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            let answer = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
     #[test]
     fn a_window_below_the_stripe_holds_even_if_it_is_not_smaller() {
         let sides = sides([512.0, 512.0], [256.0, 512.0]).slow("stripe_width", 1024.0 * KIB);
-        let said = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
-        assert!(said.confidence().is_some(), "{said:?}");
+        let answer = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
+        assert!(answer.confidence().is_some(), "{answer:?}");
     }
 
     #[test]
@@ -147,16 +149,16 @@ mod tests {
                 "{phase}"
             );
         }
-        let said = ReadaheadTooSmall
+        let answer = ReadaheadTooSmall
             .judge(&Sides::new("read").pair(2.0))
             .unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 
     #[test]
     fn a_setting_without_counters_is_only_inferred() {
         let sides = Sides::new("read").both("readahead", 128.0 * KIB, 2048.0 * KIB);
-        let said = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
+        let answer = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }
 }

@@ -1,25 +1,25 @@
-//! Small requests: the slower side asks the device for as many bytes in more pieces.
+//! Small requests: the slower side moves as many bytes in more requests.
 //!
-//! A request costs something whatever its size: a round trip, an interrupt, a lock, on a spindle a
-//! missed sector, under a limit of operations one of them. So the mean size of requests is read from
-//! a trace where there is one, else from the device's counters.
+//! A request has a fixed cost: a round trip, an interrupt, a lock, on a disk perhaps a rotation, under a
+//! limit of operations one operation. The mean size of requests comes from a trace where there is one,
+//! otherwise from the device's counters.
 //!
-//! Thresholds: the slower side's requests must be at most 0.8 of the faster's (below that the extra
-//! requests are a quarter more; less is what chance and the last request of a file make), and below
-//! 1 MiB: beyond it a request takes a millisecond on a disk of 1 GB/s, and its own cost is lost in that.
-//! It is denied where the device moves as many bytes a second for both sides (nine tenths): the requests
-//! then do not slow it. Against it speaks a slower side that also completes a third fewer requests a second: were their
-//! number the limit, it would complete as many.
+//! Thresholds: the slower side's requests must be at most 0.8 of the faster's (a quarter
+//! more requests; chance and the last request of a file make less), and below
+//! 1 MiB: a larger request takes a millisecond on a disk of 1 GB/s, and its fixed cost no longer matters.
+//! It is denied where the device moves as many bytes per second for both sides (nine tenths): the
+//! requests then do not slow it. A slower side that also completes a third fewer requests per second is
+//! evidence against it: if their number were the limit, it would complete as many.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
 /// Requests below this share of the other side's size are smaller.
 const SMALLER: f64 = 0.8;
-/// Requests from this size on cost nothing by their number, bytes.
+/// From this size on, bytes, the number of requests does not matter.
 const LARGE: f64 = 1_048_576.0;
-/// Requests a second below this share of the other side's speak against it.
+/// Fewer requests per second than this share of the other side's are evidence against it.
 const FEWER: f64 = 0.67;
 
 /// See the module.
@@ -59,7 +59,7 @@ impl Rule for SmallRequests {
         if let Some(row) = pair.device_as_fast() {
             return grounds
                 .against(Some(row))
-                .denied("the requests are smaller, but the device moves as many bytes a second");
+                .denied("the requests are smaller, but the device moves as many bytes per second");
         }
         let fewer = pair.both(&rate).filter(|[s, f]| *s < FEWER * f);
         grounds
@@ -122,12 +122,12 @@ mod tests {
         let sides = Sides::new("write")
             .both("write_request_mean", 16.0 * KIB, 64.0 * KIB)
             .both("writes_per_s", 1000.0, 1000.0);
-        let said = judge(&sides);
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        let answer = judge(&sides);
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         assert!(
-            said.because.contains("16 KiB instead of 64 KiB"),
+            answer.because.contains("16 KiB instead of 64 KiB"),
             "{}",
-            said.because
+            answer.because
         );
     }
 
@@ -136,9 +136,9 @@ mod tests {
         let sides = Sides::new("read")
             .both("read_request_mean", 16.0 * KIB, 64.0 * KIB)
             .both("reads_per_s", 300.0, 1000.0);
-        let said = judge(&sides);
-        assert_eq!(said.confidence(), Some(Confidence::Medium), "{said:?}");
-        assert_eq!(said.against[0].name, "reads_per_s");
+        let answer = judge(&sides);
+        assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
+        assert_eq!(answer.against[0].name, "reads_per_s");
     }
 
     #[test]
@@ -155,9 +155,9 @@ mod tests {
         let sides = Sides::new("write")
             .both("write_request_mean", 83.0 * KIB, 848.0 * KIB)
             .both("write_rate", 41e6, 38e6);
-        let said = judge(&sides);
-        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
-        assert!(said.against.iter().any(|row| row.name == "write_rate"));
+        let answer = judge(&sides);
+        assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
+        assert!(answer.against.iter().any(|row| row.name == "write_rate"));
     }
 
     #[test]

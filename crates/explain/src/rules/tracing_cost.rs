@@ -1,10 +1,10 @@
 //! The cost of tracing: the slower side was traced, the faster was its untraced twin.
 //!
-//! Asked only of cells that differ in the factor `trace`. Nothing else differs between such twins, and
-//! blocks pair them, so the difference itself is the measurement; the events that were written stand
-//! beside it. A traced side that is the faster one denies it, and no events leave it in doubt.
+//! Applies only to cells that differ in the factor `trace`. Nothing else differs between such twins, and
+//! blocks pair them, so the difference itself is the measurement; the events that were written are
+//! printed with it. It is denied when the traced side is faster, and not judged without events.
 
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -32,7 +32,7 @@ impl Rule for TracingCost {
         let events = pair.slower.median("trace_events");
         let grounds = Grounds::of(pair, &["trace_events", "trace_lost", "cpu_seconds"]);
         if !traced {
-            return grounds.denied("the traced side is the faster one");
+            return grounds.denied("the traced side is faster");
         }
         let Some(events) = events.filter(|events| *events > 0.0) else {
             return Judgement::not_judged("needs the trace of the traced side: it has no events");
@@ -62,20 +62,20 @@ mod tests {
 
     #[test]
     fn a_traced_side_with_events_holds() {
-        let said = TracingCost.judge(&sides("true", "false").slow("trace_events", 1e6).pair(1.1));
-        assert_eq!(said.unwrap().confidence(), Some(Confidence::High));
+        let answer = TracingCost.judge(&sides("true", "false").slow("trace_events", 1e6).pair(1.1));
+        assert_eq!(answer.unwrap().confidence(), Some(Confidence::High));
     }
 
     #[test]
     fn a_faster_trace_denies_it_and_no_events_leave_it_open() {
-        let said = TracingCost
+        let answer = TracingCost
             .judge(&sides("false", "true").pair(1.1))
             .unwrap();
-        assert_eq!(said.verdict, Verdict::Denied);
-        let said = TracingCost
+        assert_eq!(answer.verdict, Verdict::Denied);
+        let answer = TracingCost
             .judge(&sides("true", "false").pair(1.1))
             .unwrap();
-        assert!(matches!(said.verdict, Verdict::NotJudged { .. }));
+        assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
         assert!(TracingCost.judge(&Sides::new("write").pair(1.1)).is_none());
     }
 }

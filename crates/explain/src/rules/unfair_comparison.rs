@@ -2,16 +2,16 @@
 //!
 //! A comparison begins with the difference of contexts. The mounted facts of both cells (the device and
 //! how it is attached, its scheduler and cache, the host's filesystem, barriers, the mkfs program of one
-//! kind) and the contexts of their trials are held against each other, without what the factor itself
-//! sets. Evidence that does not hold on one side alone (a cache that was not cold, direct I/O not
-//! honoured) counts too, and so does another program that took a fifth of a CPU more during the slower
-//! side's phases. What each boot of a guest finds a little otherwise is the same within the bounds of [`alike`]. It
-//! holds when anything differs; it cannot say how much that costs, so its confidence stays low, and what
-//! else holds is to be read with it in mind. With facts of both sides and no difference it is denied.
+//! kind) and the contexts of their trials are compared, except for what the factor itself sets. Evidence
+//! that fails on one side only (a cache that was not cold, direct I/O not honoured) counts, too, and so
+//! does another program that used a fifth of a CPU more during the slower side's phases. Values that
+//! vary a little with each boot of a guest are equal within the bounds of [`crate::tolerance`]. The rule
+//! holds when anything differs. It cannot know the cost, so its confidence is always low; read the other
+//! rules that hold with it in mind. With facts of both sides and no difference it is denied.
 
-use crate::alike::alike;
-use crate::pair::Pair;
+use crate::comparison::Pair;
 use crate::rule::{Grounds, Judgement, Rule};
+use crate::tolerance::alike;
 use crate::value::{Row, Unit, print};
 
 /// Device facts that should be the same, and the factors that may change them.
@@ -40,7 +40,7 @@ const SETS: [(&str, &str); 3] = [
     ("limit", "context.cgroup.limits.io"),
 ];
 
-/// Share of a CPU that another program may take more on one side.
+/// Share of a CPU by which another program may use more on one side.
 const FOREIGN: f64 = 0.2;
 
 /// See the module.
@@ -63,13 +63,13 @@ impl Rule for UnfairComparison {
         let grounds = Grounds::of(pair, &[]);
         if differing.is_empty() {
             return grounds.denied(format!(
-                "none of {compared} facts differs besides {}",
+                "none of {compared} facts differs except {}",
                 pair.factor
             ));
         }
         let names: Vec<&str> = differing.iter().map(|row| row.label.as_str()).collect();
         let because = format!(
-            "besides {} they differ in {}",
+            "apart from {} they differ in {}",
             pair.factor,
             names.join(", ")
         );
@@ -80,7 +80,7 @@ impl Rule for UnfairComparison {
             .carries(1.0)
             .holds(
                 because,
-                "make these the same and run again: fslab context shows the machine's",
+                "make these equal and run again; fslab context prints those of this machine",
             )
     }
 }
@@ -131,14 +131,14 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
     if let Some([slower, faster]) = pair.both("foreign_task") {
         compared += 1;
         if slower > faster + FOREIGN {
-            let who = |side: &crate::side::Side, share| {
+            let who = |side: &crate::evidence::Side, share| {
                 let names = side.facts.get("foreign_task").map(|names| names.join(", "));
                 let share = print(share, Unit::Share);
                 names.map_or(share.clone(), |names| format!("{share} ({names})"))
             };
             rows.push(Row::words(
                 "foreign_task",
-                "another program, of a CPU",
+                "CPU share of another program",
                 &who(pair.slower, slower),
                 &who(pair.faster, faster),
                 "telemetry",
@@ -148,7 +148,7 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
     (compared, rows)
 }
 
-/// Evidence that holds on one side alone.
+/// Evidence that holds on one side only.
 fn doubts(pair: &Pair<'_>, rows: &mut Vec<Row>) -> usize {
     let mut compared = 0;
     for (name, slower) in &pair.slower.facts {
@@ -159,9 +159,9 @@ fn doubts(pair: &Pair<'_>, rows: &mut Vec<Row>) -> usize {
             continue;
         };
         compared += 1;
-        let fails = |said: &[String]| said.iter().any(|holds| holds == "no");
+        let fails = |values: &[String]| values.iter().any(|holds| holds == "no");
         if fails(slower) != fails(faster) {
-            let [slower, faster] = [slower, faster].map(|said| said.join(" or "));
+            let [slower, faster] = [slower, faster].map(|values| values.join(" or "));
             rows.push(Row::words(
                 name,
                 &label.replace('_', " "),
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn another_scheduler_or_a_warm_cache_holds() {
         let scheduler = Sides::new("read").facts("device.scheduler", "[none]", "[bfq] none");
-        let said = judge(&scheduler);
-        assert_eq!(said.confidence(), Some(Confidence::Low), "{said:?}");
-        assert!(said.because.contains("scheduler"), "{}", said.because);
+        let answer = judge(&scheduler);
+        assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
+        assert!(answer.because.contains("scheduler"), "{}", answer.because);
         let warm = Sides::new("read").facts("evidence.cold_cache", "yes", "no");
         assert!(judge(&warm).because.contains("cold cache"));
         let kernel = Sides::new("read").facts("context.system.kernel.release", "6.18", "6.17");
@@ -206,11 +206,11 @@ mod tests {
                 .facts("context.process.limits.processes", &slow, &fast)
                 .facts("context.process.limits.pending_signals", &slow, &fast)
         };
-        let said = judge(&boots(["2021440", "2021308"], [7717, 7716]));
-        assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
-        let said = judge(&boots(["2021440", "4118592"], [7717, 15904]));
+        let answer = judge(&boots(["2021440", "2021308"], [7717, 7716]));
+        assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
+        let answer = judge(&boots(["2021440", "4118592"], [7717, 15904]));
         let named = "memory.total_kib, process.limits.pending_signals, process.limits.processes";
-        assert!(said.because.ends_with(named), "{}", said.because);
+        assert!(answer.because.ends_with(named), "{}", answer.because);
     }
 
     #[test]
@@ -220,8 +220,12 @@ mod tests {
             .facts("device.read_ahead_kb", "128", "2048")
             .facts("device.scheduler", "[none]", "[none]");
         assert_eq!(judge(&sides).verdict, Verdict::Denied);
-        let said = judge(&sides.factor("filesystem"));
-        assert!(said.because.contains("read ahead kb"), "{}", said.because);
+        let answer = judge(&sides.factor("filesystem"));
+        assert!(
+            answer.because.contains("read ahead kb"),
+            "{}",
+            answer.because
+        );
         let filesystem =
             Sides::new("read")
                 .facts("driver", "ext4", "xfs")
@@ -254,10 +258,10 @@ mod tests {
     fn evidence_that_could_not_be_checked_is_no_difference() {
         let sides = Sides::new("read").facts("evidence.bytes_on_device", "yes", "not known");
         assert_eq!(judge(&sides).verdict, Verdict::Denied);
-        let said = judge(&Sides::new("read"));
+        let answer = judge(&Sides::new("read"));
         assert!(
-            matches!(said.verdict, Verdict::NotJudged { .. }),
-            "{said:?}"
+            matches!(answer.verdict, Verdict::NotJudged { .. }),
+            "{answer:?}"
         );
     }
 }

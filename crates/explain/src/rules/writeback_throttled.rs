@@ -1,13 +1,13 @@
 //! Throttled in writeback: the writer is put to sleep because too much data is dirty.
 //!
-//! The kernel lets a buffered writer go on at the speed of memory until half way between the background
+//! The kernel lets a buffered writer run at the speed of memory up to half way between the background
 //! and the dirty threshold, then pauses it so that dirty data stays below the threshold
 //! (mm/page-writeback.c, balance_dirty_pages). It holds when the slower side's dirty data (with what is
 //! being written) reaches 70 % of the threshold, tasks wait for I/O at least a fifth of the time, and
-//! the faster side escapes one of the two. Where both are throttled the pause tells nothing: what
-//! drains more slowly does. Direct I/O is never throttled so.
+//! the faster side does not do both. Where both are throttled the pause explains nothing: the speed
+//! of writeback does. Direct I/O is never throttled this way.
 
-use crate::pair::{Direction, Pair};
+use crate::comparison::{Direction, Pair};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -49,7 +49,7 @@ impl Rule for WritebackThrottled {
         );
         if near[0] < NEAR {
             return grounds.denied(format!(
-                "dirty data reaches {} of the threshold, no more",
+                "dirty data reaches only {} of the threshold",
                 print(near[0], Unit::Share)
             ));
         }
@@ -60,7 +60,7 @@ impl Rule for WritebackThrottled {
             ));
         }
         if near[1] >= NEAR && waiting[1] >= 0.8 * waiting[0] {
-            return grounds.denied("both sides are throttled alike");
+            return grounds.denied("both sides are throttled equally");
         }
         grounds
             .takes(
@@ -97,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_writer_at_the_threshold_that_sleeps_holds() {
-        let said = WritebackThrottled
+        let answer = WritebackThrottled
             .judge(&sides([0.95, 0.4], [0.8, 0.1]).pair(2.0))
             .unwrap();
-        assert_eq!(said.confidence(), Some(Confidence::High), "{said:?}");
+        assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 
     #[test]
@@ -110,10 +110,10 @@ mod tests {
             ([0.9, 0.1], [0.1, 0.1]),
             ([0.9, 0.9], [0.8, 0.8]),
         ] {
-            let said = WritebackThrottled
+            let answer = WritebackThrottled
                 .judge(&sides(near, waiting).pair(2.0))
                 .unwrap();
-            assert_eq!(said.verdict, Verdict::Denied, "{said:?}");
+            assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
     }
 
@@ -124,8 +124,8 @@ mod tests {
             .slower
             .absent
             .insert("telemetry", "the phase was too short".into());
-        let said = WritebackThrottled.judge(&short.pair(2.0)).unwrap();
-        let Verdict::NotJudged { needs } = said.verdict else {
+        let answer = WritebackThrottled.judge(&short.pair(2.0)).unwrap();
+        let Verdict::NotJudged { needs } = answer.verdict else {
             panic!("it judged without telemetry");
         };
         assert!(needs.contains("too short"), "{needs}");

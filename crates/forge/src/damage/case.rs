@@ -6,11 +6,12 @@ use super::filesystem::Filesystem;
 /// A named fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Its name: the code's own, in small letters, and what tells it from others of the same code.
+    /// Its name: the code's own, in small letters, and what distinguishes it from others of the same code.
     pub name: &'static str,
     /// The problem it is made to raise, by e2fsck's number.
     pub code: u32,
-    /// The sound filesystem it is tried on, one of [`super::base::BASES`]; others with the same features do as well.
+    /// The name of the sound filesystem that it is tested on, one of the tests' bases; others with the same
+    /// features do as well.
     pub base: &'static str,
     /// What is done, in one line.
     pub about: &'static str,
@@ -78,13 +79,13 @@ pub(super) fn put32(bytes: &mut [u8], at: usize, value: u32) {
     }
 }
 
-/// Reads 16 bits; 0 behind the end.
+/// Reads 16 bits; 0 past the end.
 pub(super) fn get16(bytes: &[u8], at: usize) -> u16 {
     let found = bytes.get(at..at + 2).and_then(|two| two.try_into().ok());
     found.map_or(0, u16::from_le_bytes)
 }
 
-/// Reads 32 bits; 0 behind the end.
+/// Reads 32 bits; 0 past the end.
 pub(super) fn get32(bytes: &[u8], at: usize) -> u32 {
     let found = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     found.map_or(0, u32::from_le_bytes)

@@ -70,7 +70,7 @@ pub static UNREACHABLE: &[(u32, &str)] = &[
     ),
     (
         0x02_0045,
-        "2_UNEXPECTED_HTREE_BLOCK: a block behind the last one that pass 1 saw, in a list that pass 1 made",
+        "2_UNEXPECTED_HTREE_BLOCK: a block after the last one that pass 1 saw, in a list that pass 1 made",
     ),
     (
         0x04_0006,

@@ -41,7 +41,7 @@ pub enum Error {
         /// What is not there.
         what: &'static str,
     },
-    /// Nobody has described such a case.
+    /// There is no case of that name.
     #[error("{name}: no such case; `fslab forge damage --list` prints them all{near}")]
     NoCase {
         /// The name asked for.

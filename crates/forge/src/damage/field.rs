@@ -86,7 +86,7 @@ fields! {
     MMP { mmp_magic 0 4, mmp_seq 4 4, mmp_time 8 8, mmp_check_interval 112 2, mmp_checksum 1020 4 }
 }
 
-/// A field's value, little-endian; 0 behind the end.
+/// A field's value, little-endian; 0 past the end.
 pub(super) fn get(bytes: &[u8], field: Field) -> u64 {
     let mut wide = [0; 8];
     if let Some(found) = bytes.get(field.at..field.at + field.width) {

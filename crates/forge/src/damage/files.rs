@@ -166,7 +166,7 @@ impl Filesystem<'_> {
         })
     }
 
-    /// The first directory whose index has so many levels of nodes below its root, and leaves enough to confuse.
+    /// The first directory whose index has this many levels of nodes below its root, and leaves enough to confuse.
     pub fn indexed_directory(&self, levels: u8) -> Result<u32, Error> {
         for ino in self.used_inodes()? {
             let bytes = self.inode(ino)?;
@@ -208,7 +208,7 @@ impl Filesystem<'_> {
         Ok((ino, self.view(&bytes)?.file_acl()))
     }
 
-    /// The first inode with attributes in it that are not its inline data, and the byte at which they begin, behind
+    /// The first inode with attributes in it that are not its inline data, and the byte at which they begin, after
     /// the magic number.
     pub fn attributes_in_inode(&self) -> Result<(u32, usize), Error> {
         let ino = self.find("inode with attributes in it", |_, inode| {
@@ -331,7 +331,7 @@ impl Filesystem<'_> {
     }
 
     /// A name of the root directory. Filesystems that are not among the bases ([`super::base`]) have others; there a file or
-    /// directory of the root stands for it, another for each name as far as there are so many.
+    /// directory of the root stands for it, and a further one for each name, as far as the root has them.
     pub fn name_in_root(&self, wanted: &[u8]) -> Result<Name, Error> {
         let mut names = self.names(ROOT)?;
         if let Some(at) = names.iter().position(|name| name.name == wanted) {
@@ -423,7 +423,7 @@ impl Filesystem<'_> {
         }
     }
 
-    /// Makes the filesystem end behind its device, by as many blocks as its last group has room for, and gives the first block that
+    /// Makes the filesystem end past its device, by as many blocks as its last group has room for, and gives the first block that
     /// cannot be read.
     pub fn beyond_the_device(&mut self) -> Result<u64, Error> {
         let blocks = self.geometry().blocks_count;
@@ -433,7 +433,7 @@ impl Filesystem<'_> {
             - blocks;
         let cluster = u64::from(self.geometry().cluster_blocks);
         if room < 8 * cluster || self.medium_blocks() >= blocks + 8 * cluster {
-            return missing("room in its last group behind which the device ends");
+            return missing("room in its last group past which the device ends");
         }
         self.edit_superblock(|sb| sb.set_blocks_count(blocks + 8 * cluster))?;
         Ok(self.medium_blocks().max(blocks).next_multiple_of(cluster))

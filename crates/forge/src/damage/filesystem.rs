@@ -1,7 +1,7 @@
 //! A filesystem whose structures are changed one at a time.
 //!
-//! Each structure is read, handed to whoever damages it, given the checksum that fits its new bytes, and written back:
-//! a fault behind a wrong checksum would only show that checksums work. Who wants the checksum wrong says so
+//! Each structure is read, handed to the damaging code, given the checksum that fits its new bytes, and written back:
+//! a fault under a wrong checksum would only show that checksums work. A case that wants the checksum wrong asks for it
 //! ([`Seal::Keep`]). Nothing else is made to fit: a block that is taken out of a file stays marked as used.
 
 use ondisk::ext4::group_descriptor::DescriptorChecksum;
@@ -228,7 +228,7 @@ impl<'m> Filesystem<'m> {
         Ok(bytes)
     }
 
-    /// An inode's bytes as its fields, for whoever only looks.
+    /// An inode's bytes as its fields, for reading only.
     pub fn view<'b>(&self, bytes: &'b [u8]) -> Result<Inode<'b>, Error> {
         Ok(Inode::read(bytes, self.geometry.inode_size)?)
     }
@@ -392,7 +392,7 @@ pub(crate) enum BlockKind {
 }
 
 impl BlockKind {
-    /// A root has `.`, `..` and a plausible hash behind them; a node one empty entry over the whole block.
+    /// A root has `.`, `..` and a plausible hash after them; a node one empty entry over the whole block.
     pub(crate) fn of(bytes: &[u8], block_size: u32) -> BlockKind {
         if directory::tail(bytes).is_some() {
             BlockKind::Leaf

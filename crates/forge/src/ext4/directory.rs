@@ -13,8 +13,8 @@
 //!
 //! With `inline_data` the first names lie in the inode, until they no longer fit there.
 //!
-//! A directory that is both encrypted and case-folded is ordered by SipHash under a key of its own, over names that nobody without the
-//! key knows. So each record has its hash behind the name ([`Rules::secret`]). The kernel counts these 8 bytes for every
+//! A directory that is both encrypted and case-folded is ordered by SipHash under a key of its own, over names that are not readable without the
+//! key. So each record has its hash after the name ([`Rules::secret`]). The kernel counts these 8 bytes for every
 //! record whose length it computes anew, `..` too, and only there: `.` and a fresh `..` have none.
 //!
 //! Memory: some thirty bytes for each name of the one directory that grows. Where that would be too much, [`Vast`] grows the same
@@ -51,7 +51,7 @@ pub struct Rules {
     pub file_types: bool,
     /// Bytes that the inode has for the attribute `system.data`, where a directory begins in its inode (`inline_data`).
     pub inline: Option<u32>,
-    /// The key of SipHash where each name has its hash behind it: encrypted and case-folded directories. Their index is ordered by
+    /// The key of SipHash where each name has its hash after it: encrypted and case-folded directories. Their index is ordered by
     /// that hash, whatever [`Rules::index`] names.
     pub secret: Option<[u64; 2]>,
 }

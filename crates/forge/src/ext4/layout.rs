@@ -2,7 +2,7 @@
 //!
 //! The layout is that of mke2fs to the block. Everything in it is computed from the superblock when it is asked for, and nothing
 //! is kept for a group: half a million groups cost nothing before they are written. The unit of work is
-//! the flexible group (a plain group without `flex_bg`): its bitmaps and tables lie together, its files' blocks behind them.
+//! the flexible group (a plain group without `flex_bg`): its bitmaps and tables lie together, its files' blocks after them.
 
 mod taken;
 mod unit;
@@ -108,7 +108,7 @@ impl Layout {
         u64::from(self.geometry.inodes_count()) - u64::from(self.first_free_inode() - 1)
     }
 
-    /// The first inode of the population, behind `lost+found`, the quotas of projects, and the orphan file.
+    /// The first inode of the population, after `lost+found`, the quotas of projects, and the orphan file.
     pub(super) fn first_free_inode(&self) -> u32 {
         first_behind_quotas(&self.superblock) + u32::from(self.orphan_blocks > 0)
     }
@@ -150,7 +150,7 @@ impl Layout {
 /// Seconds between two signs of life of who mounts a filesystem protected against being mounted twice.
 pub(super) const MMP_INTERVAL: u16 = 5;
 
-/// A journal has one block for fast commits for so many of its others.
+/// Blocks of a journal for each of its blocks for fast commits.
 const JOURNAL_FOR_FAST_COMMITS: u32 = 64;
 
 fn quotas(sb: &Superblock) -> impl Iterator<Item = (quota::Kind, u32)> + use<> {
@@ -165,7 +165,7 @@ fn quotas(sb: &Superblock) -> impl Iterator<Item = (quota::Kind, u32)> + use<> {
     .filter_map(|(kind, ino, there)| there.then_some((kind, ino)))
 }
 
-/// The first inode behind `lost+found` and the quotas of projects, which have no number of their own.
+/// The first inode after `lost+found` and the quotas of projects, which have no number of their own.
 fn first_behind_quotas(sb: &Superblock) -> u32 {
     let last = quotas(sb).map(|(_, ino)| ino).max().unwrap_or(0);
     last.max(Home::LOST_AND_FOUND) + 1
@@ -311,15 +311,11 @@ fn identify(sb: &mut Superblock, options: &Options) {
 }
 
 #[cfg(test)]
-#[path = "../../tests/it/common/features.rs"]
-mod features;
-
-#[cfg(test)]
 mod tests {
-    use super::features::FEATURES;
     use super::*;
     use crate::ext4::FsType;
     use proptest::prelude::*;
+    use testkit::mke2fs::FEATURES;
 
     fn any_options() -> impl Strategy<Value = Options> {
         let size = (10_u32..64, any::<u64>()).prop_map(|(bits, random)| random >> (64 - bits));

@@ -106,7 +106,7 @@ pub struct Object {
     /// The blocks come in pieces, see [`Objects::pieces`]; otherwise they are one run, as far as the filesystem's
     /// own metadata allow.
     pub fragmented: bool,
-    /// Blocks left free behind its last one.
+    /// Blocks left free after its last one.
     pub gap: u32,
     /// It has a block of extended attributes, see [`Objects::xattr_block`].
     pub xattr_block: bool,
@@ -176,14 +176,14 @@ pub trait Objects: Sync {
     }
 
     /// What an object is charged for the values of attributes that have inodes of their own, shared ones too; those inodes themselves are
-    /// charged to nobody. Asked only in filesystems with quotas. The kernel counts whole clusters, and one inode for each value.
+    /// not charged. Asked only in filesystems with quotas. The kernel counts whole clusters, and one inode for each value.
     fn owed(&self, id: ObjectId) -> Owed {
         let _ = id;
         Owed::default()
     }
 
     /// Writes what the layout cannot know into an inode that is complete but for its checksum: a short target, a device
-    /// number, extended attributes behind the fields, a value's reference count.
+    /// number, extended attributes after the fields, a value's reference count.
     ///
     /// # Errors
     ///

@@ -355,7 +355,7 @@ fn inodes(options: &Options, sizes: &Sizes, ratio: u64) -> Result<u64, Error> {
     Ok(inodes.max(12))
 }
 
-/// Blocks of the journal that mke2fs makes for a filesystem of so many blocks, `None` when it is too small for one.
+/// Blocks of the journal that mke2fs makes for a filesystem of this many blocks, `None` when it is too small for one.
 pub(super) fn journal_blocks(blocks: u64) -> Option<u32> {
     const K: u64 = 1024;
     Some(match blocks {

@@ -11,8 +11,8 @@
 
 mod bitmaps;
 mod inode;
+mod inode_template;
 mod sink;
-mod stamp;
 mod summary;
 mod system;
 mod table;
@@ -103,7 +103,11 @@ fn units(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads(layout.units()) {
-            scope.spawn(work);
+            let made = std::thread::Builder::new().spawn_scoped(scope, work);
+            if made.is_err() {
+                // No more threads are to be had: those that were made, and this one, do it all.
+                break;
+            }
         }
         work();
     });

@@ -8,6 +8,7 @@ use serde::de::{self, Deserialize, Deserializer};
 
 use super::random::below;
 use crate::amount;
+use words::AmountError;
 
 /// A distribution of whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,9 +140,9 @@ enum Range {
 }
 
 /// How an amount is read: [`amount::bytes`] or [`amount::count`].
-type Amount = fn(&str) -> Result<u64, String>;
+type Amount = fn(&str) -> Result<u64, AmountError>;
 
-fn range(text: &str, amount: Amount) -> Result<(u64, u64), String> {
+fn range(text: &str, amount: Amount) -> Result<(u64, u64), AmountError> {
     match text.split_once('-') {
         Some((low, high)) => Ok((amount(low)?, amount(high)?)),
         None => amount(text).map(|value| (value, value)),
@@ -161,7 +162,7 @@ fn read<'de, D: Deserializer<'de>>(from: D, amount: Amount) -> Result<Distributi
         .map(|(one, weight)| {
             let (low, high) = match one {
                 Range::Number(value) => (value, value),
-                Range::Text(text) => range(&text, amount)?,
+                Range::Text(text) => range(&text, amount).map_err(|e| e.to_string())?,
             };
             Ok((low, high, weight))
         })

@@ -2,7 +2,7 @@
 //!
 //! A name is a letter for its class, its number, and random characters up to the length that was drawn. The number makes it unique
 //! within its directory; the random part makes hashes spread as they do for real names. The number comes first, because
-//! names that differ only behind their 32nd character would be split over the rounds of the hash in one way only.
+//! names that differ only after their 32nd character would be split over the rounds of the hash in one way only.
 
 use super::distribution::Distribution;
 use super::profile::Alphabet;

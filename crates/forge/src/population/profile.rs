@@ -125,7 +125,7 @@ pub struct Ageing {
     pub fragmented: f64,
     /// Blocks of a piece.
     pub pieces: Distribution,
-    /// Share of the other files behind which blocks are free.
+    /// Share of the other files after which blocks are free.
     pub gaps: f64,
     /// Blocks of free space between pieces and files.
     pub free: Distribution,
@@ -421,10 +421,7 @@ mod tests {
     fn every_wrong_value_is_named_with_its_key() {
         for (text, says) in [
             ("file = 3", "p.toml:1: unknown field `file`"),
-            (
-                "seed = 1\nfiles = \"x\"",
-                "p.toml:2: \"x\" is not an amount",
-            ),
+            ("seed = 1\nfiles = \"x\"", "p.toml:2: \"x\" is not a count"),
             (
                 "[ageing]\nfreed = -1",
                 "p.toml: ageing.freed: -1 is not within 0..=100",

@@ -1,6 +1,6 @@
 //! Which slot of a directory is a file, a freed inode or a value.
 //!
-//! Files and freed inodes share the slots behind the directory's own; values of attributes stand at the end. One inode is freed
+//! Files and freed inodes share the slots after the directory's own; values of attributes stand at the end. One inode is freed
 //! in each of as many equal stretches as inodes are freed, at a random place of its stretch: random enough, and both
 //! directions (slot to file, file to slot) stay arithmetic.
 
@@ -45,7 +45,7 @@ impl Slots {
         self.files + self.free
     }
 
-    /// Where a stretch begins, counted from the first slot behind the directory.
+    /// Where a stretch begins, counted from the first slot after the directory.
     fn stretch(&self, nth: u32) -> u32 {
         (u64::from(nth) * u64::from(self.mixed()) / u64::from(self.free.max(1))) as u32
     }

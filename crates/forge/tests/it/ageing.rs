@@ -61,7 +61,7 @@ fn free_space_and_extents_follow_the_histograms() {
             .find(|(low, _)| *low == from)
             .map_or(0, |(_, n)| *n)
     };
-    // 4000 files of eight pieces, and a free extent behind each but where it meets other free space.
+    // 4000 files of eight pieces, and a free extent after each but where it meets other free space.
     for (from, expected) in [(4, 16_000_u64), (8, 8000), (16, 8000)] {
         assert!(
             count(from).abs_diff(expected) < expected / 25,

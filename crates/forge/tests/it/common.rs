@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-pub(crate) mod features;
 pub(crate) mod mounted;
 pub(crate) mod unmount;
 
@@ -119,7 +118,7 @@ pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error
     })
 }
 
-/// What a tool said; of much, the beginning.
+/// The output of a tool; of a long one, the beginning.
 fn text(output: &Output) -> String {
     let all =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -137,17 +136,17 @@ pub(crate) fn assert_clean(image: &Path) -> u64 {
         .arg(image)
         .output()
         .expect("e2fsck starts");
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let odd = said.lines().find(|line| {
+    let report = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    let odd = report.lines().find(|line| {
         !(line.starts_with("e2fsck 1.") || line.starts_with("Pass ") || line.contains(" files ("))
     });
-    assert_eq!(odd, None, "{said}");
+    assert_eq!(odd, None, "{report}");
     // `IMAGE: N/M files (...), N/M blocks`, of which the name may hold anything.
-    let line = said
+    let line = report
         .lines()
         .find(|line| line.contains(" files ("))
-        .expect(&said);
+        .expect(&report);
     let (before, _) = line.split_once(" files (").expect(line);
     let counts = before.rsplit(": ").next().expect(line);
     counts.split('/').next().unwrap().parse().expect(line)
@@ -174,6 +173,4 @@ pub(crate) fn census(contents: &Contents) -> (u64, u64) {
     (all, contents.directories().into())
 }
 
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
+pub(crate) use testkit::is_root;

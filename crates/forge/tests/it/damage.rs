@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use forge::damage::{self, Case, Filesystem, Random, Reference, Seal, base};
+use fixtures::bases as base;
+use forge::damage::{self, Case, Filesystem, Random, Reference, Seal};
 
-/// What e2fsck said of an image.
+/// What e2fsck reports of an image.
 #[derive(Debug)]
-struct Said {
+struct E2fsck {
     code: Option<i32>,
     problems: Vec<u32>,
     text: String,
@@ -47,7 +48,7 @@ fn pristine(name: &str) -> Arc<[u8]> {
     bytes
 }
 
-fn e2fsck(image: &Path) -> Said {
+fn e2fsck(image: &Path) -> E2fsck {
     let log = image.with_extension("xml");
     let _ = fs::remove_file(&log);
     let out = image.with_extension("out");
@@ -82,7 +83,7 @@ fn e2fsck(image: &Path) -> Said {
         .filter_map(|rest| u32::from_str_radix(rest.get(..6)?, 16).ok())
         .collect();
     let text = String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
-    Said {
+    E2fsck {
         code,
         problems,
         text,
@@ -101,7 +102,7 @@ fn write_sparse(path: &Path, bytes: &[u8]) {
 }
 
 /// Damages a copy of the case's base and asks e2fsck.
-fn judged(case: &Case, folder: &Path) -> Result<Said, String> {
+fn judged(case: &Case, folder: &Path) -> Result<E2fsck, String> {
     let before = pristine(case.base);
     let mut bytes = before.to_vec();
     let made = Filesystem::open(&mut bytes).and_then(|mut fs| case.apply(&mut fs));
@@ -113,20 +114,20 @@ fn judged(case: &Case, folder: &Path) -> Result<Said, String> {
     }
     let image = folder.join(format!("{}.img", case.name));
     write_sparse(&image, &bytes);
-    let said = e2fsck(&image);
+    let output = e2fsck(&image);
     fs::remove_file(&image).unwrap();
-    Ok(said)
+    Ok(output)
 }
 
-fn against_expectation(case: &Case, said: &Said) -> Option<String> {
-    let raised = said.problems.contains(&case.code);
-    let stopped = said.code.is_none_or(|code| code & 8 != 0);
+fn against_expectation(case: &Case, output: &E2fsck) -> Option<String> {
+    let raised = output.problems.contains(&case.code);
+    let stopped = output.code.is_none_or(|code| code & 8 != 0);
     let as_said = match case.reference {
         Reference::Raises => raised,
         Reference::Stops => raised || stopped,
         Reference::Silent(_) => !raised,
     };
-    let heads: Vec<u32> = said
+    let heads: Vec<u32> = output
         .problems
         .iter()
         .copied()
@@ -135,7 +136,7 @@ fn against_expectation(case: &Case, said: &Said) -> Option<String> {
     (!as_said).then(|| {
         format!(
             "{} on {}: {:#08x} not as expected; exit {:?}, codes {heads:06x?}\n{}",
-            case.name, case.base, case.code, said.code, said.text
+            case.name, case.base, case.code, output.code, output.text
         )
     })
 }
@@ -155,7 +156,7 @@ fn each_case_is_what_the_reference_says() {
             scope.spawn(move || {
                 for case in cases.iter().skip(half).step_by(2) {
                     let fault = match judged(case, folder) {
-                        Ok(said) => against_expectation(case, &said),
+                        Ok(output) => against_expectation(case, &output),
                         Err(error) => Some(error),
                     };
                     wrong.lock().unwrap().extend(fault);
@@ -174,6 +175,18 @@ fn each_case_is_what_the_reference_says() {
 }
 
 #[test]
+fn every_case_names_a_base() {
+    for case in damage::all() {
+        assert!(
+            base::find(case.base).is_some(),
+            "{}: {}",
+            case.name,
+            case.base
+        );
+    }
+}
+
+#[test]
 fn random_damage_depends_on_the_seed_alone_and_on_every_base() {
     for base in base::BASES {
         let sound = pristine(base.name);
@@ -185,10 +198,10 @@ fn random_damage_depends_on_the_seed_alone_and_on_every_base() {
                 seal: None,
             };
             let (mut one, mut other) = (sound.to_vec(), sound.to_vec());
-            let said = damage::random(&mut one, &what).unwrap();
-            assert_eq!(said, damage::random(&mut other, &what).unwrap());
+            let output = damage::random(&mut one, &what).unwrap();
+            assert_eq!(output, damage::random(&mut other, &what).unwrap());
             assert!(one == other, "{} seed {seed}", base.name);
-            assert_eq!(said.len(), 3);
+            assert_eq!(output.len(), 3);
             changed += usize::from(one != *sound);
         }
         assert_eq!(changed, 12, "{}", base.name);
@@ -216,8 +229,8 @@ fn damage_goes_deeper_than_checksums() {
         let image = folder.path().join("image");
         let _ = fs::remove_file(&image);
         write_sparse(&image, &bytes);
-        let said = e2fsck(&image);
-        let problems = said.problems.iter().filter(|code| *code & 0xfff != 0);
+        let output = e2fsck(&image);
+        let problems = output.problems.iter().filter(|code| *code & 0xfff != 0);
         deeper += usize::from(problems.clone().any(|code| !checksums.contains(code)));
     }
     assert!(

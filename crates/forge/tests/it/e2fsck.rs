@@ -1,7 +1,6 @@
 //! Debian's e2fsck finds nothing wrong with anything that is forged.
 
 use crate::common;
-use crate::common::features;
 
 use common::{
     RICH, SMALL, SMALL_AND_NOTED, assert_clean, census, debugfs, forge, options, profile,
@@ -250,7 +249,7 @@ fn deep_indexes() {
         .err()
         .unwrap();
     assert!(error.to_string().contains("large_dir"), "{error}");
-    // What can never fit is said at once, before hundreds of millions of names are tried.
+    // What can never fit is refused at once, before hundreds of millions of names are tried.
     let text = "files = \"200M\"\nper_directory = \"100M\"\nfile_size = 0";
     let mut huge = options("64T", Ext4, 4096, "");
     huge.inodes = Some(300_000_000);
@@ -382,7 +381,7 @@ fn any_wishes(seed: u64) -> (String, Vec<&'static str>) {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33).is_multiple_of(of)
     };
-    let all = features::FEATURES.iter().copied();
+    let all = testkit::mke2fs::FEATURES.iter().copied();
     let mut features: Vec<&str> = all.filter(|_| one_in(6)).collect();
     let mut text = any_profile(seed);
     let encrypted = one_in(3);
@@ -452,14 +451,14 @@ fn quotas_say_what_each_owner_has() {
         let options = options("600M", fs_type, block_size, features);
         let forged = forge(&options, profile(&text)).unwrap();
         assert_clean(&forged.image);
-        let said = common::debugfs(&forged.image, "list_quota user");
-        let owners = said.lines().filter(|line| {
+        let output = common::debugfs(&forged.image, "list_quota user");
+        let owners = output.lines().filter(|line| {
             let mut words = line.split_whitespace().map(str::parse::<u64>);
             words.all(|word| word.is_ok()) && !line.trim().is_empty()
         });
-        assert_eq!(owners.count(), 101, "{said}");
+        assert_eq!(owners.count(), 101, "{output}");
     }
-    // A value is charged to each of its owners, and its own inode to nobody.
+    // A value is charged to each of its owners, and its own inode is not charged.
     for (block_size, features, size, sharing) in [
         (1024, "quota,ea_inode", 9000, 3),
         (4096, "quota,project,ea_inode", 100, 1),
@@ -484,27 +483,27 @@ fn quotas_say_what_each_owner_has() {
         options.inode_size = Some(inode_size);
         let forged = forge(&options, profile(&text)).unwrap();
         assert_clean(&forged.image);
-        let said = debugfs(&forged.image, "list_quota project");
-        let projects: Vec<u64> = said
+        let output = debugfs(&forged.image, "list_quota project");
+        let projects: Vec<u64> = output
             .lines()
             .filter_map(|line| line.split_whitespace().next()?.parse().ok())
             .collect();
         // Of three directories in the root, each draws one of five.
-        assert!(projects.len() >= 2 && projects[0] == 0, "{said}");
-        assert!(projects.iter().all(|project| *project <= 5), "{said}");
+        assert!(projects.len() >= 2 && projects[0] == 0, "{output}");
+        assert!(projects.iter().all(|project| *project <= 5), "{output}");
     }
     // Of files that are all alike, every one is counted.
     let options = options("400M", Ext4, 4096, "quota");
     let forged = forge(&options, profile("files = 5000\nfile_size = 9000")).unwrap();
     assert_clean(&forged.image);
-    let said = common::debugfs(&forged.image, "list_quota user");
+    let output = common::debugfs(&forged.image, "list_quota user");
     // Owner, then bytes and inodes, each with both limits.
-    let root = said.lines().find_map(|line| {
+    let root = output.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         (words.first() == Some(&"0"))
             .then(|| words.get(4).and_then(|word| word.parse::<u64>().ok()))
     });
-    assert_eq!(root, Some(Some(5000 + 2 + 2)), "{said}");
+    assert_eq!(root, Some(Some(5000 + 2 + 2)), "{output}");
 }
 
 #[test]
@@ -595,7 +594,7 @@ fn encrypted_links_and_what_is_beside_them() {
     assert!(error.contains("kinds.target_length"), "{error}");
 }
 
-/// e2fsck believes the hash behind a name, so the hash must be right: one that is another is found.
+/// e2fsck believes the hash after a name, so the hash must be right: one that is another is found.
 #[test]
 fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
     use std::os::unix::fs::FileExt as _;
@@ -626,9 +625,9 @@ fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
     assert_eq!(first.name.len(), 16);
     let hash = first.stored_hash().unwrap();
     assert!(hash.major > 0 && hash.major.is_multiple_of(2), "{hash:?}");
-    let behind = at + first.offset as u64 + 24;
+    let after = at + first.offset as u64 + 24;
     image
-        .write_all_at(&0xffff_fff0_u32.to_le_bytes(), behind)
+        .write_all_at(&0xffff_fff0_u32.to_le_bytes(), after)
         .unwrap();
     let output = std::process::Command::new("e2fsck")
         .arg("-fn")
@@ -636,8 +635,8 @@ fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(4));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("bad max hash"), "{said}");
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.contains("bad max hash"), "{output}");
 }
 
 #[test]

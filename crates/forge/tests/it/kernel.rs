@@ -170,8 +170,7 @@ fn mount_and_compare(forged: &Forged) {
 
 #[test]
 fn the_kernel_reads_everything_back_and_writes_on_needs_root() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     for block_size in [1024, 4096] {
@@ -193,8 +192,7 @@ fn the_kernel_reads_everything_back_and_writes_on_needs_root() {
 
 #[test]
 fn the_kernel_reads_attributes_needs_root() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let text = r#"
@@ -220,8 +218,7 @@ fn the_kernel_reads_attributes_needs_root() {
 
 #[test]
 fn the_kernel_reads_what_lies_in_inodes_and_writes_on_needs_root() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     for block_size in [1024, 4096] {
@@ -236,16 +233,15 @@ fn the_kernel_reads_what_lies_in_inodes_and_writes_on_needs_root() {
 
 #[test]
 fn the_kernel_keeps_quotas_guards_and_fast_commits_needs_root() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     for features in ["mmp", "fast_commit"] {
         round("600M", Ext4, 4096, features, RICH);
     }
     if !mounts_quotas() {
-        println!(
-            "skipped: quotas need a kernel with CONFIG_QFMT_V2, and this one mounts none of mke2fs's either"
+        testkit::skip!(
+            "quotas need a kernel with CONFIG_QFMT_V2, and this one mounts none of mke2fs's either"
         );
         return;
     }
@@ -285,7 +281,7 @@ fn known(feature: &str) -> bool {
 #[test]
 fn the_kernel_finds_names_of_any_case_needs_root() {
     if !is_root() || !known("casefold") {
-        println!("skipped: needs root, and a kernel that folds names");
+        testkit::skip!("needs root, and a kernel that folds names");
         return;
     }
     let text = "files = 9000\nper_directory = 3000\nfile_size = 0\n[names]\ncasefold = true";
@@ -332,7 +328,7 @@ fn decoded(shown: &[u8]) -> Vec<u8> {
 /// Everything of a directory as a kernel without the key shows it: the hash in two words and the name, or as much of it as fits. Targets come
 /// likewise, under a hash of 0. Gives a path of every third file.
 fn read_encoded(contents: &Contents, directory: u32, folder: &Path) -> Vec<PathBuf> {
-    /// Bytes behind the hash that are shown as they are; of more follows a digest.
+    /// Bytes after the hash that are shown as they are; of more follows a digest.
     const SHOWN: usize = 149;
     let mut expected: BTreeMap<Vec<u8>, Listed> = BTreeMap::new();
     for named in contents.population().list(directory) {
@@ -379,7 +375,7 @@ fn read_encoded(contents: &Contents, directory: u32, folder: &Path) -> Vec<PathB
 #[test]
 fn the_kernel_lists_and_removes_encrypted_names_needs_root() {
     if !is_root() || !known("encryption") {
-        println!("skipped: needs root, and a kernel that encrypts");
+        testkit::skip!("needs root, and a kernel that encrypts");
         return;
     }
     let text = r#"
@@ -432,8 +428,7 @@ fn the_kernel_lists_and_removes_encrypted_names_needs_root() {
 
 #[test]
 fn the_kernel_looks_names_up_in_deep_indexes_needs_root() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let text = "files = 30000\nper_directory = 30000\nfile_size = 0\n[names]\nlength = \"200-255\"";
@@ -446,8 +441,7 @@ fn the_kernel_finds_names_by_every_hash_needs_root() {
     use forge::ext4::HashVersion::{
         HalfMd4, HalfMd4Unsigned, Legacy, LegacyUnsigned, Tea, TeaUnsigned,
     };
-    if !is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     for hash in [

@@ -6,52 +6,84 @@ use clap::{Args, ValueEnum};
 use study::Bytes;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct CheckArgs {
-    /// An image, or a block device that is not mounted for writing
+    /// An image, or a block device that is not mounted read-write
     #[arg(value_name = "IMAGE|DEVICE")]
     pub(crate) target: PathBuf,
-    /// Whose verdict and exit code
+    /// Byte offset of the filesystem in the image or device, as in 1MiB or 32256
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) offset: Option<Bytes>,
+    /// Accepted as in e2fsck; fslab check never writes
+    #[arg(short = 'n')]
+    pub(crate) no: bool,
+    /// Accepted as in e2fsck; fslab check always checks everything
+    #[arg(short = 'f')]
+    pub(crate) force: bool,
+    /// Would repair: answered with the program that does
+    #[arg(short = 'p', hide = true)]
+    pub(crate) preen: bool,
+    /// As -p, as older versions of e2fsck have it
+    #[arg(short = 'a', hide = true)]
+    pub(crate) automatic: bool,
+    /// Would repair: answered with the program that does
+    #[arg(short = 'y', hide = true)]
+    pub(crate) yes: bool,
+    /// Whose verdict, and so whose exit code, to give
     #[arg(long, value_enum, default_value = "e2fsck")]
     pub(crate) verdict: VerdictArg,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
-    /// Findings shown of each problem, except as JSON; 0: all that are kept
+    /// Findings to show for each problem (0: all that are kept); JSON has them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
-    /// Findings kept of each problem; the others are counted
+    /// Findings to keep for each problem; the rest are counted
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
     pub(crate) keep: usize,
-    /// Most memory, as in 512m or 4g [default: what it needs]
+    /// Memory limit, as in 512m or 4g [default: as much as it needs]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
-    /// Threads [default: one for each processor]
+    /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Use the superblock in this block (e2fsck -b)
     #[arg(short = 'b', long, value_name = "BLOCK")]
     pub(crate) superblock: Option<u64>,
-    /// Bytes of a block, for --superblock (e2fsck -B)
+    /// Block size in bytes, for --superblock (e2fsck -B)
     #[arg(short = 'B', long, value_name = "BYTES", requires = "superblock")]
     pub(crate) block_size: Option<u32>,
-    /// The device or file of its journal, if that is not in the filesystem (e2fsck -j)
+    /// Device or file of an external journal (e2fsck -j)
     #[arg(short = 'j', long, value_name = "DEVICE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Check it although it is mounted for writing; every verdict is then unstable
+    /// Check even if it is mounted read-write; the verdict is then unstable
     #[arg(long)]
     pub(crate) live: bool,
-    /// How to read
+    /// How to read the device
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) io: IoArg,
-    /// Bytes of a request [default: 1m, 512k where little is to be read, 256k where cached]
+    /// Size of a read request [default: 1m; 512k for small filesystems, 256k for cached ones]
     #[arg(long, value_name = "BYTES")]
     pub(crate) request: Option<Bytes>,
-    /// Do not look for the paths of what is found, which reads the directories once more
+    /// Do not look up the paths of findings, which reads the directories a second time
     #[arg(long)]
     pub(crate) no_paths: bool,
-    /// Measure how fast the device is read sequentially, at the end: each pass then has an ideal time
+    /// Measure the sequential read rate of the device at the end, to give an ideal time for each pass
     #[arg(long)]
     pub(crate) ideal: bool,
+}
+
+impl CheckArgs {
+    /// The option that asks for repairs.
+    pub(crate) fn repairing(&self) -> Option<&'static str> {
+        let asked = [(self.preen, "-p"), (self.automatic, "-a"), (self.yes, "-y")];
+        asked
+            .into_iter()
+            .find_map(|(is_set, name)| is_set.then_some(name))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,15 +94,15 @@ pub(crate) enum VerdictArg {
     /// e2fsck -fn of e2fsprogs 1.47.0
     #[value(name = "e2fsck-1.47.0")]
     E2fsck1470,
-    /// Everything that is wrong counts
+    /// Any fault counts
     Strict,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// For people
+    /// Text for people
     Text,
-    /// One document
+    /// One JSON document
     Json,
     /// Time and bytes as e2fsck -tt prints them
     E2fsck,
@@ -80,12 +112,12 @@ pub(crate) enum CheckFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IoArg {
-    /// Through the page cache what lies in it, else past it
+    /// Buffered if most of it is in the page cache, else direct
     Auto,
     /// Through the page cache
     Buffered,
-    /// Past it (O_DIRECT)
+    /// Bypassing the page cache (O_DIRECT)
     Direct,
-    /// Through a mapping
+    /// Through a memory mapping
     Mmap,
 }

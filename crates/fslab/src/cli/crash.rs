@@ -10,37 +10,37 @@ use super::DocumentFormat;
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("start").args(["base", "blank"]).required(true)))]
 pub(crate) struct CrashArgs {
-    /// A log of writes: the log device of dm-log-writes, or a copy; the log file of QEMU's blklogwrites
+    /// Log of writes: the log device of dm-log-writes or a copy of it, or the log file of QEMU's blklogwrites
     #[arg(value_name = "LOG")]
     pub(crate) log: PathBuf,
-    /// What the device was before the log began: an image or a device; it is only read
+    /// Content of the device before the log started: an image or a device, opened read-only
     #[arg(value_name = "BASE")]
     pub(crate) base: Option<PathBuf>,
-    /// Instead of BASE: the device was blank and had this size, as in 256m
+    /// Instead of BASE: size of a device that was blank, as in 256m
     #[arg(long, value_name = "BYTES")]
     pub(crate) blank: Option<Bytes>,
-    /// The filesystem on it
+    /// Kind of filesystem
     #[arg(long, value_name = "KIND", value_parser = ["ext2", "ext3", "ext4", "xfs", "btrfs"])]
     pub(crate) filesystem: String,
-    /// After what a power cut is tried
+    /// Where to cut the power
     #[arg(long, value_enum, default_value = "flush")]
     pub(crate) boundaries: BoundaryArg,
-    /// Judge at most so many, evenly spread; 0: all
+    /// Check at most N images, evenly spread (0 = all)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) most: usize,
-    /// Begin behind the mark of this name (dmsetup message DEVICE 0 mark NAME)
+    /// Start after the mark of this name (dmsetup message DEVICE 0 mark NAME)
     #[arg(long, value_name = "NAME", conflicts_with = "from_entry")]
     pub(crate) from_mark: Option<String>,
-    /// Begin behind so many entries
+    /// Start after this many entries
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from_entry: usize,
-    /// What recovers each image [default: mount; e2fsck for ext3 and ext4 without root; none for ext2]
+    /// How to recover each image [default: mount; e2fsck for ext3 and ext4 without root; none for ext2]
     #[arg(long, value_enum)]
     pub(crate) recover: Option<RecoverArg>,
-    /// End at the first image that is not clean, and keep it here as the power cut left it
+    /// Stop at the first image that is not clean, and save it here, unrecovered
     #[arg(long, value_name = "FILE")]
     pub(crate) keep: Option<PathBuf>,
-    /// Where images lie while they are judged [default: the folder for temporary files]
+    /// Folder for images while they are checked [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     /// Kill a checker after this many seconds
@@ -53,20 +53,20 @@ pub(crate) struct CrashArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BoundaryArg {
-    /// Each flush: what the device promised to keep, and no more
+    /// At each flush: only what the device has confirmed as durable
     Flush,
-    /// Each flush and each write that was forced to the medium
+    /// At each flush and each FUA write
     Fua,
-    /// Each write
+    /// At each write
     Write,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RecoverArg {
-    /// The kernel mounts it
+    /// Mount by the kernel
     Mount,
     /// e2fsck -p
     E2fsck,
-    /// Nothing does
+    /// No recovery
     None,
 }

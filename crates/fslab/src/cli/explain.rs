@@ -14,10 +14,10 @@ pub(crate) struct ExplainArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,
-    /// Compare along this factor instead of as the study's tables do (repeatable)
+    /// Compare along this factor, not as the study's tables do (repeatable)
     #[arg(long, value_name = "FACTOR")]
     pub(crate) factor: Vec<String>,
-    /// Level that the others are compared with [default: each factor's first]
+    /// Level to compare the others with [default: the first of each factor]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) base: Option<String>,
     /// Keep only some levels of a factor (repeatable)
@@ -32,7 +32,7 @@ pub(crate) struct ExplainArgs {
     /// Only this clock: original, fsync or syncfs
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
-    /// Explain what an unfinished run has so far
+    /// Explain the trials that an unfinished run has so far
     #[arg(long)]
     pub(crate) partial: bool,
 }

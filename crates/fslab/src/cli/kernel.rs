@@ -8,9 +8,9 @@ use super::DocumentFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelCommand {
-    /// List the kernels that guests can run, and what each can do
+    /// List the kernels that guests can run, and their capabilities
     List(KernelListArgs),
-    /// Bring a kernel of Debian into the cache; the machine's own packages stay as they are
+    /// Download a Debian kernel into the cache; no package of this machine is changed
     Fetch(KernelFetchArgs),
     /// Copy a kernel that you built into the cache
     Add(KernelAddArgs),
@@ -19,7 +19,7 @@ pub(crate) enum KernelCommand {
 /// Where kernels are kept.
 #[derive(Debug, Args)]
 pub(crate) struct CacheArgs {
-    /// The cache of kernels [default: $FSLAB_CACHE, $XDG_CACHE_HOME/fslab, or ~/.cache/fslab]
+    /// Cache of kernels [default: $FSLAB_CACHE, $XDG_CACHE_HOME/fslab, or ~/.cache/fslab]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 }
@@ -27,13 +27,13 @@ pub(crate) struct CacheArgs {
 /// Where kernels come from.
 #[derive(Debug, Args)]
 pub(crate) struct MirrorArgs {
-    /// A mirror of Debian, with dists/ below it [default: the one this machine's apt uses]
+    /// URL of a Debian mirror, the folder that has dists/ [default: the one this machine's apt uses]
     #[arg(long, value_name = "URL")]
     pub(crate) mirror: Option<String>,
-    /// Look into this suite, as in sid (repeatable) [default: those that have the series]
+    /// Search this suite, as in sid (repeatable) [default: those that have the series]
     #[arg(long = "suite", value_name = "NAME")]
     pub(crate) suites: Vec<String>,
-    /// The keys that sign the archive [default: those the machine's sources name, or Debian's]
+    /// Keyring to verify the archive with [default: the one in this machine's sources, or Debian's]
     #[arg(long, value_name = "FILE")]
     pub(crate) keyring: Option<PathBuf>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct MirrorArgs {
 pub(crate) struct KernelListArgs {
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// List what could be fetched instead
+    /// List the kernels that can be fetched
     #[arg(long)]
     pub(crate) available: bool,
     #[command(flatten)]
@@ -65,15 +65,15 @@ pub(crate) struct KernelFetchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelAddArgs {
-    /// What to call it
+    /// Name in the cache
     pub(crate) name: String,
     /// A vmlinux, a bzImage, or User-mode Linux's linux
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: PathBuf,
-    /// Its modules: lib/modules/RELEASE, or a build tree
+    /// Modules: lib/modules/RELEASE, or a build tree
     #[arg(long, value_name = "DIR")]
     pub(crate) modules: Option<PathBuf>,
-    /// Its configuration [default: the one in the image, where CONFIG_IKCONFIG put it]
+    /// Configuration [default: the one in the image, if built with CONFIG_IKCONFIG]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]

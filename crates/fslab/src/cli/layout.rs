@@ -7,38 +7,38 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags are what they are
 pub(crate) struct LayoutArgs {
-    /// Files, or directories whose files are summed up
+    /// Files, or directories whose files are summarised
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Output format; in those of other tools a directory stands for its own blocks
+    /// Output format; the formats of other tools show the blocks of a directory itself
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LayoutFormat,
-    /// Only the sum of all files
+    /// Print only the total of all files
     #[arg(long)]
     pub(crate) summary: bool,
-    /// Print the free space of the filesystem, too, as e2freefrag does
+    /// Also print the free space of the filesystem, as e2freefrag does
     #[arg(long)]
     pub(crate) free: bool,
-    /// Write files back first, so that delayed blocks have their places
+    /// Sync files first, so that delayed allocations are done
     #[arg(long)]
     pub(crate) sync: bool,
-    /// filefrag: bytes of a block, as in 1k or 1m [default: the filesystem's]
+    /// Block size for filefrag formats, as in 1k or 1m [default: the filesystem's]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     pub(crate) block_size: Option<u64>,
-    /// filefrag: hexadecimal numbers
+    /// Hexadecimal numbers in filefrag formats
     #[arg(long)]
     pub(crate) hex: bool,
-    /// xfs_bmap: tell unwritten blocks apart (its -p)
+    /// Mark unwritten extents in the xfs_bmap format (xfs_bmap -p)
     #[arg(long)]
     pub(crate) unwritten: bool,
-    /// Threads for directories [default: four for each processor]
+    /// Threads that scan directories [default: four per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutFormat {
-    /// For people: numbers, and each gap with its cause
+    /// Text: figures, and the cause of each gap
     Text,
     /// filefrag -v of today
     Filefrag,
@@ -48,22 +48,13 @@ pub(crate) enum LayoutFormat {
     /// xfs_bmap -v
     #[value(name = "xfs_bmap")]
     XfsBmap,
-    /// One document
+    /// One JSON document
     Json,
 }
 
 /// A number of bytes with k, m or g, at least 1 and at most 1g: filefrag's own bounds.
 fn block_size(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (&text[..at], 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let size = digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(1 << shift));
+    let size = words::parse_bytes(text).ok();
     size.filter(|size| (1..=1 << 30).contains(size))
         .ok_or_else(|| "give 1 to 1g bytes, as in 4096, 4k or 1m".to_owned())
 }

@@ -8,9 +8,9 @@ use study::Bytes;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Record what a block device is asked to do, as blktrace does
+    /// Record a block trace, as blktrace does
     Record(RecordArgs),
-    /// Report a block trace: ours, blkparse's text, btt's tables, JSON, or a page with plots
+    /// Report a block trace: as a summary, blkparse's text, btt's tables, JSON, or a page with plots
     Report(TraceReportArgs),
 }
 
@@ -22,16 +22,16 @@ pub(crate) struct RecordArgs {
     /// Folder for DEV.blktrace.CPU and DEV.blktrace.json
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Only these categories of events, as in queue,issue,complete [default: all]
+    /// Categories of events to record, as in queue,issue,complete [default: all]
     #[arg(long, value_name = "NAME[,NAME]")]
     pub(crate) actions: Option<String>,
-    /// Kernel buffer of each CPU
+    /// Size of the kernel buffer of each CPU
     #[arg(long, value_name = "SIZE", default_value = "8m")]
     pub(crate) buffer: Bytes,
-    /// Stop after this time at the latest
+    /// Stop after this many seconds at the latest
     #[arg(long, value_name = "N")]
     pub(crate) seconds: Option<f64>,
-    /// Record while this runs; without it and --seconds: until SIGINT
+    /// Record while this command runs [default: until --seconds or SIGINT]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct TraceReportArgs {
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write all the files that btt's options write (iostat, latencies, seeks, ...) into this folder
+    /// Write all files that btt can write (iostat, latencies, seeks, ...) into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
     /// Only events from this time on, seconds from the first (btt -t)
@@ -57,32 +57,32 @@ pub(crate) struct TraceReportArgs {
     /// Only events up to this time (btt -T)
     #[arg(long, value_name = "SECONDS")]
     pub(crate) to: Option<f64>,
-    /// Devices that have rows, as in 8,0;8,16 (btt -D)
+    /// Show only these devices, as in 8,0;8,16 (btt -D)
     #[arg(long, value_name = "M,N", value_delimiter = ';', value_parser = device)]
     pub(crate) devices: Vec<u32>,
-    /// Processes that have rows, as in dd,fio (btt -e)
+    /// Show only these processes, as in dd,fio (btt -e)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) processes: Vec<String>,
-    /// Names of devices: lines that begin with a name and end with M,N (btt -M)
+    /// File of device names: lines that start with a name and end with M,N (btt -M)
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
-    /// Leave remaps out (btt -r)
+    /// Ignore remaps (btt -r)
     #[arg(long)]
     pub(crate) no_remaps: bool,
-    /// btt's own answers where ours differ on purpose, for a comparison
+    /// Reproduce btt's results where fslab's differ on purpose
     #[arg(long)]
     pub(crate) as_btt: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceFormat {
-    /// For a mail, 78 columns: what is missing, sizes, steps with quantiles, seeks, who and what for
+    /// Summary for a mail, 78 columns: lost events, sizes, latency quantiles, seeks, processes and purposes
     Text,
-    /// Every event, and the summary, as blkparse prints them by default
+    /// Every event and the summary, in blkparse's default format
     Blkparse,
     /// btt --all-data's tables and ranges
     Btt,
-    /// One document
+    /// One JSON document
     Json,
     /// One self-contained page with plots
     Html,

@@ -20,15 +20,20 @@ pub(crate) fn run(args: &CleanArgs) -> anyhow::Result<u8> {
         text.push_str("nothing to undo\n");
     }
     out::print(&text)?;
+    for note in &cleaned.notes {
+        out::say(note);
+    }
     for left in &cleaned.running {
         out::say(&format!("left alone: {left}"));
     }
-    for left in &cleaned.failed {
+    for left in cleaned.failed.iter().chain(&cleaned.refused) {
         out::say(&format!("fslab: {left}"));
     }
-    Ok(if cleaned.failed.is_empty() {
-        exit::OK
-    } else {
-        exit::TROUBLE
-    })
+    Ok(
+        match (cleaned.refused.is_empty(), cleaned.failed.is_empty()) {
+            (false, _) => exit::REFUSED,
+            (true, false) => exit::TROUBLE,
+            (true, true) => exit::OK,
+        },
+    )
 }

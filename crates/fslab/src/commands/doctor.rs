@@ -2,32 +2,32 @@
 
 use std::fmt::Write as _;
 
-use probe::capture::{Way, ways};
+use probe::capture::{Method, methods};
 
 use crate::cli::{DoctorArgs, DocumentFormat};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    let ways = ways();
+    let methods = methods();
     out::print(&match args.format {
-        DocumentFormat::Text => text(&ways),
+        DocumentFormat::Text => text(&methods),
         DocumentFormat::Json => {
-            serde_json::to_string_pretty(&serde_json::json!({ "block_traces": ways }))?
+            serde_json::to_string_pretty(&serde_json::json!({ "block_traces": methods }))?
         }
     })?;
     Ok(exit::OK)
 }
 
-fn text(ways: &[Way]) -> String {
+fn text(methods: &[Method]) -> String {
     let mut text = String::from("block traces (fslab trace record):\n");
-    for way in ways {
-        let is = match (way.available, way.chosen) {
+    for method in methods {
+        let is = match (method.available, method.chosen) {
             (true, true) => "ok, used",
             (true, false) => "ok",
             (false, _) => "missing",
         };
-        let _ = writeln!(text, "  {:<18}: {is}", way.name);
-        for line in [way.reads, &way.note] {
+        let _ = writeln!(text, "  {:<18}: {is}", method.name);
+        for line in [method.reads, &method.note] {
             let _ = writeln!(text, "    {}", out::line(line));
         }
     }
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn each_way_says_what_it_reads_and_what_is_known() {
-        let way = |name, available, chosen, note: &str| Way {
+        let method = |name, available, chosen, note: &str| Method {
             name,
             reads: "tracefs: something",
             available,
@@ -48,9 +48,9 @@ mod tests {
             chosen,
         };
         insta::assert_snapshot!(text(&[
-            way("blk tracer", true, true, "3 devices can be traced"),
-            way("block tracepoints", true, false, "not used: no devices"),
-            way("relay files", false, false, "kernel lockdown (integrity)"),
+            method("blk tracer", true, true, "3 devices can be traced"),
+            method("block tracepoints", true, false, "not used: no devices"),
+            method("relay files", false, false, "kernel lockdown (integrity)"),
         ]));
     }
 }

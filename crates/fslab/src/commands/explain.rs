@@ -10,7 +10,7 @@ pub(crate) fn run(args: ExplainArgs) -> anyhow::Result<u8> {
         let dir = out::path(&args.run);
         out::say(&format!(
             "fslab: {dir}: {remaining} of {} trials have still to run; go on with `fslab resume \
-             {dir}`, or explain what there is with --partial",
+             {dir}`, or explain the finished trials with --partial",
             run.trials.len()
         ));
         return Ok(exit::INCOMPLETE);

@@ -11,6 +11,6 @@ pub(crate) fn run(args: &ResumeArgs) -> anyhow::Result<u8> {
     let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
     let terminal = Terminal::new(run.remaining().len(), args.format);
     let finished = lab::resume(&args.run, &tool(), &terminal, &interrupt)?;
-    drop(terminal);
-    finish(&finished, args.format)
+    let lost = terminal.finish();
+    finish(&finished, args.format, lost)
 }

@@ -22,6 +22,6 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         tool: tool(),
     };
     let finished = lab::start(&request, &terminal, &interrupt)?;
-    drop(terminal);
-    finish(&finished, args.format)
+    let lost = terminal.finish();
+    finish(&finished, args.format, lost)
 }

@@ -6,16 +6,15 @@
 //! by the kernel; that is clean by both. The ageing is counted in operations and never waits for a clock.
 
 mod ageing;
-#[path = "../../../check/tests/it/common/codes.rs"]
-mod codes;
 use crate::common;
 mod device;
 mod judges;
-#[path = "../../../check/tests/it/common/reference.rs"]
-mod reference;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use fixtures::problem_codes as codes;
+use testkit::reference;
 
 use ageing::{Done, Progress, age};
 use common::{Scratch, is_root};

@@ -168,11 +168,7 @@ threads = [1, 2]
 /// Whether this process may mount. Without it the caller returns; the line makes the skip visible
 /// and countable.
 pub(crate) fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
+    testkit::root!("loop devices and mounts")
 }
 
 /// Writes the example run's log into a new run folder.
@@ -180,7 +176,7 @@ pub(crate) fn example_run(scratch: &Scratch) -> PathBuf {
     let dir = scratch.join("example");
     fs::create_dir_all(&dir).expect("the run's folder");
     let mut log = String::new();
-    for entry in record::example::entries() {
+    for entry in fixtures::example::entries() {
         log.push_str(&serde_json::to_string(&entry).expect("an entry serialises"));
         log.push('\n');
     }

@@ -201,7 +201,7 @@ fn what_cannot_be_judged_is_refused_in_a_line() {
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
     };
     let base = ["crash", "log", "before", "--filesystem", "ext4"];
-    refused(&base, "is no log of writes");
+    refused(&base, "is not a write log");
     refused(
         &["crash", "nothing", "before", "--filesystem", "ext4"],
         "nothing",
@@ -309,7 +309,7 @@ fn survives(temp: &Path, run: &Run, writer: &str) {
 #[test]
 fn a_trial_of_a_guest_survives_a_power_cut_at_any_flush_needs_root_needs_qemu() {
     if !common::is_root() {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
         return;
     }
     if !common::guests::can("qemu") {
@@ -324,7 +324,7 @@ fn a_trial_of_a_guest_survives_a_power_cut_at_any_flush_needs_root_needs_qemu() 
 #[test]
 fn a_trial_of_user_mode_linux_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
     if !common::is_root() {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
         return;
     }
     if !common::guests::can("uml") {
@@ -342,7 +342,7 @@ fn a_trial_of_user_mode_linux_survives_a_power_cut_at_any_flush_needs_root_needs
 #[test]
 fn a_log_that_is_full_is_no_evidence_needs_root_needs_uml() {
     if !common::is_root() {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
         return;
     }
     if !common::guests::can("uml") {
@@ -415,7 +415,7 @@ fn keeps_its_promise(run: &Run) -> &PowerCut {
 
 fn can_cut(executor: &str) -> bool {
     if !common::is_root() {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
         return false;
     }
     common::guests::can(executor)

@@ -43,7 +43,7 @@ fn json_is_one_document_with_numbers() {
 /// What a table of the report marks as different, and only that, is explained.
 #[test]
 fn the_differences_are_those_of_the_report() {
-    let run = record::example::run();
+    let run = fixtures::example::run();
     let options = report::Options::default();
     let report = report::Report::new(&run, None, &options).unwrap();
     let mut marked = BTreeSet::new();
@@ -96,7 +96,7 @@ fn what_cannot_be_explained_is_one_line() {
     let partial = run_in(scratch.path(), &["explain", "stopped", "--partial"]);
     assert_code(&partial, 0);
 
-    let mut entries = record::example::entries();
+    let mut entries = fixtures::example::entries();
     for entry in &mut entries {
         if let record::Event::RunStarted { plan, .. } = &mut entry.event {
             plan.cells.truncate(1);

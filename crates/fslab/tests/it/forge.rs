@@ -200,7 +200,6 @@ fn a_folder_that_is_not_there_is_named() {
 #[test]
 fn a_full_disk_leaves_nothing_needs_root() {
     if !is_root() {
-        println!("skipped: needs root");
         return;
     }
     let scratch = Scratch::new();

@@ -223,7 +223,6 @@ impl Drop for Full {
 #[test]
 fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_room_needs_uml_needs_root() {
     if !is_root() {
-        println!("skipped: needs root");
         return;
     }
     if !can("uml") {

@@ -41,7 +41,7 @@ const EPILOGUE: &str = "\necho the end\necho o > /proc/sysrq-trigger\nsleep 60\n
 /// Whether such a host can be here.
 fn can_host() -> bool {
     if !common::is_root() {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
         return false;
     }
     if !can("uml") {
@@ -57,7 +57,7 @@ fn can_host() -> bool {
         .into_iter()
         .find(|p| !there(p));
     if let Some(program) = missing {
-        println!("skipped: needs {program}");
+        testkit::skip!("needs {program}");
     }
     missing.is_none()
 }

@@ -70,7 +70,7 @@ fn can() -> bool {
     let missing = missing_program();
     if let Some(program) = missing {
         assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{program}");
-        println!("skipped: needs {program}");
+        testkit::skip!("needs {program}");
     }
     missing.is_none()
 }
@@ -224,7 +224,7 @@ fn fsck_ocfs2_reads_beside_the_model_needs_uml() {
 #[test]
 fn a_kernel_without_the_driver_names_the_guests_needs_root() {
     if !rustix::process::geteuid().is_root() || kernel_has_ocfs2() || missing_program().is_some() {
-        println!("skipped: needs root, a kernel without OCFS2, and the programs");
+        testkit::skip!("needs root, a kernel without OCFS2, and the programs");
         return;
     }
     let temp = tempfile::tempdir().unwrap();

@@ -63,8 +63,7 @@ fn listings(temp: &Path, executor: &str) -> BTreeMap<String, String> {
 
 #[test]
 fn a_file_lies_in_the_same_blocks_on_the_host_and_in_uml_needs_root_needs_uml() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     if !can("uml") {

@@ -256,12 +256,11 @@ fn memory_and_whole_disks_carry_filesystems_needs_qemu() {
 
 #[test]
 fn a_kernel_without_the_device_is_refused_before_anything_is_made_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     if Path::new("/proc/mdstat").exists() {
-        println!("skipped: this kernel has md");
+        testkit::skip!("this kernel has md");
         return;
     }
     let temp = tempfile::tempdir().unwrap();

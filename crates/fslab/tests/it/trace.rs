@@ -11,11 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Scratch, assert_code, error_line, fslab, run_in, stderr, stdout};
 
 fn needs_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    !root
+    !testkit::root!("block traces and loop devices")
 }
 
 /// A loop device over an image in the scratch folder.

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use blktrace::forge::Forge;
 use blktrace::record::{Head, SIZE};
 use common::{Scratch, assert_code, error_line, run_in, stderr, stdout};
+use fixtures::block_trace::Forge;
 
 /// A scratch folder with a plain trace `sda` of two CPUs.
 fn traced(seed: u64) -> Scratch {

@@ -260,7 +260,7 @@ fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
         .iter()
         .any(|trial| failed_for(trial, "somebody else traces"))
     {
-        eprintln!("skipped: somebody else took the tracer meanwhile");
+        testkit::skip!("somebody else took the tracer meanwhile");
         return;
     }
     assert_code(&resumed, 0);
@@ -366,7 +366,7 @@ fn events_that_were_lost_mark_the_trial_needs_root() {
         return;
     }
     if !Path::new(FREEZER).join("tasks").exists() {
-        eprintln!("skipped: needs the freezer of cgroup v1");
+        testkit::skip!("needs the freezer of cgroup v1");
         return;
     }
     let _turn = turn();
@@ -497,7 +497,7 @@ fn the_study_of_2010_runs_whole_needs_root() {
     let text = stdout(&output);
     for part in [
         "dd if=/dev/zero of=bigfile bs=1M:",
-        "Where the file lies:",
+        "Layout of the file:",
         "What the block layer did:",
         "Piszcz 2010",
         "Cost of tracing",

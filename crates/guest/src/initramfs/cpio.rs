@@ -364,7 +364,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
         else {
-            println!("skipped: needs cpio");
+            testkit::skip!("needs cpio");
             return;
         };
         cpio.stdin.take().unwrap().write_all(&some()).unwrap();

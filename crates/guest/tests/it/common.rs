@@ -16,7 +16,7 @@ pub(crate) fn unless_missing<T>(found: Result<T, Error>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(missing @ Error::MissingProgram { .. }) if std::env::var_os(NEEDED).is_none() => {
-            println!("skipped: {missing}");
+            testkit::skip!("{missing}");
             None
         }
         Err(error) => panic!("{error}"),
@@ -35,8 +35,8 @@ pub(crate) fn no_kernel(cache: &Path) {
         "no kernel in {}",
         cache.display()
     );
-    println!(
-        "skipped: no kernel in {}; fslab kernel fetch 6.1-cloud",
+    testkit::skip!(
+        "no kernel in {}; fslab kernel fetch 6.1-cloud",
         cache.display()
     );
 }

@@ -32,7 +32,7 @@ fn fetch(cache: &Cache, said: &mut Vec<String>) -> Option<Fetched> {
     match fetched {
         Ok(fetched) => Some(fetched),
         Err(error) if no_network(&error) => {
-            println!("skipped: needs the network and apt: {error}");
+            testkit::skip!("needs the network and apt: {error}");
             None
         }
         Err(error) => panic!("{error}"),
@@ -96,7 +96,7 @@ fn order_is_modprobes(kernel: &Kernel, dir: &Path) {
         .arg(&kernel.release)
         .output();
     if !depmod.is_ok_and(|output| output.status.success()) {
-        println!("skipped: needs kmod");
+        testkit::skip!("needs kmod");
         return;
     }
     for name in [

@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_trace_gives_figures_of_each_phase_that_ran_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let forged = blktrace::forge::Forge::plain(1, 200);
+        let forged = fixtures::block_trace::Forge::plain(1, 200);
         forged.write(folder.path(), "sda").unwrap();
         let explained = recorded(folder.path(), 0).explain(&spans(), &Places::default());
         let trace = &explained.traces[0];

@@ -1,4 +1,4 @@
-//! Directories, opened by whoever works on them.
+//! Directories, each opened by the worker that reads it.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;

@@ -49,7 +49,7 @@ impl Queue {
         self.lock().portions < WAITING
     }
 
-    /// The next job; `None` when all is done. Whoever gets one calls `done` after it.
+    /// The next job; `None` when all is done. The caller calls `done` after it.
     pub(super) fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {

@@ -32,7 +32,7 @@ pub(super) struct Worker<'a> {
     pub(super) failure: Option<Error>,
     batch: Batch,
     mapper: Mapper,
-    /// Whether a file here has told its map.
+    /// Whether a file here has reported its map.
     has_maps: bool,
     rows: Vec<Extent>,
     /// First byte of each file of a portion, by place in the list; `u64::MAX`: none.

@@ -17,7 +17,7 @@ impl Mounted {
     /// `None`, and a word about it, without root.
     pub fn new(mkfs: &[&str], mib: u64, options: &str) -> Option<Mounted> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+            testkit::skip!("needs root");
             return None;
         }
         // Not in /tmp, which may be in memory.
@@ -54,8 +54,8 @@ impl Mounted {
     /// The loop device.
     pub fn device(&self) -> String {
         let point = self.path();
-        let said = run(&["findmnt", "-n", "-o", "SOURCE", point.to_str().unwrap()]);
-        said.trim().to_owned()
+        let printed = run(&["findmnt", "-n", "-o", "SOURCE", point.to_str().unwrap()]);
+        printed.trim().to_owned()
     }
 
     /// Unmounts it, and waits until it is unmounted: a mount namespace that another test has just made keeps a copy.

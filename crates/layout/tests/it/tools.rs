@@ -268,9 +268,9 @@ fn e2freefrag_and_e4defrag_needs_root() {
         let scan = tree::scan(&mounted.path(), tree::Options::default()).unwrap();
         assert_eq!(scan.problems, Vec::<String>::new());
         let defrag = scan.tally.summary().defrag;
-        let said = run(&["e4defrag", "-c", mounted.path().to_str().unwrap()]);
+        let printed = run(&["e4defrag", "-c", mounted.path().to_str().unwrap()]);
         let of = |head: &str| {
-            let line = said
+            let line = printed
                 .lines()
                 .find(|line| line.trim().starts_with(head))
                 .unwrap();
@@ -290,7 +290,7 @@ fn xfs_db_and_the_free_space_of_xfs_needs_root() {
         return;
     };
     files(&mounted);
-    // Space is given back behind our back (statfs hurries it), so it is asked until it stands still.
+    // Space is freed asynchronously (statfs hurries it), so read it until it no longer changes.
     let statfs = || rustix::fs::statvfs(mounted.path()).unwrap().f_bfree;
     let (free, statfs) = (0..100)
         .find_map(|_| {
@@ -312,7 +312,7 @@ fn xfs_db_and_the_free_space_of_xfs_needs_root() {
         .summary()
         .frag;
     mounted.unmount();
-    let said = run(&[
+    let printed = run(&[
         "xfs_db",
         "-r",
         "-c",
@@ -325,7 +325,7 @@ fn xfs_db_and_the_free_space_of_xfs_needs_root() {
         frag.ideal,
         frag.factor()
     );
-    assert_eq!(said.lines().next(), Some(ours.as_str()));
+    assert_eq!(printed.lines().next(), Some(ours.as_str()));
 }
 
 #[test]

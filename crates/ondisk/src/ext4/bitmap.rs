@@ -1,6 +1,6 @@
 //! Block and inode bitmaps: one block each, of which as many bits count as the group has clusters or inodes.
 //!
-//! Bits behind the last are padding and must be set. The checksum lies in the group descriptor and covers
+//! Bits after the last are padding and must be set. The checksum is in the group descriptor and covers
 //! the bytes of a *full* group, whatever the size of the last one.
 
 use std::ops::Range;
@@ -19,7 +19,7 @@ impl<'a> Bitmap<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Short`] when there are not so many.
+    /// [`Error::Short`] for fewer bytes.
     pub fn new(bytes: &'a [u8], bits: u32) -> Result<Self, Error> {
         let need = bits.div_ceil(8) as usize;
         if bytes.len() < need {
@@ -69,7 +69,7 @@ impl<'a> Bitmap<'a> {
         }
     }
 
-    /// Whether all bits of the block behind the last that counts are set, as they must be.
+    /// Whether all padding bits of the block are set, as they must be.
     pub fn padding_is_set(&self) -> bool {
         let first = (self.bits / 8) as usize;
         self.bytes[first..].iter().enumerate().all(|(nth, byte)| {

@@ -1,7 +1,7 @@
 //! Block maps: 12 direct pointers and three trees of indirect blocks, one, two and three levels deep.
 //!
 //! A pointer is a 32-bit block number, 0 for a hole. Indirect blocks carry neither magic nor checksum, so
-//! that nothing of one can be told but its pointers. Source: Documentation/filesystems/ext4/blockmap.rst.
+//! that it consists only of its pointers. Source: Documentation/filesystems/ext4/blockmap.rst.
 
 /// Direct pointers in `i_block`.
 pub const DIRECT: u32 = 12;
@@ -112,7 +112,7 @@ pub fn pointers(block: &[u8]) -> impl ExactSizeIterator<Item = u32> {
     words.iter().map(|word| u32::from_le_bytes(*word))
 }
 
-/// Writes pointers to the start of an indirect block and zeros behind them; what does not fit is left out,
+/// Writes pointers to the start of an indirect block and zeros after them; what does not fit is left out,
 /// and `false` says so.
 pub fn write_pointers(block: &mut [u8], pointers: &[u32]) -> bool {
     block.fill(0);

@@ -47,7 +47,7 @@ impl Entry<'_> {
         FileType::of_entry(self.file_type)
     }
 
-    /// The hash stored behind the name, in an encrypted and case-folded directory.
+    /// The hash stored after the name, in an encrypted and case-folded directory.
     pub fn stored_hash(&self) -> Option<NameHash> {
         let skip = (HEAD + self.name.len()).next_multiple_of(4) - HEAD - self.name.len();
         Some(NameHash {
@@ -179,7 +179,7 @@ pub fn tail(bytes: &[u8]) -> Option<usize> {
     (head == [0, 0, 0, 0, TAIL as u8, 0, 0, TAIL_TYPE]).then_some(at)
 }
 
-/// Writes a block of entries, one behind the other.
+/// Writes a block of entries, one after the other.
 #[derive(Debug)]
 pub struct BlockWriter<'a> {
     bytes: &'a mut [u8],

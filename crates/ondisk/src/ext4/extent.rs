@@ -2,7 +2,7 @@
 //!
 //! A node is a header and entries of 12 bytes: extents in a leaf, indexes above. The root lies in
 //! the 60 bytes of `i_block`, any other node fills a block and, with `metadata_csum`, carries its checksum
-//! behind the room for its last entry. Source: Documentation/filesystems/ext4/ifork.rst.
+//! after the room for its last entry. Source: Documentation/filesystems/ext4/ifork.rst.
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -93,7 +93,7 @@ impl Extent {
         Ok(entry)
     }
 
-    /// The first logical block behind it; 64 bits, because damage may reach beyond 2^32.
+    /// The first logical block after it; 64 bits, because damage may reach beyond 2^32.
     pub fn end(&self) -> u64 {
         u64::from(self.block) + u64::from(self.len)
     }
@@ -244,8 +244,8 @@ impl<'a> Node<'a> {
         let entries = entries.get(..self.len()).unwrap_or(entries);
         let first =
             |entry: &[u8; ENTRY]| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
-        let behind = entries.partition_point(|entry| first(entry) <= block);
-        let Some(entry) = behind.checked_sub(1).and_then(|nth| entries.get(nth)) else {
+        let after = entries.partition_point(|entry| first(entry) <= block);
+        let Some(entry) = after.checked_sub(1).and_then(|nth| entries.get(nth)) else {
             return Lookup::Hole;
         };
         if self.depth() > 0 {
@@ -260,7 +260,7 @@ impl<'a> Node<'a> {
     }
 
     /// The checksum of a node that fills a block; `seed` is that of the inode. `None` for a root,
-    /// which the inode's own checksum covers, and when no room is left behind the entries.
+    /// which the inode's own checksum covers, and when no room is left after the entries.
     pub fn checksum(&self, seed: Seed) -> Option<Checksum> {
         let at = tail_at(self.header.eh_max.get());
         let covered = self.bytes.get(..at)?;

@@ -38,7 +38,7 @@ pub struct RootInfo {
 pub enum Kind {
     /// The root, with its inodes of `.` and `..`.
     Root {
-        /// The structure behind the two entries.
+        /// The structure after the two entries.
         info: RootInfo,
         /// The directory itself.
         dot: u32,
@@ -75,7 +75,7 @@ pub fn limit(block_size: u32, root: bool, with_tail: bool) -> u16 {
 
 impl<'a> IndexBlock<'a> {
     /// The root in block 0 of an indexed directory. Only what is needed to see an index at all is demanded:
-    /// the length of `.`'s record and of the structure behind `..`.
+    /// the length of `.`'s record and of the structure after `..`.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl<'a> IndexBlock<'a> {
             })
     }
 
-    /// The checksum behind the room for entries, `None` when `limit` and `count` leave no place
+    /// The checksum after the room for entries, `None` when `limit` and `count` leave no place
     /// for it; `seed` is that of the directory's inode.
     pub fn checksum(&self, seed: Seed) -> Option<Checksum> {
         let (covered, at) = self.covered()?;

@@ -7,7 +7,7 @@ use super::{Checksum, Error, Seed, view, view_mut};
 
 /// `mmp_magic`, "PMM" with a zero byte.
 pub const MAGIC: u32 = 0x004d_4d50;
-/// `mmp_seq`: nobody uses the filesystem.
+/// `mmp_seq`: the filesystem is not in use.
 pub const SEQ_CLEAN: u32 = 0xff4d_4d50;
 /// `mmp_seq`: a checker uses it.
 pub const SEQ_FSCK: u32 = 0xe24d_4d50;
@@ -43,8 +43,8 @@ const _: () = assert!(size_of::<Mmp>() == 1024);
 /// Who holds the filesystem, by `mmp_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody.
-    Nobody,
+    /// Not in use.
+    Clean,
     /// A checker.
     Fsck,
     /// A mount, alive or crashed.
@@ -75,7 +75,7 @@ impl Mmp {
     /// Who holds the filesystem.
     pub fn holder(&self) -> Holder {
         match self.mmp_seq.get() {
-            SEQ_CLEAN => Holder::Nobody,
+            SEQ_CLEAN => Holder::Clean,
             SEQ_FSCK => Holder::Fsck,
             seq if seq <= SEQ_MAX => Holder::Mount(seq),
             seq => Holder::Unknown(seq),
@@ -92,7 +92,7 @@ impl Mmp {
     }
 }
 
-/// Writes a block that nobody holds to the start of `bytes`.
+/// Writes a block without a holder to the start of `bytes`.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ mod tests {
         let mut block = [0; 1024];
         write_clean(&mut block, 5, 1_700_000_000, Some(Seed(9))).unwrap();
         let mmp = Mmp::read(&block).unwrap();
-        assert_eq!(mmp.holder(), Holder::Nobody);
+        assert_eq!(mmp.holder(), Holder::Clean);
         assert!(mmp.checksum(Seed(9)).matches());
         assert!(!mmp.checksum(Seed(8)).matches());
         block[0] ^= 1;

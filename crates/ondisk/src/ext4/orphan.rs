@@ -11,7 +11,7 @@ pub const MAGIC: u32 = 0x0b10_ca04;
 
 const TAIL: usize = 8;
 
-/// The next orphan behind `inode` in the list, `None` at its end.
+/// The next orphan after `inode` in the list, `None` at its end.
 pub fn next_in_list(inode: &Inode<'_>) -> Option<u32> {
     Some(inode.dtime()).filter(|ino| *ino != 0)
 }

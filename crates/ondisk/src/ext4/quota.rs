@@ -248,7 +248,7 @@ pub fn write(kind: Kind, entries: &[Entry], bgrace: u32, igrace: u32) -> Vec<u8>
             let at = node * BLOCK + pointer_of(id, level) * 4;
             let mut below = u32_at(&file, at).unwrap_or(0) as usize;
             if level + 1 == DEPTH {
-                // The leaf comes behind the nodes on the way to it, as the library of e2fsprogs has it.
+                // The leaf comes after the nodes on the path to it, as the library of e2fsprogs has it.
                 if used == LEAF_ENTRIES {
                     leaf = append(&mut file);
                     used = 0;

@@ -106,7 +106,7 @@ pub struct Superblock {
     pub s_prealloc_blocks: u8,
     /// Blocks to preallocate for directories; unused.
     pub s_prealloc_dir_blocks: u8,
-    /// Blocks behind each descriptor table that are kept for its growth.
+    /// Blocks after each descriptor table that are kept for its growth.
     pub s_reserved_gdt_blocks: U16,
     /// UUID of an external journal.
     pub s_journal_uuid: [u8; 16],

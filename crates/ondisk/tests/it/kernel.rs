@@ -40,12 +40,7 @@ impl Drop for Mounted {
 
 /// Root, or a line that says what is left out.
 fn root() -> bool {
-    let uid = fs::metadata("/proc/self").map(|meta| std::os::unix::fs::MetadataExt::uid(&meta));
-    let root = uid.is_ok_and(|uid| uid == 0);
-    if !root {
-        println!("skipped: needs root");
-    }
-    root
+    testkit::root!("loop devices and mounts")
 }
 
 fn mount(image: &Path, at: &Path, options: &str) -> Mounted {

@@ -1,18 +1,18 @@
-//! What a recording changes on the machine, and how it is taken back.
+//! The settings that a recording changes on the machine, and how they are restored.
 //!
-//! The blk tracer lives in the top trace instance alone (it has no `allow_instances`), so its buffer,
-//! clock and switch are everybody's. What they were is written down before the first is changed. The
-//! tracer is the first thing set and the last thing taken back: `current_tracer` saying `blk` is what
-//! tells that the rest is ours. Between us, a lock on that file says who records: looking whether the
-//! tracer is free and taking it are two steps, and the lock of a killed process is gone, so what it
-//! left can be told from what a living one uses.
+//! The blk tracer works in the top trace instance only (it has no `allow_instances`), so its buffer,
+//! clock and switch are shared with all users of ftrace. Their values are saved before the first is
+//! changed. The tracer is the first setting changed and the last restored: while `current_tracer` is
+//! `blk`, the other changes are this tool's. Among its own processes a lock on that file marks the
+//! recorder: testing whether the tracer is free and taking it are two steps, and a killed process loses
+//! its lock, so its leftovers can be distinguished from the state of a living one.
 //!
-//! One thing is not as before: the kernel gives the ring buffer its real size (1408 KiB for each CPU)
-//! with the first use of a tracer by anybody, and shows `7 (expanded: 1408)` until then. The size
-//! that is restored is the expanded one, as after anybody else's use.
+//! One setting is not restored exactly: the kernel allocates the ring buffer (1408 KiB for each CPU) at
+//! the first use of any tracer, and shows `7 (expanded: 1408)` until then. The size that is restored is
+//! the expanded one, as after any other use.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -41,10 +41,10 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What is to be restored, read from a machine where nobody traces.
+    /// What is to be restored, read while no tracer is in use.
     ///
     /// # Errors
-    /// [`Error::Busy`] when somebody does.
+    /// [`Error::Busy`] when one is.
     pub(super) fn read(tracefs: &Detached, devices: &[Device]) -> Result<Changes, Error> {
         let tracer = tracefs.read("current_tracer")?;
         if tracer != "nop" {
@@ -101,6 +101,41 @@ impl Changes {
         })
     }
 
+    /// Whether it names only what a recording changes: it may have been read from a file.
+    ///
+    /// # Errors
+    /// What else it names.
+    pub fn check(&self) -> Result<(), String> {
+        let plain = |path: &Path, root: &str| {
+            let mut parts = path.components().skip(1);
+            path.starts_with(root) && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let traces = |path: &PathBuf| plain(path, "/sys") && path.ends_with("trace");
+        if let Some(other) = self.devices.iter().find(|path| !traces(path)) {
+            return Err(format!("{} is no device's trace in sysfs", other.display()));
+        }
+        let is_name = |name: &str| {
+            let first = name
+                .bytes()
+                .next()
+                .is_some_and(|b| b.is_ascii_alphanumeric());
+            first && name.len() <= 64 && !name.contains('/')
+        };
+        if let Some((node, name)) =
+            (self.relay.iter()).find(|(node, name)| !plain(node, "/dev") || !is_name(name))
+        {
+            return Err(format!(
+                "{} ({name:?}) is no device in /dev",
+                node.display()
+            ));
+        }
+        let clock = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+        if self.clock.len() > 32 || !self.clock.bytes().all(clock) {
+            return Err("it names no trace clock".to_owned());
+        }
+        Ok(())
+    }
+
     /// The devices that are traced, by their folders in sysfs.
     pub fn devices(&self) -> &[PathBuf] {
         &self.devices
@@ -112,7 +147,11 @@ impl Changes {
     /// The first setting that cannot be restored, after all others were tried.
     pub fn take_back(&self) -> Result<bool, Error> {
         if !self.relay.is_empty() {
-            let left = self.relay.iter().filter(|(_, name)| relay::is_left(name));
+            // A node that leads to another device now is not the one that was traced.
+            let left = self
+                .relay
+                .iter()
+                .filter(|(node, name)| relay::is_left(name) && leads_to(node, name));
             let ended: Vec<_> = left.map(|(node, _)| relay::take_back(node)).collect();
             let some = !ended.is_empty();
             return ended
@@ -160,6 +199,24 @@ impl Changes {
     }
 }
 
+/// Whether a node is the device that debugfs calls `name`.
+fn leads_to(node: &Path, name: &str) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let Ok(meta) = node.metadata() else {
+        return false;
+    };
+    let (major, minor) = (
+        rustix::fs::major(meta.rdev()),
+        rustix::fs::minor(meta.rdev()),
+    );
+    let link = format!("/sys/dev/block/{major}:{minor}");
+    let folder = std::fs::canonicalize(link).unwrap_or_default();
+    let kernel = folder.file_name().unwrap_or_default().to_string_lossy();
+    // `!` stands for `/` in sysfs, `_` in debugfs.
+    let plain = |name: &str| name.replace(['!', '/'], "_");
+    meta.file_type().is_block_device() && plain(&kernel) == plain(name)
+}
+
 /// Says for as long as the file is open that the tracer is ours.
 pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
     let path = tracefs.path("current_tracer");
@@ -177,7 +234,7 @@ pub(super) fn lock(tracefs: &Detached) -> Result<File, Error> {
 
 pub(super) fn tracefs() -> Result<Detached, Error> {
     let usual = std::path::Path::new("/sys/kernel/tracing");
-    Detached::open("tracefs", usual).map_err(|error| Error::NoWay {
+    Detached::open("tracefs", usual).map_err(|error| Error::NoMethod {
         why: format!("tracefs cannot be opened ({error}); it needs root"),
     })
 }

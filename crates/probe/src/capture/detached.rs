@@ -1,9 +1,9 @@
 //! Kernel filesystems without a mount point.
 //!
-//! tracefs is often not mounted. Mounting it in a folder of ours would leave a mount behind after a
+//! tracefs is often not mounted. Mounting it in a folder of ours would leave the mount after a
 //! kill -9, and a recursive removal of that folder would walk into the kernel's settings. Since Linux
 //! 5.2 a filesystem can be opened as a detached mount (fsopen(2), fsmount(2)): it hangs on a file
-//! descriptor alone, nobody else sees it, and the kernel takes it back with the process.
+//! descriptor alone, no other process sees it, and the kernel takes it back with the process.
 
 use std::fs;
 use std::io;

@@ -79,11 +79,11 @@ impl Device {
         self.folder.join("trace")
     }
 
-    /// That the kernel can trace it and nobody does.
+    /// Checks that the kernel can trace it and that it is not being traced.
     pub(super) fn check_free(&self) -> Result<(), Error> {
         let enable = self.trace().join("enable");
         if !enable.exists() {
-            return Err(Error::NoWay {
+            return Err(Error::NoMethod {
                 why: format!("{} is missing (CONFIG_BLK_DEV_IO_TRACE)", enable.display()),
             });
         }

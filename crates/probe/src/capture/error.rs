@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What kind of ending an error is.
+/// The class of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The request is wrong; nothing was touched.
@@ -18,11 +18,11 @@ pub enum Class {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not a category.
-    #[error("{word:?} is no category of block events; name some of: {known}")]
+    #[error("{word:?}: no such category of block events; choose from: {known}")]
     Category {
-        /// What was said.
+        /// The word given.
         word: String,
-        /// What can be said.
+        /// The categories that exist.
         known: String,
     },
     /// No device named.
@@ -37,7 +37,7 @@ pub enum Error {
         why: String,
     },
     /// Two of the devices share a queue, or are the same.
-    #[error("{one} and {other} have one queue, which takes one trace; name one of them")]
+    #[error("{one} and {other} share a queue, which takes one trace; name only one of them")]
     SameQueue {
         /// The first.
         one: String,
@@ -51,35 +51,35 @@ pub enum Error {
         bytes: u64,
     },
     /// The output folder holds a trace of that name.
-    #[error("{} is there already; choose another folder, or remove the old trace", path.display())]
+    #[error("{} exists already; choose another folder, or remove the old trace", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// No way leads to the events.
+    /// No method of tracing works.
     #[error(
-        "block events cannot be traced here: {why}; `fslab doctor` lists the ways and what each lacks"
+        "block events cannot be traced here: {why}; `fslab doctor` lists the methods and what each lacks"
     )]
-    NoWay {
+    NoMethod {
         /// Why not.
         why: String,
     },
-    /// Somebody traces already.
-    #[error("{thing}: somebody else traces already ({why}); end that, or wait for it")]
+    /// The device or the tracer is in use.
+    #[error("{thing}: is already being traced ({why}); stop that tracer or wait")]
     Busy {
         /// The file or device.
         thing: String,
-        /// What it says.
+        /// How that is known.
         why: String,
     },
     /// A file of the kernel or of the trace.
     #[error("{}: {what}: {source}; {next}", path.display())]
     Io {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// What was being done.
         what: &'static str,
-        /// Why not.
+        /// The error of the system call.
         source: io::Error,
         /// What to do.
         next: &'static str,
@@ -87,7 +87,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What kind of ending this is.
+    /// The class of this error.
     pub fn class(&self) -> Class {
         match self {
             Error::Category { .. }
@@ -96,7 +96,7 @@ impl Error {
             | Error::SameQueue { .. }
             | Error::Buffer { .. }
             | Error::Exists { .. } => Class::Usage,
-            Error::NoWay { .. } | Error::Busy { .. } => Class::Refused,
+            Error::NoMethod { .. } | Error::Busy { .. } => Class::Refused,
             Error::Io { .. } => Class::Trouble,
         }
     }
@@ -106,7 +106,7 @@ impl Error {
             path: path.into(),
             what,
             source,
-            next: "`fslab doctor` tells what this kernel offers",
+            next: "`fslab doctor` lists what this kernel offers",
         }
     }
 

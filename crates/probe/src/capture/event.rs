@@ -6,7 +6,7 @@
 //! (kernel/trace/blktrace.c, `__blk_add_trace`). These three are filled in here.
 //!
 //! Since Linux 6.19 the tracer writes `struct blk_io_trace2` instead, whose action is twice as wide and
-//! stands behind the process. Nothing in tracefs says which it is, but the word where the older one has
+//! follows the process. Nothing in tracefs names the layout, but the word where the older one has
 //! the device does: a device number has its major from bit 20 on, and the upper half of an action, which
 //! stands there in the newer one, holds the few categories of operations on zones.
 
@@ -54,7 +54,7 @@ fn older(data: &[u8]) -> Option<([u8; SIZE], usize)> {
 }
 
 /// The type of the blk tracer's events: in `enum trace_type` it stands between `TRACE_USER_STACK`
-/// and `TRACE_BPUTS`, whose numbers are told by their `format` files (it has none itself). Numbers
+/// and `TRACE_BPUTS`, whose numbers are in their `format` files (it has none itself). Numbers
 /// before it move from kernel to kernel, this order has stood since 3.10. None when the two do not
 /// leave exactly one number between them.
 pub(super) fn type_of_blk(user_stack: &str, bputs: &str) -> Option<u16> {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn magic_sequence_and_time_are_filled_in() {
-        let told = Head {
+        let expected = Head {
             sector: 8,
             bytes: 4096,
             action: 0x0011_0001,
@@ -92,12 +92,18 @@ mod tests {
             pdu_len: 8,
             ..Head::default()
         };
-        let mut data = told.to_bytes().to_vec();
+        let mut data = expected.to_bytes().to_vec();
         data[..8].copy_from_slice(&[14, 0, 1, 1, 7, 0, 0, 0]);
         data.extend([0, 0, 0, 0, 0, 0, 0, 5]);
         let kind = u16::from_ne_bytes([14, 0]);
         let (head, pdu) = record(&data, 99, kind).unwrap();
-        assert_eq!(head, Head { time: 99, ..told });
+        assert_eq!(
+            head,
+            Head {
+                time: 99,
+                ..expected
+            }
+        );
         assert_eq!(pdu, [0, 0, 0, 0, 0, 0, 0, 5]);
         assert_eq!(record(&data, 99, kind + 1), None);
         assert_eq!(record(&data[..54], 99, kind), None, "the PDU is cut");
@@ -107,7 +113,7 @@ mod tests {
     /// The fields where include/uapi/linux/blktrace_api.h has them since 6.19.
     #[test]
     fn the_wider_record_is_the_same_event() {
-        let told = Head {
+        let expected = Head {
             sector: 1 << 40,
             bytes: 4096,
             action: 0x0011_0001,
@@ -120,20 +126,26 @@ mod tests {
         };
         let mut data = vec![14, 0, 1, 1, 7, 0, 0, 0];
         data.extend(3_u64.to_ne_bytes());
-        data.extend(told.sector.to_ne_bytes());
-        data.extend(told.bytes.to_ne_bytes());
-        data.extend(told.pid.to_ne_bytes());
+        data.extend(expected.sector.to_ne_bytes());
+        data.extend(expected.bytes.to_ne_bytes());
+        data.extend(expected.pid.to_ne_bytes());
         // With a category of zones in the upper half.
-        data.extend((1_u64 << 38 | u64::from(told.action)).to_ne_bytes());
-        data.extend(told.device.to_ne_bytes());
-        data.extend(told.cpu.to_ne_bytes());
-        data.extend(told.error.to_ne_bytes());
-        data.extend(told.pdu_len.to_ne_bytes());
+        data.extend((1_u64 << 38 | u64::from(expected.action)).to_ne_bytes());
+        data.extend(expected.device.to_ne_bytes());
+        data.extend(expected.cpu.to_ne_bytes());
+        data.extend(expected.error.to_ne_bytes());
+        data.extend(expected.pdu_len.to_ne_bytes());
         data.extend([0; 12]);
         data.extend([0, 0, 0, 0, 0, 0, 0, 5]);
         let kind = u16::from_ne_bytes([14, 0]);
         let (head, pdu) = record(&data, 99, kind).unwrap();
-        assert_eq!(head, Head { time: 99, ..told });
+        assert_eq!(
+            head,
+            Head {
+                time: 99,
+                ..expected
+            }
+        );
         assert_eq!(pdu, [0, 0, 0, 0, 0, 0, 0, 5]);
         assert_eq!(record(&data[..70], 99, kind), None, "the PDU is cut");
         assert_eq!(record(&data[..60], 99, kind), None);

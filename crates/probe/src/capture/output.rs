@@ -1,11 +1,11 @@
 //! The files of a trace: `<dev>.blktrace.<cpu>`, as blktrace writes them.
 //!
-//! Each file is filled with records of its CPU, in the order of the ring buffer. Sequences are given
-//! here, for each device and CPU from 1; events that the buffer lost leave a gap, so that readers of the
+//! Each file is filled with records of its CPU, in the order of the ring buffer. Sequence numbers are
+//! assigned here, for each device and CPU from 1; events that the buffer lost leave a gap, so that readers of the
 //! files alone (`blkparse`: Skips) see the loss. The gap is their number, or 1 where the kernel's page
-//! had no room to tell it; the exact sum, by the buffer's statistics, is in the JSON file. With several devices nobody
-//! knows whose events were lost: each device's files then show the whole gap, and the JSON file
-//! says that it is shared.
+//! had no room for it; the exact sum, from the buffer's statistics, is in the JSON file. With several
+//! devices it is not known whose events were lost: each device's files then show the whole gap, and the
+//! JSON file marks it as shared.
 
 use std::collections::HashSet;
 use std::fs::File;

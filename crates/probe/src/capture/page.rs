@@ -1,7 +1,7 @@
 //! Pages of the kernel's ring buffer, as `trace_pipe_raw` hands them out.
 //!
 //! A page begins with the time of its first event and a commit word: the bytes of data, and in bits
-//! 31 and 30 whether events were lost before this page and whether their number stands behind the
+//! 31 and 30 whether events were lost before this page and whether their number follows the
 //! data. The offsets are read from `events/header_page`, since they differ between 32 and 64 bits.
 //! An event begins with a word of 5 bits kind and 27 bits time since the event before it
 //! (`events/header_event`; include/linux/ring_buffer.h, kernel/trace/ring_buffer.c).
@@ -11,7 +11,7 @@
 
 /// The commit word of a page whose predecessor events were lost.
 const MISSED: u64 = 1 << 31;
-/// Their number stands behind the data.
+/// Their number follows the data.
 const MISSED_STORED: u64 = 1 << 30;
 /// What the commit word holds besides.
 const LENGTH: u64 = MISSED_STORED - 1;
@@ -112,7 +112,7 @@ impl Layout {
         Ok((missed, Events { data, at: 0, time }))
     }
 
-    /// The number behind the data, an `unsigned long` as the commit word is.
+    /// The number after the data, an `unsigned long` as the commit word is.
     fn stored(&self, rest: &[u8], length: usize) -> Option<u64> {
         if self.commit_size == 8 {
             u64_at(rest, length)
@@ -236,11 +236,11 @@ mod tests {
         (kind | delta << 5).to_ne_bytes()
     }
 
-    fn page(time: u64, flags: u64, data: &[u8], behind: &[u8]) -> Vec<u8> {
+    fn page(time: u64, flags: u64, data: &[u8], after: &[u8]) -> Vec<u8> {
         let mut page = time.to_ne_bytes().to_vec();
         page.extend((data.len() as u64 | flags).to_ne_bytes());
         page.extend(data);
-        page.extend(behind);
+        page.extend(after);
         page.resize(4096, 0);
         page
     }
@@ -279,7 +279,7 @@ mod tests {
         // 2 << 27 ns later, and 7.
         data.extend(word(TIME_EXTEND, 7));
         data.extend(2_u32.to_ne_bytes());
-        // 8 bytes of data, told by a length of 12 that counts itself.
+        // 8 bytes of data; their length of 12 counts itself.
         data.extend(word(0, 1));
         data.extend(12_u32.to_ne_bytes());
         data.extend([9; 8]);
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn losses_are_told_with_their_number_where_there_was_room() {
-        let open = |flags, behind: &[u8]| layout().open(&page(0, flags, &[], behind)).unwrap().0;
+        let open = |flags, after: &[u8]| layout().open(&page(0, flags, &[], after)).unwrap().0;
         assert_eq!(open(0, &[]), Missed::None);
         assert_eq!(open(MISSED, &[]), Missed::Some);
         let stored = 123_456_u64.to_ne_bytes();

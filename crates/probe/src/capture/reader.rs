@@ -50,14 +50,14 @@ struct Pipe {
     losses: Losses,
 }
 
-/// Losses of one CPU, told to the output page by page, so that its gaps lie where they were.
+/// Losses of one CPU, passed to the output page by page, so that its gaps are where events were lost.
 #[derive(Debug)]
 struct Losses {
     /// Of tracefs: the buffer's own count.
     stats: String,
     /// That count when the trace began.
     before: u64,
-    told: u64,
+    reported: u64,
     /// A page had no room for its number, and so the count was asked.
     asked: bool,
 }
@@ -92,7 +92,7 @@ impl Reader {
         })
     }
 
-    /// Reads until it is told to stop and the buffers are empty.
+    /// Reads until it is stopped and the buffers are empty.
     pub(super) fn run(mut self, stop: &Arc<AtomicBool>) -> Result<Reader, Error> {
         loop {
             // Asked before reading: what was logged before the stop is read after it.
@@ -167,7 +167,7 @@ impl Losses {
         Ok(Losses {
             stats,
             before,
-            told: 0,
+            reported: 0,
             asked: false,
         })
     }
@@ -179,19 +179,19 @@ impl Losses {
             Missed::Counted(events) if !self.asked => events,
             _ => {
                 let count = summary::lost(&tracefs.read(&self.stats)?);
-                settle(missed, count.saturating_sub(self.before), self.told)
+                settle(missed, count.saturating_sub(self.before), self.reported)
             }
         };
-        self.told += events;
+        self.reported += events;
         Ok(events)
     }
 }
 
 /// A page that is full of events, as one in ten is, has no room for the number of those lost before
 /// it. The buffer's own count has them, but may have gone on since the page was taken: what it is
-/// ahead comes again with the next page's number, so nothing is told beyond the count.
-fn settle(missed: Missed, count: u64, told: u64) -> u64 {
-    let left = count.saturating_sub(told);
+/// ahead comes again with the next page's number, so no more than the count is reported.
+fn settle(missed: Missed, count: u64, reported: u64) -> u64 {
+    let left = count.saturating_sub(reported);
     match missed {
         Missed::None => 0,
         Missed::Some => left,
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn losses_without_a_number_come_from_the_count_and_are_not_told_twice() {
         // Truly lost: 10, then 20 without a number, then 30; the count is 5 ahead at the second.
-        let mut told = 10;
-        told += settle(Missed::Some, 35, told);
-        assert_eq!(told, 35);
-        told += settle(Missed::Counted(30), 60, told);
-        assert_eq!(told, 60);
-        assert_eq!(settle(Missed::None, 99, told), 0);
-        assert_eq!(settle(Missed::Some, 60, told), 0);
+        let mut reported = 10;
+        reported += settle(Missed::Some, 35, reported);
+        assert_eq!(reported, 35);
+        reported += settle(Missed::Counted(30), 60, reported);
+        assert_eq!(reported, 60);
+        assert_eq!(settle(Missed::None, 99, reported), 0);
+        assert_eq!(settle(Missed::Some, 60, reported), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! A recording from its plan to its summary, whichever way it takes.
+//! A recording from its plan to its summary, whichever method it takes.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::summary::{Cpu, FORMAT, Summary};
 use super::tracer::{self, Tracer};
 use super::{Changes, Device, Error, Mask, output};
 
-/// Bytes for each CPU unless said otherwise: 50 ms of 2.8 million events a second.
+/// Default bytes of buffer for each CPU: 50 ms of 2.8 million events a second.
 pub const BUFFER: u64 = 8 << 20;
 
 /// What to record.
@@ -39,11 +39,11 @@ pub(super) struct Asked {
 pub struct Plan {
     asked: Asked,
     changes: Changes,
-    way: Way,
+    method: Method,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Method {
     Tracer(Tracer),
     /// The devices' nodes.
     Relay(Vec<PathBuf>),
@@ -97,15 +97,15 @@ impl Plan {
                 }
             }
         }
-        let (way, changes) = match Tracer::find(&devices) {
-            Ok((tracer, changes)) => (Way::Tracer(tracer), changes),
-            // Why not the tracer is what people want to know, when there is no other way either.
-            Err(error @ Error::NoWay { .. }) => {
+        let (method, changes) = match Tracer::find(&devices) {
+            Ok((tracer, changes)) => (Method::Tracer(tracer), changes),
+            // Why not the tracer is what people want to know, when there is no other method either.
+            Err(error @ Error::NoMethod { .. }) => {
                 relay::available().map_err(|_| error)?;
                 let nodes = options.devices.iter().map(std::path::absolute);
                 let nodes: Vec<PathBuf> = nodes.filter_map(Result::ok).collect();
                 let changes = Changes::of_relay(&nodes, &devices);
-                (Way::Relay(nodes), changes)
+                (Method::Relay(nodes), changes)
             }
             Err(error) => return Err(error),
         };
@@ -117,7 +117,7 @@ impl Plan {
                 buffer: options.buffer,
             },
             changes,
-            way,
+            method,
         })
     }
 
@@ -134,11 +134,11 @@ impl Plan {
         let Plan {
             asked,
             changes,
-            way,
+            method,
         } = self;
-        let session = match way {
-            Way::Tracer(tracer) => Session::Tracer(tracer.start(&asked, &changes)?),
-            Way::Relay(nodes) => {
+        let session = match method {
+            Method::Tracer(tracer) => Session::Tracer(tracer.start(&asked, &changes)?),
+            Method::Relay(nodes) => {
                 let kernel = (asked.mask, asked.buffer);
                 Session::Relay(relay::Session::start(
                     &nodes,
@@ -159,7 +159,7 @@ impl Plan {
 
 impl Recording {
     /// Whether the reader stopped by itself, which it does on a full disk: [`Recording::finish`]
-    /// tells why.
+    /// has the reason.
     pub fn has_failed(&self) -> bool {
         match &self.session {
             Some(Session::Tracer(session)) => session.has_failed(),
@@ -178,7 +178,7 @@ impl Recording {
             _ => Ok(()),
         };
         let seconds = self.started.elapsed().as_secs_f64();
-        let (way, counted) = match self.session.take() {
+        let (method, counted) = match self.session.take() {
             Some(Session::Tracer(session)) => {
                 ("blk tracer", session.finish(&self.asked, &self.changes)?)
             }
@@ -191,7 +191,7 @@ impl Recording {
             }
             None => ("", Vec::new()),
         };
-        let summaries = self.summaries(way, seconds, counted);
+        let summaries = self.summaries(method, seconds, counted);
         for summary in &summaries {
             summary.write(&self.asked.out)?;
         }
@@ -206,14 +206,14 @@ impl Recording {
         for device in devices {
             let of = |cpu: u32| output::path(&out, &device, cpu);
             let mut cpu = 0;
-            // Both ways make the files of all CPUs, from 0 on.
+            // Both methods make the files of all CPUs, from 0 on.
             while std::fs::remove_file(of(cpu)).is_ok() {
                 cpu += 1;
             }
         }
     }
 
-    fn summaries(&self, way: &str, seconds: f64, counted: Vec<Counted>) -> Vec<Summary> {
+    fn summaries(&self, method: &str, seconds: f64, counted: Vec<Counted>) -> Vec<Summary> {
         let kernel = rustix::system::uname();
         let kernel = kernel.release().to_string_lossy().into_owned();
         let asked = &self.asked;
@@ -221,7 +221,7 @@ impl Recording {
             format: FORMAT,
             device: device.name.clone(),
             number: device.numbers(),
-            way: way.into(),
+            way: method.into(),
             clock: CLOCK.into(),
             kernel: kernel.clone(),
             seconds,
@@ -254,7 +254,7 @@ impl Counted {
             .collect();
         let missing: u64 = cpus.iter().map(|cpu| cpu.lost).sum();
         Counted {
-            // Numbers at the very end of a CPU are missed by nobody but the kernel.
+            // Only the kernel knows of losses at the very end of a CPU.
             lost: counted.dropped.max(missing),
             cpus,
             lost_is_shared: false,

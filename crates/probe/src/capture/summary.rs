@@ -36,7 +36,7 @@ pub struct Summary {
     pub events: u64,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Events lost, on all CPUs. Of all devices that were traced together: nobody knows whose.
+    /// Events lost, on all CPUs. Of all devices that were traced together: the kernel does not record whose.
     pub lost: u64,
     /// Whether `lost` may be other devices'.
     pub lost_is_shared: bool,

@@ -162,7 +162,7 @@ impl Session {
 
     /// Takes everything back; the files stay as they are.
     pub(super) fn give_up(&mut self, changes: &Changes) {
-        // Nothing can be told from here; `fslab clean` finds what did not work.
+        // An error cannot be returned from here; `fslab clean` finds what was not undone.
         let _ = changes.stop();
         if self.thread.is_some() {
             drop(self.join(Path::new("")));
@@ -188,19 +188,19 @@ impl Session {
 pub(super) fn format(tracefs: &Detached) -> Result<(Layout, u16), Error> {
     let tracers = tracefs.read("available_tracers")?;
     if !tracers.split_whitespace().any(|name| name == TRACER) {
-        return Err(Error::NoWay {
+        return Err(Error::NoMethod {
             why: format!("this kernel has no blk tracer (available_tracers: {tracers})"),
         });
     }
     let header = tracefs.read("events/header_page")?;
-    let layout = Layout::parse(&header).ok_or_else(|| Error::NoWay {
+    let layout = Layout::parse(&header).ok_or_else(|| Error::NoMethod {
         why: "tracefs's events/header_page is not understood".into(),
     })?;
     let neighbours = (
         tracefs.read("events/ftrace/user_stack/format")?,
         tracefs.read("events/ftrace/bputs/format")?,
     );
-    let blk = event::type_of_blk(&neighbours.0, &neighbours.1).ok_or_else(|| Error::NoWay {
+    let blk = event::type_of_blk(&neighbours.0, &neighbours.1).ok_or_else(|| Error::NoMethod {
         why: "the number of the blk tracer's events is not between user_stack's and bputs's".into(),
     })?;
     Ok((layout, blk))

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, sha256};
+use super::entry::{Entry, How};
 use super::stack::{Stacks, disk_of, folder};
 use crate::diskstats::Counters;
 
@@ -40,7 +40,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(41, "block.<dev>.queue.logical_block_size", How::Number, "/sys/class/block/<dev>/queue/logical_block_size", "smallest addressable unit, bytes"),
     Entry::new(41, "block.<dev>.queue.physical_block_size", How::Number, "/sys/class/block/<dev>/queue/physical_block_size", "smallest unit written without a read, bytes"),
     Entry::new(41, "block.<dev>.queue.minimum_io_size", How::Number, "/sys/class/block/<dev>/queue/minimum_io_size", "preferred unit, bytes (RAID chunk)"),
-    Entry::new(41, "block.<dev>.queue.optimal_io_size", How::Number, "/sys/class/block/<dev>/queue/optimal_io_size", "optimal unit, bytes (RAID stripe); 0: not told"),
+    Entry::new(41, "block.<dev>.queue.optimal_io_size", How::Number, "/sys/class/block/<dev>/queue/optimal_io_size", "optimal unit, bytes (RAID stripe); 0: not reported"),
     Entry::new(41, "block.<dev>.alignment_offset", How::Number, "/sys/class/block/<dev>/alignment_offset", "bytes off the natural alignment"),
     Entry::new(41, "block.<dev>.queue.zoned", How::Text, "/sys/class/block/<dev>/queue/zoned", "zone model"),
     Entry::new(42, "block.<dev>.transport", How::Computed, "/sys/class/block/<dev> (its device's path)", "virtio, nvme, ata, sas, usb, iscsi, loop, ..."),
@@ -53,7 +53,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(43, "block.<dev>.device_write_cache_protection", How::Manual, "", "whether that cache survives a power cut"),
     Entry::new(44, "block.controller_cache", How::Manual, "", "controller cache, battery state, read and write share"),
     Entry::new(44, "manual.<name>", How::Manual, "", "anything else the user notes of the hardware"),
-    Entry::new(45, "block.<dev>.loop.backing_file", How::Text, "/sys/class/block/<dev>/loop/backing_file", "file behind the loop device"),
+    Entry::new(45, "block.<dev>.loop.backing_file", How::Text, "/sys/class/block/<dev>/loop/backing_file", "backing file of the loop device"),
     Entry::new(45, "block.<dev>.loop.dio", How::Number, "/sys/class/block/<dev>/loop/dio", "1 when the file is read and written directly, without a second page cache"),
     Entry::new(45, "block.<dev>.loop.offset", How::Number, "/sys/class/block/<dev>/loop/offset", "bytes skipped at the file's start"),
     Entry::new(46, "block.<dev>.health", How::Computed, "/sys/class/block/<dev>/device/{ioerr_cnt,iotmo_cnt,iodone_cnt}", "error counters that the kernel keeps; SMART and NVMe logs need the vendor's tool").changing(),
@@ -218,7 +218,7 @@ fn transport(real: &Path, device: &str) -> Option<&'static str> {
 fn hardware(c: &mut Collector<'_>, device: &str) {
     let base = folder(device);
     let real = std::fs::canonicalize(c.path(&base)).unwrap_or_default();
-    let found = transport(&real, device).ok_or_else(|| "its path tells no transport".to_owned());
+    let found = transport(&real, device).ok_or_else(|| "its path names no transport".to_owned());
     put(c, device, "transport", "", found);
     let cache = first_of(c, &base, &["cache_type"]).or_else(|| {
         let disks = c.list(&format!("{base}/device/scsi_disk"));
@@ -251,7 +251,7 @@ fn hardware(c: &mut Collector<'_>, device: &str) {
     .map(|(file, text)| (file, sha256(text.as_bytes())[..16].to_owned()));
     let (file, hash) = serial.unwrap_or_default();
     let outcome = if file.is_empty() {
-        Err("the device tells no serial number".to_owned())
+        Err("the device reports no serial number".to_owned())
     } else {
         Ok(hash)
     };

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::catalogue::{Entry, How};
 use super::collect::Collector;
+use super::entry::{Entry, How};
 use crate::Roots;
 use crate::mountinfo::{self, Mount};
 

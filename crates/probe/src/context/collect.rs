@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::catalogue::{Entry, How, catalogue};
+use super::catalogue::catalogue;
+use super::entry::{Entry, How};
 use super::{Item, Options, Subject};
 use crate::Roots;
 use crate::mountinfo::{self, Mount};
@@ -150,7 +151,7 @@ impl<'a> Collector<'a> {
         self.items
     }
 
-    /// Adds what the caller told, and what is absent with its reason.
+    /// Adds the values that the caller gave, and absent items with their reason.
     pub(super) fn finish(mut self) -> BTreeMap<String, Item> {
         for (name, value) in &self.subject.manual {
             let known = self.entries.iter().any(|e| e.matches(name));
@@ -167,7 +168,7 @@ impl<'a> Collector<'a> {
             }
             let reason = match entry.how {
                 How::PerTrial => "recorded with each trial",
-                How::Manual => "not given: no file of the kernel tells it",
+                How::Manual => "not given: it is in no file of the kernel",
                 _ if entry.name.contains("<dev>") => "no block device of this kind in the stack",
                 _ if entry.name.contains("<role>") => "no such filesystem in this run",
                 _ => "this machine has nothing of the kind",

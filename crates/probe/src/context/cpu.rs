@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::catalogue::{Entry, How};
 use super::collect::Collector;
+use super::entry::{Entry, How};
 
 // A table: one item a line.
 #[rustfmt::skip]

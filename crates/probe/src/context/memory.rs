@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::catalogue::{Entry, How};
 use super::collect::Collector;
+use super::entry::{Entry, How};
 use crate::{meminfo, vmstat};
 
 // A table: one item a line.

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, hex, number};
+use super::entry::{Entry, How};
 use super::{Item, Options, Subject};
 use crate::{kernel_log, vmstat};
 
@@ -100,7 +100,7 @@ fn process(c: &mut Collector<'_>) {
     c.put("run.environment", Ok(Value::Object(environment)));
 }
 
-/// Items of this very process: of a trial elsewhere they are those of whoever asked for it.
+/// Items of this process: for a trial in a guest they are those of the process that requested it.
 pub const OF_PROCESS: [&str; 4] = [
     "run.binary_sha256",
     "run.command_line",

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Entry, How};
 use super::collect::{Collector, sha256};
+use super::entry::{Entry, How};
 use crate::cpu;
 use crate::diskstats::{self, Counters, Identity};
 

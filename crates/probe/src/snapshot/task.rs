@@ -103,7 +103,7 @@ impl Users {
 }
 
 /// Tasks that ran in the interval, busiest first. A task that was not there before has all its
-/// time counted; one whose pid was taken over by another is told by its start.
+/// time counted; one whose pid was reused is recognised by its start time.
 pub(super) fn busy<'a>(before: &[Task], after: &'a [Task], elapsed_ns: u64) -> Vec<Busy<'a>> {
     let earlier: BTreeMap<(u32, u64), u64> = before
         .iter()

@@ -6,7 +6,7 @@
 //! exist once for each CPU or node are added up under one name. Threads of one filesystem or device
 //! (`jbd2/loop3-8`, `xfsaild/loop3`, `loop3`) keep their own.
 
-/// Threads with a bare number at the end that tells the node, not the device.
+/// Threads whose final number is the node, not the device.
 const BY_NODE: [&str; 2] = ["kswapd", "kcompactd"];
 
 /// The name under which a task's CPU time is added up; never empty, without dots, blanks or

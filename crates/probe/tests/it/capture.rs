@@ -1,5 +1,5 @@
 //! Block traces of loop devices. The tracer is one for the whole machine, so a test waits until
-//! nobody else records.
+//! no other recording runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,7 @@ use probe::capture::{BUFFER, Error, Mask, Options, Plan, Recording, Summary};
 const MIB: u64 = 1 << 20;
 
 fn needs_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    !root
+    !testkit::root!("block traces and loop devices")
 }
 
 fn run(words: &[&str]) -> String {
@@ -201,8 +197,8 @@ fn known_writes_are_traced_to_the_sector_needs_root() {
             .find(|(note, _)| note.note() == Some(record::Notify::Process) && note.pid == head.pid);
         assert!(name.unwrap().1.starts_with(b"dd\0"));
     }
-    let told = fs::read_to_string(Summary::path(out.path(), &summary.device)).unwrap();
-    assert_eq!(serde_json::from_str::<Summary>(&told).unwrap(), summary);
+    let stored = fs::read_to_string(Summary::path(out.path(), &summary.device)).unwrap();
+    assert_eq!(serde_json::from_str::<Summary>(&stored).unwrap(), summary);
     sequences_are_whole(&all);
     debian_reads_it(out.path(), &summary);
 }
@@ -229,11 +225,11 @@ fn debian_reads_it(out: &Path, summary: &Summary) {
         .args(["-i", base.to_str().unwrap(), "-d", merged.to_str().unwrap()])
         .output()
         .unwrap();
-    let (text, told) = (
+    let (text, stored) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    assert!(output.status.success() && told.is_empty(), "{told}");
+    assert!(output.status.success() && stored.is_empty(), "{stored}");
     let entries = format!("Events ({}): {} entries", summary.device, summary.events);
     assert!(text.contains(&entries), "{entries}");
     assert!(text.contains("Skips: 0 forward"));

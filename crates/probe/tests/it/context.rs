@@ -36,10 +36,6 @@ fn check_whole(record: &ContextRecord) {
     }
 }
 
-fn root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 #[test]
 fn this_machine_tells_most_items() {
     let target = std::env::temp_dir();
@@ -330,7 +326,7 @@ fn the_guide_lists_the_catalogue() {
     let have = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         have == wanted,
-        "docs/context.md is behind the catalogue: run UPDATE_DOCS=1 cargo test -p probe"
+        "docs/context.md is older than the catalogue: run UPDATE_DOCS=1 cargo test -p probe"
     );
 }
 
@@ -407,8 +403,7 @@ fn check(record: &ContextRecord, wanted: &[(&str, Value)]) {
 
 #[test]
 fn an_ext4_on_a_loop_device_is_described_needs_root() {
-    if !root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let lab = Lab::new(
@@ -460,8 +455,7 @@ fn an_ext4_on_a_loop_device_is_described_needs_root() {
 
 #[test]
 fn an_xfs_and_a_btrfs_are_described_needs_root() {
-    if !root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let lab = Lab::new("mkfs.xfs", &["-q"], "rw", 400);

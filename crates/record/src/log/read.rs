@@ -1,14 +1,18 @@
 //! Reading: line by line, so that memory holds one line and what the caller keeps.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use rundir::{Line, Lines};
 use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
 use crate::event::{Entry, Event, FORMAT};
+
+/// Longest line of a log, in bytes. The plan of 100,000 trials takes 10 MB.
+pub(super) const LONGEST: usize = 32 << 20;
 
 /// A log in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,13 +51,13 @@ pub fn read(path: &Path) -> Result<Loaded, Error> {
 /// Reads a log event by event.
 #[derive(Debug)]
 pub struct Reader<R> {
-    input: R,
+    lines: Lines<R>,
     path: PathBuf,
     line: u64,
     good: u64,
     whole: bool,
     torn: Option<Torn>,
-    buffer: Vec<u8>,
+    text: Vec<u8>,
 }
 
 impl Reader<BufReader<File>> {
@@ -62,8 +66,12 @@ impl Reader<BufReader<File>> {
     /// # Errors
     /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|cause| Error::io("open", path, cause))?;
-        Ok(Reader::new(BufReader::with_capacity(64 << 10, file), path))
+        Ok(Reader::of(rundir::open_regular(path)?, path))
+    }
+
+    /// Reads a log that is open; `path` is for messages.
+    pub fn of(file: File, path: &Path) -> Self {
+        Reader::new(BufReader::with_capacity(64 << 10, file), path)
     }
 }
 
@@ -71,13 +79,13 @@ impl<R: BufRead> Reader<R> {
     /// Reads from anything; `path` is for messages.
     pub fn new(input: R, path: &Path) -> Self {
         Reader {
-            input,
+            lines: Lines::new(input, LONGEST),
             path: path.to_owned(),
             line: 0,
             good: 0,
             whole: true,
             torn: None,
-            buffer: Vec::new(),
+            text: Vec::new(),
         }
     }
 
@@ -89,16 +97,24 @@ impl<R: BufRead> Reader<R> {
         if self.torn.is_some() {
             return Ok(None);
         }
-        self.buffer.clear();
-        let io = |cause| Error::io("read", &self.path, cause);
-        let bytes = self.input.read_until(b'\n', &mut self.buffer).map_err(io)?;
-        if bytes == 0 {
-            return Ok(None);
-        }
-        let last = self.input.fill_buf().map_err(io)?.is_empty();
+        let path = &self.path;
+        let io = |cause: io::Error| Error::io("read", path, cause);
+        let ended = match self.lines.next_line().map_err(io)? {
+            None => return Ok(None),
+            Some(Line::TooLong) => {
+                self.line += 1;
+                return Err(self.damaged(format!("a line longer than {} MiB", LONGEST >> 20)));
+            }
+            Some(Line::Whole { bytes, ended }) => {
+                self.text.clear();
+                self.text.extend_from_slice(bytes);
+                ended
+            }
+        };
+        let last = self.lines.at_end().map_err(io)?;
         self.line += 1;
-        let ended = self.buffer.ends_with(b"\n");
-        let text = &self.buffer[..bytes - usize::from(ended)];
+        let text = &self.text[..];
+        let bytes = text.len() + usize::from(ended);
         if self.line == 1 {
             self.refuse_future(text)?;
         }
@@ -199,4 +215,18 @@ fn contradiction(plan: &Plan) -> Option<String> {
         "the plan's trial {} wants cell {} of {cells}",
         lost.trial, lost.cell
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_an_error_and_not_all_memory() {
+        let endless = BufReader::new(std::io::repeat(b'x'));
+        let mut reader = Reader::new(endless, Path::new("events.jsonl"));
+        let error = reader.next_entry().unwrap_err().to_string();
+        assert!(error.contains("longer than 32 MiB"), "{error}");
+        assert!(reader.buffer.capacity() as u64 <= 3 * LONGEST_LINE);
+    }
 }

@@ -1,14 +1,15 @@
 //! Writing: one event, one line, one `write(2)`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use rundir::RunDir;
 
 use crate::error::Error;
 use crate::event::{Entry, Event};
-use crate::log::read::{Loaded, Reader};
+use crate::log::read::{LONGEST, Loaded, Reader};
 
 /// A log open for writing. Take the folder's lock first.
 #[derive(Debug)]
@@ -26,12 +27,9 @@ impl Log {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path) -> Result<Log, Error> {
-        let sink = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|cause| Error::io("create", path, cause))?;
-        sync_folder(path)?;
+        let (dir, name) = place(path)?;
+        let sink = dir.create_new(name)?;
+        dir.sync()?;
         Ok(Log {
             sink,
             path: path.to_owned(),
@@ -45,9 +43,12 @@ impl Log {
     /// `events.jsonl.torn`, then cut off; [`Loaded::torn`] tells of it.
     ///
     /// # Errors
-    /// As [`read`](crate::log::read), and [`Error::Io`].
+    /// As [`read`](crate::log::read), [`Error::Io`], and [`Error::Unsafe`] for a link or what is no file.
     pub fn append_to(path: &Path) -> Result<(Log, Loaded), Error> {
-        let mut reader = Reader::open(path)?;
+        let (dir, name) = place(path)?;
+        let log = dir.read_trusted(name)?;
+        let log = log.ok_or_else(|| Error::io("open", path, io::ErrorKind::NotFound))?;
+        let mut reader = Reader::of(log, path);
         let mut entries = Vec::new();
         while let Some(entry) = reader.next_entry()? {
             entries.push(entry);
@@ -58,9 +59,9 @@ impl Log {
         };
         let mut length = reader.good_bytes();
         let cannot = |cause| Error::io("repair", path, cause);
-        let mut sink = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+        let mut sink = dir.append(name)?;
         if loaded.torn.is_some() {
-            keep_torn(path, length).map_err(cannot)?;
+            keep_torn(&dir, name, &mut sink, length)?;
             sink.set_len(length)
                 .and_then(|()| sink.sync_data())
                 .map_err(cannot)?;
@@ -176,6 +177,13 @@ fn encode(entry: &Entry) -> Result<Vec<u8>, Error> {
             return Err(refuse(format!("a number is not finite, or {error}")));
         }
     }
+    if line.len() > LONGEST {
+        return Err(refuse(format!(
+            "it takes {} MiB, and a line has at most {}",
+            line.len() >> 20,
+            LONGEST >> 20
+        )));
+    }
     line.push(b'\n');
     Ok(line)
 }
@@ -205,30 +213,28 @@ fn write_whole(sink: &mut impl Write, line: &[u8]) -> io::Result<()> {
 }
 
 /// Copies what follows `good` to the end of `<log>.torn`.
-fn keep_torn(path: &Path, good: u64) -> io::Result<()> {
+fn keep_torn(dir: &RunDir, name: &str, log: &mut File, good: u64) -> Result<(), Error> {
     use std::io::{Seek, SeekFrom};
-    let mut name = path.as_os_str().to_owned();
-    name.push(".torn");
-    let mut log = File::open(path)?;
-    log.seek(SeekFrom::Start(good))?;
-    let mut copy = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(Path::new(&name))?;
-    io::copy(&mut log, &mut copy)?;
-    copy.write_all(b"\n")?;
-    copy.sync_data()
+    let torn = format!("{name}.torn");
+    let mut copy = dir.append(&torn)?;
+    let mut copied = || {
+        log.seek(SeekFrom::Start(good))?;
+        io::copy(log, &mut copy)?;
+        copy.write_all(b"\n")?;
+        copy.sync_data()
+    };
+    copied().map_err(|cause| Error::io("write", &dir.path().join(&torn), cause))
 }
 
-/// A new file outlives a power cut only when its folder does.
-fn sync_folder(path: &Path) -> Result<(), Error> {
+/// The folder of a log, opened, and the log's name in it.
+fn place(path: &Path) -> Result<(RunDir, &str), Error> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    File::open(folder)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|cause| Error::io("sync", folder, cause))
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Error::io("open", path, io::ErrorKind::InvalidFilename))?;
+    Ok((RunDir::open(folder)?, name))
 }
 
 #[cfg(test)]

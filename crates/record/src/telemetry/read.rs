@@ -1,13 +1,18 @@
 //! The reader, for reports.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+use rundir::RunDir;
 
 use super::{COLUMN, Column, END, MAGIC, ROW, VERSION, checksum, varint};
 use crate::error::Error;
 
 const HEAD: usize = 12;
 const FRAME_HEAD: usize = 8;
+/// Largest file that is read, in bytes: 20 times what a trial of a day writes.
+const LARGEST: u64 = 1 << 30;
 
 /// Reads telemetry files.
 ///
@@ -17,16 +22,42 @@ const FRAME_HEAD: usize = 8;
 pub struct Reader;
 
 impl Reader {
-    /// Reads a file. A torn tail is left out; [`Table::dropped_bytes`] tells of it.
+    /// Reads a file. A torn tail is left out; [`Table::dropped_bytes`] counts it.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Telemetry`] when it is no telemetry file or of a newer version.
+    /// [`Error::Io`]; [`Error::Unsafe`] when it is no regular file; [`Error::Telemetry`] when it is no telemetry file or of a newer version.
     pub fn read(path: &Path) -> Result<Table, Error> {
-        let bytes = fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
-        Reader::decode(&bytes).map_err(|why| Error::Telemetry {
+        let file = rundir::open_regular(path).map_err(|error| match error {
+            rundir::Error::Io { source, .. } => Error::io("read", path, source),
+            refused @ rundir::Error::Refused { .. } => refused.into(),
+        })?;
+        Reader::read_file(file, path)
+    }
+
+    /// Reads the file of a run's folder that its log names. No link is followed and nothing outside of the folder is read.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_in(dir: &Path, name: &str) -> Result<Table, Error> {
+        let path = dir.join(name);
+        let file = RunDir::open(dir)?.read(name)?;
+        let file = file.ok_or_else(|| Error::io("read", &path, io::ErrorKind::NotFound))?;
+        Reader::read_file(file, &path)
+    }
+
+    fn read_file(file: File, path: &Path) -> Result<Table, Error> {
+        let cannot = |cause| Error::io("read", path, cause);
+        let damaged = |why| Error::Telemetry {
             path: path.to_owned(),
             why,
-        })
+        };
+        if file.metadata().map_err(cannot)?.len() > LARGEST {
+            let why = format!("larger than {} MiB: not a trial's telemetry", LARGEST >> 20);
+            return Err(damaged(why));
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes).map_err(cannot)?;
+        Reader::decode(&bytes).map_err(damaged)
     }
 
     /// Reads a file's bytes.
@@ -137,7 +168,7 @@ impl Table {
             .map_or(&[], |&end| &self.changes[begin.unwrap_or(0)..end])
     }
 
-    /// Whether the writer came to its end: the end mark is there and tells as many rows.
+    /// Whether the writer came to its end: the end mark is there and gives the same number of rows.
     pub fn is_complete(&self) -> bool {
         self.complete
     }

@@ -40,7 +40,7 @@ impl Writer {
     /// [`Error::Io`].
     pub fn create(path: &Path) -> Result<Writer, Error> {
         let cannot = |cause| Error::io("create", path, cause);
-        let mut sink = File::create(path).map_err(cannot)?;
+        let mut sink = rundir::create_file(path)?;
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         sink.write_all(&head).map_err(cannot)?;

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use record::{Event, Log, Run, RunFolder, example, log};
+use fixtures::example;
+use record::{Event, Log, Run, RunFolder, log};
 
 /// Set for the process that writes and is killed: the run's folder.
 const WRITER: &str = "FSLAB_TEST_WRITER";

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_device_of_layers_says_what_it_is_made_of() {
-        let mut run = record::example::run();
+        let mut run = fixtures::example::run();
         let device_of = |run: &Run| match device(run).answer {
             Answer::Known(text, _) => text,
             Answer::Absent(why) => panic!("{why}"),

@@ -18,8 +18,10 @@ use study::Clock;
 use crate::layout::Levels;
 use crate::model::{Figure, coverage};
 
+pub(crate) use self::words::{
+    LAWS, amount, brief, engineering, interval, reach, sentences, tested,
+};
 pub(crate) use fill::{counted, growths, is_named};
-pub(crate) use words::{LAWS, amount, brief, engineering, interval, reach, sentences, tested};
 
 /// One of the study's questions of growth, answered.
 #[derive(Clone, Debug)]

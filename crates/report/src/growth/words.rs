@@ -5,25 +5,13 @@ use stats::{Interval, Warning};
 
 use super::{Curve, Growth, Projection};
 use crate::numbers::short;
+pub(crate) use ::words::millions as amount;
 
 /// How the laws are found: said once below them.
 pub(crate) const LAWS: &str = "laws: y = a x^b and y = c + d x (c, d >= 0), both fitted to ln y by \
      maximum likelihood, chosen by AICc (Burnham and Anderson 2002); intervals by profile likelihood. \
      A projection is of the law, on this machine and with this memory: it holds as long as the law \
      does, and nothing was measured there.";
-
-/// `10.2 M`, `48000`, `415 M`: a number of files.
-pub(crate) fn amount(x: f64) -> String {
-    if x < 1e6 {
-        return if x.fract() == 0.0 {
-            format!("{x:.0}")
-        } else {
-            short(x)
-        };
-    }
-    let text = format!("{:.3}", x / 1e6);
-    format!("{} M", text.trim_end_matches('0').trim_end_matches('.'))
-}
 
 /// Four digits; with an exponent where there would be none before the sixth decimal.
 pub(crate) fn engineering(value: f64) -> String {

@@ -23,23 +23,7 @@ const BAR: f64 = 13.0;
 const TOP: f64 = 6.0;
 const AXIS: f64 = 20.0;
 
-/// Text for XML content and attribute values.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Not allowed in XML at all; a title must not break the drawing.
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
+pub(super) use words::escape_xml as escape;
 
 /// The horizontal scale: 0 at the names' right edge.
 struct Scale {

@@ -314,7 +314,7 @@ pub(super) fn trial(dir: &Path, record: &TrialRecord, label: &str) -> Result<Val
         .telemetry
         .as_ref()
         .ok_or_else(|| "no telemetry file was written".to_owned())?;
-    let table = Reader::read(&dir.join(file)).map_err(|e| e.to_string())?;
+    let table = Reader::read_in(dir, file).map_err(|e| e.to_string())?;
     view(&table, &record.phases, label)
 }
 

@@ -139,7 +139,7 @@ fn counted(grid: &Grid, counts: &[usize]) -> String {
             .iter()
             .map(|(line, heads)| format!("{line} ({})", heads.join(", ")));
         let lines: Vec<String> = lines.collect();
-        format!("; n={n}: {}", lines.join(" and "))
+        format!("; n={n}: {}", words::list(&lines))
     });
     format!("n={usual}{}", others.collect::<String>())
 }

@@ -50,7 +50,8 @@ pub(crate) use grid::{census, published_notes, published_value};
 pub(crate) use header::{begun, order, trials, trials_of};
 pub(crate) use legend::{few, method};
 pub(crate) use table::decimals;
-pub(crate) use wrap::{cap, wrap};
+pub(crate) use words::wrap;
+pub(crate) use wrap::cap;
 
 /// The narrowest report, whatever was asked for.
 const NARROWEST: usize = 40;

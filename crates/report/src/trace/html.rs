@@ -54,7 +54,7 @@ fn of_table(table: &Table) -> Value {
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
-    use blktrace::forge::Forge;
+    use fixtures::block_trace::Forge;
 
     #[test]
     fn a_page_holds_what_the_text_holds_and_fetches_nothing() {

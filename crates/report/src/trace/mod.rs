@@ -156,8 +156,8 @@ impl Subject<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use blktrace::forge::Forge;
     use blktrace::{Trace, btt};
+    use fixtures::block_trace::Forge;
 
     pub(super) fn analysis(forge: &Forge) -> Analysis {
         let folder = tempfile::tempdir().unwrap();

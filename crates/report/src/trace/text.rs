@@ -10,14 +10,14 @@ const WIDTH: usize = 78;
 pub fn text(subject: &Subject<'_>) -> String {
     let mut text = format!("Block trace {}\n\n", subject.analysis.name);
     for (name, value) in facts(subject) {
-        text += &wrapped(&format!("{name:<16}"), &value);
+        text += &wrap_after(&format!("{name:<16}"), &value);
     }
     match &subject.doubts()[..] {
         [] => text += "lost            nothing\n",
         doubts => {
             text += "\nDEGRADED: the trace is not whole.\n";
             for doubt in doubts {
-                text += &wrapped("  - ", &format!("{doubt}."));
+                text += &wrap_after("  - ", &format!("{doubt}."));
             }
         }
     }
@@ -25,35 +25,23 @@ pub fn text(subject: &Subject<'_>) -> String {
         text += &of_table(&table);
     }
     // Names of tasks and devices come from the trace.
-    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+    words::printable_lines(&text).into_owned()
 }
 
-/// A text after a lead, broken at blanks, its further lines set in.
-fn wrapped(lead: &str, words: &str) -> String {
-    let indent = lead.chars().count();
-    let mut text = lead.to_owned();
-    let mut at = indent;
-    for (number, word) in words.split(' ').enumerate() {
-        let length = word.chars().count();
-        if number > 0 && at + 1 + length > WIDTH {
-            text.push('\n');
-            text += &" ".repeat(indent);
-            at = indent;
-        } else if number > 0 {
-            text.push(' ');
-            at += 1;
-        }
-        text += word;
-        at += length;
-    }
-    text.push('\n');
-    text
+/// Text after a lead; further lines are indented by the lead's width.
+fn wrap_after(lead: &str, text: &str) -> String {
+    words::wrap(lead, lead.chars().count(), text, WIDTH)
 }
 
 fn of_table(table: &Table) -> String {
+    // Names come from the trace: they are escaped before their columns are measured.
+    let plain = |cell: &String| words::printable(cell).into_owned();
+    let rows: Vec<Vec<String>> = { table.rows.iter() }
+        .map(|row| row.iter().map(plain).collect())
+        .collect();
     let columns = table.heads.len();
     let width = |column: usize| {
-        let cells = table.rows.iter().filter_map(|row| row.get(column));
+        let cells = rows.iter().filter_map(|row| row.get(column));
         let cells = cells.chain(table.heads.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
@@ -62,11 +50,11 @@ fn of_table(table: &Table) -> String {
     let mut text = format!("\n{}\n", table.title);
     text += &line(&table.heads, &widths, table.words);
     text += &format!("{}\n", "-".repeat(total(&widths)));
-    for row in &table.rows {
+    for row in &rows {
         text += &line(row, &widths, table.words);
     }
     if !table.note.is_empty() {
-        text += &wrapped("  ", &table.note);
+        text += &wrap_after("  ", &table.note);
     }
     text
 }
@@ -115,7 +103,7 @@ fn cut(cell: &str, width: usize) -> String {
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
-    use blktrace::forge::Forge;
+    use fixtures::block_trace::Forge;
 
     #[test]
     fn a_plain_trace() {
@@ -154,6 +142,7 @@ mod tests {
         let names = names();
         let text = text(&subject(&analysis, &names));
         assert!(!text.contains('\u{1b}'));
+        assert!(text.contains("x\\n\\u{1b}[31m"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
     }
 }

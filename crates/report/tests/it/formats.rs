@@ -100,7 +100,7 @@ fn csv_has_one_row_per_sample_and_levels_as_columns() {
 #[test]
 fn markdown_of_the_example() {
     let options = with(|o| o.format = FormatName::Md);
-    let text = render(&record::example::run(), None, &options).unwrap();
+    let text = render(&fixtures::example::run(), None, &options).unwrap();
     // Every table keeps its number of columns in every row.
     for block in text.split("\n\n").filter(|b| b.starts_with('|')) {
         let counts: Vec<usize> = block
@@ -186,7 +186,7 @@ fn a_filtered_pivot_shows_the_cells_that_the_filter_left() {
 
 #[test]
 fn a_pivot_with_phases_as_rows_and_one_metric() {
-    let run = record::example::run();
+    let run = fixtures::example::run();
     let options = with(|o| {
         o.metric = Some("throughput".to_owned());
         o.clock = Some(study::Clock::Syncfs);
@@ -341,7 +341,7 @@ fn a_sequential_run_is_not_paired() {
 
 #[test]
 fn a_unit_that_does_not_fit_is_said_not_guessed() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.plan.tables[0].rows[0].unit = "secs".to_owned();
     let options = Options::default();
     let report = Report::new(&run, None, &options).unwrap();

@@ -129,7 +129,7 @@ fn a_pivot_and_a_plain_run_have_none_of_it() {
         ..Options::default()
     };
     let pivot = render(&allocation(3), None, &options).unwrap();
-    let plain = rendered(&record::example::run(), FormatName::Text);
+    let plain = rendered(&fixtures::example::run(), FormatName::Text);
     for heading in [
         "Layout:",
         "Block trace:",

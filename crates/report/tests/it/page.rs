@@ -106,7 +106,7 @@ fn open(page: &str, width: u32) -> serde_json::Value {
 fn chromium() -> bool {
     let there = browser().is_some();
     if !there {
-        println!("skipped: needs chromium");
+        testkit::skip!("needs chromium");
     }
     there
 }
@@ -281,7 +281,7 @@ fn hostile_names_are_inert_needs_chromium() {
 
 #[test]
 fn a_row_without_values_says_so_instead_of_an_empty_plot() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     for trial in &mut run.trials {
         trial.samples.retain(|s| s.phase != "patch");
     }
@@ -308,7 +308,7 @@ fn nothing_is_fetched() {
 
 #[test]
 fn a_page_without_telemetry_or_context_says_so() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.contexts.clear();
     let page = html(&run, None);
     assert!(

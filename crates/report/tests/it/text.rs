@@ -22,7 +22,7 @@ fn assert_fits(text: &str, width: usize) {
 
 #[test]
 fn the_example_run() {
-    let out = text(&record::example::run(), &Options::default());
+    let out = text(&fixtures::example::run(), &Options::default());
     assert_fits(&out, 78);
     insta::assert_snapshot!(out);
 }
@@ -43,7 +43,7 @@ fn the_published_numbers_as_a_run() {
 
 #[test]
 fn few_blocks_are_said_beside_the_number() {
-    let out = text(&record::example::run(), &Options::default());
+    let out = text(&fixtures::example::run(), &Options::default());
     assert!(
         out.contains("n=2..3: fewer than 5 blocks") || out.contains("n=3: fewer than 5 blocks")
     );
@@ -126,7 +126,7 @@ fn a_filter_does_not_make_a_note_of_a_mark() {
 
 #[test]
 fn evidence_that_no_trial_of_a_kind_can_have_marks_nothing_but_is_counted() {
-    let out = text(&record::example::run(), &Options::default());
+    let out = text(&fixtures::example::run(), &Options::default());
     assert!(!out.contains(")?"));
     let evidence = section(&out, "Evidence\n", "Doubts");
     let words: Vec<&str> = evidence.split_whitespace().collect();
@@ -225,7 +225,7 @@ fn clocks_that_stop_together_are_told_once() {
 
 #[test]
 fn the_time_adds_up() {
-    let out = text(&record::example::run(), &Options::default());
+    let out = text(&fixtures::example::run(), &Options::default());
     let line = section(&out, "Where the time went\n", "\n  run");
     let shares: f64 = line
         .split('%')
@@ -237,7 +237,7 @@ fn the_time_adds_up() {
 
 #[test]
 fn a_number_whose_evidence_fails_does_not_look_clean() {
-    let run = record::example::run();
+    let run = fixtures::example::run();
     let out = text(&run, &Options::default());
     // One trial of the example: its cold cache was not cold before iozone's read.
     let fails = |t: &&record::TrialRecord| t.evidence.iter().any(|e| e.holds == Some(false));
@@ -254,7 +254,7 @@ fn a_number_whose_evidence_fails_does_not_look_clean() {
 
 #[test]
 fn an_incomplete_run_says_so() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.closing = None;
     for trial in run.trials.iter_mut().skip(6) {
         *trial = record::TrialRecord::default();
@@ -267,7 +267,7 @@ fn an_incomplete_run_says_so() {
 
 #[test]
 fn a_run_without_any_number_still_reports() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     run.contexts.clear();
     for trial in &mut run.trials {
         trial.status = Status::Pending;
@@ -283,7 +283,7 @@ fn a_run_without_any_number_still_reports() {
 
 #[test]
 fn names_of_any_length_fit() {
-    let mut run = record::example::run();
+    let mut run = fixtures::example::run();
     let long = "ext4-with-a-very-long-name-that-nobody-would-type,but-a-pivot-may-have";
     run.plan.title = format!("{long} {long}");
     run.plan.filesystems.clear();

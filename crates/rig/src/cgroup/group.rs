@@ -149,7 +149,7 @@ fn refused(thing: &Path, what: &str, error: &io::Error) -> Error {
 
 /// Removes a group of ours; gone already is success. Its page cache goes with it: the kernel is
 /// asked to drop what it can (version 1 has a file for that) and hands the rest to the parent.
-pub(crate) fn remove(folder: &Path, patience: Duration) -> Result<()> {
+fn remove(folder: &Path, patience: Duration) -> Result<()> {
     let stays = |why: String, next: &str| {
         Err(Error::NotUndone {
             thing: folder.display().to_string(),
@@ -199,8 +199,12 @@ fn is_ours(folder: &Path) -> bool {
 }
 
 fn inhabitants(folder: &Path) -> String {
-    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    let named: Vec<String> = text
+    named(&fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default())
+}
+
+/// Processes by their IDs, with their names: `bash (pid 12)`.
+pub(crate) fn named(pids: &str) -> String {
+    let named: Vec<String> = pids
         .split_whitespace()
         .map(|pid| {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

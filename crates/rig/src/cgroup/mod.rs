@@ -2,7 +2,7 @@
 //!
 //! Both versions are served, because both are in use and they differ in what matters here. In
 //! version 1 each controller has a tree of its own, the root group has limits like any other, and
-//! writeback is done by kernel workers that belong to the root group, whoever dirtied the page. In
+//! writeback is done by kernel workers that belong to the root group, whichever process dirtied the page. In
 //! version 2 there is one tree, the root group has no limits, processes live in leaves only, and
 //! writeback is charged to the group that dirtied the page where the filesystem supports it.
 //!
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use probe::mountinfo::{self, Mount};
 
-pub(crate) use group::{Group, remove};
+pub(crate) use group::{Group, named};
 
 use crate::host::Host;
 
@@ -187,7 +187,7 @@ pub(crate) fn number(file: &Path) -> io::Result<u64> {
     }
 }
 
-/// The number behind a key in a file of `key number` lines (`memory.stat`, `memory.events`).
+/// The number after a key in a file of `key number` lines (`memory.stat`, `memory.events`).
 pub(crate) fn keyed(file: &Path, key: &str) -> io::Result<Option<u64>> {
     let text = fs::read_to_string(file)?;
     Ok(text

@@ -1,18 +1,18 @@
 //! Block tracing that a killed run left switched on.
 //!
-//! There is one tracer for the whole machine. Whoever wants to trace finds it taken while a killed
+//! There is one tracer for the whole machine. Another program that wants to trace finds it taken while a killed
 //! run's is on, so what is on when the journal's owner is dead is that run's.
 
-use super::Undone;
+use super::{Cleaning, Undone};
 use crate::Error;
-use crate::undo::Step;
+use crate::undo::Task;
 
 const TRACE: &str = "block trace";
 
 /// Traces that are still on, by the devices' folders in sysfs.
-pub(super) fn traces(known: &[(u64, Step)]) -> Vec<Undone> {
-    let on = known.iter().filter_map(|(_, step)| match step {
-        Step::Trace { changes } if changes.in_force() => Some(changes.devices()),
+pub(super) fn traces(known: &[(u64, Task)]) -> Vec<Undone> {
+    let on = known.iter().filter_map(|(_, task)| match task {
+        Task::Trace(changes) if changes.in_force() => Some(changes.devices()),
         _ => None,
     });
     on.flatten()
@@ -23,26 +23,26 @@ pub(super) fn traces(known: &[(u64, Step)]) -> Vec<Undone> {
         .collect()
 }
 
-pub(super) fn undo(known: &[(u64, Step)], undone: &mut Vec<Undone>) -> Option<Error> {
-    let mut failure = None;
-    for (_, step) in known {
-        let Step::Trace { changes } = step else {
+pub(super) fn undo(known: &[(u64, Task)], cleaning: &mut Cleaning) {
+    for (_, task) in known {
+        let Task::Trace(changes) = task else {
             continue;
         };
         match changes.take_back() {
             Ok(false) => {}
-            Ok(true) => undone.extend(changes.devices().iter().map(|device| Undone {
-                what: TRACE,
-                thing: device.clone(),
-            })),
+            Ok(true) => cleaning
+                .undone
+                .extend(changes.devices().iter().map(|device| Undone {
+                    what: TRACE,
+                    thing: device.clone(),
+                })),
             Err(error) => {
-                failure = failure.or(Some(Error::NotUndone {
+                cleaning.failed.push(Error::NotUndone {
                     thing: TRACE.into(),
                     why: error.to_string(),
                     next: "run `fslab clean` as root".into(),
-                }));
+                });
             }
         }
     }
-    failure
 }

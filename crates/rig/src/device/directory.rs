@@ -38,7 +38,7 @@ impl WorkFolder {
             path: folder.clone(),
         })?;
         if let Err(error) = fs::create_dir(&folder) {
-            // Not ours: nobody may remove it in our name.
+            // Not ours to remove.
             journal.undone(step)?;
             return Err(Error::io(&folder, "cannot make a working folder", error));
         }

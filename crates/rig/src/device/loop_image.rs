@@ -1,4 +1,4 @@
-//! A sparse image file behind a loop device: a block device of one's own on any host.
+//! A loop device backed by a sparse image file: a block device for any host.
 //!
 //! Direct I/O to the backing file matters more than anything else about it: without it the image's
 //! blocks lie in the page cache a second time, below the filesystem under test, and no dropping of
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use workload::direct;
 
 use super::{Device, queue_facts};
-use crate::host::{self, Host, Loop};
+use crate::host::{self, Host};
 use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
@@ -38,6 +38,8 @@ pub struct LoopImage {
     node: PathBuf,
     name: String,
     loop_step: Option<u64>,
+    /// Device and inode number of the image, once it is bound.
+    bound: Option<(u64, u64)>,
     size: u64,
     direct: bool,
     warnings: Vec<String>,
@@ -89,6 +91,7 @@ impl LoopImage {
             node: PathBuf::new(),
             name: String::new(),
             loop_step: None,
+            bound: None,
             size,
             direct: false,
             warnings: Vec::new(),
@@ -107,7 +110,7 @@ impl LoopImage {
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
-                // Nothing was made: a file of that name is not ours, nobody may remove it for us.
+                // Nothing was made: a file of that name is not ours to remove.
                 if let Some(step) = self.image_step.take() {
                     self.journal.note_undone(step);
                 }
@@ -175,6 +178,10 @@ impl LoopImage {
             match block::loop_configure(device.as_fd(), file.as_fd(), sector, flags, name) {
                 Ok(()) => {
                     self.loop_step = Some(step);
+                    let file = block::loop_file(device.as_fd());
+                    self.bound = Some(file.map_err(|error| {
+                        Error::io(&self.node, "cannot see what it is bound to", error)
+                    })?);
                     return Ok(());
                 }
                 Err(Errno::BUSY) => self.journal.undone(step)?,
@@ -196,7 +203,7 @@ impl LoopImage {
             .text(format!("sys/block/{}/loop/{name}", self.name))
     }
 
-    /// The kernel must show our image behind the device before anything is written to it.
+    /// The kernel must show our image as the device's backing file before anything is written to it.
     fn verify(&self) -> Result<()> {
         let shown = self
             .host
@@ -223,12 +230,8 @@ impl LoopImage {
 
     fn unbind(&mut self) -> Result<()> {
         if let Some(step) = self.loop_step {
-            let lo = Loop {
-                name: self.name.clone(),
-                backing: self.image.clone(),
-                deleted: false,
-            };
-            reversal::detach(&self.host, &lo)?;
+            let bound = self.bound;
+            reversal::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
             self.loop_step = None;
             self.journal.note_undone(step);
         }
@@ -290,7 +293,7 @@ impl Device for LoopImage {
     fn release(&mut self) -> Result<()> {
         self.unbind()?;
         if let Some(step) = self.image_step {
-            reversal::remove_image(&self.image)?;
+            reversal::remove_image_of(self.journal.dir(), &self.image)?;
             self.image_step = None;
             self.journal.note_undone(step);
         }
@@ -321,7 +324,7 @@ fn serving_kind(path: &Path) -> Option<String> {
 const MARGIN: u64 = 64 << 20;
 
 /// An image is sparse and takes what is written to it, so its size says nothing about the room it
-/// needs: whoever knows the workload compares that with the free space. Here only a host that is
+/// needs: the caller, who knows the workload, compares that with the free space. Here only a host that is
 /// full already is refused.
 fn room_for(folder: &Path, asked: u64) -> Result<()> {
     enough(folder, asked, free(folder)?, MARGIN)

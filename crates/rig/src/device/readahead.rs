@@ -22,15 +22,22 @@ pub(crate) struct Readahead {
 }
 
 impl Readahead {
-    /// Changes the readahead of `node` to `sectors` of 512 bytes, writing down first what it was.
+    /// Changes the readahead of `node` to `sectors` of 512 bytes, writing down first what it was. `serial` is a real
+    /// disk's, none for what the run itself made.
     ///
     /// # Errors
     /// [`Error::Cannot`] when the kernel refuses it or shows another afterwards.
-    pub(crate) fn change(node: &Path, sectors: u64, journal: &Arc<Journal>) -> Result<Readahead> {
+    pub(crate) fn change(
+        node: &Path,
+        serial: Option<&str>,
+        sectors: u64,
+        journal: &Arc<Journal>,
+    ) -> Result<Readahead> {
         let was = read(node)?;
         let step = journal.will_make(Step::Readahead {
             device: node.into(),
             sectors: was,
+            serial: serial.map(str::to_owned),
         })?;
         let changed = Readahead {
             node: node.into(),

@@ -10,7 +10,7 @@ use crate::host::Host;
 #[derive(Clone, Copy, Debug)]
 pub struct F2fs;
 
-/// What the kernel tells of a mounted one, in the files of its folder in sysfs
+/// What the kernel reports of a mounted one, in the files of its folder in sysfs
 /// (Documentation/ABI/testing/sysfs-fs-f2fs).
 const KERNEL: [&str; 3] = [
     "features",

@@ -74,7 +74,7 @@ pub trait Filesystem: Sync {
     /// The driver that serves the mounted device, by sysfs; none when sysfs does not tell.
     fn driver(&self, host: &Host, block_name: &str) -> Option<String>;
 
-    /// Facts that only the mounted filesystem tells.
+    /// Facts that only the mounted filesystem reports.
     fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Words {
         Words::new()
     }

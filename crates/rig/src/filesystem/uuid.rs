@@ -1,8 +1,8 @@
 //! The UUID of a filesystem on a real disk, known before mkfs.
 //!
 //! The undo journal must name what a killed run leaves on a disk, or the gate would take it for
-//! somebody's data and refuse the disk until a hand has wiped it. What mkfs would invent is known only
-//! when it is done, and a kill during mkfs leaves a signature that nobody wrote down. So the rig says
+//! another's data and refuse the disk until a hand has wiped it. What mkfs would invent is known only
+//! when it is done, and a kill during mkfs leaves a signature that no journal has. So the rig says
 //! which UUID to take.
 //!
 //! It follows from the disk's serial: the command line of mkfs, which the record keeps, is then the
@@ -18,12 +18,10 @@ pub(crate) fn of_disk(serial: &str) -> String {
     let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
-    parts.join("-")
+    words::uuid(&bytes)
 }
 
-/// What tells the mkfs of `kind` which UUID to take; none when the study's own options do.
+/// The options that give the mkfs of `kind` its UUID; none when the study's own options do.
 pub(crate) fn options(kind: Kind, uuid: &str, given: &[String]) -> Option<Vec<String>> {
     // XFS's is also in lists (`-m crc=1,uuid=...`); mkfs.xfs takes it once.
     let sets = |word: &String| {

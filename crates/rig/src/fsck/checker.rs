@@ -106,7 +106,7 @@ pub(super) enum Said {
     Finds,
     /// What it counted.
     Counted(Inventory),
-    /// It counted so many inodes more.
+    /// It counted this many more inodes.
     Files(u64),
     /// It gives up, in its own words.
     GivesUp,

@@ -12,7 +12,7 @@
 //! Done: 0.000000 secs
 //! ```
 //!
-//! It has no numbered passes. Two parts can be told apart by their first words: it reads the tables and walks
+//! It has no numbered passes. Two parts can be distinguished by their first words: it reads the tables and walks
 //! all nodes from the root (1), then compares what it counted with tables and checkpoint (2); what
 //! comes before, superblock and checkpoint, belongs to the whole alone. Its own time is no clock: 1.15
 //! of Debian prints 0.000000 always.

@@ -12,9 +12,9 @@
 //!
 //! A checker that finds errors is not a failure of the lab but a [`Verdict`]; so is one that
 //! crashes or never ends. Its output is kept in each case. An error is only what keeps a
-//! checker from running: no such program, no right to start it, or somebody's wish to stop.
+//! checker from running: no such program, no right to start it, or a request to stop.
 //!
-//! The observer is asked whether to stop and told of progress. It is not told of phases, because a
+//! The observer is asked whether to stop and gets progress. It gets no phases, because a
 //! pass is only known to be over when its successor runs: they are all in the [`Report`].
 
 mod account;

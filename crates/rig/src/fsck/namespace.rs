@@ -2,7 +2,7 @@
 //!
 //! A process group is left with setpgid(2), a session with setsid(2), a parent by dying; a PID
 //! namespace by nothing. When its first process ends, the kernel kills all others, waits until they
-//! are gone, and lets nobody in. So a timeout ends the grandchildren that made sessions of their own,
+//! are gone, and accepts no new one. So a timeout ends the grandchildren that made sessions of their own,
 //! too, and so does a kill -9 of this process, for which no code of ours could run.
 //!
 //! The first process is not the checker but a child that only waits: the first process of a
@@ -141,7 +141,7 @@ fn enter() -> Option<(File, Namespace)> {
         })
     });
     if namespace.is_none() {
-        // SAFETY: as in `around`. Nobody is born meanwhile.
+        // SAFETY: as in `around`. No process is forked meanwhile.
         unsafe { libc::setns(home.as_raw_fd(), libc::CLONE_NEWPID) };
     }
     Some((home, namespace?))

@@ -1,12 +1,12 @@
 //! A checker as a process: its own session and PID namespace, nothing of ours but its output, and an
-//! end that leaves nothing behind.
+//! end that leaves no process.
 //!
 //! The leader is reaped last. Until then its number cannot be given to anyone else, so signals to
-//! its group and the search for its children hit nobody but its own.
+//! its group and the search for its children hit no other process.
 //!
 //! The kernel counts the memory of the process that forks as the child's peak, until the child has
 //! used more. How much that is the child itself asks before it becomes the checker, so that it is
-//! known whether the peak told at the end is the checker's own.
+//! known whether the peak reported at the end is the checker's own.
 #![allow(
     unsafe_code,
     reason = "pre_exec, getrusage(2), and wait4(2), which is not wrapped by rustix"
@@ -370,8 +370,7 @@ mod tests {
     /// here the end of the pipe stands for that.
     #[test]
     fn whoever_loses_its_lab_is_gone_needs_root() {
-        if !crate::host::is_root() {
-            println!("skipped: needs root");
+        if !testkit::root!() {
             return;
         }
         let mut process = shell("setsid sleep 60 & wait");

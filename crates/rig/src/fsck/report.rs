@@ -1,4 +1,4 @@
-//! What a check left behind: types only, all of them plain values that serialise.
+//! The result of a check: types only, all of them plain values that serialise.
 
 use serde::{Deserialize, Serialize};
 use workload::PhaseReport;

@@ -165,7 +165,7 @@ fn carry_out(
     })
 }
 
-/// Ends whatever the leader, which has ended, left behind.
+/// Ends the processes that the leader, which has ended, left.
 fn end_children(process: &mut Process, program: &Path) -> Result<()> {
     process.signal(Signal::KILL);
     let left = process.end_children(Duration::from_secs(10));

@@ -33,6 +33,7 @@ pub use ondisk::signature::Signature;
 use ondisk::signature::{self, ReadAt};
 use open_files::Openers;
 pub use refusal::{Reason, Refusal};
+pub(crate) use serial::of as serial_of;
 
 use crate::host::Host;
 use crate::syscall::block;

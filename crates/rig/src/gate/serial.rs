@@ -10,7 +10,7 @@ use crate::host::Host;
 /// page (VPD page 80h), virtio's, the device's world-wide name, device mapper's and md's UUID. A
 /// loop device is called `loop:` and its backing file's name: it has nothing better, and it is
 /// how tests name one.
-pub(super) fn of(host: &Host, disk: &str) -> Option<String> {
+pub(crate) fn of(host: &Host, disk: &str) -> Option<String> {
     let folder = format!("sys/block/{disk}");
     host.text(format!("{folder}/device/serial"))
         .or_else(|| unit_serial_page(host, &folder))

@@ -6,10 +6,10 @@
 //! on every kernel and would be another device.
 //!
 //! A limit belongs to a group, so it has to be set where the submitter is ([`throttle`] for version 1
-//! of the control groups, [`io_max`] for version 2). Reads are submitted by whoever reads. Buffered
+//! of the control groups, [`io_max`] for version 2). Reads are submitted by the process that reads. Buffered
 //! writes are submitted by kernel workers: in version 1 these belong to the root group.
 //!
-//! A limit outlives the process that set it. On a loop device it would hit whoever gets that number
+//! A limit outlives the process that set it. On a loop device it would hit the next user of that number
 //! next, so it is in the undo journal before it is set and taken back before the device is detached.
 
 pub(crate) mod io_max;
@@ -93,7 +93,7 @@ enum Mechanism {
 
 impl Held {
     /// Sets `limits` on the device `node` and reads them back. `stale`: what limits the device has
-    /// are nobody's (a loop device that was free a moment ago). `group` is needed in version 2.
+    /// belong to no one (a loop device that was free a moment ago). `group` is needed in version 2.
     pub(crate) fn set(
         journal: &Arc<Journal>,
         node: &Path,
@@ -169,7 +169,7 @@ pub(crate) fn hierarchy(host: &Host, limits: &Limits) -> Result<Hierarchy> {
     Ok(tree)
 }
 
-/// What somebody else limits a device to in the groups that matter, in words; none when nothing.
+/// What another program limits a device to in the groups that matter, in words; none when nothing.
 pub(crate) fn in_force(host: &Host, node: &Path) -> Option<String> {
     let tree = Hierarchy::find(host, Controller::Io).ok()?;
     let device = device_number(node).ok()?;

@@ -5,26 +5,13 @@
 //! say: a process that writes directly while kernel workers write back may then write twice the rate.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::{Limits, cannot};
 use crate::cgroup::{Hierarchy, put};
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, undo};
-
-/// One value set, with what it was before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// The control file.
-    pub file: PathBuf,
-    /// What was set.
-    pub asked: u64,
-    /// What it was; 0 is no limit.
-    pub was: u64,
-}
+use crate::undo::{Journal, Setting, Step};
+use crate::{Error, Result};
 
 /// `read_bps` -> `blkio.throttle.read_bps_device`.
 pub(crate) fn file(item: &str) -> String {
@@ -145,27 +132,6 @@ pub(crate) fn take_back(number: &str, settings: &[Setting]) -> Result<usize> {
     Ok(done)
 }
 
-/// Settings that still are as a killed run left them.
-pub(crate) fn still_set(number: &str, settings: &[Setting]) -> bool {
-    settings
-        .iter()
-        .any(|setting| shown(&setting.file, number).is_ok_and(|rate| rate == setting.asked))
-}
-
-/// Whether a living run has taken the loop device `node` meanwhile and limits it by its own wish.
-pub(crate) fn belongs_to_another_run(node: &Path, backing: &Path, run: &Path) -> bool {
-    backing.ancestors().skip(1).any(|folder| {
-        folder != run
-            && folder.join(undo::FILE).exists()
-            && undo::living_owner(folder).is_ok_and(|owner| owner.is_some())
-            && undo::peek(folder).is_ok_and(|steps| {
-                steps
-                    .iter()
-                    .any(|(_, step)| matches!(step, Step::Limit { device, .. } if device == node))
-            })
-    })
-}
-
 /// Limits that are set by anybody, in words.
 pub(crate) fn in_force(tree: &Hierarchy, number: &str) -> Option<String> {
     let mut groups = vec![&tree.top];
@@ -194,7 +160,7 @@ fn shown(file: &Path, number: &str) -> Result<u64> {
 }
 
 /// Lines of `MAJOR:MINOR RATE`.
-fn parse(text: &str, number: &str) -> u64 {
+pub(crate) fn parse(text: &str, number: &str) -> u64 {
     text.lines()
         .filter_map(|line| line.split_once(' '))
         .find(|(device, _)| *device == number)
@@ -234,7 +200,6 @@ mod tests {
             ..ours.clone()
         };
         let settings = [ours.clone(), changed.clone(), gone];
-        assert!(still_set("7:0", &settings));
         assert_eq!(take_back("7:0", &settings).unwrap(), 1);
         // A control file takes one line; a plain one is overwritten from its start.
         assert!(fs::read_to_string(&ours.file).unwrap().starts_with("7:0 0"));

@@ -79,7 +79,7 @@ pub(crate) fn loop_free_number(control: BorrowedFd<'_>) -> Result<u32> {
     unsafe { ioctl(control, GetFree) }
 }
 
-/// Binds a file to a loop device in one step. `EBUSY`: somebody else took the device.
+/// Binds a file to a loop device in one step. `EBUSY`: another process took the device.
 pub(crate) fn loop_configure(
     device: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
@@ -149,6 +149,13 @@ pub(crate) fn loop_status(device: impl AsFd) -> Result<LoopStatus> {
     })
 }
 
+/// The file that a loop device is bound to: `st_dev` as stat(2) has it, and inode number. `ENXIO`: to none.
+pub(crate) fn loop_file(device: impl AsFd) -> Result<(u64, u64)> {
+    let status = loop_status(device)?;
+    let (major, minor) = status.device;
+    Ok((rustix::fs::makedev(major, minor), status.inode))
+}
+
 /// Size in bytes.
 pub(crate) fn size(device: impl AsFd) -> Result<u64> {
     // SAFETY: BLKGETSIZE64 writes a u64 (its opcode says size_t for historic reasons).
@@ -190,7 +197,7 @@ pub(crate) fn readahead(device: impl AsFd) -> Result<u64> {
     unsafe { ioctl(device, Getter::<BLKRAGET, core::ffi::c_long>::new()) }.map(|n| n as u64)
 }
 
-/// Tells the device that a range holds nothing.
+/// Discards a range.
 pub(crate) fn discard(device: impl AsFd, offset: u64, length: u64) -> Result<()> {
     // SAFETY: BLKDISCARD reads an array of two u64.
     unsafe {

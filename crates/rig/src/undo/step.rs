@@ -4,9 +4,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Setting};
+use super::Place;
 
-/// Something made on the host.
+/// One value of a control group's file, with what it was before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The control file.
+    pub file: PathBuf,
+    /// What was set.
+    pub asked: u64,
+    /// What it was; 0 is no limit.
+    pub was: u64,
+}
+
+/// Something made on the host, as the journal has it. [`super::parse`] decides what of it is obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "made", rename_all = "snake_case")]
 pub enum Step {
@@ -70,6 +81,9 @@ pub enum Step {
         device: PathBuf,
         /// What it was, in sectors of 512 bytes.
         sectors: u64,
+        /// The disk's serial; none for a device that the run itself made, which takes its readahead with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        serial: Option<String>,
     },
     /// A device's rate limited by the block layer's throttle.
     Limit {

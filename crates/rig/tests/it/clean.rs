@@ -152,7 +152,9 @@ fn what_is_not_of_this_run_is_not_touched_needs_root() {
         theirs.node()
     );
     journal.write_all(lie.as_bytes()).unwrap();
-    rig::clean(run.path(), false).unwrap();
+    let cleaning = rig::clean_up(run.path(), false).unwrap();
+    assert_eq!(cleaning.refused.len(), 1, "{:?}", cleaning.refused);
+    assert!(cleaning.failed.is_empty(), "{:?}", cleaning.failed);
     assert_clean(run.path());
     assert_eq!(traces(other.path()).len(), 2, "the neighbour lives on");
     drop(neighbour.stdin.take());
@@ -185,7 +187,8 @@ fn a_folder_without_a_journal_has_nothing_to_clean() {
 fn a_working_folder_is_removed_but_only_one_of_ours() {
     let run = tempfile::tempdir().unwrap();
     let place = tempfile::tempdir().unwrap();
-    let ours = place.path().join("fslab-1-1");
+    let ours = format!("fslab-{}-1", std::process::id());
+    let ours = place.path().canonicalize().unwrap().join(ours);
     let theirs = place.path().join("data");
     for folder in [&ours, &theirs] {
         fs::create_dir(folder).unwrap();

@@ -39,7 +39,7 @@ pub fn root() -> Option<MutexGuard<'static, ()>> {
     if rig::host::is_root() {
         return Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner));
     }
-    println!("skipped: needs root");
+    testkit::skip!("needs root");
     None
 }
 
@@ -101,7 +101,7 @@ pub fn v1(controller: &str) -> Option<PathBuf> {
         mount.kind == "cgroup" && mount.super_options.iter().any(|o| o == controller)
     });
     if found.is_none() {
-        println!("skipped: needs the {controller} controller of cgroup version 1");
+        testkit::skip!("needs the {controller} controller of cgroup version 1");
     }
     found.map(|mount| mount.point)
 }

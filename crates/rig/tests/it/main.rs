@@ -11,6 +11,7 @@ mod bounds;
 mod clean;
 mod common;
 mod fsck;
+mod hostile;
 mod prepare;
 mod reference;
 mod remount;

@@ -1,7 +1,7 @@
 //! Linear plus constant: `y = k ((1 - t) + t x / g)`, g the geometric mean of x, 0 <= t <= 1.
 //!
 //! The shape is v = ln(t / (1 - t)), so that it moves as freely near a constant (t = 0) as near a
-//! proportion (t = 1). Beyond `low` and `high` no double tells the shape from those two: there v
+//! proportion (t = 1). Beyond `low` and `high` no double distinguishes the shape from those two: there v
 //! means t = 0 and t = 1 themselves.
 
 use super::data::Data;

@@ -10,7 +10,7 @@ use super::{Memory, Words, parameters};
 use crate::model::DeviceSpec;
 
 /// A rule of `exclude`: factors, each with a level or a list of levels. Cells that have one of the
-/// levels of every factor named are left out. `why` says the reason in the plan.
+/// levels of every factor named are excluded. `why` is the reason in the plan.
 pub struct Exclude;
 
 impl JsonSchema for Exclude {

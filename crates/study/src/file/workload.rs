@@ -7,7 +7,6 @@ use serde_json::{Map, Value as Json, json};
 
 use super::factors::levels;
 use super::{object, parameters};
-use crate::model::{AgeSpec, FillSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec};
 
 /// An entry `[[workload]]`: `name`, `kind`, the kind's parameters, and its own factors.
 pub struct WorkloadEntry;
@@ -15,15 +14,20 @@ pub struct WorkloadEntry;
 /// As an entry `[[workload]]`, `name` and `kind` being left to the study.
 pub struct WorkloadOverlay;
 
-/// The workload kinds and the definitions of their parameters.
-pub(crate) const KINDS: [(&str, &str); 6] = [
-    ("throughput", "ThroughputSpec"),
-    ("tree", "TreeSpec"),
-    ("stream", "StreamSpec"),
-    ("fill", "FillSpec"),
-    ("age", "AgeSpec"),
-    ("scan", "ScanSpec"),
-];
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident($spec:ident) = $kind:literal,)+) => {
+        /// The workload kinds and the definitions of their parameters.
+        pub(crate) const KINDS: [(&str, &str); [$($kind),+].len()] =
+            [$(($kind, stringify!($spec)),)+];
+
+        /// Defines the parameters of every kind.
+        fn define_all(generator: &mut SchemaGenerator) {
+            $(generator.subschema_for::<params::$spec>();)+
+        }
+    };
+}
+
+params::workloads!(kinds);
 
 /// `{Throughput,Tree,..}{Workload,Overlay,Factors}`: the definition of a kind's part of a file.
 pub(crate) fn definition(kind: &str, part: &str) -> String {
@@ -34,12 +38,7 @@ pub(crate) fn definition(kind: &str, part: &str) -> String {
 
 /// Defines a part of a file for every kind and refers to them.
 pub(super) fn for_each_kind(generator: &mut SchemaGenerator, part: &str) -> Schema {
-    generator.subschema_for::<ThroughputSpec>();
-    generator.subschema_for::<TreeSpec>();
-    generator.subschema_for::<StreamSpec>();
-    generator.subschema_for::<FillSpec>();
-    generator.subschema_for::<AgeSpec>();
-    generator.subschema_for::<ScanSpec>();
+    define_all(generator);
     let mut any = Vec::new();
     for (kind, spec) in KINDS {
         let parameters = parameters(generator.definitions(), spec);

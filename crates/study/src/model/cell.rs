@@ -1,4 +1,4 @@
-//! Combinations of factor levels, and where each stands in the order.
+//! Combinations of factor levels, and the place of each in the order.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::crash::CrashSpec;
 use super::device::DeviceSpec;
 use super::filesystem::FilesystemVariant;
 use super::layout::LayoutSpec;
-use super::workload::WorkloadSpec;
 use crate::units::Bytes;
+use params::WorkloadSpec;
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,22 +21,22 @@ pub struct Cell {
     pub levels: BTreeMap<String, String>,
     /// How the filesystem is made and mounted, factors applied.
     pub filesystem: FilesystemVariant,
-    /// What the rig prepares.
+    /// The device under the filesystem, factors applied.
     pub device: DeviceSpec,
     /// Name of the workload entry in the study (`iozone`, `compilebench`).
     pub workload_name: String,
     /// The workload, factors applied.
     pub workload: WorkloadSpec,
-    /// Memory that the trial, its page cache and its checker may use; none: all there is.
+    /// Memory that the trial, its page cache and its checker may use; none: no limit.
     #[serde(default)]
     pub memory: Option<Bytes>,
     /// The check after the workload; none: no check.
     #[serde(default)]
     pub check: Option<CheckSpec>,
-    /// The look at the layout after each writing phase; none: no look.
+    /// How file layouts are examined after each writing phase; none: not at all.
     #[serde(default)]
     pub layout: Option<LayoutSpec>,
-    /// The judgement of what power cuts would have left; none: no judgement.
+    /// The simulated power cuts after the trial; none: no crash check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<CrashSpec>,
     /// Whether a block trace is recorded while the trial runs.
@@ -75,8 +75,8 @@ pub struct Slot {
 /// One cell in one block: what an executor runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Where it stands in the order.
+    /// Its place in the order.
     pub slot: Slot,
-    /// What it does.
+    /// The cell to run.
     pub cell: Cell,
 }

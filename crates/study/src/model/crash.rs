@@ -3,26 +3,26 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The crash check that follows a trial: what a power cut leaves is recovered and judged, outside every clock.
+/// The crash check that follows a trial: what a power cut leaves is recovered and checked, outside all clocks.
 /// Either each write to the device is logged and power cuts are tried afterwards at many moments of the log, or
 /// the power of the device is cut once, while the trial runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrashSpec {
-    /// Judge at all.
+    /// Whether the crash check runs.
     pub enabled: bool,
     /// How the power is cut.
     pub method: CrashMethod,
-    /// After what a power cut is tried; `replay` alone.
+    /// After which entries of the log a power cut is tried. Only for `replay`.
     #[schemars(title = "kind of moment")]
     pub boundaries: CrashBoundary,
-    /// At most so many moments, evenly spread; 0: all; `replay` alone.
+    /// At most this many moments, evenly spread; 0: all. Only for `replay`.
     #[schemars(title = "number of moments", range(min = 0, max = 1_000_000))]
     pub most: u32,
-    /// The phase that ends with the cut, and the workload with it; without a name the first. `cut` alone.
+    /// The phase that ends with the cut, and the workload with it; without a name the first. Only for `cut`.
     #[schemars(title = "name of a phase")]
     pub cut_phase: Option<String>,
-    /// Milliseconds after that phase's beginning; without them the cut comes behind the phase, when all is synced. `cut` alone.
+    /// Milliseconds after that phase's beginning; without it the power is cut after the phase, when all data are synced. Only for `cut`.
     #[schemars(title = "number of milliseconds", range(min = 0, max = 1_000_000_000))]
     pub cut_after_ms: Option<u32>,
     /// Seconds after which a checker of one image is killed.
@@ -45,7 +45,7 @@ impl Default for CrashSpec {
 }
 
 impl CrashSpec {
-    /// The key that says nothing together with the others, and why.
+    /// The key that has no meaning together with the others, and why.
     pub(crate) fn problem(&self) -> Option<(&'static str, &'static str)> {
         let cut = self.method == CrashMethod::Cut;
         if self.cut_phase.is_some() && !cut {

@@ -1,4 +1,4 @@
-//! What lies under a filesystem.
+//! The device under a filesystem.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,12 +30,12 @@ pub struct DeviceSpec {
     /// none.
     #[schemars(title = "device", with = "Option<String>")]
     pub stack: Option<Stack>,
-    /// Whether mkfs is told how stripes lie.
+    /// Whether mkfs gets the stripe geometry.
     #[schemars(title = "way to give hints")]
     pub hints: Hints,
 }
 
-/// Whether mkfs is told how the stripes of its device lie (ext4's `stride` and `stripe_width`, XFS's
+/// Whether mkfs gets the stripe geometry of its device (ext4's `stride` and `stripe_width`, XFS's
 /// `su` and `sw`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -43,9 +43,9 @@ pub enum Hints {
     /// mkfs asks the kernel, and believes it.
     #[default]
     Auto,
-    /// By option, as somebody would who knows the array.
+    /// By option, as an administrator who knows the array would.
     Given,
-    /// mkfs is told that there are none.
+    /// mkfs is instructed to assume no stripes.
     Withheld,
 }
 

@@ -54,7 +54,7 @@ pub struct GridColumn {
     /// Metric of that phase.
     #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
     pub metric: String,
-    /// What is inside the clock.
+    /// Clock of the figure: (a), (b) or (c).
     #[serde(default)]
     #[schemars(title = "clock")]
     pub clock: Clock,

@@ -23,7 +23,7 @@ pub struct GrowthSpec {
     /// Its metric (`seconds`).
     #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
     pub metric: String,
-    /// What is inside the clock.
+    /// Clock of the figure: (a), (b) or (c).
     #[serde(default)]
     #[schemars(title = "clock")]
     pub clock: Clock,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct LayoutSpec {
     /// Look at all.
     pub enabled: bool,
-    /// The largest files, so many, are described and listed one by one; all are in the figures.
+    /// How many of the largest files are described and listed one by one; the figures include all.
     #[schemars(title = "number of files", range(min = 0, max = 1000))]
     pub files: u32,
 }

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel_range::KernelRange;
 
-/// What decides where a study can run. Filesystems, devices, traces and limits need not be said here: they
+/// What decides where a study can run. Filesystems, devices, traces and limits need not be listed here: they
 /// are read from the cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NeedsSpec {
     /// Kernels that the study is about.
     pub kernel: Option<KernelRange>,
-    /// What its times are worth.
+    /// Whether the study needs absolute times, which no guest measures.
     pub times: Times,
     /// What else a kernel must have, by the names of `fslab kernel list` (`dm-log-writes`, `io_uring`).
     pub capabilities: Vec<String>,

@@ -13,7 +13,7 @@ const GAP: usize = 2;
 pub(super) fn cells(out: &mut String, plan: &Plan) {
     let _ = writeln!(out, "\nCells ({})", plan.cells.len());
     let mut names: Vec<&str> = plan.factors.iter().map(|(name, _)| name.as_str()).collect();
-    // A factor of one level tells no cell from another, and is said above: it goes where room is short.
+    // A factor of one level distinguishes no cells, and is printed above: it is dropped where room is short.
     if (names.len() + 1) * (LEAST + GAP) > WIDTH {
         names.retain(|name| {
             let mut levels = plan.cells.iter().map(|cell| cell.levels.get(*name));

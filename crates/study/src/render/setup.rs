@@ -62,12 +62,12 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     }
 }
 
-/// What mkfs is told of stripes, where it is not left to itself.
+/// The stripe geometry that mkfs gets, where it does not ask the kernel.
 fn hints(hints: Hints) -> &'static str {
     match hints {
         Hints::Auto => "",
-        Hints::Given => "mkfs told how its stripes lie",
-        Hints::Withheld => "mkfs told that it has no stripes",
+        Hints::Given => "mkfs gets its stripe geometry",
+        Hints::Withheld => "mkfs assumes no stripes",
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn stacks(out: &mut String, plan: &Plan) {
             .iter()
             .filter_map(|cell| cell.device.stack.as_ref());
         let Some(stack) = stacks.find(|stack| stack.name == *name) else {
-            paragraph(out, &first, &rest, "the target as it is");
+            paragraph(out, &first, &rest, "the target itself");
             continue;
         };
         paragraph(out, &first, &rest, &stack.to_string());
@@ -138,7 +138,7 @@ fn layout(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// The judgement of what power cuts would have left.
+/// How power cuts are simulated.
 fn crash(plan: &Plan) -> Option<String> {
     let spec = plan.cells.iter().find_map(|cell| cell.crash.as_ref())?;
     if spec.method == CrashMethod::Cut {
@@ -147,11 +147,11 @@ fn crash(plan: &Plan) -> Option<String> {
             None => "the first phase".to_owned(),
         };
         let moment = match spec.cut_after_ms {
-            None => format!("behind {phase}"),
+            None => format!("after {phase}"),
             Some(ms) => format!("{ms} ms after the beginning of {phase}"),
         };
         return Some(format!(
-            "the power is cut {moment}; what is left is recovered and checked, and what was synced is looked for"
+            "the power is cut {moment}; what remains is recovered, checked, and compared with what was synced"
         ));
     }
     let after = match spec.boundaries {
@@ -186,10 +186,14 @@ pub(super) fn growth(out: &mut String, plan: &Plan) {
     for law in &plan.growth {
         let mut more = String::new();
         if !law.by.is_empty() {
-            let _ = write!(more, ", a law for each {}", law.by.join(" and "));
+            let _ = write!(more, ", a law for each {}", words::list(&law.by));
         }
         if !law.projections.is_empty() {
-            let to: Vec<String> = law.projections.iter().map(|x| grouped(*x)).collect();
+            let to: Vec<String> = law
+                .projections
+                .iter()
+                .map(|x| words::millions(*x))
+                .collect();
             let _ = write!(more, "; projected to {} {}", to.join(", "), law.x_unit);
         }
         let text = format!(
@@ -200,15 +204,5 @@ pub(super) fn growth(out: &mut String, plan: &Plan) {
             law.x
         );
         paragraph(out, "Growth    ", &" ".repeat(10), &text);
-    }
-}
-
-/// `10.2 M`, `415 M`, `5000`.
-fn grouped(x: f64) -> String {
-    const MILLION: f64 = 1e6;
-    if x >= MILLION {
-        format!("{} M", x / MILLION)
-    } else {
-        x.to_string()
     }
 }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use params::engine::Kind;
+use params::stream::{Between, Test};
 use study::estimate::{Rates, estimate};
 use study::{
-    AgeSpec, Between, Bytes, Cell, EngineName, FillSpec, Limit, Order, Overrides, Plan, StreamSpec,
-    StreamTest, Study, WorkloadSpec, plan,
+    AgeSpec, Bytes, Cell, FillSpec, Limit, Order, Overrides, Plan, StreamSpec, Study, WorkloadSpec,
+    plan,
 };
 
 fn overrides(profile: &str, set: &[&str], filter: &[&str]) -> Overrides {
@@ -51,10 +53,10 @@ fn streaming_on_paper_is_the_message_of_2008() {
         let about = cell.label();
         assert_eq!(spec.block, Bytes(4 << 20), "{about}");
         assert!(!spec.direct && !spec.verify, "{about}");
-        assert_eq!((spec.engine, spec.queue_depth), (EngineName::Sync, 1));
+        assert_eq!((spec.engine, spec.queue_depth), (Kind::Sync, 1));
         assert_eq!(
             (spec.test, spec.between),
-            (StreamTest::WriteRead, Between::Remount)
+            (Test::WriteRead, Between::Remount)
         );
         let bytes = spec.block.get() * spec.count;
         if level(cell, "filesystem") == "ext3" {

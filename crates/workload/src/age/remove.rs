@@ -11,7 +11,7 @@ use crate::fill::calls::{Call, Calls};
 use crate::fill::child::open_base;
 use crate::fill::count::Counts;
 
-/// Removes a directory and all that is in it, and says how much that was.
+/// Removes a directory and all that is in it, and counts what it held.
 pub(super) fn remove(root: &Path, path: &str, calls: &mut Calls) -> Result<Counts, Error> {
     let root_fd = open_base(root)?;
     let full = root.join(path);

@@ -5,7 +5,7 @@ use crate::fill::calls::Calls;
 use crate::fill::count::Counts;
 use crate::{Clocks, Evidence, PhaseReport, RunReport};
 
-/// What all removals took.
+/// Time and counts of all removals.
 #[derive(Default)]
 pub(super) struct Removed {
     pub(super) runs: Vec<RunReport>,

@@ -2,19 +2,19 @@
 
 use std::{fs, io};
 
-use super::options::Options;
 use crate::Error;
+use params::AgeSpec;
 
 /// The directory that is aged.
 pub(super) struct Root<'a> {
-    options: &'a Options,
+    options: &'a AgeSpec,
     made: bool,
     done: bool,
 }
 
 impl<'a> Root<'a> {
     /// Makes it if it is missing, and the bases of processes that have their own.
-    pub(super) fn make(options: &'a Options) -> Result<Root<'a>, Error> {
+    pub(super) fn make(options: &'a AgeSpec) -> Result<Root<'a>, Error> {
         let dir = &options.dir;
         let made = match fs::create_dir(dir) {
             Ok(()) => true,

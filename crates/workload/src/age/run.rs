@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::books::{Books, Draws, Victim};
+use super::accounting::{Accounting, Draws, Victim};
 use super::log::Log;
-use super::options::Options;
 use super::remove::remove;
 use super::removed::Removed;
 use super::root::Root;
@@ -14,26 +13,41 @@ use crate::clock::{Cpu, now_ns, seconds};
 use crate::fill::calls::Calls;
 use crate::fill::child::{How, Made, Stopped, Task};
 use crate::fill::count::{Counts, count};
-use crate::fill::crew::{Crew, Seen, Steps};
 use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
-use crate::fill::{self, Mkdir, SyncMethod, evidence, space};
+use crate::fill::workers::{Seen, Steps, Workers};
+use crate::fill::{Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
-use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport};
+use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport, Workload};
+use params::{AgeSpec, FillSpec, Parameters};
 
 const FILL: &str = "age_fill";
 const REMOVE: &str = "age_remove";
 const ADD: &str = "age_add";
 
-/// Ages a directory, and tells `observer` on the way. Phases `age_fill`, `age_remove`, `age_add`,
+impl Workload for AgeSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
+
+/// Ages a directory, reporting to `observer`. Phases `age_fill`, `age_remove`, `age_add`,
 /// each with a run for each round.
 ///
 /// # Errors
 /// A value that cannot be used; a directory that is not empty; a system call that failed; an
 /// interruption. A filesystem that fills up is [`Error::Full`], which keeps what was measured.
 /// What was made is removed unless it is to be kept.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &AgeSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let mut root = Root::make(options)?;
     let fill = options.fill();
@@ -45,7 +59,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     let mut age = Age {
         options,
         observer,
-        books: Books::new(fill.bases.iter().map(prefix).collect(), fill.directories),
+        accounting: Accounting::new(fill.dirs.iter().map(prefix).collect(), fill.directories),
         draws: Draws::new(options.seed),
         made: 0,
         swapped_in: evidence::pages_swapped_in(),
@@ -74,10 +88,10 @@ impl From<Error> for End {
 
 /// An ageing at work.
 struct Age<'a> {
-    options: &'a Options,
+    options: &'a AgeSpec,
     observer: &'a dyn Observer,
-    fill: fill::Options,
-    books: Books,
+    fill: FillSpec,
+    accounting: Accounting,
     draws: Draws,
     /// Files that names were given to.
     made: u64,
@@ -91,8 +105,8 @@ impl Age<'_> {
     fn how(&self, phase: &'static str) -> How {
         How {
             phase,
-            size: self.options.size,
-            write_size: self.options.write_size,
+            size: self.options.size.get(),
+            write_size: self.options.write_size.get(),
             method: SyncMethod::None,
             mkdir: Mkdir::FirstUse,
             sync_target_only: true,
@@ -134,7 +148,7 @@ impl Age<'_> {
         let iteration = round - 1;
         let walk = Walk::new(&self.fill, names::seconds(self.fill.seed, iteration));
         let nothing = Made::default();
-        let bases = self.fill.bases.clone();
+        let bases = self.fill.dirs.clone();
         let base_of = |process: u32| process as usize % bases.len();
         let tasks: Vec<Task<'_>> = (0..self.fill.processes)
             .map(|process| Task {
@@ -150,7 +164,7 @@ impl Age<'_> {
         for (process, files) in (0..).zip(&seen.files) {
             let base = base_of(process) as u32;
             for (directory, files) in dealt(&walk, *files) {
-                self.books.fill(base, directory, files);
+                self.accounting.fill(base, directory, files);
             }
         }
         self.book(FILL, round, &mut seen, self.fill.files_of_iteration())
@@ -163,7 +177,7 @@ impl Age<'_> {
     }
 
     fn create(&self, phase: &'static str, tasks: &[Task<'_>]) -> Seen {
-        Crew {
+        Workers {
             how: &self.how(phase),
             tasks,
             observer: self.observer,
@@ -186,7 +200,7 @@ impl Age<'_> {
         seen.take_failure(phase)?;
         syncfs(&self.options.dir)?;
         let iteration = Iteration::new(&self.how(phase), seen, Some(now_ns()));
-        let counts = self.books.counts();
+        let counts = self.accounting.counts();
         let mut run = iteration.run(
             round,
             &[
@@ -211,16 +225,16 @@ impl Age<'_> {
         let mut calls = Calls::default();
         let mut counts = Counts::default();
         let mut log = Log::default();
-        let mut told = begin;
+        let mut reported = begin;
         for _ in 0..self.options.step * round {
             self.stop_if_asked(REMOVE)?;
-            let Some(victim) = self.books.strike(&mut self.draws) else {
+            let Some(victim) = self.accounting.strike(&mut self.draws) else {
                 break;
             };
             counts.add(self.remove_one(&victim, &mut calls)?);
             log.add(&victim.path);
-            if seconds(told, now_ns()) > 0.1 {
-                told = now_ns();
+            if seconds(reported, now_ns()) > 0.1 {
+                reported = now_ns();
                 self.show();
             }
         }
@@ -233,7 +247,7 @@ impl Age<'_> {
         all.synced += seconds(begin, synced);
         all.asked += u64::from(self.options.step * round);
         all.counts.add(counts);
-        let there = self.books.counts();
+        let there = self.accounting.counts();
         let mut figures = calls.figures();
         figures.retain(|name, _| !name.ends_with("_p50") && !name.ends_with("_p99"));
         figures.insert("count".into(), there.files as f64);
@@ -250,7 +264,7 @@ impl Age<'_> {
                 log.text()
             ),
             files: counts.files,
-            bytes: counts.files * self.options.size,
+            bytes: counts.files * self.options.size.get(),
             seconds: seconds(begin, end),
             user_seconds: cpu.user,
             system_seconds: cpu.system,
@@ -259,7 +273,7 @@ impl Age<'_> {
         Ok(())
     }
 
-    /// Removes one directory; that it held what the books say is part of their exactness.
+    /// Removes one directory, and checks that it held what the accounting expects.
     fn remove_one(&self, victim: &Victim, calls: &mut Calls) -> Result<Counts, Error> {
         let counts = remove(&self.options.dir, &victim.path, calls)?;
         if counts == victim.counts {
@@ -269,7 +283,7 @@ impl Age<'_> {
             phase: REMOVE.into(),
             what: format!("the record of {}", victim.path),
             reason: format!(
-                "{} files in {} directories expected, {} in {} found, unless somebody else works \
+                "{} files in {} directories expected, {} in {} found, unless another program works \
                  in {}",
                 victim.counts.files,
                 victim.counts.directories,
@@ -292,7 +306,9 @@ impl Age<'_> {
 
     /// (c): new directories are dealt to the processes in turn.
     fn add(&mut self, round: u32) -> Result<(), End> {
-        let added = self.books.add(self.options.step * round, &mut self.draws);
+        let added = self
+            .accounting
+            .add(self.options.step * round, &mut self.draws);
         let mut log = Log::default();
         for (_, path) in &added {
             log.add(path);
@@ -320,7 +336,7 @@ impl Age<'_> {
         for (process, files) in seen.files.iter().enumerate() {
             let mine = added.iter().skip(process).step_by(processes.max(1));
             for (at, (id, _)) in (0..).zip(mine) {
-                self.books
+                self.accounting
                     .stock(*id, files.saturating_sub(at * each).min(each));
             }
         }
@@ -336,13 +352,15 @@ impl Age<'_> {
     }
 
     fn phase(&self, phase: &'static str) -> Result<PhaseReport, Error> {
-        let there = self.books.counts();
+        let there = self.accounting.counts();
         let mut figures = vec![
             ("count", there.files as f64),
             ("directories", there.directories as f64),
         ];
         if phase == REMOVE {
-            return Ok(self.removed.phase(REMOVE, self.options.size, &figures));
+            return Ok(self
+                .removed
+                .phase(REMOVE, self.options.size.get(), &figures));
         }
         let used = space::used_percent(&self.options.dir)?;
         figures.push(("fs_use", f64::from(used)));
@@ -358,14 +376,14 @@ impl Age<'_> {
         Ok(report)
     }
 
-    /// The books against a walk of the whole tree, and the swap.
+    /// Compares the accounting with a walk of the whole tree, and checks for swapping.
     fn proof(&self) -> Result<Vec<Evidence>, Error> {
         let mut walked = count(std::slice::from_ref(&self.options.dir))?;
-        // Bases are not in the books.
+        // Base directories are not counted.
         let bases = self.options.bases();
         walked.directories -= bases.iter().filter(|b| **b != self.options.dir).count() as u64;
         Ok(vec![
-            evidence::counts_agree(self.books.counts(), walked),
+            evidence::counts_agree(self.accounting.counts(), walked),
             evidence::no_swap_in(self.swapped_in),
         ])
     }
@@ -401,7 +419,7 @@ impl Age<'_> {
             Some((phase, path)) => Err(Error::Full {
                 phase: phase.into(),
                 path,
-                files: self.books.counts().files,
+                files: self.accounting.counts().files,
                 partial: Box::new(outcome),
             }),
         }
@@ -420,7 +438,7 @@ fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
     })
 }
 
-fn parameters(options: &Options) -> serde_json::Value {
+fn parameters(options: &AgeSpec) -> serde_json::Value {
     json!({
         "dir": options.dir,
         "rounds": options.rounds,

@@ -7,17 +7,18 @@ use crate::fill::count::count;
 use crate::fill::tests::scratch;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
+use params::Bytes;
 
-fn options(dir: &Path) -> Options {
-    Options {
+fn options(dir: &Path) -> AgeSpec {
+    AgeSpec {
         rounds: 3,
         files: 40,
         processes: 2,
         directories: 10,
         per_directory: 4,
         step: 1,
-        size: 10,
-        ..Options::new(dir.join("aged"))
+        size: Bytes(10),
+        ..AgeSpec::reduced(dir.join("aged"))
     }
 }
 
@@ -54,13 +55,13 @@ fn tree(dir: &Path) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn books_are_exact_in_both_readings_and_come_again_with_the_seed() {
+fn the_accounting_is_exact_in_both_readings_and_repeats_with_the_seed() {
     for shared in [true, false] {
         let mut trees = Vec::new();
         let mut notes = Vec::new();
         for _ in 0..2 {
             let dir = scratch();
-            let options = Options {
+            let options = AgeSpec {
                 shared,
                 keep: true,
                 seed: 9,
@@ -140,21 +141,21 @@ fn a_directory_that_is_not_empty_is_refused_and_left_alone() {
     assert!(options.dir.join("lost+found").exists());
 }
 
-/// Cancels when a phase begins, and remembers what it was told.
+/// Cancels when a phase begins, and records what was reported.
 #[derive(Default)]
 struct Until {
     phase: &'static str,
     over: AtomicBool,
-    told: Mutex<Vec<String>>,
+    events: Mutex<Vec<String>>,
 }
 
 impl Observer for Until {
     fn phase_started(&self, name: &str) {
-        self.told.lock().unwrap().push(format!("+{name}"));
+        self.events.lock().unwrap().push(format!("+{name}"));
         self.over.fetch_or(name == self.phase, Ordering::Relaxed);
     }
     fn phase_finished(&self, phase: &PhaseReport) {
-        self.told.lock().unwrap().push(format!("-{}", phase.name));
+        self.events.lock().unwrap().push(format!("-{}", phase.name));
     }
     fn progress(&self, progress: &Progress) {
         assert!(progress.steps <= progress.steps_total);
@@ -169,7 +170,7 @@ fn phases_begin_once_and_end_once() {
     let dir = scratch();
     let watcher = Until::default();
     run(&options(dir.path()), &watcher).unwrap();
-    let told = watcher.told.into_inner().unwrap();
+    let events = watcher.events.into_inner().unwrap();
     let expected = [
         "+age_fill",
         "+age_remove",
@@ -178,7 +179,7 @@ fn phases_begin_once_and_end_once() {
         "-age_remove",
         "-age_add",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(events, expected);
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn an_interrupt_in_any_phase_leaves_nothing() {
 }
 
 #[test]
-fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
+fn the_filesystem_counts_like_the_accounting_and_a_full_one_is_reported_needs_root() {
     let Some(small) = Mounted::ext4(&["-i", "2048"]) else {
         return;
     };
@@ -212,7 +213,7 @@ fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
         fs.f_files - fs.f_ffree
     };
     let before = used();
-    let mut options = Options {
+    let mut options = AgeSpec {
         dir: small.path(),
         keep: true,
         shared: false,
@@ -228,7 +229,7 @@ fn the_filesystem_counts_as_the_books_do_and_a_full_one_is_said_needs_root() {
     for base in ["p0", "p1"] {
         std::fs::remove_dir_all(small.path().join(base)).unwrap();
     }
-    // Each round fits by what statfs says, all of them do not.
+    // Each round fits according to statfs, all of them do not.
     (options.files, options.per_directory) = (2000, 200);
     let error = run(&options, &Silent).unwrap_err();
     assert!(error.is_no_space(), "{error}");

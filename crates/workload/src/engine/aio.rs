@@ -29,13 +29,13 @@ pub(super) struct Context {
     id: ContextId,
     /// Filled in and not yet handed over, oldest first.
     waiting: Vec<u16>,
-    /// Handed over, and not yet told as complete.
+    /// Submitted, and not yet reported as complete.
     in_flight: usize,
     /// What is handed over; the kernel copies it before `io_submit` returns.
     requests: Vec<Request>,
     pointers: Vec<*const Request>,
     events: Vec<Event>,
-    /// Those of `events` that have come and are not yet told.
+    /// Those of `events` that have arrived and are not yet reported.
     come: std::ops::Range<usize>,
 }
 
@@ -91,7 +91,7 @@ impl ContextId {
     /// Each pointer is to a request whose buffer stays untouched until its completion is reaped or
     /// this context dropped.
     unsafe fn submit(&self, requests: &[*const Request]) -> io::Result<usize> {
-        // SAFETY: the array has as many pointers as it is said to have; the rest is the caller's.
+        // SAFETY: the array has as many pointers as its length says; the rest is the caller's.
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
@@ -105,7 +105,7 @@ impl ContextId {
 
     /// Waits for at least one completion.
     fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
-        // SAFETY: the pointer is to as many writable events as are said to be there; a null
+        // SAFETY: the pointer is to as many writable events as its length says; a null
         // timeout waits without end.
         let found = unsafe {
             libc::syscall(
@@ -159,7 +159,7 @@ impl Context {
                 self.pointers
                     .push(&raw const self.requests[usize::from(slot)]);
             }
-            // SAFETY: each request is for bytes that stay untouched until its completion is told
+            // SAFETY: each request is for bytes that stay untouched until its completion is reported
             // (`push`), and those are of slots that are not in flight.
             match unsafe { self.id.submit(&self.pointers) } {
                 Ok(taken @ 1..) => {

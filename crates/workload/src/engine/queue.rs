@@ -12,7 +12,7 @@ use std::io;
 use super::slots::{Completion, Slots};
 use super::{ABORT, Capabilities, Engine, Failure, Job, Kind, Latency, Run};
 
-/// An interface of the kernel that takes requests and tells later that they are complete.
+/// An interface of the kernel that takes requests and reports their completion later.
 pub(super) trait Queue {
     /// The engine that it makes.
     const KIND: Kind;
@@ -23,11 +23,11 @@ pub(super) trait Queue {
     /// whether there was room for it.
     ///
     /// # Safety
-    /// The bytes at `place` stay valid, and nobody else touches them, until [`Queue::completion`]
+    /// The bytes at `place` stay valid, and nothing else touches them, until [`Queue::completion`]
     /// or [`Queue::withdraw`] has given the slot back, or the kernel has let go of this queue.
     unsafe fn push(&mut self, job: &Job<'_>, slot: u16, place: *mut u8, offset: u64) -> bool;
 
-    /// Hands over what was put on, as far as the kernel takes it now, and waits for so many
+    /// Hands over what was put on, as far as the kernel takes it now, and waits for this number of
     /// completions, if anything is in flight.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ pub(super) trait Queue {
 /// Why requests are not in flight.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The request of this slot was refused, and those behind it not looked at.
+    /// The request of this slot was refused, and those after it were not examined.
     Request(u16, io::Error),
     /// The queue itself is broken: what is in flight cannot be waited for any more.
     Broken(io::Error),
@@ -124,7 +124,7 @@ impl<Q: Queue> Queued<Q> {
             };
             let place = self.slots.place(slot);
             // SAFETY: the slot's bytes are inside the buffer (`run` refuses larger records), and
-            // nobody touches them while it is not free. If it never is again, because the queue
+            // nothing touches them while it is not free. If it never is again, because the queue
             // failed or something panicked, the buffer is not freed. The file's descriptor is open
             // now; the kernel holds the file once the request is handed over.
             let has_room = unsafe { self.queue.push(job, slot, place, offset) };

@@ -3,7 +3,7 @@
 //!
 //! The kernel reads and writes the buffer while requests are in flight, so this side keeps only its
 //! address and makes a slice of one slot at a time, and only of a slot that the kernel does not
-//! have. What a completion means for its record is settled here, too: the latency, a short
+//! have. What a completion means for its record is decided here, too: the latency, a short
 //! transfer's rest, the check of what was read.
 #![allow(
     unsafe_code,
@@ -35,7 +35,7 @@ struct Taken {
     begin_ns: u64,
 }
 
-/// A request's end, as the kernel tells it.
+/// A request's end, as the kernel reports it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completion {
     /// The slot it was for.
@@ -181,7 +181,7 @@ impl Slots {
         unsafe { std::slice::from_raw_parts_mut(self.place(slot), len) }
     }
 
-    /// Gives the buffer up: to the caller when no request has a slot, else to nobody.
+    /// Gives the buffer up: to the caller when no request has a slot, else it is leaked.
     pub(super) fn release(&mut self) -> Option<Buffer> {
         let buffer = self.buffer.take();
         if self.in_use() > 0 {

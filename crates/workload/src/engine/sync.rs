@@ -116,7 +116,7 @@ fn turn(
     Ok(run)
 }
 
-/// The failure of the record at `offset`, after so many whole ones.
+/// The failure of the record at `offset`, after this number of whole records.
 #[cold]
 fn failed(job: &Job<'_>, whole: u64, offset: u64, source: io::Error) -> Failure {
     Failure {
@@ -127,7 +127,7 @@ fn failed(job: &Job<'_>, whole: u64, offset: u64, source: io::Error) -> Failure 
 }
 
 /// Reports an error, and continues a short transfer, after which the file position,
-/// if it matters, is behind the record again.
+/// if it matters, is at the end of the record again.
 #[cold]
 fn mend(
     job: &Job<'_>,

@@ -104,7 +104,7 @@ impl Calls {
         }
     }
 
-    /// How often a call was made.
+    /// Number of calls.
     pub(crate) fn count(&self, call: Call) -> u64 {
         self.0[call as usize]
             .as_ref()

@@ -9,15 +9,15 @@ use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
 use super::calls::{Call, Calls};
 use super::method::{Again, SyncMethod};
-use super::options::Mkdir;
 use super::place::{Place, Walk};
 use super::{space, sys};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Flags};
 use crate::gate::Ticket;
 use crate::{Error, error};
+use params::fill::Mkdir;
 
-/// Flag: the filesystem is full; nobody begins another file, what is there is synced.
+/// Flag: the filesystem is full; no process begins another file, and what exists is synced.
 pub(crate) const FULL: u32 = 4;
 
 /// What all processes of a fill have in common.
@@ -91,9 +91,9 @@ pub(crate) struct Ended {
     pub(crate) repeated: u64,
     pub(crate) calls: Calls,
     pub(crate) cpu: Cpu,
-    /// Where its files are.
+    /// Its position in the walk over subdirectories.
     pub(crate) walk: Walk,
-    /// Why it ended early.
+    /// The error that ended it early.
     pub(crate) stopped: Option<Stopped>,
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn open_base(base: &Path) -> Result<OwnedFd, Error> {
 /// XFS reserves the most blocks that a file not yet written could need for its extents, several for
 /// each; tens of thousands of small files reserve a filesystem full while a third of it is used. It then
 /// flushes and tries once more by itself, and with several writers that may come to nothing. Such
-/// a "no space left" says nothing of the filesystem's size, which is what a fill's end is to mean.
+/// a "no space left" does not show the filesystem's size, which the end of a fill is meant to show.
 #[inline]
 fn again_if_reserved<T>(
     answer: rustix::io::Result<T>,
@@ -245,7 +245,7 @@ impl Child<'_> {
         Error::io(failure.what, self.path())(failure.source)
     }
 
-    /// Tells the others, and what to make of it.
+    /// Signals the others, and classifies the error.
     fn stop(&self, failure: Failure) -> Stopped {
         if error::is_no_space(&failure.source) {
             self.flags.raise(FULL);
@@ -265,7 +265,7 @@ impl Child<'_> {
         let begin = now_ns();
         let (begin, file) = match self.create(&tools.base) {
             Ok(file) => (begin, file),
-            // Somebody has removed the directory since it was made.
+            // The directory has been removed since it was created.
             Err(rustix::io::Errno::NOENT) if self.how.mkdir == Mkdir::FirstUse => {
                 self.make_directory(&tools.base)?;
                 (

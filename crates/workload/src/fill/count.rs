@@ -1,7 +1,7 @@
 //! What is really there: counted by reading every directory.
 //!
-//! The books say what was made; only a walk says what is there. A name that came twice, a file
-//! that somebody else removed, a directory that was not emptied: all show as a difference. Reading
+//! The accounting has what was created; only a walk shows what exists. A name that came twice, a file
+//! that another program removed, a directory that was not emptied: all show as a difference. Reading
 //! names costs about a third of a microsecond a file, against twenty and more for making one.
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn count(bases: &[PathBuf]) -> Result<Counts, Error> {
     Ok(counts)
 }
 
-/// The bases that are there, each once, without those inside others.
+/// The bases that exist, each once, without those inside others.
 fn distinct(bases: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut paths = Vec::new();
     for base in bases {

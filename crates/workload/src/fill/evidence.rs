@@ -25,15 +25,18 @@ pub(crate) fn no_swap_in(before: Option<u64>) -> Evidence {
     }
 }
 
-/// That what the books say is what a walk found.
-pub(crate) fn counts_agree(books: super::count::Counts, walked: super::count::Counts) -> Evidence {
+/// Whether a walk found what was created.
+pub(crate) fn counts_agree(
+    created: super::count::Counts,
+    walked: super::count::Counts,
+) -> Evidence {
     Evidence {
         name: "counts_agree".into(),
-        holds: Some(books == walked),
+        holds: Some(created == walked),
         detail: format!(
-            "by the books {} files in {} directories; counted by reading the directories: {} \
+            "created {} files in {} directories; counted by reading the directories: {} \
              files, {} directories",
-            books.files, books.directories, walked.files, walked.directories
+            created.files, created.directories, walked.files, walked.directories
         ),
     }
 }

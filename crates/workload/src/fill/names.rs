@@ -11,19 +11,18 @@
 //! seconds come from the seed too, for the clock's would not be there again when a name is remade.
 //!
 //! No name occurs twice in a run, which fs_mark only hopes for (a second file of the same name
-//! truncates the first, and its count is wrong without a word): the last characters, at most ten,
+//! truncates the first, and its count is silently wrong): the last characters, at most ten,
 //! are the file's number in the run under a permutation keyed by the seed (a Feistel network of four
 //! rounds with cycle walking: Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA
-//! 2002, section 4); what stands before them is a hash of the number. Rejected: a plain hash for
+//! 2002, section 4); the characters before them are a hash of the number. Rejected: a plain hash for
 //! all of it, which is as good for 24 characters and collides for 6.
 
-use super::options::Options;
+use params::FillSpec;
+use params::fill::{DISTINCT_CHARACTERS, distinct_names};
 
 const BASE: u64 = 36;
 /// 36^2, digits being written two at a time.
 const PAIR: u64 = BASE * BASE;
-/// Characters that the permutation fills at most: 36^10 names.
-const UNIQUE: u32 = 10;
 
 /// Two characters for each number below 1296.
 static PAIRS: [[u8; 2]; PAIR as usize] = pairs();
@@ -37,23 +36,6 @@ const fn pairs() -> [[u8; 2]; PAIR as usize] {
         n += 1;
     }
     table
-}
-
-/// How many different names `random_length` characters give, at most 36^10.
-pub(crate) const fn capacity(random_length: u32) -> u64 {
-    let digits = if random_length < UNIQUE {
-        random_length
-    } else {
-        UNIQUE
-    };
-    BASE.pow(digits)
-}
-
-/// Random characters that `files` different names need.
-pub(crate) fn length_for(files: u64) -> u32 {
-    (1..UNIQUE)
-        .find(|&length| capacity(length) >= files)
-        .unwrap_or(UNIQUE)
 }
 
 /// splitmix64's finaliser (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -119,7 +101,7 @@ pub struct Names {
 
 impl Names {
     /// Of a process (from 0) in an iteration (from 0) of a run with valid options.
-    pub fn new(options: &Options, process: u32, iteration: u32) -> Names {
+    pub fn new(options: &FillSpec, process: u32, iteration: u32) -> Names {
         let before = u64::from(iteration) * u64::from(options.effective_processes());
         let first = (before + u64::from(process)).saturating_mul(options.files);
         let lengths = (options.name_length, options.random_length);
@@ -136,7 +118,7 @@ impl Names {
         Names {
             stamp,
             random: random as usize,
-            unique: Permutation::new(capacity(random), seed),
+            unique: Permutation::new(distinct_names(random), seed),
             key: mix(seed ^ 0x6e61_6d65),
             first,
         }
@@ -164,11 +146,11 @@ impl Names {
         let number = self.first.wrapping_add(index);
         let at = name.len() - self.random;
         let random = &mut name[at..];
-        let unique = random.len().min(UNIQUE as usize);
+        let unique = random.len().min(DISTINCT_CHARACTERS as usize);
         let (hashed, counted) = random.split_at_mut(random.len() - unique);
         write_number(self.unique.of(number), counted);
         let mut state = mix(number ^ self.key);
-        for chunk in hashed.chunks_mut(UNIQUE as usize) {
+        for chunk in hashed.chunks_mut(DISTINCT_CHARACTERS as usize) {
             write_fraction(state, chunk);
             state = mix(state);
         }
@@ -209,18 +191,20 @@ fn write_fraction(mut fraction: u64, out: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use params::Parameters;
+    use params::fill::random_length_for;
     use std::collections::HashSet;
 
     use proptest::prelude::*;
 
     use super::*;
 
-    fn options(length: u32, random: u32, seed: u64) -> Options {
-        Options {
+    fn options(length: u32, random: u32, seed: u64) -> FillSpec {
+        FillSpec {
             name_length: length,
             random_length: random,
             seed,
-            ..Options::new("/nowhere")
+            ..FillSpec::new("/nowhere")
         }
     }
 
@@ -243,9 +227,16 @@ mod tests {
         let names = Names::new(&options(2, 2, 3), 0, 0);
         let all: HashSet<Vec<u8>> = (0..PAIR).map(|i| names.name(i)).collect();
         assert_eq!(all.len() as u64, PAIR);
-        assert_eq!(capacity(2), PAIR);
-        assert_eq!((length_for(1), length_for(36), length_for(37)), (1, 1, 2));
-        assert_eq!(length_for(u64::MAX), UNIQUE);
+        assert_eq!(distinct_names(2), PAIR);
+        assert_eq!(
+            (
+                random_length_for(1),
+                random_length_for(36),
+                random_length_for(37)
+            ),
+            (1, 1, 2)
+        );
+        assert_eq!(random_length_for(u64::MAX), DISTINCT_CHARACTERS);
     }
 
     #[test]
@@ -277,7 +268,7 @@ mod tests {
             files in 1_u64..300,
         ) {
             let random = random.min(length);
-            let options = Options { files, processes, iterations, ..options(length, random, seed) };
+            let options = FillSpec { files, processes, iterations, ..options(length, random, seed) };
             prop_assert!(options.validate().is_ok());
             let mut seen = HashSet::new();
             for (p, it) in (0..processes).flat_map(|p| (0..iterations).map(move |i| (p, i))) {

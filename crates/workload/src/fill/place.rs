@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::names::Names;
-use super::options::Options;
+use params::FillSpec;
 
 /// Seconds that a process stays in a subdirectory without -N.
 pub(crate) const STAY_SECONDS: u64 = 180;
@@ -13,7 +13,7 @@ pub(crate) const STAY_SECONDS: u64 = 180;
 pub(crate) enum Walk {
     /// All in the base.
     Flat,
-    /// So many in each subdirectory, then the next, and again from the first after the last.
+    /// This number of files in each subdirectory, then the next one; after the last the first again.
     RoundRobin {
         /// Of file 0.
         start: u32,
@@ -31,7 +31,7 @@ pub(crate) enum Walk {
         /// First index in a subdirectory, and which; ascending.
         moves: Vec<(u64, u32)>,
     },
-    /// So many in each of these paths, in their order.
+    /// This number of files in each of these paths, in their order.
     List {
         /// Relative to the base.
         paths: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ pub(crate) enum Walk {
 
 impl Walk {
     /// fs_mark's: `start` is its time(2) modulo the number of subdirectories.
-    pub(crate) fn new(options: &Options, seconds: u64) -> Walk {
+    pub(crate) fn new(options: &FillSpec, seconds: u64) -> Walk {
         let directories = options.directories;
         if directories == 0 {
             return Walk::Flat;
@@ -248,11 +248,11 @@ mod tests {
         }
     }
 
-    fn options(directories: u32, per_directory: u64) -> Options {
-        Options {
+    fn options(directories: u32, per_directory: u64) -> FillSpec {
+        FillSpec {
             directories,
             per_directory,
-            ..Options::new("/nowhere")
+            ..FillSpec::new("/nowhere")
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::Calls;
 use super::child::{Ended, How};
-use super::crew::Seen;
+use super::workers::Seen;
 use crate::clock::{Cpu, seconds};
 use crate::{Clocks, PhaseReport, RunReport, ThreadReport};
 
@@ -150,7 +150,7 @@ impl Total {
     pub(crate) fn warning(&self, phase: &str) -> Option<String> {
         (self.sum.repeated > 0).then(|| {
             format!(
-                "{phase}: told {} times of no space while space was only reserved for files not \
+                "{phase}: ENOSPC {} times while space was only reserved for files not \
                  yet written; it synced and tried again, inside the clock",
                 self.sum.repeated
             )

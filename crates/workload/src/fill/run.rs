@@ -8,33 +8,48 @@ use serde_json::json;
 use super::calls::Call;
 use super::child::{How, Made, Stopped, Task};
 use super::count::{Counts, count};
-use super::crew::{Crew, Seen, Steps};
 use super::method::SyncMethod;
 use super::names::{self, Names};
-use super::options::Options;
 use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
+use super::workers::{Seen, Steps, Workers};
 use super::{evidence, space};
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
-use crate::{Error, Observer, Outcome};
+use crate::{Error, Observer, Outcome, Workload};
+use params::fill::{distinct_names, random_length_for};
+use params::{FillSpec, Parameters};
 
 pub(super) const PHASE: &str = "fill";
 
-/// Fills the bases, and tells `observer` on the way. One phase, `fill`; `runs` has an entry for
+impl Workload for FillSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        self.dirs.iter().map(PathBuf::as_path).collect()
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
+
+/// Fills the bases, reporting to `observer`. One phase, `fill`; `runs` has an entry for
 /// each iteration with the figures of fs_mark's line.
 ///
 /// # Errors
-/// A value that cannot be used; files that do not fit by what the filesystem says beforehand; a
+/// A value that cannot be used; files that do not fit into what the filesystem reports as free; a
 /// system call that failed; an interruption. A filesystem that fills up in the middle is
 /// [`Error::Full`], which keeps what was measured, and no error with `until_full`. Files are
 /// removed unless they are to be kept.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn run(options: &FillSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let how = How {
         phase: PHASE,
-        size: options.size,
-        write_size: options.write_size,
+        size: options.size.get(),
+        write_size: options.write_size.get(),
         method: SyncMethod::from_number(options.sync_method).unwrap_or(SyncMethod::InBand),
         mkdir: options.mkdir,
         sync_target_only: options.sync_target_only,
@@ -43,7 +58,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     if !options.until_full {
         space::refuse_if_too_much(options)?;
     }
-    let before = count(&options.bases)?;
+    let before = count(&options.dirs)?;
     let mut fill = Fill {
         options,
         how: &how,
@@ -76,7 +91,7 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
 
 /// The base directories, and what the run has made there.
 struct Bases<'a> {
-    options: &'a Options,
+    options: &'a FillSpec,
     /// Those that were missing.
     new: Vec<&'a Path>,
     made: Vec<Made>,
@@ -84,13 +99,13 @@ struct Bases<'a> {
 
 impl<'a> Bases<'a> {
     /// Makes missing ones, as fs_mark does: the last component only.
-    fn make(options: &'a Options) -> Result<Bases<'a>, Error> {
+    fn make(options: &'a FillSpec) -> Result<Bases<'a>, Error> {
         let mut bases = Bases {
             options,
             new: Vec::new(),
             made: Vec::new(),
         };
-        for base in &options.bases {
+        for base in &options.dirs {
             match std::fs::create_dir(base) {
                 Ok(()) => bases.new.push(base),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -107,13 +122,13 @@ impl<'a> Bases<'a> {
     }
 
     /// Removes the directories that the run has made, unless they are to be kept. The files in
-    /// them have been unlinked; what somebody else has put there stays, with its directory.
+    /// them have been unlinked; what other programs have put there stays, with its directory.
     fn remove(&mut self) -> Result<(), Error> {
         if self.options.keeps() {
             return Ok(());
         }
         let made = std::mem::take(&mut self.made);
-        let subdirectories = self.options.bases.iter().zip(&made).flat_map(|(base, m)| {
+        let subdirectories = self.options.dirs.iter().zip(&made).flat_map(|(base, m)| {
             let name = |number| base.join(subdirectory(number));
             m.numbers().map(name).collect::<Vec<PathBuf>>()
         });
@@ -144,7 +159,7 @@ impl Drop for Bases<'_> {
 
 /// A fill at work.
 struct Fill<'a> {
-    options: &'a Options,
+    options: &'a FillSpec,
     how: &'a How,
     observer: &'a dyn Observer,
     bases: &'a Bases<'a>,
@@ -173,18 +188,18 @@ impl Fill<'_> {
         }
     }
 
-    /// With -F nobody knows beforehand how many names it takes.
+    /// With -F the number of names is not known in advance.
     fn refuse_repeated_names(&self, iteration: u32) -> Result<(), Error> {
         let files = self.options.files_of_iteration();
         let needed = files.saturating_mul(u64::from(iteration) + 1);
-        if needed > names::capacity(self.options.random_length) {
+        if needed > distinct_names(self.options.random_length) {
             return Err(crate::error::bad(
                 "random_length",
                 self.options.random_length,
                 format!(
                     "after {} files names would repeat; take {} or more",
                     self.total.files(),
-                    names::length_for(needed)
+                    random_length_for(needed)
                 ),
             ));
         }
@@ -196,9 +211,9 @@ impl Fill<'_> {
         let walk = Walk::new(options, names::seconds(options.seed, iteration));
         (0..options.effective_processes())
             .map(|process| {
-                let base = process as usize % options.bases.len();
+                let base = process as usize % options.dirs.len();
                 Task {
-                    base: &options.bases[base],
+                    base: &options.dirs[base],
                     walk: walk.clone(),
                     names: Names::new(options, process, iteration),
                     files: options.files,
@@ -213,7 +228,7 @@ impl Fill<'_> {
         let options = self.options;
         let asked = options.files_of_iteration();
         let tasks = self.tasks(number);
-        let crew = Crew {
+        let workers = Workers {
             how: self.how,
             tasks: &tasks,
             observer: self.observer,
@@ -226,13 +241,13 @@ impl Fill<'_> {
                 },
             },
         };
-        let mut seen = crew.create();
+        let mut seen = workers.create();
         let done = self.settle(&mut seen);
         let mut unlinks = None;
         if !options.keeps() {
             // Files of a run that ends in an error go as well, whatever it was.
             let clean_up = done.is_err() || seen.stopped.is_some();
-            let removed = crew.unlink(&seen, clean_up);
+            let removed = workers.unlink(&seen, clean_up);
             if done.is_ok() {
                 unlinks = Some(removed?);
             }
@@ -252,7 +267,7 @@ impl Fill<'_> {
         if !self.options.settle {
             return Ok(None);
         }
-        for base in &self.options.bases {
+        for base in &self.options.dirs {
             syncfs(base)?;
         }
         Ok(Some(now_ns()))
@@ -271,7 +286,7 @@ impl Fill<'_> {
             self.unlinked += unlinks.count(Call::Unlink);
             iteration.calls.merge(&unlinks);
         }
-        self.fs_use = space::used_percent(&self.options.bases[0])?;
+        self.fs_use = space::used_percent(&self.options.dirs[0])?;
         let written = self.total.files() + iteration.files;
         let there = self.before.files + written - self.unlinked.min(written);
         let run = iteration.run(
@@ -286,10 +301,10 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// The books are held against what is there.
+    /// Compares what was created with what exists.
     fn outcome(&self, full: Option<&PathBuf>) -> Result<Outcome, Error> {
-        let walked = count(&self.options.bases)?;
-        let books = Counts {
+        let walked = count(&self.options.dirs)?;
+        let created = Counts {
             files: (self.before.files + self.total.files()).saturating_sub(self.unlinked),
             directories: self.before.directories + self.bases.directories_made(),
         };
@@ -302,10 +317,10 @@ impl Fill<'_> {
             ],
         );
         phase.evidence = vec![
-            evidence::counts_agree(books, walked),
+            evidence::counts_agree(created, walked),
             evidence::no_swap_in(self.swapped_in),
         ];
-        let fewer = books.files.saturating_sub(walked.files);
+        let fewer = created.files.saturating_sub(walked.files);
         let mut outcome = Outcome {
             workload: PHASE.into(),
             parameters: parameters(self.options),
@@ -347,9 +362,9 @@ impl Fill<'_> {
     }
 }
 
-fn parameters(options: &Options) -> serde_json::Value {
+fn parameters(options: &FillSpec) -> serde_json::Value {
     json!({
-        "bases": options.bases,
+        "bases": options.dirs,
         "files": options.files,
         "processes": options.effective_processes(),
         "size": options.size,

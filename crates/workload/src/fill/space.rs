@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::options::Options;
 use crate::Error;
 use crate::error::bad;
+use params::FillSpec;
 
 /// fs_mark's `FSUse%`: floor(100 x (blocks - blocks free for everyone) / blocks); 0 where a
 /// filesystem does not say how large it is.
@@ -22,7 +22,7 @@ fn statvfs(base: &Path) -> Result<rustix::fs::StatVfs, Error> {
     rustix::fs::statvfs(base).map_err(|e| Error::io("examine the filesystem of", base)(e.into()))
 }
 
-/// Whether a filesystem that just said that it is full has a sixty-fourth of its blocks, and inodes,
+/// Whether a filesystem that has just reported ENOSPC has a sixty-fourth of its blocks, and inodes,
 /// to give once it is synced.
 pub(crate) fn comes_back(on: impl AsFd) -> bool {
     let on = on.as_fd();
@@ -38,11 +38,10 @@ pub(crate) fn comes_back(on: impl AsFd) -> bool {
 /// fs_mark compares the bytes of one process with the bytes free. Here all processes of an
 /// iteration on a filesystem count together, and its free inodes too. What metadata take shows
 /// only in the middle.
-pub(crate) fn refuse_if_too_much(options: &Options) -> Result<(), Error> {
-    let each =
-        options.files * u64::from(options.effective_processes()) / options.bases.len() as u64;
+pub(crate) fn refuse_if_too_much(options: &FillSpec) -> Result<(), Error> {
+    let each = options.files * u64::from(options.effective_processes()) / options.dirs.len() as u64;
     let mut filesystems: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
-    for base in &options.bases {
+    for base in &options.dirs {
         let device = std::fs::metadata(base)
             .map_err(Error::io("examine", base))?
             .dev();
@@ -51,7 +50,7 @@ pub(crate) fn refuse_if_too_much(options: &Options) -> Result<(), Error> {
     for (base, files) in filesystems.into_values() {
         let fs = statvfs(base)?;
         let free = fs.f_bavail.saturating_mul(fs.f_frsize);
-        let needed = u128::from(files) * u128::from(options.size);
+        let needed = u128::from(files) * u128::from(options.size.get());
         // Some filesystems (a tmpfs without a limit, some network ones) say 0 blocks.
         if fs.f_blocks > 0 && needed > u128::from(free) {
             return Err(bad(
@@ -85,13 +84,14 @@ pub(crate) fn refuse_if_too_much(options: &Options) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use params::Bytes;
 
     #[test]
     fn more_than_any_filesystem_has_is_refused_by_bytes_and_by_inodes() {
         let dir = tempfile::tempdir().unwrap();
-        let mut options = Options::new(dir.path());
+        let mut options = FillSpec::new(dir.path());
         refuse_if_too_much(&options).unwrap();
-        (options.files, options.size) = (1 << 30, 1 << 32);
+        (options.files, options.size) = (1 << 30, Bytes(1 << 32));
         let error = refuse_if_too_much(&options).unwrap_err().to_string();
         assert!(error.contains("insufficient free space"), "{error}");
         assert!(used_percent(dir.path()).unwrap() <= 100);

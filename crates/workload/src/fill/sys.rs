@@ -16,15 +16,15 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 pub(crate) fn own_descriptors() -> io::Result<()> {
     // SAFETY: the callers are threads that this crate has just started and that end with their
     // task. They are given no descriptor made by others after this and pass none of their own on,
-    // so that no number is used in a table it does not belong to; what they log goes to nobody.
+    // so that no number is used in a table it does not belong to; their log messages are discarded.
     unsafe { unshare_unsafe(UnshareFlags::FILES) }?;
     Ok(())
 }
 
-/// Closes a file and says what close(2) says: a filesystem may report a late write error there.
+/// Closes a file and returns the result of close(2): a filesystem may report a late write error there.
 #[inline]
 pub(crate) fn close(file: OwnedFd) -> io::Result<()> {
-    // SAFETY: the number is owned and given up here, so nobody closes or uses it again.
+    // SAFETY: the number is owned and given up here, so nothing closes or uses it again.
     match unsafe { libc::close(file.into_raw_fd()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -4,18 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::calls::Call;
 use super::child::{How, Made, Task};
-use super::crew::{Crew, Seen, Steps};
 use super::place::{Walk, subdirectory};
+use super::workers::{Seen, Steps, Workers};
 use super::*;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
+use params::Bytes;
 
-fn options(base: &Path) -> Options {
-    Options {
+fn options(base: &Path) -> FillSpec {
+    FillSpec {
         files: 20,
-        size: 10,
+        size: Bytes(10),
         sync_method: 0,
-        ..Options::new(base)
+        ..FillSpec::new(base)
     }
 }
 
@@ -51,14 +52,14 @@ fn evidence<'a>(phase: &'a PhaseReport, name: &str) -> &'a crate::Evidence {
 #[test]
 fn files_are_where_fs_mark_puts_them_with_their_bytes_and_the_seeds_names() {
     let dir = scratch();
-    let options = Options {
+    let options = FillSpec {
         processes: 2,
         directories: 4,
         per_directory: 3,
         iterations: 2,
         keep: true,
-        size: 100,
-        write_size: 30,
+        size: Bytes(100),
+        write_size: Bytes(30),
         ..options(dir.path())
     };
     let outcome = run(&options, &Silent).unwrap();
@@ -106,7 +107,7 @@ fn a_file_that_somebody_else_puts_there_shows_in_the_evidence() {
         }
     }
     let dir = scratch();
-    let options = Options {
+    let options = FillSpec {
         keep: true,
         ..options(dir.path())
     };
@@ -119,7 +120,7 @@ fn a_file_that_somebody_else_puts_there_shows_in_the_evidence() {
 #[test]
 fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
     let dir = scratch();
-    let mut options = Options {
+    let mut options = FillSpec {
         keep: true,
         ..options(dir.path())
     };
@@ -127,10 +128,10 @@ fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
     let outcome = run(&options, &Silent).unwrap();
     let agree = evidence(&outcome.phases[0], "counts_agree");
     assert_eq!(agree.holds, Some(false));
-    let said = outcome.warnings.join("; ");
+    let message = outcome.warnings.join("; ");
     assert!(
-        said.contains("20 files fewer") && said.contains("another seed"),
-        "{said}"
+        message.contains("20 files fewer") && message.contains("another seed"),
+        "{message}"
     );
     options.seed = 2;
     let outcome = run(&options, &Silent).unwrap();
@@ -142,11 +143,11 @@ fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
 }
 
 /// One iteration, so that its processes can be looked at.
-fn create(options: &Options, flags: impl FnOnce(&mut How)) -> Seen {
+fn create(options: &FillSpec, flags: impl FnOnce(&mut How)) -> Seen {
     let mut how = How {
         phase: "fill",
-        size: options.size,
-        write_size: options.write_size,
+        size: options.size.get(),
+        write_size: options.write_size.get(),
         method: SyncMethod::from_number(options.sync_method).unwrap(),
         mkdir: options.mkdir,
         sync_target_only: true,
@@ -154,14 +155,14 @@ fn create(options: &Options, flags: impl FnOnce(&mut How)) -> Seen {
     flags(&mut how);
     let made = Made::new(options.directories);
     let task = |process| Task {
-        base: &options.bases[0],
+        base: &options.dirs[0],
         walk: Walk::new(options, 0),
         names: Names::new(options, process, 0),
         files: options.files,
         made: &made,
     };
     let tasks: Vec<Task<'_>> = (0..options.processes).map(task).collect();
-    Crew {
+    Workers {
         how: &how,
         tasks: &tasks,
         observer: &Silent,
@@ -184,13 +185,13 @@ fn every_sync_method_makes_its_calls_and_no_others() {
     ];
     for (method, calls) in expected {
         let dir = scratch();
-        let options = Options {
+        let options = FillSpec {
             sync_method: method,
             processes: 2,
             directories: 3,
             per_directory: 4,
-            size: 70,
-            write_size: 30,
+            size: Bytes(70),
+            write_size: Bytes(30),
             ..options(dir.path())
         };
         let seen = create(&options, |_| ());
@@ -210,7 +211,7 @@ fn every_sync_method_makes_its_calls_and_no_others() {
 fn clock_b_ends_with_the_loop_where_every_file_is_fsynced() {
     for (method, all) in [(0, false), (1, true), (2, false), (3, true), (6, true)] {
         let dir = scratch();
-        let options = Options {
+        let options = FillSpec {
             sync_method: method,
             sync_target_only: true,
             keep: true,
@@ -228,8 +229,8 @@ fn clock_b_ends_with_the_loop_where_every_file_is_fsynced() {
 #[test]
 fn an_empty_file_gets_one_write_as_in_fs_mark() {
     let dir = scratch();
-    let options = Options {
-        size: 0,
+    let options = FillSpec {
+        size: Bytes(0),
         ..options(dir.path())
     };
     let seen = create(&options, |_| ());
@@ -245,8 +246,8 @@ fn nothing_is_left_unless_it_is_kept_and_what_was_there_stays() {
         let other = dir.path().join("old");
         std::fs::create_dir_all(other.join("01")).unwrap();
         std::fs::write(other.join("01/mine"), "x").unwrap();
-        let options = Options {
-            bases: vec![base.clone(), other.clone()],
+        let options = FillSpec {
+            dirs: vec![base.clone(), other.clone()],
             directories: 3,
             per_directory: 5,
             iterations,
@@ -275,7 +276,7 @@ fn mkdir_at_first_use_makes_the_same_tree() {
     let mut trees = Vec::new();
     for mkdir in [Mkdir::EveryFile, Mkdir::FirstUse] {
         let dir = scratch();
-        let options = Options {
+        let options = FillSpec {
             mkdir,
             directories: 4,
             per_directory: 2,
@@ -302,9 +303,9 @@ fn a_directory_that_vanishes_is_made_again() {
     }
     let dir = scratch();
     let base = dir.path().join("base");
-    let options = Options {
+    let options = FillSpec {
         files: 150_000,
-        size: 0,
+        size: Bytes(0),
         directories: 2,
         per_directory: 1 << 20,
         keep: true,
@@ -347,10 +348,10 @@ fn an_interrupt_ends_it_soon_and_leaves_nothing() {
     for sync_method in [0, 3] {
         let dir = scratch();
         let base = dir.path().join("base");
-        let options = Options {
+        let options = FillSpec {
             files: 1_000_000,
             processes: 2,
-            size: 0,
+            size: Bytes(0),
             directories: 5,
             per_directory: 10,
             sync_method,
@@ -376,8 +377,8 @@ fn a_base_that_cannot_be_made_and_files_that_cannot_fit_are_refused() {
         error.contains("make the base directory") && error.contains("a/b"),
         "{error}"
     );
-    let huge = Options {
-        size: 1 << 50,
+    let huge = FillSpec {
+        size: Bytes(1 << 50),
         ..options(&dir.path().join("huge"))
     };
     let error = run(&huge, &Silent).unwrap_err().to_string();
@@ -403,10 +404,10 @@ fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_r
         return;
     };
     // A hundred bytes each by statfs, a block of a kibibyte or four in truth.
-    let mut options = Options {
+    let mut options = FillSpec {
         processes: 2,
         files: 7000,
-        size: 100,
+        size: Bytes(100),
         directories: 7,
         per_directory: 100,
         keep: true,
@@ -414,10 +415,10 @@ fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_r
     };
     let error = run(&options, &Silent).unwrap_err();
     assert!(error.is_no_space(), "{error}");
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.contains("no space left for") && said.contains("until_full"),
-        "{said}"
+        message.contains("no space left for") && message.contains("until_full"),
+        "{message}"
     );
     let (path, files, partial) = full_of(error);
     let phase = &partial.phases[0];

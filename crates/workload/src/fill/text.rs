@@ -195,9 +195,10 @@ fn microseconds(seconds: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Options, run};
+    use super::super::{FillSpec, run};
     use super::*;
     use crate::Silent;
+    use params::Bytes;
 
     /// What Debian's fs_mark 3.3-3 printed for these options (tests/data/README.md).
     const PLAIN: &str = include_str!("../../tests/data/fs_mark_plain.txt");
@@ -225,12 +226,12 @@ mod tests {
         lines
     }
 
-    fn ours(change: impl FnOnce(&mut Options), verbose: bool) -> String {
+    fn ours(change: impl FnOnce(&mut FillSpec), verbose: bool) -> String {
         let dir = super::super::tests::scratch();
-        let mut options = Options {
+        let mut options = FillSpec {
             files: 20,
-            size: 4096,
-            ..Options::new(dir.path())
+            size: Bytes(4096),
+            ..FillSpec::new(dir.path())
         };
         change(&mut options);
         fs_mark_text(&run(&options, &Silent).unwrap(), verbose)
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(masked(&verbose), masked(VERBOSE));
         let hash = ours(
             |o| {
-                (o.files, o.size, o.directories) = (5, 0, 3);
+                (o.files, o.size, o.directories) = (5, Bytes(0), 3);
                 (o.name_length, o.random_length) = (10, 4);
                 (o.processes, o.sync_method) = (2, 2);
             },

@@ -9,10 +9,10 @@ use std::os::fd::IntoRawFd;
 /// Closes a file.
 ///
 /// # Errors
-/// What close(2) says. The descriptor is gone in any case (Linux frees it before anything else).
+/// The result of close(2). The descriptor is gone in any case (Linux frees it before anything else).
 pub(super) fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
-    // SAFETY: `into_raw_fd` gave this descriptor up, so nobody else closes or uses it.
+    // SAFETY: `into_raw_fd` gave this descriptor up, so nothing else closes or uses it.
     match unsafe { libc::close(descriptor) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -10,12 +10,12 @@
 //! | 4088..4092 | which body of the run's pool the content is |
 //! | 4092..4096 | CRC-32C (Castagnoli) of the bytes before |
 //!
-//! The number tells a block that went to the wrong place, the run tells one that an earlier run
+//! The number shows a block that went to the wrong place, the run one that an earlier run
 //! wrote at the right place (a write that was lost), and kind, run and body are enough to make the
 //! whole unit again and say which byte is wrong.
 //!
 //! Writing costs next to nothing, because the trailer is last and bodies repeat: the checksum of a
-//! body is known beforehand and is only carried on over 28 bytes. Random bodies come from a pool of
+//! body is known in advance and is only carried on over 28 bytes. Random bodies come from a pool of
 //! at least 1 MiB, made before the clock starts; blocks of 1 MiB and more keep their bodies in the
 //! engine's buffers for good and get new trailers, smaller ones are copied from the pool. Making
 //! new random bytes for each block was rejected: at 20 GB/s it would take a tenth of the time of a
@@ -27,9 +27,10 @@ use std::io;
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-use super::options::{Content, Options, UNIT};
 use crate::buffer::PATTERN;
 use crate::engine::Payload;
+use params::StreamSpec;
+use params::stream::{Content, UNIT};
 
 pub(super) const BYTES: usize = UNIT as usize;
 const TRAILER: usize = 32;
@@ -44,7 +45,7 @@ const LARGE: u64 = 1 << 20;
 /// Most units of a pool: 4 MiB.
 const MOST_BODIES: u64 = 1024;
 
-/// What a trailer says.
+/// What a trailer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) content: Content,
@@ -132,10 +133,10 @@ fn write_body(content: Content, run: u64, body: u32, bytes: &mut [u8]) {
     }
 }
 
-/// What stands before a trailer.
+/// The bytes before a trailer.
 pub(super) struct Body {
     bytes: Vec<u8>,
-    /// The checksum's state behind it.
+    /// The checksum's state after it.
     state: u64,
 }
 
@@ -198,8 +199,8 @@ pub(super) struct Writer {
 
 /// The content of a write: the buffers' bytes are set once, and what changes from block to block
 /// is left to the writer, if there is anything.
-pub(super) fn writer(options: &Options, run: u64, buffer: &mut [u8]) -> Option<Writer> {
-    let (content, block) = (options.content, options.block);
+pub(super) fn writer(options: &StreamSpec, run: u64, buffer: &mut [u8]) -> Option<Writer> {
+    let (content, block) = (options.content, options.block.get());
     let whole_units = block.is_multiple_of(UNIT);
     let random = content == Content::Random;
     let pool = if random { block.max(LARGE) / UNIT } else { 1 }.min(MOST_BODIES) as u32;
@@ -279,19 +280,20 @@ impl Payload for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use params::Bytes;
 
-    fn options(content: Content, verify: bool, block: u64) -> Options {
-        Options {
-            block,
+    fn options(content: Content, verify: bool, block: u64) -> StreamSpec {
+        StreamSpec {
+            block: Bytes(block),
             content,
             verify,
-            ..Options::new("/nowhere")
+            ..StreamSpec::new("/nowhere")
         }
     }
 
     /// Three blocks as they would be written through one buffer.
-    fn written(options: &Options) -> Vec<u8> {
-        let mut buffer = vec![1; options.block as usize];
+    fn written(options: &StreamSpec) -> Vec<u8> {
+        let mut buffer = vec![1; options.block.get() as usize];
         let writer = writer(options, 77, &mut buffer);
         let mut file = Vec::new();
         for record in 0..3 {

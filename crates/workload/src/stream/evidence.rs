@@ -2,14 +2,15 @@
 
 use std::io;
 
-use super::options::{Between, Options};
 use super::phase::Seen;
 use crate::Evidence;
 use crate::cache;
 use crate::memory::total_ram;
+use params::StreamSpec;
+use params::stream::{Between, UNIT};
 
 /// What a reader must know before the first phase has run.
-pub(super) fn warnings(options: &Options) -> Vec<String> {
+pub(super) fn warnings(options: &StreamSpec) -> Vec<String> {
     let mut warnings = Vec::new();
     let ratio = options.bytes() as f64 / total_ram() as f64;
     let transfers = options.engine.capabilities().transfers;
@@ -33,7 +34,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
     warnings
 }
 
-/// What the observer said of an unmount or of dropping the caches.
+/// The observer's answer about an unmount or about dropping the caches.
 pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> Evidence {
     let evidence = cache::emptied(answer);
     if evidence.holds != Some(true) {
@@ -47,7 +48,7 @@ pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> 
 
 /// Whether O_DIRECT kept the file out of the page cache: no more pages during the phase and after
 /// it than before (a fallback to buffered I/O may drop its pages again, hence the looks between).
-pub(super) fn direct(options: &Options, seen: &Seen) -> Option<Evidence> {
+pub(super) fn direct(options: &StreamSpec, seen: &Seen) -> Option<Evidence> {
     if !options.direct || !options.engine.capabilities().direct {
         return None;
     }
@@ -80,8 +81,8 @@ pub(super) fn verified(bytes: u64, run: u64) -> Evidence {
         holds: Some(true),
         detail: format!(
             "{} blocks of {} bytes in their places with their checksums, written by run {run:016x}",
-            bytes / super::options::UNIT,
-            super::options::UNIT
+            bytes / UNIT,
+            UNIT
         ),
     }
 }
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn growth_of_the_cache_or_a_peak_in_between_denies_direct_io() {
-        let mut options = Options::new("/nowhere");
+        let mut options = StreamSpec::new("/nowhere");
         assert!(direct(&options, &seen(0, None, 0)).is_none());
         options.direct = true;
         let holds = |b, m, a| direct(&options, &seen(b, m, a)).unwrap().holds;
@@ -131,8 +132,8 @@ mod tests {
         assert_eq!(cache::state(&Ok(pages(0)), true).holds, Some(true));
         assert_eq!(cache::state(&Ok(pages(100)), false).holds, Some(true));
         let mut warnings = Vec::new();
-        let said = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
-        assert_eq!(said.holds, Some(false));
+        let evidence = cold(Err(io::ErrorKind::PermissionDenied.into()), &mut warnings);
+        assert_eq!(evidence.holds, Some(false));
         assert_eq!(
             warnings,
             [

@@ -8,16 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::fs::OFlags;
 
-use super::options::{Options, WriteThrough, phase_name};
+use params::StreamSpec;
+use params::stream::WriteThrough;
+
+use super::phase::phase_name;
 use crate::engine::Direction;
 use crate::error::bad;
 use crate::{Error, Evidence};
 
 /// The file of a run. Once the run has begun to write it, it is removed when this is dropped: also
-/// with `keep` when the run failed, for half a file serves nobody, unless it was there before and
+/// with `keep` when the run failed, since half a file is of no use, unless it existed before and
 /// is written in place. A run that only reads leaves what it found.
 pub(super) struct Target<'a> {
-    options: &'a Options,
+    options: &'a StreamSpec,
     path: PathBuf,
     existed: AtomicBool,
     written: AtomicBool,
@@ -26,7 +29,7 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Names it; touches nothing.
-    pub(super) fn new(options: &'a Options) -> Target<'a> {
+    pub(super) fn new(options: &'a StreamSpec) -> Target<'a> {
         Target {
             options,
             path: options.path(),
@@ -40,7 +43,7 @@ impl<'a> Target<'a> {
         &self.path
     }
 
-    /// Looks at what is there before a write and refuses what cannot be, so that a size typed
+    /// Examines what exists before a write and refuses what cannot be, so that a size typed
     /// wrongly costs nothing. What only turns out in the middle (metadata, other writers) is
     /// `NoSpace` there.
     pub(super) fn prepare(&self) -> Result<Evidence, Error> {
@@ -118,14 +121,14 @@ impl<'a> Target<'a> {
             Direction::Write => self.open_to_write()?,
             Direction::Read => self.open_to_read()?,
         };
-        let begin = self.options.first(direction) * self.options.block;
+        let begin = self.options.first(direction) * self.options.block.get();
         rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(begin))
             .map_err(|e| Error::io("seek in", &self.path)(e.into()))?;
         Ok(file)
     }
 
     fn open_to_write(&self) -> Result<File, Error> {
-        let Options { reuse, seek, .. } = *self.options;
+        let StreamSpec { reuse, seek, .. } = *self.options;
         let through = match self.options.write_through {
             WriteThrough::None => OFlags::empty(),
             WriteThrough::Dsync => OFlags::DSYNC,
@@ -141,7 +144,7 @@ impl<'a> Target<'a> {
             .open(&self.path)
             .map_err(Error::io("open", &self.path))?;
         if !reuse && seek > 0 {
-            file.set_len(seek * self.options.block)
+            file.set_len(seek * self.options.block.get())
                 .map_err(Error::io("truncate", &self.path))?;
         }
         Ok(file)
@@ -207,7 +210,7 @@ impl<'a> Target<'a> {
             .sync_all()
     }
 
-    /// Leaves the file as it is, for whoever wants to find out why it is damaged.
+    /// Leaves the file as it is, so that the cause of the damage can be found.
     pub(super) fn spare(&self) {
         self.spared.store(true, Relaxed);
     }

@@ -12,7 +12,6 @@ use std::thread::{Builder, ScopedJoinHandle};
 use super::close::close;
 use super::content;
 use super::file::Target;
-use super::options::{Flush, Options, phase_name};
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
 use crate::children::TICK;
@@ -21,10 +20,12 @@ use crate::engine::{self, ABORT, Counter, Direction, Engine, Failure, Flags, Job
 use crate::residency::{self, GLANCE, GLANCES, Residency};
 use crate::syncfs::syncfs;
 use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport, error};
+use params::StreamSpec;
+use params::stream::Flush;
 
 /// One phase.
 pub(super) struct Phase<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a StreamSpec,
     pub(super) direction: Direction,
     pub(super) target: &'a Target<'a>,
     pub(super) alignment: usize,
@@ -178,7 +179,7 @@ impl Phase<'_> {
     /// Buffers with their content, and the engine.
     fn prepare(&self, file: Option<File>) -> Result<Ready, Error> {
         let options = self.options;
-        let (block, depth) = (options.block as usize, options.queue_depth);
+        let (block, depth) = (options.block.get() as usize, options.queue_depth);
         let memory = |source| Error::Unsupported {
             what: "a transfer buffer",
             path: options.dir.clone(),
@@ -208,7 +209,7 @@ impl Phase<'_> {
             file,
             engine,
             writer,
-            checker: checks.then(|| Checker::new(options.block, self.run)),
+            checker: checks.then(|| Checker::new(options.block.get(), self.run)),
         })
     }
 
@@ -230,7 +231,7 @@ impl Phase<'_> {
         let job = Job {
             file: file.as_ref().unwrap_or(&null).as_fd(),
             direction: self.direction,
-            record: self.options.block as usize,
+            record: self.options.block.get() as usize,
             order: Order::Sequential(first + self.options.count),
             flags: &shared.flags,
             done: &shared.done,
@@ -252,7 +253,7 @@ impl Phase<'_> {
 
     /// Flush and close inside clock (a). A phase that is to end early waits for no disk.
     fn close(&self, file: Option<File>, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
-        let written = seen.records * self.options.block;
+        let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);
         if let Some(file) = file {
             if self.direction == Direction::Write && waits {
@@ -269,9 +270,9 @@ impl Phase<'_> {
         Ok(())
     }
 
-    /// fsync for clock (b) and syncfs for (c). The look of whoever watches stops both.
+    /// fsync for clock (b) and syncfs for (c). Both stop while the observer looks at the files.
     fn flush(&self, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
-        let written = seen.records * self.options.block;
+        let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);
         let begun = now_ns();
         if self.direction == Direction::Write && waits {
@@ -353,7 +354,7 @@ impl Phase<'_> {
         let records = done.saturating_sub(self.options.first(self.direction));
         self.observer.progress(&Progress {
             phase: self.name().into(),
-            bytes: records * self.options.block,
+            bytes: records * self.options.block.get(),
             bytes_total: self.options.bytes(),
             steps: self.steps.0 + records,
             steps_total: self.steps.1,
@@ -362,8 +363,8 @@ impl Phase<'_> {
 }
 
 /// The report of a phase.
-pub(super) fn report(options: &Options, direction: Direction, seen: &Seen) -> PhaseReport {
-    let bytes = seen.records * options.block;
+pub(super) fn report(options: &StreamSpec, direction: Direction, seen: &Seen) -> PhaseReport {
+    let bytes = seen.records * options.block.get();
     let moved = options.engine.capabilities().transfers;
     let clock_seconds = Clocks {
         original: Some(seconds(seen.begin_ns, seen.end_ns)),
@@ -406,5 +407,13 @@ pub(super) fn report(options: &Options, direction: Direction, seen: &Seen) -> Ph
             bytes_per_s: bytes_per_s.original.unwrap_or_default(),
         }],
         ..PhaseReport::default()
+    }
+}
+
+/// The phase's name.
+pub(super) const fn phase_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
     }
 }

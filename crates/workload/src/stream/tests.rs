@@ -8,14 +8,15 @@ use super::*;
 use crate::engine::Kind;
 use crate::mounted::Mounted;
 use crate::{Clocks, Progress, Silent};
+use params::Bytes;
 
 const K: u64 = 1024;
 
-fn options(dir: &Path) -> Options {
-    Options {
-        block: 64 * K,
+fn options(dir: &Path) -> StreamSpec {
+    StreamSpec {
+        block: Bytes(64 * K),
         count: 16,
-        ..Options::new(dir)
+        ..StreamSpec::new(dir)
     }
 }
 
@@ -56,12 +57,12 @@ fn every_way_writes_and_verifies_every_content() {
     for (engine, queue_depth, direct) in ways() {
         for content in [Content::Zero, Content::Pattern, Content::Random] {
             for (block, count) in [(4 * K, 40), (64 * K, 16), (1024 * K, 3)] {
-                let options = Options {
+                let options = StreamSpec {
                     engine,
                     queue_depth,
                     direct,
                     content,
-                    block,
+                    block: Bytes(block),
                     count,
                     verify: true,
                     ..options(dir.path())
@@ -98,7 +99,7 @@ fn every_way_writes_and_verifies_every_content() {
 /// Writes a verified file, lets `harm` at it, and reads it back.
 fn harmed(harm: impl FnOnce(&std::fs::File)) -> (String, u64) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StreamSpec {
         verify: true,
         content: Content::Random,
         test: Test::Write,
@@ -113,7 +114,7 @@ fn harmed(harm: impl FnOnce(&std::fs::File)) -> (String, u64) {
         .open(&path)
         .unwrap();
     harm(&file);
-    let read = Options {
+    let read = StreamSpec {
         test: Test::Read,
         ..options
     };
@@ -128,38 +129,41 @@ fn harmed(harm: impl FnOnce(&std::fs::File)) -> (String, u64) {
 #[test]
 fn a_corrupted_byte_a_swap_and_a_truncation_are_found_at_their_offsets() {
     let at = 5 * 64 * K + 4711;
-    let (said, offset) = harmed(|file| {
+    let (message, offset) = harmed(|file| {
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 1], at).unwrap();
     });
-    assert_eq!(offset, at, "{said}");
-    assert!(said.contains("is damaged at byte 332391: 0x"), "{said}");
+    assert_eq!(offset, at, "{message}");
+    assert!(
+        message.contains("is damaged at byte 332391: 0x"),
+        "{message}"
+    );
 
-    let (said, offset) = harmed(|file| {
+    let (message, offset) = harmed(|file| {
         let (mut a, mut b) = (vec![0; 65_536], vec![0; 65_536]);
         file.read_exact_at(&mut a, 3 * 65_536).unwrap();
         file.read_exact_at(&mut b, 7 * 65_536).unwrap();
         file.write_all_at(&b, 3 * 65_536).unwrap();
         file.write_all_at(&a, 7 * 65_536).unwrap();
     });
-    assert_eq!(offset, 3 * 65_536, "{said}");
+    assert_eq!(offset, 3 * 65_536, "{message}");
     assert!(
-        said.contains("block 112 of byte 458752, whole, stands in the place of block 48"),
-        "{said}"
+        message.contains("block 112 of byte 458752, whole, is in the place of block 48"),
+        "{message}"
     );
 
-    let (said, offset) = harmed(|file| {
+    let (message, offset) = harmed(|file| {
         file.set_len(10 * 65_536).unwrap();
         file.set_len(16 * 65_536).unwrap();
     });
-    assert_eq!(offset, 10 * 65_536, "{said}");
-    assert!(said.contains("only zeros"), "{said}");
+    assert_eq!(offset, 10 * 65_536, "{message}");
+    assert!(message.contains("only zeros"), "{message}");
 
-    let (said, _) = harmed(|file| file.set_len(1_000_000).unwrap());
+    let (message, _) = harmed(|file| file.set_len(1_000_000).unwrap());
     assert!(
-        said.contains("it has 1000000 of 1048576 bytes; write it first"),
-        "{said}"
+        message.contains("it has 1000000 of 1048576 bytes; write it first"),
+        "{message}"
     );
 }
 
@@ -187,9 +191,9 @@ fn what_an_earlier_run_left_is_not_taken_for_this_ones() {
     file.read_exact_at(&mut old, 8 * 65_536).unwrap();
     (options.test, options.keep) = (Test::WriteRead, false);
     let error = run(&options, &Old(old, options.path())).unwrap_err();
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(matches!(error, Error::Damaged { offset, .. } if offset == 8 * 65_536));
-    assert!(said.contains("its write was lost"), "{said}");
+    assert!(message.contains("its write was lost"), "{message}");
     assert!(options.path().exists(), "evidence of damage is not removed");
 }
 
@@ -198,7 +202,7 @@ fn state_before_size_after_and_end_of_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options(dir.path());
     options.test = Test::Write;
-    let state = |options: &Options| {
+    let state = |options: &StreamSpec| {
         let outcome = run(options, &Silent).unwrap();
         evidence(&outcome.phases[0], "file_state").detail.clone()
     };
@@ -229,7 +233,7 @@ fn state_before_size_after_and_end_of_the_file() {
 fn seek_and_skip_count_blocks_for_every_engine() {
     let dir = disk();
     for (engine, queue_depth, direct) in ways() {
-        let mut options = Options {
+        let mut options = StreamSpec {
             engine,
             queue_depth,
             direct,
@@ -249,14 +253,14 @@ fn seek_and_skip_count_blocks_for_every_engine() {
         assert_eq!(file[3 * 65_536], crate::buffer::PATTERN);
         // One block further on than the file has.
         (options.test, options.skip) = (Test::Read, 4);
-        let said = run(&options, &Silent).unwrap_err().to_string();
-        assert!(said.contains("1245184 of 1310720 bytes"), "{said}");
+        let message = run(&options, &Silent).unwrap_err().to_string();
+        assert!(message.contains("1245184 of 1310720 bytes"), "{message}");
         // The third block is not of this run.
         options.skip = 2;
-        let said = run(&options, &Silent).unwrap_err().to_string();
+        let message = run(&options, &Silent).unwrap_err().to_string();
         assert!(
-            said.contains("damaged at byte 131072: no block number"),
-            "{said}"
+            message.contains("damaged at byte 131072: no block number"),
+            "{message}"
         );
     }
 }
@@ -266,7 +270,7 @@ fn flushes_and_write_through_are_accepted_and_change_no_byte() {
     let dir = tempfile::tempdir().unwrap();
     for flush in [Flush::None, Flush::Fsync, Flush::Fdatasync] {
         for write_through in [WriteThrough::None, WriteThrough::Dsync, WriteThrough::Sync] {
-            let options = Options {
+            let options = StreamSpec {
                 flush,
                 write_through,
                 verify: true,
@@ -336,7 +340,7 @@ fn without_a_remount_caches_are_dropped_and_it_is_said() {
     let cold = evidence(&outcome.phases[1], "cold_cache");
     assert_eq!(
         cold.detail,
-        "not unmounted (nobody here can unmount the filesystem), caches dropped instead: dropped"
+        "not unmounted (the filesystem cannot be unmounted here), caches dropped instead: dropped"
     );
     assert!(outcome.warnings.iter().any(|w| w.contains("not unmounted")));
     options.between = Between::Drop;
@@ -366,10 +370,10 @@ fn nothing_is_open_when_the_filesystem_is_unmounted_and_a_failure_there_ends_the
         }
     }
     let dir = tempfile::tempdir().unwrap();
-    let said = run(&options(dir.path()), &Refuses(dir.path().to_owned()))
+    let message = run(&options(dir.path()), &Refuses(dir.path().to_owned()))
         .unwrap_err()
         .to_string();
-    assert!(said.starts_with("cannot remount "), "{said}");
+    assert!(message.starts_with("cannot remount "), "{message}");
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
@@ -380,28 +384,28 @@ fn what_is_no_file_or_not_there_is_refused_and_left_alone() {
     std::fs::create_dir(options.path()).unwrap();
     for test in [Test::Write, Test::Read] {
         options.test = test;
-        let said = run(&options, &Silent).unwrap_err().to_string();
+        let message = run(&options, &Silent).unwrap_err().to_string();
         assert!(
-            said.contains("it is a directory, not a regular file"),
-            "{said}"
+            message.contains("it is a directory, not a regular file"),
+            "{message}"
         );
     }
     std::fs::remove_dir(options.path()).unwrap();
-    let said = run(&options, &Silent).unwrap_err().to_string();
+    let message = run(&options, &Silent).unwrap_err().to_string();
     assert!(
-        said.starts_with("cannot read ") && said.contains("create it first"),
-        "{said}"
+        message.starts_with("cannot read ") && message.contains("create it first"),
+        "{message}"
     );
     let real = dir.path().join("precious");
     std::fs::write(&real, "x").unwrap();
     std::os::unix::fs::symlink(&real, options.path()).unwrap();
     options.test = Test::Write;
-    let said = run(&options, &Silent).unwrap_err().to_string();
-    assert!(said.contains("a symbolic link"), "{said}");
+    let message = run(&options, &Silent).unwrap_err().to_string();
+    assert!(message.contains("a symbolic link"), "{message}");
     assert_eq!(std::fs::read(&real).unwrap(), b"x");
     options.dir = dir.path().join("none");
-    let said = run(&options, &Silent).unwrap_err().to_string();
-    assert!(said.starts_with("cannot examine "), "{said}");
+    let message = run(&options, &Silent).unwrap_err().to_string();
+    assert!(message.starts_with("cannot examine "), "{message}");
 }
 
 #[test]
@@ -413,8 +417,8 @@ fn an_interrupt_ends_it_soon_and_removes_the_file() {
         }
     }
     let dir = disk();
-    let options = Options {
-        block: 512,
+    let options = StreamSpec {
+        block: Bytes(512),
         count: 1 << 20,
         write_through: WriteThrough::Dsync,
         test: Test::Write,
@@ -431,7 +435,7 @@ fn an_interrupt_ends_it_soon_and_removes_the_file() {
 #[test]
 fn the_null_engine_touches_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StreamSpec {
         engine: Kind::Null,
         count: 1 << 20,
         ..options(dir.path())
@@ -460,23 +464,24 @@ fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
     let dir = &small.path();
     let mut options = options(dir);
     (options.test, options.keep, options.count) = (Test::Write, true, 20);
-    let said = run(&options, &Silent).unwrap_err().to_string();
+    let message = run(&options, &Silent).unwrap_err().to_string();
     assert!(
-        said.starts_with("count = 20: 20 blocks of 65536 bytes are 1310720 bytes, more than the"),
-        "{said}"
+        message
+            .starts_with("count = 20: 20 blocks of 65536 bytes are 1310720 bytes, more than the"),
+        "{message}"
     );
     for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 3), (Kind::IoUring, 3)] {
         (options.engine, options.queue_depth, options.count) = (engine, queue_depth, 15);
         small.is_empty_soon();
         let error = run(&options, &Neighbour(dir.clone())).unwrap_err();
-        let said = error.to_string();
+        let message = error.to_string();
         let Error::NoSpace { written, asked, .. } = error else {
-            panic!("{said}")
+            panic!("{message}")
         };
         assert_eq!((written, asked), (512 * K, 15 * 64 * K), "{engine:?}");
         assert!(
-            said.contains("after 524288 of 983040 bytes; free some space"),
-            "{said}"
+            message.contains("after 524288 of 983040 bytes; free some space"),
+            "{message}"
         );
         assert_eq!(names(dir), ["neighbour"]);
         std::fs::remove_file(dir.join("neighbour")).unwrap();
@@ -489,11 +494,11 @@ fn a_read_only_mount_is_said_needs_root() {
         return;
     };
     small.becomes_read_only();
-    let said = run(&options(&small.path()), &Silent)
+    let message = run(&options(&small.path()), &Silent)
         .unwrap_err()
         .to_string();
     assert!(
-        said.contains("Read-only file system") && said.contains("mount it read-write"),
-        "{said}"
+        message.contains("Read-only file system") && message.contains("mount it read-write"),
+        "{message}"
     );
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use expected::Expected;
 
 use super::content::{BYTES, SUMMED, Trailer, checksum, stored};
-use super::options::UNIT;
 use crate::engine::Payload;
+use params::stream::UNIT;
 
 /// A unit that is not what was written there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ use crate::engine::Payload;
 pub(super) struct Damage {
     /// The first wrong byte, or where the wrong unit begins.
     pub(super) offset: u64,
-    /// What is there.
+    /// What was found.
     pub(super) found: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// For blocks of so many bytes, written by `run`, if that is known.
+    /// For blocks of this many bytes, written by `run`, if that is known.
     pub(super) fn new(block: u64, run: Option<u64>) -> Checker {
         Checker {
             block,
@@ -107,7 +107,7 @@ fn examine(number: u64, run: u64, unit: &[u8]) -> Damage {
     if trailer.unit != number {
         let state = if whole { "whole" } else { "damaged" };
         return damage(format!(
-            "block {} of byte {}, {state}, stands in the place of block {number}",
+            "block {} of byte {}, {state}, is in the place of block {number}",
             trailer.unit,
             trailer.unit.saturating_mul(UNIT)
         ));
@@ -136,8 +136,8 @@ fn examine(number: u64, run: u64, unit: &[u8]) -> Damage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::Content;
     use super::*;
+    use params::stream::Content;
 
     fn file(content: Content) -> Vec<u8> {
         (0..8)
@@ -202,7 +202,7 @@ mod tests {
         a[2 * BYTES..3 * BYTES].swap_with_slice(&mut b[..BYTES]);
         assert_eq!(
             check(&swapped, Some(9)).unwrap_err().to_string(),
-            "byte 8192: block 5 of byte 20480, whole, stands in the place of block 2"
+            "byte 8192: block 5 of byte 20480, whole, is in the place of block 2"
         );
 
         assert_eq!(

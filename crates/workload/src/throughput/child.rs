@@ -5,21 +5,22 @@ use std::io;
 use std::os::fd::AsFd;
 
 use super::files::Files;
-use super::options::{Options, Test};
 use crate::buffer::Buffer;
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Engine, Failure, Flags, Job, Latency, Order, STONEWALL};
 use crate::gate::Ticket;
 use crate::{Error, error};
+use params::ThroughputSpec;
+use params::throughput::Test;
 
 /// Makes a child's engine, in the child. Tests put slow and failing ones here.
 pub(super) type Maker<'a> =
     &'a (dyn Fn(u32, Buffer) -> io::Result<Box<dyn Engine>> + std::marker::Sync);
 
-/// What a child needs to know.
+/// What a child shares with its parent.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ThroughputSpec,
     pub(super) test: Test,
     pub(super) child: u32,
     pub(super) files: &'a Files,
@@ -35,7 +36,7 @@ impl Task<'_> {
         Job {
             file: file.as_fd(),
             direction: self.test.direction(),
-            record: self.options.record as usize,
+            record: self.options.record.get() as usize,
             order: if self.test.is_random() {
                 Order::Random(self.order)
             } else {
@@ -54,7 +55,7 @@ pub(super) struct Ended {
     /// BEGIN seen, and end of clock (a): freeze, or end of the last thing inside.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
-    /// Its last fsync is done, wherever that lies.
+    /// Its last fsync is done, inside the clock or not.
     pub(super) fsync_ns: u64,
     /// As iozone's child exits: file fsynced (without -c) and closed.
     pub(super) exit_ns: u64,
@@ -82,7 +83,7 @@ pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<Ended, Err
 /// File open, engine and buffer made and touched: all before READY.
 fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
     let file = task.files.open(task.child, task.test)?;
-    let record = task.options.record as usize;
+    let record = task.options.record.get() as usize;
     let len = record * task.options.queue_depth as usize;
     let buffer = if task.options.engine.capabilities().transfers {
         Buffer::for_child(task.child, record, len, task.alignment)
@@ -205,7 +206,7 @@ impl Work<'_> {
             && transfers
             && !self.task.flags.up(ABORT)
         {
-            let bytes = ended.transferred * self.task.options.record;
+            let bytes = ended.transferred * self.task.options.record.get();
             file.sync_all()
                 .map_err(|source| self.io_error("fsync", source, bytes))?;
         }
@@ -219,7 +220,7 @@ impl Work<'_> {
             crate::engine::Direction::Write => "write",
         };
         tracing::debug!(offset = failure.offset, "{what} failed: {}", failure.source);
-        let written = from * self.task.options.record + failure.transferred;
+        let written = from * self.task.options.record.get() + failure.transferred;
         self.io_error(what, failure.source, written)
     }
 

@@ -2,22 +2,24 @@
 
 use std::io;
 
-use super::options::{Options, Test};
 use crate::Evidence;
 use crate::cache;
 use crate::engine::Direction;
 use crate::memory::total_ram;
 use crate::residency::Residency;
+use params::ThroughputSpec;
+use params::throughput::Test;
 
 /// What a reader must know before the first test has run.
-pub(super) fn warnings(options: &Options) -> Vec<String> {
+pub(super) fn warnings(options: &ThroughputSpec) -> Vec<String> {
     let mut warnings = Vec::new();
-    let rest = options.size % options.record;
+    let rest = options.size.get() % options.record.get();
     if rest != 0 {
         warnings.push(format!(
             "size {} is not a multiple of record {}: the last {rest} bytes of each file are not \
              transferred, as in iozone",
-            options.size, options.record
+            options.size.get(),
+            options.record.get()
         ));
     }
     let working_set = options.file_bytes() * u64::from(options.threads);
@@ -42,7 +44,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
     warnings
 }
 
-/// What the observer said of dropping the caches.
+/// The observer's answer about dropping the caches.
 pub(super) fn cold(
     answer: io::Result<Evidence>,
     test: Test,
@@ -60,7 +62,10 @@ pub(super) fn cold(
 }
 
 /// The page cache as a read test found it.
-pub(super) fn cache_state(options: &Options, before: &io::Result<Residency>) -> Option<Evidence> {
+pub(super) fn cache_state(
+    options: &ThroughputSpec,
+    before: &io::Result<Residency>,
+) -> Option<Evidence> {
     let transfers = options.engine.capabilities().transfers;
     transfers.then(|| cache::state(before, options.cold_reads))
 }
@@ -75,7 +80,7 @@ pub(super) struct First {
 /// Whether O_DIRECT kept the files out of the page cache: no more pages after than before, and
 /// of the first file none added in between (a fallback to buffered I/O may drop its pages again).
 pub(super) fn direct(
-    options: &Options,
+    options: &ThroughputSpec,
     before: &io::Result<Residency>,
     first: First,
     after: &io::Result<Residency>,
@@ -109,6 +114,7 @@ pub(super) fn direct(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use params::Bytes;
 
     #[allow(clippy::unnecessary_wraps)] // as the code under test takes it
     fn pages(resident: u64) -> io::Result<Residency> {
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn growth_of_the_cache_or_a_peak_in_between_denies_direct_io() {
-        let mut options = Options::new("/nowhere");
+        let mut options = ThroughputSpec::new("/nowhere");
         let first = |before, most| First { before, most };
         let none = first(0, None);
         assert!(direct(&options, &pages(0), none, &pages(0)).is_none());
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_cold_read_that_is_warm_does_not_hold_and_warns() {
-        let mut options = Options::new("/nowhere");
+        let mut options = ThroughputSpec::new("/nowhere");
         let warm = cache_state(&options, &pages(100)).unwrap();
         assert_eq!(warm.holds, Some(true));
         assert_eq!(warm.detail, "warm: 100 of 100 pages resident, 0 dirty");
@@ -152,12 +158,12 @@ mod tests {
         assert_eq!(cache_state(&options, &pages(1)).unwrap().holds, Some(false));
         assert_eq!(cache_state(&options, &pages(0)).unwrap().holds, Some(true));
         let mut warnings = Vec::new();
-        let said = cold(
+        let evidence = cold(
             Err(io::ErrorKind::PermissionDenied.into()),
             Test::Read,
             &mut warnings,
         );
-        assert_eq!(said.holds, Some(false));
+        assert_eq!(evidence.holds, Some(false));
         assert_eq!(
             warnings,
             [
@@ -168,8 +174,8 @@ mod tests {
 
     #[test]
     fn warns_of_remainders_small_working_sets_and_the_null_engine() {
-        let mut options = Options::new("/nowhere");
-        (options.size, options.record) = (10_000, 4096);
+        let mut options = ThroughputSpec::new("/nowhere");
+        (options.size, options.record) = (Bytes(10_000), Bytes(4096));
         let both = warnings(&options);
         assert!(
             both[0].contains("the last 1808 bytes of each file"),
@@ -177,7 +183,7 @@ mod tests {
         );
         assert!(both[1].contains("come from the page cache"), "{both:?}");
         options.tests = vec![Test::InitialWrite];
-        options.size = 8192;
+        options.size = Bytes(8192);
         assert!(warnings(&options).is_empty());
         options.engine = crate::engine::Kind::Null;
         assert_eq!(warnings(&options).len(), 1);

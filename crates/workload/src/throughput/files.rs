@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::OFlags;
 
-use super::options::{FileState, Options, Test};
 use crate::error::bad;
 use crate::{Error, Evidence, residency::Residency};
+use params::ThroughputSpec;
+use params::throughput::{FileState, Test};
 
 /// The files of a run. Once it has begun to write them they are removed when this is dropped,
 /// whatever happened, unless they are to be kept. A run that only reads, or that is refused before
@@ -26,7 +27,7 @@ pub(super) struct Files {
 
 impl Files {
     /// Names `iozone.DUMMY.<i>` in the target directory; touches nothing.
-    pub(super) fn new(options: &Options) -> Files {
+    pub(super) fn new(options: &ThroughputSpec) -> Files {
         let name = |i| options.dir.join(format!("iozone.DUMMY.{i}"));
         Files {
             // The null engine moves nothing and so has no files.
@@ -57,7 +58,7 @@ impl Files {
 
     /// Refuses files that do not fit on the filesystem, so that a size typed wrongly costs
     /// nothing. What only turns out in the middle (metadata, other writers) is `NoSpace` there.
-    pub(super) fn refuse_if_too_large(&self, options: &Options) -> Result<(), Error> {
+    pub(super) fn refuse_if_too_large(&self, options: &ThroughputSpec) -> Result<(), Error> {
         if self.paths.is_empty() || !options.tests.contains(&Test::InitialWrite) {
             return Ok(());
         }
@@ -93,7 +94,7 @@ impl Files {
         Ok(())
     }
 
-    /// Brings the files into the state the initial write is to find, and says what it found.
+    /// Brings the files into the state the initial write is to find, and describes what it found.
     pub(super) fn prepare(&self) -> Result<Evidence, Error> {
         self.written.store(true, Ordering::Relaxed);
         let mut found = 0;

@@ -6,16 +6,17 @@ use std::time::Duration;
 use super::child::{self, Ended, Maker, Task};
 use super::files::Files;
 use super::numbers::{self, Share, effective_seconds};
-use super::options::{Options, Test};
 use crate::children::{Children, TICK, last_words};
 use crate::clock::{Cpu, now_ns, seconds};
 use crate::engine::{ABORT, Latency};
 use crate::residency::{GLANCE, GLANCES, Residency};
 use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport};
+use params::ThroughputSpec;
+use params::throughput::Test;
 
 /// One test.
 pub(super) struct Phase<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ThroughputSpec,
     pub(super) test: Test,
     pub(super) files: &'a Files,
     pub(super) order: &'a [u32],
@@ -129,7 +130,7 @@ impl Phase<'_> {
         let records: u64 = shared.all_done();
         self.observer.progress(&Progress {
             phase: self.test.name().into(),
-            bytes: records * self.options.record,
+            bytes: records * self.options.record.get(),
             bytes_total: self.options.file_bytes() * u64::from(self.options.threads),
             steps: self.steps.0 + records,
             steps_total: self.steps.1,
@@ -174,8 +175,13 @@ impl Phase<'_> {
 /// `seconds` and clock (a) are the longest child's; the rate (a) is iozone's children's figure, a
 /// sum of rates, and therefore not bytes / seconds. Rates (b) and (c) are all bytes that were
 /// transferred over the time from release to the end of the last fsync, or of syncfs.
-pub(super) fn report(options: &Options, test: Test, seen: &Seen, sync_ns: u64) -> PhaseReport {
-    let record = options.record;
+pub(super) fn report(
+    options: &ThroughputSpec,
+    test: Test,
+    seen: &Seen,
+    sync_ns: u64,
+) -> PhaseReport {
+    let record = options.record.get();
     let threads: Vec<ThreadReport> = (0..)
         .zip(&seen.children)
         .map(|(number, child)| thread_report(number, child, record))

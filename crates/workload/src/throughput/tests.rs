@@ -10,16 +10,17 @@ use crate::engine::{
 };
 use crate::mounted::Mounted;
 use crate::{Progress, Silent};
+use params::Bytes;
 
 const K: u64 = 1024;
 
-fn options(dir: &Path, threads: u32) -> Options {
-    Options {
+fn options(dir: &Path, threads: u32) -> ThroughputSpec {
+    ThroughputSpec {
         threads,
-        size: 64 * K,
-        record: 4 * K,
-        settle: Duration::ZERO,
-        ..Options::new(dir)
+        size: Bytes(64 * K),
+        record: Bytes(4 * K),
+        settle_seconds: 0.0,
+        ..ThroughputSpec::new(dir)
     }
 }
 
@@ -225,7 +226,7 @@ fn file_state_decides_about_leftovers() {
     let path = dir.path().join("iozone.DUMMY.0");
     let mut options = options(dir.path(), 1);
     (options.keep, options.tests) = (true, vec![Test::InitialWrite]);
-    let after = |options: &Options| {
+    let after = |options: &ThroughputSpec| {
         std::fs::write(&path, vec![1; 100_000]).unwrap();
         let before = std::fs::metadata(&path).unwrap().ino();
         // A second name keeps the old inode alive, so its number is not given away again.
@@ -287,8 +288,8 @@ fn a_target_that_is_no_directory_and_sizes_beyond_the_disk_are_refused() {
     let error = run(&options(&file, 1), &Silent).unwrap_err().to_string();
     assert!(error.contains("is not a directory"), "{error}");
     let mut huge = options(dir.path(), 8);
-    huge.size = 1 << 55;
-    huge.record = 16 << 20;
+    huge.size = Bytes(1 << 55);
+    huge.record = Bytes(16 << 20);
     huge.tests = vec![Test::InitialWrite];
     let error = run(&huge, &Silent).unwrap_err().to_string();
     assert!(
@@ -302,8 +303,13 @@ fn a_target_that_is_no_directory_and_sizes_beyond_the_disk_are_refused() {
 fn direct_records_must_fit_the_alignment() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options(dir.path(), 1);
-    (options.direct, options.record) = (true, 1025);
+    (options.direct, options.record) = (true, Bytes(1025));
     let error = run(&options, &Silent).unwrap_err().to_string();
+    assert!(
+        error.starts_with("record = 1025: O_DIRECT needs"),
+        "{error}"
+    );
+    let error = super::preflight::target(&options).unwrap_err().to_string();
     assert!(error.starts_with("record = 1025: O_DIRECT on"), "{error}");
     assert!(names(dir.path()).is_empty());
 }
@@ -335,8 +341,8 @@ fn direct_runs_of_both_engines_are_honoured_and_stay_out_of_the_cache() {
 fn null_engine_touches_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options(dir.path(), 2);
-    (options.engine, options.size) = (Kind::Null, 1 << 40);
-    (options.record, options.tests) = (16 << 20, vec![Test::InitialWrite, Test::RandomRead]);
+    (options.engine, options.size) = (Kind::Null, Bytes(1 << 40));
+    (options.record, options.tests) = (Bytes(16 << 20), vec![Test::InitialWrite, Test::RandomRead]);
     options.stonewall = false;
     let outcome = run(&options, &Silent).unwrap();
     assert_eq!(outcome.phases[0].operations, 2 * 65_536);
@@ -456,7 +462,7 @@ fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
         (Kind::IoUring, "kernel.io_uring_disabled"),
         (Kind::Aio, "fs.aio-max-nr"),
     ] {
-        let options = Options {
+        let options = ThroughputSpec {
             engine,
             ..options(dir.path(), 2)
         };
@@ -525,7 +531,7 @@ fn a_disk_that_fills_up_in_mid_phase_is_named_and_cleaned_needs_root() {
     let dir = mounted.path();
     for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 4), (Kind::IoUring, 4)] {
         let mut options = options(&dir, 2);
-        (options.size, options.engine, options.queue_depth) = (256 * K, engine, queue_depth);
+        (options.size, options.engine, options.queue_depth) = (Bytes(256 * K), engine, queue_depth);
         mounted.is_empty_soon();
         let neighbour = Neighbour(dir.join("neighbour"));
         let error = run(&options, &neighbour).unwrap_err();

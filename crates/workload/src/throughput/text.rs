@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use super::options::Test;
 use crate::{Outcome, PhaseReport};
+use params::throughput::Test;
 
 /// The result of a run in the layout that iozone 3.4 prints with `-t`, tabs included.
 ///
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn outcome() -> Outcome {
-        let mut options = super::super::Options::new("/mnt/target");
+        let mut options = params::ThroughputSpec::new("/mnt/target");
         (options.threads, options.direct) = (8, true);
         let mut parameters = super::super::parameters(&options, None);
         parameters["began"] = json!("2009-01-05T12:00:09Z");
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn other_options_show_in_the_command_line() {
-        let mut options = super::super::Options::new("/mnt/target");
+        let mut options = params::ThroughputSpec::new("/mnt/target");
         (options.include_fsync, options.stonewall) = (true, false);
         options.tests = vec![Test::InitialWrite, Test::RandomRead];
         let line = command_line(&super::super::parameters(&options, None));

@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 
 use super::dataset::{Dataset, FileSet};
-use super::options::Options;
 use super::sequence::{Action, Plan, State, Step};
 use crate::Error;
+use params::{Parameters, TreeSpec};
 
-/// What a run takes.
+/// Space and files that a run needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes of files written in all.
+    /// Bytes of files written in total.
     pub written: u64,
     /// Most bytes of files that lie on the filesystem at once.
     pub peak: u64,
@@ -46,7 +46,7 @@ impl Amount {
 ///
 /// # Errors
 /// As [`super::run`] before it begins: a bad option, a data set that cannot be read.
-pub fn footprint(options: &Options) -> Result<Footprint, Error> {
+pub fn footprint(options: &TreeSpec) -> Result<Footprint, Error> {
     options.validate()?;
     let data = match &options.sources {
         Some(folder) => Dataset::read(folder, options.scale)?,
@@ -149,10 +149,10 @@ mod tests {
     /// The published footprint of -i 10 -r 30: about 9.2 GiB written, peak about 5.0 GiB.
     #[test]
     fn the_originals_run_has_its_published_footprint() {
-        let options = Options {
+        let options = TreeSpec {
             initial: 10,
             runs: 30,
-            ..Options::new("/nowhere")
+            ..TreeSpec::new("/nowhere")
         };
         let footprint = footprint(&options).unwrap();
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
@@ -167,16 +167,16 @@ mod tests {
 
     #[test]
     fn a_scale_shrinks_the_footprint_and_a_bad_option_has_none() {
-        let options = Options {
+        let options = TreeSpec {
             scale: 0.01,
             initial: 3,
             runs: 0,
-            ..Options::new("/nowhere")
+            ..TreeSpec::new("/nowhere")
         };
         let small = footprint(&options).unwrap();
         assert_eq!(small.peak_files, 3 * 213);
         assert!(
-            footprint(&Options {
+            footprint(&TreeSpec {
                 scale: 2.0,
                 ..options
             })

@@ -4,25 +4,39 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::books::Books;
+use super::accounting::Accounting;
 use super::dataset::{Dataset, FileSet};
 use super::native;
-use super::options::Options;
-use super::pulse::Pulse;
+use super::progress::Reporter;
 use super::sequence::{Action, Plan, Row, State, Step};
 use super::worker::{Tally, Worker, Writing};
 use crate::clock::{Cpu, now_ns, seconds};
-use crate::{Error, Evidence, Observer, Outcome};
+use crate::{Error, Evidence, Observer, Outcome, Workload};
+use params::{Parameters, TreeSpec};
 
 /// Files whose pages are looked at after a cache drop.
 const SAMPLE: usize = 24;
+
+impl Workload for TreeSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        vec![&self.dir]
+    }
+
+    fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
+        run(self, observer)
+    }
+}
 
 /// Runs compilebench in a directory.
 ///
 /// # Errors
 /// A value that cannot be used, a data set that cannot be read, a system call that failed, a full
-/// filesystem, and an interruption. The trees are removed unless `keep` says otherwise.
-pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error> {
+/// filesystem, and an interruption. The trees are removed unless `keep`.
+pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error> {
     options.validate()?;
     let mut data = match &options.sources {
         Some(folder) => Dataset::read(folder, options.scale)?,
@@ -37,11 +51,11 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     };
     let steps = plan.steps();
     let made = prepare(&options.dir)?;
-    let pulse = Pulse::new(observer, steps.len() as u64);
+    let reporter = Reporter::new(observer, steps.len() as u64);
     let done = std::thread::scope(|scope| {
-        let teller = scope.spawn(|| pulse.tell());
-        let _stopper = pulse.until_dropped(teller.thread());
-        Bench::new(options, observer, &pulse, &steps)
+        let thread = scope.spawn(|| reporter.report());
+        let _stopper = reporter.until_dropped(thread.thread());
+        Bench::new(options, observer, &reporter, &steps)
             .and_then(|mut bench| bench.everything(&mut data, &steps))
     });
     let removed = if options.keep {
@@ -49,10 +63,10 @@ pub fn run(options: &Options, observer: &dyn Observer) -> Result<Outcome, Error>
     } else {
         remove(&options.dir, &steps, made)
     };
-    let (books, mut warnings) = done?;
+    let (accounting, mut warnings) = done?;
     removed?;
-    let phases = Row::ALL.iter().map(|row| books.report(*row)).collect();
-    let empty = Row::ALL.into_iter().filter(|row| books.is_empty(*row));
+    let phases = Row::ALL.iter().map(|row| accounting.report(*row)).collect();
+    let empty = Row::ALL.into_iter().filter(|row| accounting.is_empty(*row));
     let empty: Vec<&str> = empty.map(Row::phase).collect();
     if !empty.is_empty() {
         warnings.push(format!("no runs in this sequence: {}", empty.join(", ")));
@@ -109,7 +123,7 @@ fn remove(dir: &Path, steps: &[Step], made: bool) -> Result<(), Error> {
 /// The scratch tree of [`native`].
 const SCRATCH: &str = "native-0";
 
-fn parameters(options: &Options, data: &Dataset) -> serde_json::Value {
+fn parameters(options: &TreeSpec, data: &Dataset) -> serde_json::Value {
     let set = |set: &FileSet| serde_json::json!({"files": set.len(), "bytes": set.bytes()});
     serde_json::json!({
         "dir": options.dir,
@@ -137,22 +151,22 @@ fn parameters(options: &Options, data: &Dataset) -> serde_json::Value {
 
 /// A run at work.
 struct Bench<'a> {
-    options: &'a Options,
+    options: &'a TreeSpec,
     observer: &'a dyn Observer,
-    pulse: &'a Pulse<'a>,
+    reporter: &'a Reporter<'a>,
     worker: Worker<'a>,
-    books: Books,
+    accounting: Accounting,
     warnings: Vec<String>,
     /// Steps left of each row, so that a phase ends with its last one.
     left: [u32; Row::ALL.len()],
     /// Objects of UC that C does not name; they stay in a tree that was patched after its compile.
     stale: FileSet,
     stale_in: HashSet<String>,
-    /// Whether caches are dropped: nobody has forbidden it so far.
+    /// Whether caches are dropped: it has not failed so far.
     drops: bool,
     /// Whether a warning was given that a drop failed.
     failed: bool,
-    /// Whether a warning was given that nobody proves them cold.
+    /// Whether a warning was given that they are not proven cold.
     doubted: bool,
     /// The tree that the last operation left, unless it deleted it.
     used: Option<String>,
@@ -160,9 +174,9 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(
-        options: &'a Options,
+        options: &'a TreeSpec,
         observer: &'a dyn Observer,
-        pulse: &'a Pulse<'a>,
+        reporter: &'a Reporter<'a>,
         steps: &[Step],
     ) -> Result<Self, Error> {
         let mut left = [0; Row::ALL.len()];
@@ -172,9 +186,14 @@ impl<'a> Bench<'a> {
         Ok(Bench {
             options,
             observer,
-            pulse,
-            worker: Worker::new(&options.dir, options.buffer, options.compat, pulse)?,
-            books: Books::new(options.sync && !options.makej),
+            reporter,
+            worker: Worker::new(
+                &options.dir,
+                options.buffer.get() as usize,
+                options.compat,
+                reporter,
+            )?,
+            accounting: Accounting::new(options.sync && !options.makej),
             warnings: Vec::new(),
             left,
             stale: FileSet::default(),
@@ -191,7 +210,7 @@ impl<'a> Bench<'a> {
         &mut self,
         data: &mut Dataset,
         steps: &[Step],
-    ) -> Result<(Books, Vec<String>), Error> {
+    ) -> Result<(Accounting, Vec<String>), Error> {
         self.warnings.push(format!("data sets: {}", data.origin));
         self.native_orders(data)?;
         if !self.options.compat {
@@ -220,7 +239,7 @@ impl<'a> Bench<'a> {
             );
         }
         Ok((
-            std::mem::take(&mut self.books),
+            std::mem::take(&mut self.accounting),
             std::mem::take(&mut self.warnings),
         ))
     }
@@ -233,7 +252,7 @@ impl<'a> Bench<'a> {
         ];
         for (set, figure) in sets {
             let taken = native::order(&mut self.worker, set, SCRATCH)?;
-            self.books.figure(Row::InitialCreate, figure, taken);
+            self.accounting.figure(Row::InitialCreate, figure, taken);
         }
         Ok(())
     }
@@ -244,7 +263,7 @@ impl<'a> Bench<'a> {
         if self.left[Row::InitialCreate as usize] > 0 || self.options.initial == 0 {
             return Ok(());
         }
-        self.books.prove(
+        self.accounting.prove(
             Row::InitialCreate,
             Evidence {
                 name: "file_state".into(),
@@ -257,7 +276,7 @@ impl<'a> Bench<'a> {
         }
         self.warn_of_memory(data);
         self.observer
-            .phase_finished(&self.books.report(Row::InitialCreate));
+            .phase_finished(&self.accounting.report(Row::InitialCreate));
         Ok(())
     }
 
@@ -277,7 +296,7 @@ impl<'a> Bench<'a> {
     fn close(&mut self, row: Row) -> Result<(), Error> {
         let begin = now_ns();
         self.worker.sync()?;
-        self.books.close(row, seconds(begin, now_ns()));
+        self.accounting.close(row, seconds(begin, now_ns()));
         Ok(())
     }
 
@@ -297,8 +316,8 @@ impl<'a> Bench<'a> {
             }
         }
         for row in Row::ALL.into_iter().skip(1) {
-            if !self.books.is_empty(row) {
-                self.observer.phase_finished(&self.books.report(row));
+            if !self.accounting.is_empty(row) {
+                self.observer.phase_finished(&self.accounting.report(row));
             }
         }
         Ok(())
@@ -306,14 +325,14 @@ impl<'a> Bench<'a> {
 
     fn finish_if_last(&mut self, row: Row) {
         if self.left[row as usize] == 0 {
-            self.observer.phase_finished(&self.books.report(row));
+            self.observer.phase_finished(&self.accounting.report(row));
         }
     }
 
     /// Drops caches before an operation and keeps what proves it. Who may not drop them is not
     /// asked again, as in the original; any other failure is this operation's alone.
     fn cold(&mut self, step: &Step, data: &Dataset) -> Result<(), Error> {
-        self.pulse.check()?;
+        self.reporter.check()?;
         if !self.drops {
             return Ok(());
         }
@@ -331,7 +350,8 @@ impl<'a> Bench<'a> {
                     self.warnings
                         .push(format!("cold caches not proven: {detail}"));
                 }
-                self.books.prove(step.row, Evidence { detail, ..evidence });
+                self.accounting
+                    .prove(step.row, Evidence { detail, ..evidence });
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.drops = false;
@@ -358,7 +378,7 @@ impl<'a> Bench<'a> {
                  {detail}"
             ));
         }
-        self.books.prove(
+        self.accounting.prove(
             step.row,
             Evidence {
                 name: "cold_cache".into(),
@@ -387,7 +407,7 @@ impl<'a> Bench<'a> {
     /// One operation between its clocks.
     fn operate(&mut self, step: &Step, data: &Dataset, sync: bool) -> Result<(), Error> {
         let row = step.row;
-        if self.books.is_empty(row) {
+        if self.accounting.is_empty(row) {
             self.observer.phase_started(row.phase());
         }
         let asked = match step.action {
@@ -405,10 +425,10 @@ impl<'a> Bench<'a> {
         if step.action == Action::Delete {
             tally.counted = 0;
         }
-        self.books.add(step, tally, seconds(begin, end), cpu);
+        self.accounting.add(step, tally, seconds(begin, end), cpu);
         self.used = (step.action != Action::Delete).then(|| step.tree.clone());
         self.left[row as usize] -= 1;
-        self.pulse.step();
+        self.reporter.step();
         Ok(())
     }
 

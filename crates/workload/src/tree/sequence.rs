@@ -355,8 +355,8 @@ mod tests {
         }
     }
 
-    /// With one tree the classes that remain are empty: the original books every delete of the
-    /// last tree under compiled; the switch books it by what it was.
+    /// With one tree the classes that remain are empty: the original counts every delete of the
+    /// last tree under compiled; the switch counts it by what it was.
     #[test]
     fn the_last_tree_of_a_class_is_booked_under_compiled_only_in_compat() {
         let rows = |compat: bool| {

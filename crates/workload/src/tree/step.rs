@@ -131,7 +131,7 @@ impl Row {
 pub struct Step {
     /// 1-based; 0 for the initial creates.
     pub number: u32,
-    /// What is done.
+    /// The operation.
     pub action: Action,
     /// To which tree.
     pub tree: String,
@@ -139,7 +139,7 @@ pub struct Step {
     pub from: Option<State>,
     /// State after; none for a deleted tree.
     pub to: Option<State>,
-    /// Where it is booked.
+    /// The row in which it is counted.
     pub row: Row,
     /// The label says patched, but only the objects were: the sources are unpatched. A tree gets
     /// there by unpatched_compiled -> patched_compiled, and may be cleaned after that.

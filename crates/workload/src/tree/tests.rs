@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::dataset::Dataset;
 use super::sequence::{Action, Plan, Row, State};
-use super::{Options, compilebench_text, run};
+use super::{TreeSpec, compilebench_text, run};
 use crate::mounted::Mounted;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, Silent};
 
-fn small(dir: &Path) -> Options {
-    Options {
+fn small(dir: &Path) -> TreeSpec {
+    TreeSpec {
         initial: 10,
         runs: 30,
         scale: 0.005,
         keep: true,
-        ..Options::new(dir)
+        ..TreeSpec::new(dir)
     }
 }
 
@@ -202,7 +202,7 @@ fn phases_carry_the_originals_figures_and_all_clocks() {
 fn a_run_removes_what_it_made() {
     let dir = tempfile::tempdir().unwrap();
     let own = dir.path().join("made/for/it");
-    let options = Options {
+    let options = TreeSpec {
         keep: false,
         runs: 5,
         ..small(&own)
@@ -210,7 +210,7 @@ fn a_run_removes_what_it_made() {
     run(&options, &Silent).unwrap();
     assert!(!own.exists() && own.parent().unwrap().exists());
     fs::write(dir.path().join("other"), "mine").unwrap();
-    let options = Options {
+    let options = TreeSpec {
         dir: dir.path().to_owned(),
         ..options
     };
@@ -223,7 +223,7 @@ fn a_run_removes_what_it_made() {
 fn trees_of_another_run_are_refused_and_left() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("kernel-3")).unwrap();
-    let options = Options {
+    let options = TreeSpec {
         keep: false,
         ..small(dir.path())
     };
@@ -235,7 +235,7 @@ fn trees_of_another_run_are_refused_and_left() {
     assert!(dir.path().join("kernel-3").exists());
 }
 
-/// Notes what a run tells, and stops it when told to.
+/// Records what a run reports, and stops it on request.
 #[derive(Default)]
 struct Watcher {
     events: Mutex<Vec<String>>,
@@ -343,7 +343,7 @@ fn a_drop_that_fails_is_evidence_against_its_operation_and_one_warning() {
 
 #[test]
 fn a_panic_of_the_working_thread_comes_through() {
-    let (teller, told) = std::sync::mpsc::channel();
+    let (thread, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher {
@@ -351,7 +351,7 @@ fn a_panic_of_the_working_thread_comes_through() {
             ..Watcher::default()
         };
         let result = std::panic::catch_unwind(|| run(&small(dir.path()), &watcher).is_ok());
-        teller.send(result.is_err()).unwrap();
+        thread.send(result.is_err()).unwrap();
     });
     let panicked = told.recv_timeout(std::time::Duration::from_secs(60));
     assert_eq!(panicked, Ok(true), "neither a result nor a panic");
@@ -364,7 +364,7 @@ fn an_interrupt_ends_the_run_between_two_files_and_cleans_up() {
         stop_after: Some(700),
         ..Watcher::default()
     };
-    let options = Options {
+    let options = TreeSpec {
         keep: false,
         ..small(dir.path())
     };
@@ -380,7 +380,7 @@ fn an_interrupt_ends_the_run_between_two_files_and_cleans_up() {
 #[test]
 fn make_j_compiles_reads_and_deletes_everything() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = TreeSpec {
         initial: 4,
         makej: true,
         ..small(dir.path())
@@ -400,7 +400,7 @@ fn make_j_compiles_reads_and_deletes_everything() {
 fn without_sync_only_clock_a_exists_and_nobody_drops_caches() {
     let dir = tempfile::tempdir().unwrap();
     let watcher = Watcher::default();
-    let options = Options {
+    let options = TreeSpec {
         sync: false,
         ..small(dir.path())
     };
@@ -417,7 +417,7 @@ fn without_sync_only_clock_a_exists_and_nobody_drops_caches() {
 fn only_compat_leaves_objects_in_a_cleaned_tree() {
     let left = |compat: bool| {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = TreeSpec {
             runs: 12,
             compat,
             ..small(dir.path())
@@ -469,7 +469,7 @@ fn original_sets_run_and_only_compat_appends() {
     let last = steps.iter().find(compile).unwrap();
     let after = |compat: bool| {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = TreeSpec {
             runs: last.number,
             scale: 1.0,
             sources: Some(sets.path().to_owned()),
@@ -482,7 +482,7 @@ fn original_sets_run_and_only_compat_appends() {
         assert_eq!(runs.last().map(|r| r.number), Some(last.number));
         files(&dir.path().join(&last.tree))["sub/gone.c"]
     };
-    assert_eq!(after(true), 45, "20 and 25 behind it");
+    assert_eq!(after(true), 45, "20 and 25 after it");
     assert_eq!(after(false), 25);
 }
 
@@ -492,7 +492,7 @@ fn a_full_disk_is_named_needs_root() {
     let Some(mounted) = Mounted::tmpfs("size=4m") else {
         return;
     };
-    let options = Options {
+    let options = TreeSpec {
         keep: false,
         ..small(&mounted.path().join("work"))
     };

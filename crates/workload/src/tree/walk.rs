@@ -115,7 +115,7 @@ impl Worker<'_> {
         let here = self.path.len();
         for i in range {
             if !self.names[i].dir {
-                self.pulse.check()?;
+                self.reporter.check()?;
                 self.enter_name(self.names[i]);
                 self.visit_file(top, visit)?;
                 self.path.truncate(here);
@@ -140,7 +140,7 @@ impl Worker<'_> {
                     .call(|dir, path| rustix::fs::openat(dir, path, flags, Mode::empty()))
                     .map_err(|e| self.failed("open", e))?;
                 let read = self.drain(&file)?;
-                self.pulse.add(read);
+                self.reporter.add(read);
             }
             Visit::Stat => self.look()?,
             Visit::Delete => {

@@ -3,7 +3,7 @@
 //! Paths are resolved from the working directory's descriptor (`kernel-5/drivers/net/tg3.c`): the
 //! walk through a tree's directories, which is part of what compilebench measures, is the same as
 //! the original's; the components above the working directory, which belong to no filesystem under
-//! test, are not walked. Nothing is allocated inside the loops: a name is copied behind its tree's
+//! test, are not walked. Nothing is allocated inside the loops: a name is copied after its tree's
 //! into one buffer, directories are listed into one stack, and the data are two buffers.
 //!
 //! In compat the calls are those of the original under CPython 2, which its users ran: `os.walk`
@@ -21,12 +21,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::dataset::{FileSet, TOP};
-use super::pulse::Pulse;
+use super::progress::Reporter;
 use super::walk::Name;
 use crate::Error;
 use crate::error::is_no_space;
 
-/// What an operation did.
+/// Bytes and files of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     /// Bytes as the original counts them.
@@ -41,7 +41,7 @@ pub(super) struct Tally {
     pub(super) short: u64,
 }
 
-/// How a set is written.
+/// How the files of a set are opened for writing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Writing {
     /// Unlink each file first.
@@ -55,7 +55,7 @@ pub(super) struct Worker<'a> {
     root: PathBuf,
     dir: OwnedFd,
     pub(super) compat: bool,
-    pub(super) pulse: &'a Pulse<'a>,
+    pub(super) reporter: &'a Reporter<'a>,
     phase: &'static str,
     asked: u64,
     pub(super) tally: Tally,
@@ -77,7 +77,7 @@ impl<'a> Worker<'a> {
         root: &Path,
         buffer: usize,
         compat: bool,
-        pulse: &'a Pulse<'a>,
+        reporter: &'a Reporter<'a>,
     ) -> Result<Self, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::openat(CWD, root, flags, Mode::empty())
@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
             root: root.to_owned(),
             dir,
             compat,
-            pulse,
+            reporter,
             phase: "",
             asked: 0,
             tally: Tally::default(),
@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
     pub(super) fn begin(&mut self, phase: &'static str, asked: u64) {
         (self.phase, self.asked) = (phase, asked);
         self.tally = Tally::default();
-        self.pulse.begin(phase, asked);
+        self.reporter.begin(phase, asked);
     }
 
     /// Waits until everything is on the device.
@@ -126,7 +126,7 @@ impl<'a> Worker<'a> {
         self.seen.clear();
         self.seen.resize(set.dirs().len(), false);
         for file in set.files() {
-            self.pulse.check()?;
+            self.reporter.check()?;
             self.path.truncate(top);
             self.path.extend_from_slice(set.path(file));
             if file.dir != TOP && !self.seen[file.dir as usize] {
@@ -135,7 +135,7 @@ impl<'a> Worker<'a> {
             self.write_file(file.size, how)?;
             self.tally.files += 1;
             self.tally.counted += file.size;
-            self.pulse.add(file.size);
+            self.reporter.add(file.size);
         }
         Ok(self.tally)
     }
@@ -144,14 +144,14 @@ impl<'a> Worker<'a> {
     pub(super) fn clean(&mut self, set: &FileSet, tree: &str) -> Result<Tally, Error> {
         let top = self.enter(tree);
         for file in set.files() {
-            self.pulse.check()?;
+            self.reporter.check()?;
             self.path.truncate(top);
             self.path.extend_from_slice(set.path(file));
             let done = self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()));
             done.map_err(|e| self.failed("unlink", e))?;
             self.tally.files += 1;
             self.tally.counted += file.size;
-            self.pulse.add(file.size);
+            self.reporter.add(file.size);
         }
         Ok(self.tally)
     }
@@ -205,7 +205,7 @@ impl<'a> Worker<'a> {
         done
     }
 
-    /// mkdir of the first `len` bytes; one that is there is as good.
+    /// mkdir of the first `len` bytes; an existing directory is fine.
     fn make_dir(&mut self, len: usize) -> Result<(), Error> {
         let mode = Mode::from_raw_mode(0o777);
         match self.call_on(len, |dir, path| rustix::fs::mkdirat(dir, path, mode)) {

@@ -64,7 +64,7 @@ fn a_request_of_two_bios_by_hand() {
     assert_eq!(whole["trace_busy"], 2500.0 / 4000.0);
     assert_eq!(whole["trace_depth"], 2500.0 / 4000.0);
     assert_eq!(whole["trace_data_bytes"], 20.0 * 512.0);
-    // The completion is behind the second window, the flight half in it.
+    // The completion is after the second window, the flight half in it.
     let early = &all[1];
     assert_eq!((early["trace_bios"], early["trace_requests"]), (2.0, 1.0));
     assert!(!early.contains_key("trace_q2c_mean"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Which files to write, and where. A prefix is what stands before `_8,0_...dat`.
+/// Which files to write, and where. A prefix precedes `_8,0_...dat`.
 #[derive(Clone, Debug, Default)]
 pub struct FileOptions {
     /// The folder of all of them.
@@ -31,7 +31,7 @@ pub struct FileOptions {
     pub seeks: Option<String>,
     /// Prefix of distances of bios a second (-m).
     pub seeks_per_second: Option<String>,
-    /// Mean latencies of every so many seconds: `8,0_q2c_plat.dat` (-L).
+    /// Mean latencies over intervals of this many seconds: `8,0_q2c_plat.dat` (-L).
     pub periodic: Option<f64>,
     /// Requests and MiB a second: `8,0_iops_fp.dat`, which btt always writes.
     pub rates: bool,

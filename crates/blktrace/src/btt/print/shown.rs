@@ -8,14 +8,14 @@ use crate::btt::engine::Engine;
 /// A device that has rows, with the names of its rows.
 pub(super) struct Shown<'a> {
     pub(super) device: &'a Device,
-    /// `(  8,  0)`, or the name that it was given.
+    /// `(  8,  0)`, or its given name.
     pub(super) name: String,
     /// `8,0`, or the name.
     pub(super) plain: String,
 }
 
 impl<'a> Shown<'a> {
-    /// The devices asked for in the order asked for, or all as they came.
+    /// The devices asked for in the order asked for, or all in their order of appearance.
     pub(super) fn of(engine: &'a Engine) -> Vec<Shown<'a>> {
         match &engine.options.devices[..] {
             [] => engine

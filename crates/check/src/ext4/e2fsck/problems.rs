@@ -165,7 +165,7 @@ problems! {
     P1_BAD_PRIMARY_GROUP_DESCRIPTOR = 0x01_001a "1_BAD_PRIMARY_GROUP_DESCRIPTOR" Error Metadata "primary descriptor block is listed bad";
     P1_BAD_SUPERBLOCK = 0x01_001b "1_BAD_SUPERBLOCK" Notice Cosmetic "a backup superblock's block is listed bad";
     P1_BAD_GROUP_DESCRIPTORS = 0x01_001c "1_BAD_GROUP_DESCRIPTORS" Notice Cosmetic "a backup descriptor block is listed bad";
-    P1_PROGERR_CLAIMED_BLOCK = 0x01_001d "1_PROGERR_CLAIMED_BLOCK" Notice Cosmetic "internal: bad block claimed by nobody known";
+    P1_PROGERR_CLAIMED_BLOCK = 0x01_001d "1_PROGERR_CLAIMED_BLOCK" Notice Cosmetic "internal: bad block claimed by no known owner";
     P1_RELOC_BLOCK_ALLOCATE = 0x01_001e "1_RELOC_BLOCK_ALLOCATE" Stop Metadata "no space for relocating group metadata; pass aborts";
     P1_RELOC_MEMORY_ALLOCATE = 0x01_001f "1_RELOC_MEMORY_ALLOCATE" Stop Metadata "out of memory while relocating; pass aborts";
     P1_RELOC_FROM_TO = 0x01_0020 "1_RELOC_FROM_TO" Notice Cosmetic "progress text of a relocation";
@@ -450,7 +450,7 @@ problems! {
     P5_INODE_BMAP_PADDING = 0x05_0001 "5_INODE_BMAP_PADDING" Error Accounting "tail of inode bitmap not all ones";
     P5_BLOCK_BMAP_PADDING = 0x05_0002 "5_BLOCK_BMAP_PADDING" Error Accounting "tail of block bitmap not all ones";
     P5_BLOCK_BITMAP_HEADER = 0x05_0003 "5_BLOCK_BITMAP_HEADER" Notice Cosmetic "list start";
-    P5_BLOCK_UNUSED = 0x05_0004 "5_BLOCK_UNUSED" Error Accounting "block marked used but nobody owns it";
+    P5_BLOCK_UNUSED = 0x05_0004 "5_BLOCK_UNUSED" Error Accounting "block marked used but not in use";
     P5_BLOCK_USED = 0x05_0005 "5_BLOCK_USED" Error Data "block owned but marked free";
     P5_BLOCK_BITMAP_END = 0x05_0006 "5_BLOCK_BITMAP_END" Error Accounting "question closing the block-bitmap list; carries the error";
     P5_INODE_BITMAP_HEADER = 0x05_0007 "5_INODE_BITMAP_HEADER" Notice Cosmetic "list start";
@@ -466,7 +466,7 @@ problems! {
     P5_FUDGE_BITMAP_ERROR = 0x05_0011 "5_FUDGE_BITMAP_ERROR" Stop Accounting "a bitmap cannot be read, so its padding cannot be filled in";
     P5_COPY_IBITMAP_ERROR = 0x05_0012 "5_COPY_IBITMAP_ERROR" Repair Accounting "replacing the inode bitmap failed";
     P5_COPY_BBITMAP_ERROR = 0x05_0013 "5_COPY_BBITMAP_ERROR" Repair Accounting "replacing the block bitmap failed";
-    P5_BLOCK_RANGE_UNUSED = 0x05_0014 "5_BLOCK_RANGE_UNUSED" Error Accounting "range marked used but nobody owns it";
+    P5_BLOCK_RANGE_UNUSED = 0x05_0014 "5_BLOCK_RANGE_UNUSED" Error Accounting "range marked used but not in use";
     P5_BLOCK_RANGE_USED = 0x05_0015 "5_BLOCK_RANGE_USED" Error Data "range owned but marked free";
     P5_INODE_RANGE_UNUSED = 0x05_0016 "5_INODE_RANGE_UNUSED" Error Accounting "inode range marked used but free";
     P5_INODE_RANGE_USED = 0x05_0017 "5_INODE_RANGE_USED" Error Data "inode range in use but marked free";

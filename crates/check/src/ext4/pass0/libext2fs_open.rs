@@ -23,7 +23,7 @@ pub(super) enum Refusal {
     ChecksumType(u8),
     #[error("s_rev_level is {0}, and 1 is the highest there is")]
     Revision(u32),
-    #[error("s_feature_incompat has bits nobody knows ({0:#x})")]
+    #[error("s_feature_incompat has unknown bits ({0:#x})")]
     Incompat(u32),
     #[error("it is that of an external journal")]
     JournalDevice,
@@ -281,7 +281,7 @@ fn groups(
         first < sb.blocks_count(),
         "s_first_data_block",
         first,
-        "it lies behind the last block",
+        "it is past the last block",
     )?;
     let groups = (sb.blocks_count() - first).div_ceil(blocks_per_group);
     must(
@@ -306,7 +306,7 @@ fn groups(
         !sb.has_incompat(Incompat::META_BG) || first_meta_bg <= desc_blocks,
         "s_first_meta_bg",
         first_meta_bg,
-        "it lies behind the last block of descriptors",
+        "it is past the last block of descriptors",
     )?;
     Ok(groups)
 }

@@ -66,9 +66,7 @@ pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
         ("s_feature_ro_compat", ro_compat),
     ] {
         if bits != 0 {
-            let note = format!(
-                "{field} has bits nobody knows ({bits:#x}); what they stand for is not checked"
-            );
+            let note = format!("{field} has unknown bits ({bits:#x}), which are not checked");
             log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
         }
     }

@@ -59,7 +59,7 @@ fn judge(volume: &Volume<'_>, bytes: &[u8]) -> Option<Finding> {
         );
     }
     let note = match mmp.holder() {
-        Holder::Nobody | Holder::Mount(_) => return None,
+        Holder::Clean | Holder::Mount(_) => return None,
         Holder::Fsck => format!(
             "a checker uses the filesystem, or died doing so, on {}",
             host(mmp)

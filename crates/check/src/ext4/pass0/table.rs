@@ -109,7 +109,7 @@ pub(super) fn exists(
 fn within(source: &dyn BlockSource, block: u64, block_size: u64) -> Result<(), ReadError> {
     let end = block
         .checked_add(1)
-        .and_then(|behind| behind.checked_mul(block_size));
+        .and_then(|end| end.checked_mul(block_size));
     if end.is_some_and(|end| end <= source.len()) {
         return Ok(());
     }

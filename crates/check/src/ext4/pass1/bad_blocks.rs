@@ -99,7 +99,7 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
     let Ok(inode) = Inode::read(bytes, volume.geometry.inode_size) else {
         return listed;
     };
-    let (first, behind) = (
+    let (first, end_of_blocks) = (
         u64::from(volume.geometry.first_data_block),
         volume.geometry.blocks_count,
     );
@@ -114,7 +114,7 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
             number::BAD,
             &inode,
             &mut |role, block, len| {
-                let end = block.saturating_add(len).min(behind);
+                let end = block.saturating_add(len).min(end_of_blocks);
                 if matches!(role, Role::Data(_)) {
                     listed.take(block.max(first)..end);
                 }

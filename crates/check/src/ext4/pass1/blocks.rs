@@ -39,7 +39,7 @@ impl BadSize {
         match self {
             BadSize::DirectoryTooLong => "the directory has fewer blocks",
             BadSize::DirectoryTooShort => "the directory has more blocks",
-            BadSize::DataBehindEnd => "written blocks lie behind the end",
+            BadSize::DataBehindEnd => "written blocks past the end",
             BadSize::BeyondPointers => "a block map cannot map as much",
             BadSize::NotWholeBlocks => "a directory has whole blocks",
             BadSize::BeyondExtents => "extents cannot map as much",
@@ -206,8 +206,8 @@ impl Worker<'_> {
         let block_size = volume.block_size() as u64;
         let extents = self.maps.features.extents && item.inode.has_flags(flag::EXTENTS);
         let written = u64::try_from(walk.last_written).ok();
-        let behind = written.is_some_and(|last| size < last.wrapping_mul(block_size));
-        if behind && !item.inode.has_flags(flag::VERITY) {
+        let past_end = written.is_some_and(|last| size < last.wrapping_mul(block_size));
+        if past_end && !item.inode.has_flags(flag::VERITY) {
             Some(BadSize::DataBehindEnd)
         } else if !extents && size > most_of_pointers(block_size) {
             Some(BadSize::BeyondPointers)

@@ -210,8 +210,8 @@ impl Worker<'_> {
     ) -> Option<&'static Problem> {
         let volume = self.maps.volume;
         let last = entry.last();
-        let behind = entry.unwritten || item.inode.has_flags(flag::VERITY);
-        let allowed = last > tree.eof && behind;
+        let past_end = entry.unwritten || item.inode.has_flags(flag::VERITY);
+        let allowed = last > tree.eof && past_end;
         if entry.block == 0 || !self.maps.is_legal(entry.block) {
             return Some(&P1_EXTENT_BAD_START_BLK);
         }

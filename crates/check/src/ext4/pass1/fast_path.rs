@@ -97,13 +97,13 @@ impl Plain {
 
     /// Whether this is a plain file, and its checksum right.
     pub(super) fn is(&self, ino: u32, slot: &[u8]) -> bool {
-        let Ok((raw, behind)) = RawInode::ref_from_prefix(slot) else {
+        let Ok((raw, rest)) = RawInode::ref_from_prefix(slot) else {
             return false;
         };
         self.possible
             && self.has_usual_number(ino)
             && has_usual_fields(raw)
-            && has_usual_rest(raw, behind)
+            && has_usual_rest(raw, rest)
             && self.has_usual_blocks(raw)
             && Inode::read(slot, slot.len() as u16)
                 .is_ok_and(|inode| !self.has_bad_checksum(ino, &inode))
@@ -142,17 +142,17 @@ fn has_usual_fields(raw: &RawInode) -> bool {
         && raw.i_size_lo.get() < LARGE_FILE
 }
 
-/// Behind the old fields: a possible length of the new ones, no attributes, no time before 1970.
-fn has_usual_rest(raw: &RawInode, behind: &[u8]) -> bool {
+/// After the old fields: a possible length of the new ones, no attributes, no time before 1970.
+fn has_usual_rest(raw: &RawInode, rest: &[u8]) -> bool {
     let word = |at: usize| {
-        let bytes = behind.get(at..).and_then(|bytes| bytes.first_chunk());
+        let bytes = rest.get(at..).and_then(|bytes| bytes.first_chunk());
         bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
     };
     let extra = (word(0) & 0xffff) as usize;
     // Creation.
     let times = raw.i_atime.get() | raw.i_ctime.get() | raw.i_mtime.get() | word(0x90 - OLD_SIZE);
     extra >= 4
-        && extra <= behind.len()
+        && extra <= rest.len()
         && extra.is_multiple_of(4)
         && word(extra) != xattr::MAGIC
         && times >> 31 == 0

@@ -91,17 +91,17 @@ impl Metadata {
 
     /// Whether the cluster of that block holds any of them.
     pub(crate) fn contains(&self, block: u64) -> bool {
-        let behind = self.ranges.partition_point(|range| range.start <= block);
-        behind > 0 && block < self.ranges[behind - 1].end
+        let after = self.ranges.partition_point(|range| range.start <= block);
+        after > 0 && block < self.ranges[after - 1].end
     }
 
     /// Whether any of these clusters, by their numbers in the map, does.
     pub(crate) fn has_clusters(&self, clusters: &Range<u64>) -> bool {
         let block = |cluster: u64| self.first + cluster * self.ratio;
-        let behind = self
+        let after = self
             .ranges
             .partition_point(|range| range.start < block(clusters.end));
-        behind > 0 && block(clusters.start) < self.ranges[behind - 1].end
+        after > 0 && block(clusters.start) < self.ranges[after - 1].end
     }
 }
 

@@ -173,7 +173,7 @@ impl Tracer<'_> {
         if attributes != 0 {
             found.take(&mut trace, Role::Node(5), attributes, 1);
         }
-        found.tell(&mut trace);
+        found.report_run(&mut trace);
     }
 }
 
@@ -244,14 +244,14 @@ impl Found<'_, '_> {
         match &mut trace.reporting {
             Some((_, last)) if *last + 1 == block => *last = block,
             _ => {
-                self.tell(trace);
+                self.report_run(trace);
                 trace.reporting = Some((block, block));
             }
         }
     }
 
     /// Reports a run of contested blocks of this inode.
-    fn tell(&mut self, trace: &mut Trace) {
+    fn report_run(&mut self, trace: &mut Trace) {
         let Some((first, last)) = trace.reporting.take() else {
             return;
         };
@@ -275,7 +275,7 @@ struct Party {
     partners: BTreeSet<u32>,
     /// Some of the clusters are the filesystem's own.
     metadata: bool,
-    /// Somebody else claims one of them.
+    /// Another file claims one of them.
     contested: bool,
 }
 

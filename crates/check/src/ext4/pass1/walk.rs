@@ -62,7 +62,7 @@ impl std::fmt::Display for Stuck {
             Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
             Stuck::Round(block) => write!(f, "extent node {block} lies below itself"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
-            Stuck::Inline => f.write_str("its content is said to be inline"),
+            Stuck::Inline => f.write_str("its content is marked as inline"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
             }

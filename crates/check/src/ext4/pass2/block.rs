@@ -4,7 +4,7 @@ use ondisk::ext4::casefold::Folded;
 use ondisk::ext4::directory::{Entry, HEAD, needed, rec_len_from_disk};
 use ondisk::ext4::hash::{HashVersion, name_hash};
 
-use super::entry::At;
+use super::block_view::{At, Part};
 use super::index;
 use super::names::fold;
 use super::shared::{Dir, Shared};
@@ -15,21 +15,6 @@ use crate::ext4::e2fsck::problems::{
 use crate::ext4::pass2::checksum::Seal;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-
-/// Bytes that hold a chain of entries.
-#[derive(Clone, Copy)]
-pub(super) struct Part<'b> {
-    pub(super) bytes: &'b [u8],
-    /// Where the chain begins and ends.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Which entry is next: 0 for `.`, 1 for `..`, 2 for any.
-    pub(super) nth: u8,
-    /// Block of the device; 0 within an inode.
-    pub(super) physical: u64,
-    /// Block of the directory.
-    pub(super) logical: u32,
-}
 
 /// The hashes of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,7 +79,7 @@ impl Seal {
 enum End {
     /// At a tail.
     Tail,
-    /// Behind where a tail would be, or at something else.
+    /// Past where a tail would be, or at something else.
     NoTail,
     /// It leads out of the block, or nowhere.
     Broken,

@@ -106,7 +106,7 @@ fn say(dir: &Dir<'_>, first: &Twin, second: &Twin, log: &mut Log) {
     if first.inode == second.inode {
         add(&P2_DUPLICATE_DIRENT);
     }
-    // Nobody can change a name without the key.
+    // A name cannot be changed without the key.
     if dir.directory.flags & flag::ENCRYPT != 0 {
         add(&P2_NON_UNIQUE_FILE_NO_RENAME);
     }

@@ -15,7 +15,7 @@ use ondisk::ext4::inode::OLD_SIZE;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::bad_inode;
-use super::block::Part;
+use super::block_view::At;
 use super::names::{self, fold};
 use super::shared::Dir;
 use super::worker::{Second, Worker};
@@ -35,14 +35,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The shortest record, that of `.`.
 const SHORTEST: usize = 12;
-
-/// An entry and where it stands.
-#[derive(Clone, Copy)]
-pub(super) struct At<'e> {
-    pub(super) dir: &'e Dir<'e>,
-    pub(super) part: &'e Part<'e>,
-    pub(super) entry: &'e Entry<'e>,
-}
 
 impl Worker<'_> {
     /// Judges an entry; whether it counts as a name of something. `twins`: a name was met twice in this block.

@@ -16,26 +16,17 @@ use ondisk::ext4::hash::{HashVersion, LANES, name_hashes};
 use ondisk::ext4::inode::number::ROOT;
 use ondisk::ext4::{Checksum, FileType};
 
-use crate::ext4::pass2::block::{Hashes, Part, entry_at};
-use crate::ext4::pass2::entry::At;
+use crate::ext4::pass2::block::{Hashes, entry_at};
+use crate::ext4::pass2::block_view::{At, Part};
 use crate::ext4::pass2::index;
 use crate::ext4::pass2::names;
 use crate::ext4::pass2::names::Names;
 use crate::ext4::pass2::shared::{Dir, Shared};
-use crate::ext4::pass2::worker::{Leaf, Role, Worker};
+use crate::ext4::pass2::worker::{Leaf, Role, Seen, Worker};
 use crate::ext4::state::slot_of;
 
 /// The shortest record.
 const SHORTEST: usize = 12;
-
-/// What is remembered of a block while it is looked at; kept from block to block for its memory.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// Each entry in use: where it begins, and the length of its name in the lowest byte.
-    entries: Vec<u32>,
-    /// Those that name directories: where they begin.
-    children: Vec<u32>,
-}
 
 /// An entry's first 8 bytes.
 struct Head {

@@ -2,7 +2,7 @@
 
 use ondisk::ext4::htree::RootInfo;
 
-use super::block::Part;
+use super::block_view::Part;
 use super::shared::Dir;
 use super::worker::{Node, Role, Worker};
 use crate::ext4::e2fsck::problems::{

@@ -9,8 +9,8 @@ use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode};
 
-use super::block::{Hashes, Part};
-use super::entry::At;
+use super::block::Hashes;
+use super::block_view::{At, Part};
 use super::shared::{Dir, Shared};
 use super::worker::{Harvest, Worker};
 use crate::ext4::e2fsck::log::Log;

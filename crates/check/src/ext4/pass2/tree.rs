@@ -256,9 +256,9 @@ pub(super) fn check(
     for leaves in leaves.chunk_by(|left, right| left.dir == right.dir) {
         let dir = leaves[0].dir;
         let before = nodes.partition_point(|node| node.dir < dir);
-        let behind = nodes.partition_point(|node| node.dir <= dir);
-        let own = &nodes[before..behind];
-        nodes = &nodes[behind..];
+        let after = nodes.partition_point(|node| node.dir <= dir);
+        let own = &nodes[before..after];
+        nodes = &nodes[after..];
         let at = dir as usize;
         if skip.binary_search(&at).is_ok() {
             continue;

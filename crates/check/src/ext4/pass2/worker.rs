@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::names::Names;
 use super::shared::Shared;
 use crate::ext4::e2fsck::log::Log;
-use crate::ext4::pass2::fast_path::Seen;
 use crate::ext4::slots::Slots;
 use crate::frame::maps::Batch;
 
@@ -58,6 +57,15 @@ pub(super) struct Second {
     /// Inode number of the directory that holds the name.
     pub(super) parent: u32,
     pub(super) name: Vec<u8>,
+}
+
+/// What is remembered of a block while it is looked at; kept from block to block for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Each entry in use: where it begins, and the length of its name in the lowest byte.
+    pub(super) entries: Vec<u32>,
+    /// Those that name directories: where they begin.
+    pub(super) children: Vec<u32>,
 }
 
 /// One thread.

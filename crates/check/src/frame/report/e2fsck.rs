@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::lines::{self, finding, mebibytes, name};
 use super::{Judge, Report};
-use crate::frame::pass::Cost;
+use crate::frame::cost::Cost;
 
 /// Pass headings, the first `list` findings of each problem (0: all) on a line each, and two lines of measurement per pass.
 ///

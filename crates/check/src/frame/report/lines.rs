@@ -81,16 +81,11 @@ pub(super) fn first_of_each(findings: &[Finding], list: usize) -> Vec<&Finding> 
     findings.iter().filter(keep).collect()
 }
 
-/// Names come from the image: nothing in them may break a line or control a terminal.
+/// A name from the image, to be printed in quotes: nothing in it may break a line, end the quotes or
+/// control a terminal.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().fold(String::new(), |mut plain, c| {
-        if c.is_control() || c == '"' || c == '\\' {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-        plain
-    })
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    words::printable(&text).into_owned()
 }
 
 /// Whose verdict it is, with the version.
@@ -103,48 +98,7 @@ pub(super) fn judge(report: &Report, judge: Judge) -> String {
     }
 }
 
-/// `1 thing`, `2 things`.
-pub(super) fn plural(count: u64, thing: &str) -> String {
-    if count == 1 {
-        format!("1 {thing}")
-    } else {
-        format!("{} {thing}s", grouped(count))
-    }
-}
-
-/// `1,234,567`.
-pub(super) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes with a binary unit, four digits at most: `1023 B`, `1.5 MiB`.
-pub(super) fn bytes(value: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if value < 1024 {
-        return format!("{value} B");
-    }
-    let mut scaled = value as f64 / 1024.0;
-    let mut unit = 0;
-    while scaled >= 999.95 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    if scaled.fract() == 0.0 {
-        format!("{scaled:.0} {}", UNITS[unit])
-    } else if scaled < 9.995 {
-        format!("{scaled:.2} {}", UNITS[unit])
-    } else {
-        format!("{scaled:.1} {}", UNITS[unit])
-    }
-}
+pub(super) use words::{bytes, grouped, plural};
 
 /// MiB, rounded up, as e2fsck and fsck.ocfs2 print them.
 pub(crate) fn mebibytes(bytes: u64) -> u64 {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::lines::{finding, first_of_each, mebibytes, name};
 use super::{Judge, Report};
-use crate::frame::pass::Cost;
+use crate::frame::cost::Cost;
 
 /// Pass by pass, with the first `list` findings of each problem (0: all): bytes from the disk and from memory, and the rate of both,
 /// (disk + cache + write) / real. The number of files of each type at the end.

@@ -58,6 +58,22 @@ fn filesystem() -> Filesystem {
     }
 }
 
+#[test]
+fn nothing_of_an_image_steers_the_terminal() {
+    let foreign = "\u{1b}[2J\u{9b}31m\"";
+    let mut report = sample();
+    report.subject.name = foreign.into();
+    if let Some(fs) = &mut report.subject.filesystem {
+        fs.label = foreign.into();
+    }
+    let text = text(&report, Judge::Reference, 0);
+    assert!(text.contains("\\u{1b}[2J\\u{9b}31m"), "{text}");
+    assert!(
+        !text.chars().any(|c| c.is_control() && c != '\n'),
+        "{text:?}"
+    );
+}
+
 fn findings() -> Findings {
     let mut log = Log::new(4);
     log.add(

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::lines::{self, bytes, grouped, plural};
 use super::{Filesystem, Inventory, Judge, Report};
+use crate::frame::cost::Cost;
 use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
-use crate::frame::pass::Cost;
 use crate::frame::problem::{Class, Severity};
 
 /// The report, with at most `list` findings of each problem (0: all that were kept).
@@ -19,7 +19,8 @@ pub fn text(report: &Report, judge: Judge, list: usize) -> String {
         contents(&mut out, inventory, report.subject.filesystem.as_ref());
     }
     costs(&mut out, report);
-    out
+    // Labels and names come from the image.
+    words::printable_lines(&out).into_owned()
 }
 
 fn subject(out: &mut String, report: &Report) {
@@ -37,28 +38,21 @@ fn subject(out: &mut String, report: &Report) {
     } else {
         format!(" \"{}\"", lines::printable(&fs.label))
     };
+    let size = fs.blocks.saturating_mul(fs.block_size.into());
+    let truncated = if size > report.subject.bytes {
+        let (end, size) = (bytes(report.subject.bytes), bytes(size));
+        format!(", TRUNCATED: it ends at {end} of {size}")
+    } else {
+        String::new()
+    };
     let _ = writeln!(
         out,
-        "{name}: {}{label}, {} in blocks of {}",
+        "{name}: {}{label}, {} in blocks of {}{truncated}",
         fs.format,
-        bytes(fs.blocks.saturating_mul(fs.block_size.into())),
+        bytes(size),
         bytes(fs.block_size.into())
     );
-    wrap(out, "features: ", &fs.features);
-}
-
-/// Words in lines of 78 columns.
-fn wrap(out: &mut String, head: &str, words: &[String]) {
-    let mut line = format!("  {head}");
-    for word in words {
-        if line.len() + word.len() + 1 > 78 {
-            let _ = writeln!(out, "{}", line.trim_end());
-            line = "    ".into();
-        }
-        line.push_str(word);
-        line.push(' ');
-    }
-    let _ = writeln!(out, "{}", line.trim_end());
+    out.push_str(&words::wrap("  features: ", 4, &fs.features.join(" "), 78));
 }
 
 fn verdict(out: &mut String, report: &Report, judge: Judge) {
@@ -247,7 +241,7 @@ fn contents(out: &mut String, inventory: &Inventory, fs: Option<&Filesystem>) {
     if let Some(last) = words.last_mut() {
         last.pop();
     }
-    wrap(out, "", &words);
+    out.push_str(&words::wrap("  ", 4, &words.join(" "), 78));
 }
 
 /// One row for each pass.

@@ -17,7 +17,7 @@ pub(super) static CASES: &[Case] = &[
         "1-read-ea-block",
         0x01_0039,
         "ext4-1k",
-        "a block of attributes behind the end of the device",
+        "a block of attributes past the end of the device",
         |fs| {
             let (ino, _) = fs.attribute_block()?;
             let block = fs.beyond_the_device()?;

@@ -13,7 +13,7 @@ pub(super) static CASES: &[Case] = &[
         "5-inode-bmap-padding",
         0x05_0001,
         "ext4-1k",
-        "a bit behind the last inode is clear",
+        "a padding bit after the last inode is clear",
         |fs| {
             fs.edit_bitmap(0, Map::Inodes, |bytes| {
                 clear(bytes, bytes.len() as u32 * 8 - 3);
@@ -24,7 +24,7 @@ pub(super) static CASES: &[Case] = &[
         "5-block-bmap-padding",
         0x05_0002,
         "ext2-1k",
-        "a bit behind the last block is clear",
+        "a padding bit after the last block is clear",
         |fs| {
             let last = fs.geometry().groups - 1;
             if fs.geometry().group_clusters(last) == fs.geometry().block_size * 8 {
@@ -39,14 +39,14 @@ pub(super) static CASES: &[Case] = &[
         "5-block-unused",
         0x05_0004,
         "ext4-1k",
-        "a block that nobody has is in use",
+        "a block without an owner is marked in use",
         |fs| blocks(fs, 1, set),
     ),
     case(
         "5-block-range-unused",
         0x05_0014,
         "ext4-1k",
-        "five blocks that nobody has are in use",
+        "five blocks without an owner are marked in use",
         |fs| blocks(fs, 5, set),
     ),
     case(
@@ -263,7 +263,7 @@ pub(super) static CASES: &[Case] = &[
             let Some(block) = fs.blocks(USR_QUOTA)?.data.first().map(|run| run.physical) else {
                 return missing("user quota");
             };
-            // The first leaf is the sixth block of 1 KiB: behind the head, the root and three levels.
+            // The first leaf is the sixth block of 1 KiB: after the head, the root and three levels.
             let size = fs.block_size();
             let at = (5 * 1024 / size) as u64;
             fs.edit_block(block + at, |bytes| {

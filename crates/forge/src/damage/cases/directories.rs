@@ -124,14 +124,14 @@ pub(super) static CASES: &[Case] = &[
         "2-dot-null-term",
         0x02_0016,
         "ext2-1k",
-        "behind '.' there is no NUL",
+        "no NUL after '.'",
         |fs| first_block(fs, |bytes, _| bytes[NAME + 1] = b'x'),
     ),
     case(
         "2-dot-dot-null-term",
         0x02_0017,
         "ext2-1k",
-        "behind '..' there is no NUL",
+        "no NUL after '..'",
         |fs| first_block(fs, |bytes, _| bytes[12 + NAME + 2] = b'x'),
     ),
     case(
@@ -146,10 +146,10 @@ pub(super) static CASES: &[Case] = &[
                 return missing("directory with a first block");
             };
             fs.edit_directory_block(dir, block, |bytes| {
-                let behind = get16(bytes, 12 + REC_LEN);
+                let after = get16(bytes, 12 + REC_LEN);
                 put16(bytes, REC_LEN, 28);
                 bytes.copy_within(12..24, 28);
-                put16(bytes, 28 + REC_LEN, behind - 16);
+                put16(bytes, 28 + REC_LEN, after - 16);
             })
         },
     ),
@@ -188,7 +188,7 @@ pub(super) static CASES: &[Case] = &[
         "2-final-reclen",
         0x02_001d,
         "ext4-1k",
-        "the last entry covers the checksum behind it",
+        "the last entry covers the checksum after it",
         |fs| {
             let dir = fs.directory()?;
             let Some(block) = fs.blocks(dir)?.at(0) else {
@@ -208,7 +208,7 @@ pub(super) static CASES: &[Case] = &[
         "2-read-dirblock",
         0x02_0020,
         "ext4-1k",
-        "a directory's block lies behind the end of the device",
+        "a directory's block lies past the end of the device",
         |fs| {
             let dir = fs.directory()?;
             let block = fs.beyond_the_device()?;
@@ -368,7 +368,7 @@ fn entry(fs: &mut Filesystem<'_>, edit: impl FnOnce(&mut [u8], usize)) -> Result
     fs.edit_directory_block(ROOT, name.block, |bytes| edit(bytes, name.offset))
 }
 
-/// Changes the first entry of a directory behind `..`.
+/// Changes the first entry of a directory after `..`.
 fn in_directory(
     fs: &mut Filesystem<'_>,
     dir: u32,

@@ -224,7 +224,7 @@ pub(super) static CASES: &[Case] = &[
         "1-toobig-dir-extents",
         0x01_0044,
         "ext4-1k",
-        "a directory with a block behind 2 GiB",
+        "a directory with a block past 2 GiB",
         |fs| {
             let ino = fs.directory()?;
             root(fs, ino, |map| {

@@ -30,7 +30,7 @@ pub(super) static CASES: &[Case] = &[
         "0-itable-not-group",
         0x00_0003,
         "ext2-1k",
-        "an inode table begins behind the filesystem",
+        "an inode table begins past the end of the filesystem",
         |fs| {
             let blocks = fs.geometry().blocks_count;
             fs.edit_descriptors(1, |desc| desc.set_inode_table(blocks + 1))
@@ -133,7 +133,7 @@ pub(super) static CASES: &[Case] = &[
             let used = fs.used_inodes()?;
             let ino = used.into_iter().rfind(|ino| (ino - 1) / per_group > 0);
             let Some(ino) = ino else {
-                return super::super::error::missing("inode in use behind the first group");
+                return super::super::error::missing("inode in use after the first group");
             };
             let group = (ino - 1) / per_group;
             fs.edit_descriptor(group, |desc| {

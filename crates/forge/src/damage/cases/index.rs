@@ -121,14 +121,14 @@ pub(super) static CASES: &[Case] = &[
         "2-htree-badblk",
         0x02_003a,
         "ext4-1k",
-        "an entry of the index points behind the directory",
+        "an entry of the index points past the end of the directory",
         |fs| root(fs, 0, |bytes| put32(bytes, ROOT_COUNT + 12, 0x00ff_ffff)),
     ),
     case(
         "2-htree-bad-root",
         0x02_003c,
         "ext2-1k",
-        "an index behind '..' that is no directory's start",
+        "an index after '..' that no directory begins with",
         |fs| root(fs, 0, |bytes| put16(bytes, 12 + 4, 12)),
     )
     .reference(Reference::Silent(

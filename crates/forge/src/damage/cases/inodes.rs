@@ -188,7 +188,7 @@ pub(super) static CASES: &[Case] = &[
         "1-toobig-dir",
         0x01_0044,
         "ext2-1k",
-        "a directory with a block behind 2 GiB",
+        "a directory with a block past 2 GiB",
         |fs| {
             let ino = fs.directory()?;
             let free = fs.free_block(0)? as u32;
@@ -472,7 +472,7 @@ fn word(fs: &mut Filesystem<'_>, slot: usize, value: u32) -> Result<(), Error> {
     })
 }
 
-/// On the Hurd two bytes behind byte 116 are a fragment's number and size.
+/// On the Hurd two bytes after byte 116 are a fragment's number and size.
 fn hurd(fs: &mut Filesystem<'_>, shift: u32) -> Result<(), Error> {
     let ino = fs.find("regular file", |_, inode| is(inode, FileType::Regular))?;
     fs.edit_superblock(|sb| sb.s_creator_os = 1.into())?;

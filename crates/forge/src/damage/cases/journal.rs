@@ -109,7 +109,7 @@ pub(super) static CASES: &[Case] = &[
         "0-cant-find-journal",
         0x00_0011,
         "ext3-1k",
-        "the journal is on another device, which nobody has",
+        "the journal is on another device, which does not exist",
         |fs| {
             fs.edit_superblock(|sb| {
                 sb.s_journal_inum = 0.into();

@@ -115,7 +115,7 @@ pub(super) static CASES: &[Case] = &[
     ),
 ];
 
-/// Fills the map of a device or pipe from its fifth word on. The kernel leaves such words behind, so that they count
+/// Fills the map of a device or pipe from its fifth word on. The kernel leaves such words in place, so that they count
 /// only beside a flag that no device has.
 fn words(fs: &mut Filesystem<'_>, kind: FileType) -> Result<(), Error> {
     let ino = fs.first(kind)?;

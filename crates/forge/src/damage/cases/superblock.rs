@@ -8,7 +8,7 @@ use super::super::case::{Case, Reference, case};
 use super::super::error::missing;
 use super::fields;
 
-/// A day and a bit, in seconds, behind the end of the year 2037.
+/// A day and a bit, in seconds, after the end of the year 2037.
 const FAR_AWAY: u32 = 2_145_916_800;
 
 pub(super) static CASES: &[Case] = &[
@@ -16,7 +16,7 @@ pub(super) static CASES: &[Case] = &[
         "0-fs-size-wrong",
         0x00_0005,
         "ext4-1k",
-        "the filesystem is made to end behind its device",
+        "the filesystem is made to end past its device",
         |fs| fs.beyond_the_device().map(drop),
     ),
     case(
@@ -168,7 +168,7 @@ pub(super) static CASES: &[Case] = &[
         "0-first-meta-bg-too-big",
         0x00_0049,
         "meta-bg-1k",
-        "meta_bg begins behind the descriptors",
+        "meta_bg begins after the descriptors",
         |fs| {
             let blocks = fs.geometry().desc_blocks();
             fs.edit_superblocks(|sb| sb.s_first_meta_bg = (blocks + 1).into())
@@ -212,7 +212,7 @@ pub(super) static CASES: &[Case] = &[
         "0-mmp-invalid-blk",
         0x00_0042,
         "mmp-1k",
-        "the MMP block lies behind the filesystem",
+        "the MMP block is past the end of the filesystem",
         |fs| {
             let blocks = fs.geometry().blocks_count;
             fs.edit_superblock(|sb| sb.s_mmp_block = (blocks + 9).into())

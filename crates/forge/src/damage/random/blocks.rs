@@ -82,13 +82,13 @@ pub(super) fn noise(
 ) -> Result<String, Error> {
     let block = metadata_block(fs, known, draw)?;
     let size = fs.block_size() as u64;
-    let mut said = Vec::new();
+    let mut turned = Vec::new();
     let mut bytes = fs.block(block)?;
     for _ in 0..=draw.below(4) {
         let (at, bit) = (draw.below(size) as usize, draw.below(8));
         bytes[at] ^= 1 << bit;
-        said.push(format!("{at}.{bit}"));
+        turned.push(format!("{at}.{bit}"));
     }
     fs.put_block(block, &bytes)?;
-    Ok(format!("block {block}: bits {} turned", said.join(", ")))
+    Ok(format!("block {block}: bits {} turned", turned.join(", ")))
 }

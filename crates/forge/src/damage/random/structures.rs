@@ -17,9 +17,9 @@ pub(super) fn superblock(
     draw: &mut Draw,
 ) -> Result<String, Error> {
     let limits = Limits::of(fs);
-    let mut said = String::new();
-    fs.edit_superblock(|sb| said = draw.field(sb.as_mut_bytes(), 0, field::SUPERBLOCK, &limits))?;
-    Ok(format!("superblock {said}"))
+    let mut what = String::new();
+    fs.edit_superblock(|sb| what = draw.field(sb.as_mut_bytes(), 0, field::SUPERBLOCK, &limits))?;
+    Ok(format!("superblock {what}"))
 }
 
 pub(super) fn descriptor(
@@ -35,11 +35,11 @@ pub(super) fn descriptor(
     } else {
         field::DESCRIPTOR
     };
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_descriptor(group, |desc| {
-        said = draw.field(desc.raw.as_mut_bytes(), 0, table, &limits);
+        what = draw.field(desc.raw.as_mut_bytes(), 0, table, &limits);
     })?;
-    Ok(format!("descriptor of group {group} {said}"))
+    Ok(format!("descriptor of group {group} {what}"))
 }
 
 pub(super) fn bitmap_bits(
@@ -85,12 +85,12 @@ pub(super) fn inode_field(
     } else {
         field::INODE
     };
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_inode(ino, |slot| {
-        said = draw.field(slot.bytes(), 0, table, &limits);
+        what = draw.field(slot.bytes(), 0, table, &limits);
         Ok(())
     })?;
-    Ok(format!("inode {ino} {said}"))
+    Ok(format!("inode {ino} {what}"))
 }
 
 /// An entry of the tree's root, or a bit of the flags.
@@ -101,24 +101,24 @@ pub(super) fn inode_map(
 ) -> Result<String, Error> {
     let limits = Limits::of(fs);
     let ino = draw.inode(known);
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_inode(ino, |slot| {
         match draw.below(9) {
             0..=2 => {
                 let bit = draw.below(32);
                 let raw = slot.raw()?;
                 raw.i_flags = (raw.i_flags.get() ^ 1 << bit).into();
-                said = format!("i_flags: bit {bit} turned");
+                what = format!("i_flags: bit {bit} turned");
             }
-            3 | 4 => said = draw.field(slot.bytes(), 40, field::EXTENT_HEADER, &limits),
+            3 | 4 => what = draw.field(slot.bytes(), 40, field::EXTENT_HEADER, &limits),
             _ => {
                 let at = 52 + 12 * draw.below(4) as usize;
-                said = draw.field(slot.bytes(), at, field::EXTENT, &limits);
+                what = draw.field(slot.bytes(), at, field::EXTENT, &limits);
             }
         }
         Ok(())
     })?;
-    Ok(format!("inode {ino} {said}"))
+    Ok(format!("inode {ino} {what}"))
 }
 
 pub(super) fn tree_node(
@@ -136,10 +136,10 @@ pub(super) fn tree_node(
     let owned = *draw.of(&owners, "extent node or indirect block")?;
     let (block, extents) = *draw.of(&owned.tree, "extent node or indirect block")?;
     let size = fs.block_size();
-    let mut said = String::new();
+    let mut what = String::new();
     if extents {
         fs.edit_extent_node(owned.ino, block, |bytes| {
-            said = if draw.below(4) == 0 {
+            what = if draw.below(4) == 0 {
                 draw.field(bytes, 0, field::EXTENT_HEADER, &limits)
             } else {
                 let used = usize::from(get16(bytes, 2)).clamp(1, size / 12 - 1);
@@ -153,13 +153,13 @@ pub(super) fn tree_node(
     } else {
         fs.edit_block(block, |bytes| {
             let nth = draw.below((size / 4).min(300) as u64) as usize;
-            said = format!(
+            what = format!(
                 "word {nth} {}",
                 draw.field(bytes, nth * 4, field::POINTER, &limits)
             );
         })?;
     }
-    Ok(format!("inode {} tree block {block} {said}", owned.ino))
+    Ok(format!("inode {} tree block {block} {what}", owned.ino))
 }
 
 pub(super) fn directory_entry(
@@ -171,7 +171,7 @@ pub(super) fn directory_entry(
     let owned = draw.of(&known.directories, "directory with blocks")?;
     let block = *draw.of(&owned.leaves, "directory block")?;
     let size = fs.geometry().block_size;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_directory_block(owned.ino, block, |bytes| {
         let starts: Vec<usize> = directory::entries(bytes, size)
             .map_while(Result::ok)
@@ -179,12 +179,12 @@ pub(super) fn directory_entry(
             .collect();
         let nth = draw.below(starts.len().max(1) as u64) as usize;
         let at = starts.get(nth).copied().unwrap_or(0);
-        said = format!(
+        what = format!(
             "entry at {at} {}",
             draw.field(bytes, at, field::ENTRY, &limits)
         );
     })?;
-    Ok(format!("directory {} block {block} {said}", owned.ino))
+    Ok(format!("directory {} block {block} {what}", owned.ino))
 }
 
 pub(super) fn index_block(
@@ -209,11 +209,11 @@ pub(super) fn index_block(
         }
     }
     let (ino, block, table) = *draw.of(&nodes, "indexed directory")?;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_directory_block(ino, block, |bytes| {
-        said = draw.field(bytes, 0, table, &limits);
+        what = draw.field(bytes, 0, table, &limits);
     })?;
-    Ok(format!("directory {ino} index block {block} {said}"))
+    Ok(format!("directory {ino} index block {block} {what}"))
 }
 
 pub(super) fn attribute_block(
@@ -223,9 +223,9 @@ pub(super) fn attribute_block(
 ) -> Result<String, Error> {
     let limits = Limits::of(fs);
     let block = *draw.of(&known.attribute_blocks, "block of attributes")?;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_attribute_block(block, |bytes| {
-        said = if draw.below(3) == 0 {
+        what = if draw.below(3) == 0 {
             draw.field(bytes, 0, field::XATTR_HEADER, &limits)
         } else {
             let starts: Vec<usize> = xattr::List::of_block(bytes)
@@ -244,7 +244,7 @@ pub(super) fn attribute_block(
             )
         };
     })?;
-    Ok(format!("attribute block {block} {said}"))
+    Ok(format!("attribute block {block} {what}"))
 }
 
 pub(super) fn attribute_in_inode(
@@ -254,12 +254,12 @@ pub(super) fn attribute_in_inode(
 ) -> Result<String, Error> {
     let limits = Limits::of(fs);
     let (ino, at) = *draw.of(&known.with_attributes, "attributes in an inode")?;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_inode(ino, |slot| {
-        said = draw.field(slot.bytes(), at, field::XATTR, &limits);
+        what = draw.field(slot.bytes(), at, field::XATTR, &limits);
         Ok(())
     })?;
-    Ok(format!("inode {ino} attribute at {at} {said}"))
+    Ok(format!("inode {ino} attribute at {at} {what}"))
 }
 
 pub(super) fn journal(
@@ -269,11 +269,11 @@ pub(super) fn journal(
 ) -> Result<String, Error> {
     let limits = Limits::of(fs);
     let block = fs.journal_block()?;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_journal(block, |sb| {
-        said = draw.field_big_endian(sb.as_mut_bytes(), field::JOURNAL, &limits);
+        what = draw.field_big_endian(sb.as_mut_bytes(), field::JOURNAL, &limits);
     })?;
-    Ok(format!("journal superblock {said}"))
+    Ok(format!("journal superblock {what}"))
 }
 
 pub(super) fn mmp(fs: &mut Filesystem<'_>, _: &Known, draw: &mut Draw) -> Result<String, Error> {
@@ -282,11 +282,11 @@ pub(super) fn mmp(fs: &mut Filesystem<'_>, _: &Known, draw: &mut Draw) -> Result
     if block == 0 {
         return missing("multiple mount protection");
     }
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_block(block, |bytes| {
-        said = draw.field(bytes, 0, field::MMP, &limits);
+        what = draw.field(bytes, 0, field::MMP, &limits);
     })?;
-    Ok(format!("MMP block {said}"))
+    Ok(format!("MMP block {what}"))
 }
 
 /// A word of what quota files, the orphan file or the resize inode hold.
@@ -313,7 +313,7 @@ pub(super) fn special_file(
         .collect();
     let block = *draw.of(&all, "special file with blocks")?;
     let words = fs.block_size() as u64 / 4;
-    let mut said = String::new();
+    let mut what = String::new();
     fs.edit_block(block, |bytes| {
         // What is in use lies at either end.
         let nth = match draw.below(3) {
@@ -321,10 +321,10 @@ pub(super) fn special_file(
             1 => words - 1 - draw.below(4),
             _ => draw.below(words),
         } as usize;
-        said = format!(
+        what = format!(
             "word {nth} {}",
             draw.field(bytes, nth * 4, field::POINTER, &limits)
         );
     })?;
-    Ok(format!("inode {ino} block {block} {said}"))
+    Ok(format!("inode {ino} block {block} {what}"))
 }

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId, Owed};
 use crate::population::{NOTE, Namespace, Role, Slots};
 
-/// Bytes behind an inode's fields that both attributes in an inode need at most.
+/// Bytes after an inode's fields that both attributes in an inode need at most.
 pub(super) const NEEDED: usize = 4 + (20 + NOTE) + 24 + 4;
 const USER: u8 = index(Namespace::User);
 
@@ -23,7 +23,7 @@ const fn index(namespace: Namespace) -> u8 {
     }
 }
 
-/// Writes attributes behind an inode's fields.
+/// Writes attributes after an inode's fields.
 pub(super) fn write_behind(inode: &mut InodeMut<'_>, entries: &[NewEntry]) -> Result<(), Error> {
     let start = 128 + usize::from(inode.inode()?.extra_isize());
     let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
@@ -31,7 +31,7 @@ pub(super) fn write_behind(inode: &mut InodeMut<'_>, entries: &[NewEntry]) -> Re
 }
 
 impl Contents {
-    /// Whether a file has something behind its inode's fields.
+    /// Whether a file has something after its inode's fields.
     pub(super) fn attributes_in_inode(&self, slots: &Slots, id: ObjectId, file: u32) -> bool {
         self.population.has_note(id) || slots.owner(file).is_some()
     }

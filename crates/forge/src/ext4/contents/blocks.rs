@@ -34,8 +34,8 @@ impl Inodes {
     }
 
     fn get(&self, slot: u32) -> u32 {
-        let behind = self.runs.partition_point(|(first, _)| *first <= slot);
-        let run = behind.checked_sub(1).and_then(|nth| self.runs.get(nth));
+        let after = self.runs.partition_point(|(first, _)| *first <= slot);
+        let run = after.checked_sub(1).and_then(|nth| self.runs.get(nth));
         run.map_or(0, |(first, ino)| ino + (slot - first))
     }
 }

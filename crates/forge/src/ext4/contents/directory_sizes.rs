@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Blocks of directories, and whether they have an index. One without blocks lies in its inode, and may have "an index" too: the
-/// attribute behind the first 60 bytes.
+/// attribute after the first 60 bytes.
 #[derive(Debug)]
 pub(super) struct DirectorySizes {
     /// One and blocks times two, plus one with an index; 0 while unknown.

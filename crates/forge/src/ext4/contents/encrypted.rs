@@ -1,8 +1,8 @@
 //! What is encrypted by a key that does not exist: contexts, and the targets of symbolic links.
 //!
-//! Ciphertext is random to whoever has no key, so random bytes stand for it. What is true of it nevertheless is kept: its lengths.
+//! Without the key, ciphertext is random, so random bytes take its place. Its lengths are as real ones.
 //! A target is encrypted like a name, in whole blocks of the cipher, padded to 16 bytes as the policy says, and cut where
-//! a block of the filesystem ends; in front of it stands its length in two bytes (`struct fscrypt_symlink_data`), behind it the
+//! a block of the filesystem ends; its length precedes it in two bytes (`struct fscrypt_symlink_data`), and after it the
 //! kernel keeps room for a NUL that `i_size` does not count. Directories, regular files and symbolic links are encrypted;
 //! devices, pipes and sockets have nothing to encrypt, and no context. Source: Documentation/filesystems/fscrypt.rst.
 
@@ -15,9 +15,9 @@ use crate::population::{Purpose, scramble};
 
 /// Bytes of the attribute that holds a context.
 pub(super) const ENTRY: usize = 20 + 40;
-/// Bytes behind an inode's fields that a context needs.
+/// Bytes after an inode's fields that a context needs.
 pub(super) const CONTEXT: usize = 4 + ENTRY + 4;
-/// Bytes before and behind the ciphertext of a target: its length, and the NUL.
+/// Bytes before and after the ciphertext of a target: its length, and the NUL.
 pub(super) const AROUND_TARGET: u64 = LENGTH + 1;
 /// Bytes of the length.
 const LENGTH: u64 = 2;

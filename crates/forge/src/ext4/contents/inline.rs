@@ -1,6 +1,6 @@
 //! Files and directories in their inodes (`inline_data`).
 //!
-//! A file lies in its inode when it has content and fits: 60 bytes in `i_block` and what is left behind the inode's fields, beside
+//! A file lies in its inode when it has content and fits: 60 bytes in `i_block` and what is left after the inode's fields, beside
 //! the other attributes that it has. A directory begins there and moves to a block when its names no longer fit. The root and `lost+found` have
 //! blocks, because mke2fs made them; symbolic links have their targets in `i_block` below 60 bytes, which is older than the feature, or a
 //! block, as kernels since 6.0 make them. Nothing encrypted lies in its inode: the kernel does not do that either.
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId};
 use crate::population::Slots;
 
-/// What the attributes of an inode need besides: the magic, and the zeros behind the last entry.
+/// What the attributes of an inode need besides: the magic, and the zeros after the last entry.
 const AROUND: usize = 8;
 /// The entry `system.data` itself.
 const ENTRY: usize = 20;

@@ -1,4 +1,4 @@
-//! Whether a filesystem has what a profile needs, said before anything is written.
+//! Whether a filesystem has what a profile needs, before anything is written.
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
@@ -74,7 +74,7 @@ impl Contents {
         missing.map(|(_, what, feature)| (what, format!("it needs the feature {feature}")))
     }
 
-    /// What is to lie behind an inode's fields and does not fit there.
+    /// What must be after an inode's fields and does not fit there.
     fn no_room_for_attributes(&self) -> Option<(&'static str, String)> {
         let Profile {
             attributes, names, ..
@@ -117,7 +117,7 @@ impl Contents {
         })
     }
 
-    /// One of the largest directories is grown now, so that a size that can never fit is said at once.
+    /// One of the largest directories is grown now, so that a size that can never fit is refused at once.
     fn grow_largest(&self) -> Result<(), Error> {
         let rules = self.cache.rules;
         let largest = self.population.largest_directory();

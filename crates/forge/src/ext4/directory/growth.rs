@@ -299,13 +299,13 @@ impl Growth {
         Ok(())
     }
 
-    /// Moves what block 0 holds behind `..` to block 1 and makes block 0 the root.
+    /// Moves what block 0 holds after `..` to block 1 and makes block 0 the root.
     fn begin_index(&mut self) -> Result<(), Full> {
         self.next_block()?;
         let Block::Leaf(mut leaf) = std::mem::replace(&mut self.blocks[0], Block::Root) else {
             return Err(self.full());
         };
-        // `..` may have room behind it where a name went; it stays with the first record.
+        // `..` may have room after it where a name went; it stays with the first record.
         let moved: u32 = leaf.records.drain(..2).map(|record| record.len).sum();
         match leaf.records.last_mut() {
             Some(last) => last.len += moved,

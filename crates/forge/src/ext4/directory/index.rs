@@ -105,7 +105,7 @@ impl Index {
         way
     }
 
-    /// Inserts a leaf behind the one at the end of `way`, whose node has room.
+    /// Inserts a leaf after the one at the end of `way`, whose node has room.
     pub(super) fn insert(&mut self, way: &Way, entry: IndexEntry) {
         let (node, at) = way.steps[way.depth];
         self.entries_mut(node).insert(at + 1, entry);

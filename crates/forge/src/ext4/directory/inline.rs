@@ -1,6 +1,6 @@
 //! A directory's first names, in its inode (`inline_data`).
 //!
-//! There are two areas: what `i_block` has behind the number of the parent, and the value of the attribute `system.data`. The kernel
+//! There are two areas: what `i_block` has after the number of the parent, and the value of the attribute `system.data`. The kernel
 //! makes the second one when the first is full, as long as all the room that the inode has left. When that is full too, all moves
 //! to a block: `.` and `..` in front, then both areas record by record as they were, and the last record takes the rest. It
 //! never comes back, however many names go. Source: Documentation/filesystems/ext4/inlinedata.rst; the order of events is

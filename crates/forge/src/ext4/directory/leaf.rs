@@ -14,7 +14,7 @@ pub(super) const FREE: u32 = u32::MAX;
 pub(super) const DOT: u32 = u32::MAX - 1;
 /// The entry `..`.
 pub(super) const DOT_DOT: u32 = u32::MAX - 2;
-/// The entry `..` of a directory whose names have hashes behind them: the kernel leaves room for one when it puts a name there.
+/// The entry `..` of a directory whose names have hashes after them: the kernel leaves room for one when it puts a name there.
 pub(super) const WIDE_DOT_DOT: u32 = u32::MAX - 3;
 /// Names are numbered below this.
 pub(super) const NAMES: u32 = WIDE_DOT_DOT;
@@ -50,7 +50,7 @@ impl Record {
 }
 
 impl Leaf {
-    /// The first block of a directory; `wide` where names have hashes behind them.
+    /// The first block of a directory; `wide` where names have hashes after them.
     pub(super) fn of_dots(room: u32, wide: bool) -> Self {
         Self {
             records: vec![

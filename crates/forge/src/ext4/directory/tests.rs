@@ -177,7 +177,7 @@ fn an_index_of_every_hash_and_depth() {
     }
 }
 
-/// The hash behind each name is that of the key, and orders the index; the dots have none, but the kernel leaves room behind `..`.
+/// The hash after each name is that of the key, and orders the index; the dots have none, but the kernel leaves room after `..`.
 #[test]
 fn encrypted_and_folded_names_have_their_hashes_behind_them() {
     use ondisk::ext4::hash::NameHash;

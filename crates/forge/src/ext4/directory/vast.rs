@@ -158,26 +158,26 @@ impl Vast {
             blocks: 0,
         };
         let mut counts: Vec<usize> = Vec::new();
-        let mut told = 0;
+        let mut made = 0;
         story.tell(&mut |event| {
             let Event::Name { len, hash, tag } = event else {
-                if told < this.first {
+                if made < this.first {
                     let tags = &this.tags;
                     this.seed
                         .remove(|id| tags.get(id as usize).is_some_and(|tag| story.gone(*tag)));
                 }
                 return Ok(());
             };
-            told += 1;
-            if told <= this.first {
+            made += 1;
+            if made <= this.first {
                 this.seed.add(len, hash)?;
                 this.tags.push(tag);
             }
-            if told == this.first {
+            if made == this.first {
                 this.starts = this.seed.leaves();
                 counts.resize(this.starts.len(), 0);
             }
-            if told > this.first
+            if made > this.first
                 && let Some(count) = counts.get_mut(this.leaf_of(hash))
             {
                 *count += 1;
@@ -185,7 +185,7 @@ impl Vast {
             Ok(())
         })?;
         let Some(index) = this.seed.index().filter(|_| !this.starts.is_empty()) else {
-            return Err(this.full(told));
+            return Err(this.full(made));
         };
         this.index = index.clone();
         this.cut(&counts, portions.window as usize);
@@ -194,8 +194,8 @@ impl Vast {
 
     /// The leaf of the seed that a hash belongs to.
     fn leaf_of(&self, hash: u32) -> usize {
-        let behind = self.starts.partition_point(|leaf| leaf.hash <= hash);
-        behind.saturating_sub(1)
+        let after = self.starts.partition_point(|leaf| leaf.hash <= hash);
+        after.saturating_sub(1)
     }
 
     /// Makes windows of as many leaves as have `most` names together.
@@ -222,21 +222,21 @@ impl Vast {
         let mut grown = self.begin(window);
         let low = self.starts[window.from].hash;
         let high = self.starts.get(window.to).map(|leaf| leaf.hash);
-        let mut told = 0;
+        let mut made = 0;
         story.tell(&mut |event| {
             match event {
                 Event::Name { len, hash, tag } => {
-                    told += 1;
+                    made += 1;
                     // The first window has whatever lies below its first leaf, too.
                     let here =
                         (window.from == 0 || hash >= low) && high.is_none_or(|high| hash < high);
-                    if told > self.first && here {
+                    if made > self.first && here {
                         grown.tags.push(tag);
-                        grown.growth.at(told);
-                        grown.growth.add(len, hash).map_err(|_| self.full(told))?;
+                        grown.growth.at(made);
+                        grown.growth.add(len, hash).map_err(|_| self.full(made))?;
                     }
                 }
-                Event::Removal if told >= self.first => {
+                Event::Removal if made >= self.first => {
                     let tags = &grown.tags;
                     grown
                         .growth
@@ -292,9 +292,9 @@ impl Vast {
         Ok(())
     }
 
-    fn full(&self, told: u32) -> Full {
+    fn full(&self, made: u32) -> Full {
         Full {
-            names: told.saturating_sub(1),
+            names: made.saturating_sub(1),
             block_size: self.rules.block_size,
             levels: self.index.levels + 1,
         }

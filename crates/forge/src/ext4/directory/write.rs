@@ -166,7 +166,7 @@ pub(super) fn write_leaf(
     Ok(())
 }
 
-/// Writes its hash behind each name of a block of records. A pass of its own, so that blocks without hashes know nothing of it.
+/// Writes its hash after each name of a block of records. A pass of its own, so that blocks without hashes know nothing of it.
 fn store_hashes(bytes: &mut [u8], block_size: u32, key: [u64; 2]) {
     let mut at = 0;
     while let Some(&[a, b, c, d, low, high, name_len, _]) = bytes
@@ -178,8 +178,8 @@ fn store_hashes(bytes: &mut [u8], block_size: u32, key: [u64; 2]) {
         let hash = name
             .filter(|name| [a, b, c, d] != [0; 4] && !matches!(*name, b"." | b".."))
             .map(|name| NameHash::sip(name, key));
-        let behind = at + needed(name_len, false);
-        if let Some((hash, place)) = hash.zip(bytes.get_mut(behind..behind + 8)) {
+        let after = at + needed(name_len, false);
+        if let Some((hash, place)) = hash.zip(bytes.get_mut(after..after + 8)) {
             place[..4].copy_from_slice(&hash.major.to_le_bytes());
             place[4..].copy_from_slice(&hash.minor.to_le_bytes());
         }

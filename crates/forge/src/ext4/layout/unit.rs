@@ -140,15 +140,15 @@ impl Unit {
             let end = self.blocks.end;
             let from = search(self, last.map(|last| last.block_bitmap + 1), 1)?;
             let block_bitmap = self.take(from..end, 1)?;
-            let behind = last.map_or(block_bitmap + u64::from(apart), |last| {
+            let after = last.map_or(block_bitmap + u64::from(apart), |last| {
                 last.inode_bitmap + 1
             });
-            let from = search(self, Some(behind), 1)?;
+            let from = search(self, Some(after), 1)?;
             let inode_bitmap = self.take(from..end, 1)?;
-            let behind = last.map_or(inode_bitmap + u64::from(apart), |last| {
+            let after = last.map_or(inode_bitmap + u64::from(apart), |last| {
                 last.inode_table + table
             });
-            let from = search(self, Some(behind), table)?;
+            let from = search(self, Some(after), table)?;
             let inode_table = self.take(from..end, table)?;
             self.places.push(Places {
                 block_bitmap,

@@ -29,7 +29,7 @@ pub(in crate::ext4) struct Cursor<'a> {
     system: &'a Taken,
     unit: u32,
     free: Vec<Range<u64>>,
-    /// The run in `free` behind the one begun.
+    /// The run in `free` after the one begun.
     next: usize,
     at: u64,
     end: u64,

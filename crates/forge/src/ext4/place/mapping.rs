@@ -1,6 +1,6 @@
 //! The blocks of one object.
 //!
-//! With extents, data come first and the blocks of the tree behind them. With block maps, each
+//! With extents, data come first and the blocks of the tree after them. With block maps, each
 //! indirect block lies before the first block that it lists, where the kernel's and mke2fs's allocators put it when a file is
 //! written from its start to its end.
 
@@ -164,7 +164,7 @@ impl Placer {
         Ok(())
     }
 
-    /// What most files are: all blocks one behind the other.
+    /// What most files are: all blocks one after the other.
     fn in_one(
         &self,
         blocks: u64,

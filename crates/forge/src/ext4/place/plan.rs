@@ -28,7 +28,7 @@ pub(in crate::ext4) struct Start {
 pub(in crate::ext4) struct Plan<'a> {
     layout: &'a Layout,
     population: &'a dyn Objects,
-    /// One for each unit, and one behind the last.
+    /// One for each unit, and one after the last.
     pub(in crate::ext4) starts: Vec<Start>,
     /// The number of every 16th directory's first slot. Inodes, and so slots, have 32 bits.
     bases: Vec<u32>,
@@ -346,7 +346,7 @@ impl Walk<'_, '_> {
         result
     }
 
-    /// Places objects of so many blocks as long as nothing changes: the unit has inodes, its share is not reached, and its blocks
+    /// Places objects of this many blocks as long as nothing changes: the unit has inodes, its share is not reached, and its blocks
     /// follow each other. Gives how many.
     fn more_alike(&mut self, blocks: u64, most: u32) -> u32 {
         let home = self.home();

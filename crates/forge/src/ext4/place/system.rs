@@ -79,7 +79,7 @@ impl System {
         let blocks = lost_and_found_blocks(layout);
         this.lost_and_found = take(taken, root, &file(blocks), start)?;
         if layout.superblock.has_compat(Compat::RESIZE_INODE) {
-            // mke2fs looks for it behind the table, where the table would be without gaps.
+            // mke2fs looks for it after the table, where the table would be without gaps.
             let geometry = &layout.geometry;
             let goal = 2
                 + geometry.first_data_block
@@ -172,7 +172,7 @@ fn in_order_of_writing(layout: &Layout, mapping: Mapping) -> Mapping {
     }
 }
 
-/// Parts the first extent of a quota file in clusters behind its second block, which is written last and so joins the first alone.
+/// Parts the first extent of a quota file in clusters after its second block, which is written last and so joins the first alone.
 fn behind_the_root(mut mapping: Mapping) -> Mapping {
     const FIRST: u16 = 2;
     // An inode lists four.
@@ -194,7 +194,7 @@ fn behind_the_root(mut mapping: Mapping) -> Mapping {
 }
 
 /// A journal of more than four extents, but not of more than one block lists. mke2fs places that block when the fifth extent
-/// comes: before the journal, as far as that extent's place tells where it began, or else behind the fifth.
+/// comes: before the journal, as far as that extent's place shows where it began, or else after the fifth.
 fn with_early_node(layout: &Layout, taken: &Taken, goal: u64) -> Result<Mapping, Full> {
     let mut cursor = Cursor::new(layout, taken, layout.unit_of_block(goal), goal)?;
     let mut mapping = Mapping::default();

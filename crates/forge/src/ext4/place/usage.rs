@@ -3,7 +3,7 @@
 //! Who there is must be known before anything is placed, because it decides the size of the files; how much each has is known only
 //! afterwards, since the blocks that map a file depend on where it lies.
 //!
-//! The inode of an attribute's value is charged to nobody, and in place of it each owner pays for the whole value and an inode, as if it
+//! The inode of an attribute's value is not charged; instead each owner pays for the whole value and an inode, as if it
 //! had the value alone. The kernel and e2fsck count so, and what an owner pays is in its `i_blocks` as well.
 
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl Usage {
         }
     }
 
-    /// An object takes so many bytes, and pays for more.
+    /// An object takes this many bytes, and is charged for more.
     pub(in crate::ext4) fn add(&mut self, object: &Object, bytes: u64, owed: Owed) {
         if object.kind == Kind::Value {
             return;

@@ -124,7 +124,7 @@ impl Bitmaps {
         self.touched[group]
     }
 
-    /// Sets the bits behind the end of a group's two bitmaps.
+    /// Sets the bits past the end of a group's two bitmaps.
     pub(super) fn pad(&mut self, group: usize, clusters: u32, inodes: u32) {
         let from = group * self.block_size;
         let bits = self.block_size * 8;

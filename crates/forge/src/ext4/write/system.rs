@@ -275,7 +275,7 @@ fn lost_and_found(
     sink.finish().map(|_| ())
 }
 
-/// Gives the room behind the dots of a block to a record of its own: so it is where mke2fs has moved a directory out of its inode.
+/// Gives the room after the dots of a block to a record of its own: so it is where mke2fs has moved a directory out of its inode.
 fn part_from_dots(bytes: &mut [u8], block_size: u32, seed: Option<Seed>) {
     const DOT: usize = 12;
     let len = rec_len_from_disk(u16::from_le_bytes([bytes[16], bytes[17]]), block_size);

@@ -37,8 +37,8 @@ impl Table {
         size: usize,
         image: &ImageFile,
     ) -> Result<&mut Vec<u8>, Error> {
-        let behind = (index - self.first) as usize * size;
-        if behind + size > GATHER {
+        let after = (index - self.first) as usize * size;
+        if after + size > GATHER {
             self.flush(size, image)?;
             self.first = index;
         }

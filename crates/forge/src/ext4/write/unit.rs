@@ -9,8 +9,8 @@ use ondisk::ext4::{GroupDescriptor, bitmap};
 
 use super::bitmaps::{Bitmaps, zeros};
 use super::inode::Inodes;
+use super::inode_template::InodeTemplate;
 use super::sink::Sink;
-use super::stamp::Stamp;
 use super::summary::Summary;
 use super::system;
 use super::table::Table;
@@ -33,7 +33,7 @@ pub(super) struct Builder<'a> {
     bitmaps: Bitmaps,
     table: Table,
     /// For files that are alike.
-    stamp: Option<Stamp>,
+    template: Option<InodeTemplate>,
     /// Directories of each group.
     directories: Vec<u32>,
     /// One more than the index of the last inode in use of each group.
@@ -59,7 +59,7 @@ impl<'a> Builder<'a> {
             mapping: Mapping::default(),
             bitmaps: Bitmaps::new(layout),
             table: Table::default(),
-            stamp: None,
+            template: None,
             directories: Vec::new(),
             used: Vec::new(),
             buffer: Vec::new(),
@@ -100,7 +100,7 @@ impl<'a> Builder<'a> {
         self.directories.resize(unit.places.len(), 0);
         self.used.clear();
         self.used.resize(unit.places.len(), 0);
-        // What a descriptor alone tells leaves a group untouched: copies, and a plain group's own tables.
+        // What the descriptor alone describes leaves a group untouched: copies, and a plain group's own tables.
         let together = self.layout.unit_groups > 1;
         for range in unit.copies.ranges() {
             self.bitmaps.set(range.clone(), false);
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
         let population = self.population;
         let first = slot.max(1);
         let alike = population.alike(directory, first..end);
-        self.choose_stamp(alike.as_ref())?;
+        self.choose_template(alike.as_ref())?;
         let rest = if alike.is_some() { first } else { end };
         let mut result = Ok(());
         population.visit(directory, slot..rest.min(end), &mut |slot, object| {
@@ -241,21 +241,25 @@ impl<'a> Builder<'a> {
         result
     }
 
-    /// Sees to it that the stamp is that of an object, or that there is none.
-    fn choose_stamp(&mut self, object: Option<&Object>) -> Result<(), Error> {
+    /// Sees to it that the template is that of an object, or that there is none.
+    fn choose_template(&mut self, object: Option<&Object>) -> Result<(), Error> {
         let Some(object) = object else {
-            self.stamp = None;
+            self.template = None;
             return Ok(());
         };
-        if !self.stamp.as_ref().is_some_and(|stamp| stamp.is_of(object)) {
+        if !self
+            .template
+            .as_ref()
+            .is_some_and(|template| template.is_of(object))
+        {
             let blocks = self.placer.one_run(object);
-            let stamp = blocks.map(|blocks| Stamp::new(&self.inodes, object, blocks));
-            self.stamp = stamp.transpose()?;
+            let template = blocks.map(|blocks| InodeTemplate::new(&self.inodes, object, blocks));
+            self.template = template.transpose()?;
         }
         Ok(())
     }
 
-    /// Writes inodes by the stamp, as many as the group has and blocks follow each other for; gives how many.
+    /// Writes inodes by the template, as many as the group has and blocks follow each other for; gives how many.
     fn more_alike(
         &mut self,
         unit: &Unit,
@@ -267,20 +271,20 @@ impl<'a> Builder<'a> {
         let per_group = self.layout.geometry.inodes_per_group;
         let index = (ino - 1) % per_group;
         let same_group = (ino - 1) / per_group - unit.groups.start == group as u32;
-        let Some(stamp) = self.stamp.as_ref().filter(|_| same_group) else {
+        let Some(template) = self.template.as_ref().filter(|_| same_group) else {
             return Ok(0);
         };
         let most = most.min(per_group - index);
-        let run = cursor.take_alike(stamp.blocks, most.into());
-        let times = ((run.end - run.start) / stamp.blocks) as u32;
+        let run = cursor.take_alike(template.blocks, most.into());
+        let times = ((run.end - run.start) / template.blocks) as u32;
         if times == 0 {
             return Ok(0);
         }
         let size = usize::from(self.layout.geometry.inode_size);
         for nth in 0..times {
             let table = self.table.room(index + nth, size, self.image)?;
-            let start = run.start + u64::from(nth) * stamp.blocks;
-            stamp.press(&self.inodes, ino + nth, start, table)?;
+            let start = run.start + u64::from(nth) * template.blocks;
+            template.write(&self.inodes, ino + nth, start, table)?;
         }
         self.bitmaps.mark(run);
         self.bitmaps.mark_inodes(group, index..index + times);

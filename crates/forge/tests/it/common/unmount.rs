@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// mount busy whose files we closed: it is asked again for some seconds.
 ///
 /// # Errors
-/// What umount said at last.
+/// The last message of umount.
 pub(crate) fn unmount(at: &Path) -> Result<(), String> {
     let began = Instant::now();
     loop {
@@ -17,9 +17,9 @@ pub(crate) fn unmount(at: &Path) -> Result<(), String> {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if !said.contains("busy") || began.elapsed() > Duration::from_secs(10) {
-            return Err(said);
+        let output = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.contains("busy") || began.elapsed() > Duration::from_secs(10) {
+            return Err(output);
         }
         std::thread::sleep(Duration::from_millis(50));
     }

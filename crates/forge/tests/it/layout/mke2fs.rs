@@ -12,9 +12,9 @@ use std::process::Command;
 use forge::ext4::{FsType, Layout, Options, write};
 use ondisk::ext4::{Geometry, GroupDescriptor};
 
-use crate::common::features::FEATURES;
 use crate::layout::population::Tree;
 use crate::layout::{assert_clean, run, text};
+use testkit::mke2fs::FEATURES;
 
 const MIB: u64 = 1 << 20;
 
@@ -73,7 +73,7 @@ impl Case {
         options
     }
 
-    /// Makes the image, or tells why not.
+    /// Makes the image, or returns why not.
     fn mke2fs(
         &self,
         options: &Options,

@@ -283,10 +283,6 @@ fn the_same_options_give_the_same_bytes() {
     assert!(one == other);
 }
 
-fn root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 fn read_back(at: &Path, fs_type: FsType, block_size: usize, cluster: usize) {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let rich = at.join("rich");
@@ -345,8 +341,7 @@ fn read_back(at: &Path, fs_type: FsType, block_size: usize, cluster: usize) {
 
 #[test]
 fn the_kernel_reads_writes_and_leaves_it_clean_needs_root() {
-    if !root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

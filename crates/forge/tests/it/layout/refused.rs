@@ -1,4 +1,4 @@
-//! What cannot be made is refused, and leaves nothing behind.
+//! What cannot be made is refused, and leaves nothing.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,8 +127,7 @@ fn contradictions_of_a_population_are_told() {
 
 #[test]
 fn a_full_disk_leaves_nothing_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,16 +1,14 @@
-//! `fslab bench stream`.
+//! `fslab bench stream`: aiod's options are its parameters, dd's words are translated here.
 
 use lab::bench_text::{aiod, dd};
+use params::StreamSpec;
+use params::stream::{Flush, Test, WriteThrough};
 use report::originals::Era;
-use workload::stream::{self, Between, Content, Flush, Test, WriteThrough};
 
-use super::{engine, watch};
-use crate::cli::bench::{
-    BenchFormat, BetweenArg, ContentArg, ConvArg, OflagArg, StreamArgs, StreamFormat,
-};
+use super::watch;
+use crate::cli::bench::{BenchFormat, ConvArg, OflagArg, StreamArgs, StreamFormat};
 
 pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<u8> {
-    let options = options(args)?;
     let (format, print): (_, fn(&workload::Outcome) -> String) = match args.format {
         StreamFormat::Text => (BenchFormat::Text, aiod),
         StreamFormat::Json => (BenchFormat::Json, aiod),
@@ -18,13 +16,11 @@ pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<u8> {
         StreamFormat::Dd => (BenchFormat::Original, |o| dd(o, Era::Today)),
         StreamFormat::Dd2010 => (BenchFormat::Original, |o| dd(o, Era::Of2010)),
     };
-    watch(format, print, |watcher, interrupt| {
-        lab::bench::stream(&options, watcher, interrupt)
-    })
+    watch(&parameters(args)?, format, print)
 }
 
-fn options(args: &StreamArgs) -> anyhow::Result<stream::Options> {
-    let contradiction = |words: &str| lab::Error::Preflight(format!("{words}: give one of them"));
+fn parameters(args: &StreamArgs) -> anyhow::Result<StreamSpec> {
+    let contradiction = |words: &str| lab::Error::Preflight(format!("{words}: use only one"));
     let conv = |word| args.conv.contains(&word);
     let oflag = |word| args.oflag.contains(&word);
     anyhow::ensure!(
@@ -40,22 +36,9 @@ fn options(args: &StreamArgs) -> anyhow::Result<stream::Options> {
         (_, true) => Test::Read,
         _ => Test::WriteRead,
     };
-    Ok(stream::Options {
-        file: args.file.clone(),
-        block: args.block.get(),
-        count: args.count,
-        seek: args.seek,
-        skip: args.skip,
-        direct: args.direct || oflag(OflagArg::Direct),
-        engine: engine(args.engine),
-        queue_depth: args.queue_depth,
-        content: match args.content {
-            ContentArg::Zero => Content::Zero,
-            ContentArg::Pattern => Content::Pattern,
-            ContentArg::Random => Content::Random,
-        },
-        verify: args.verify,
+    Ok(StreamSpec {
         test,
+        direct: args.spec.direct || oflag(OflagArg::Direct),
         flush: match () {
             () if conv(ConvArg::Fsync) => Flush::Fsync,
             () if conv(ConvArg::Fdatasync) => Flush::Fdatasync,
@@ -67,12 +50,8 @@ fn options(args: &StreamArgs) -> anyhow::Result<stream::Options> {
             () => WriteThrough::None,
         },
         reuse: conv(ConvArg::Notrunc),
-        between: match args.between {
-            BetweenArg::Drop => Between::Drop,
-            BetweenArg::Warm => Between::Warm,
-        },
-        // aiod -W leaves its file to aiod -R, and dd leaves it to whoever comes.
-        keep: args.keep || test == Test::Write,
-        ..stream::Options::new(&args.dir)
+        // aiod -W leaves its file for aiod -R, as dd does.
+        keep: args.spec.keep || test == Test::Write,
+        ..args.spec.clone()
     })
 }

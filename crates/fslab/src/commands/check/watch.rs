@@ -1,4 +1,4 @@
-//! Progress of a check, and the hand that stops it.
+//! Progress and cancellation of a check.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,13 +14,13 @@ use crate::progress::{Voice, seconds};
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// What the passes have said so far.
+/// What the passes have reported so far.
 struct State {
     /// The pass, when it began, and what was done by then.
     pass: Mutex<(&'static str, Instant, u64)>,
-    /// Bytes that all passes together will go through, as far as could be said beforehand.
+    /// Bytes that all passes together will read, estimated before they begin.
     foreseen: AtomicU64,
-    /// Bytes that the passes so far have said they would.
+    /// Bytes that the passes so far announced.
     expected: AtomicU64,
     done: AtomicU64,
     /// The largest share that was shown, in hundredths of a percent: damage may make the whole larger, and what was done
@@ -32,7 +32,7 @@ struct State {
 /// A share of all, as [`State::shown`] has it.
 const ALL: u64 = 10_000;
 
-/// A terminal, or a log that stands in for one. Passes only count; a thread of its own draws.
+/// Progress on a terminal, or as lines in a log. Passes only count; a thread draws.
 pub(crate) struct Terminal {
     state: Arc<State>,
     quit: Option<Sender<()>>,
@@ -57,7 +57,7 @@ impl Terminal {
         let (quit, quitted) = channel();
         let seen = Arc::clone(&state);
         let draw = move || {
-            // Most checks of small filesystems are over before there is anything to be said.
+            // Most checks of small filesystems end before the first tick.
             let mut voice = None;
             while quitted.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 voice.get_or_insert_with(Voice::new).set(seen.line());
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(line("", 0, 0, 0, Duration::ZERO), "");
     }
 
-    /// Looks at the line whenever a pass says anything.
+    /// Records the line at each report of a pass.
     struct Looking {
         terminal: Terminal,
         shares: Mutex<Vec<u32>>,
@@ -291,7 +291,7 @@ mod tests {
             assert!(shares.len() > 100, "{shares:?}");
             let steps = shares.windows(2).map(|pair| pair[1] - pair[0]);
             let largest = steps.max().unwrap();
-            // A share that jumps says as little as one that falls.
+            // A share that jumps is as misleading as one that falls.
             assert!(case.is_some() || largest <= 20, "{largest}: {shares:?}");
             assert_eq!(shares.last(), Some(&100), "{shares:?}");
         }

@@ -80,7 +80,7 @@ fn usage(why: &str) -> u8 {
     exit::USAGE
 }
 
-/// Only image files are damaged, and only while nobody has them mounted: a device in use would take the machine with it.
+/// Only image files are damaged, and only while they are not mounted: damage to a device in use could crash the machine.
 fn refused(image: &Path) -> Option<&'static str> {
     let path = fs::canonicalize(image).ok()?;
     if !path.is_file() {

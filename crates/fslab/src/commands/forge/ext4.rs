@@ -65,7 +65,7 @@ fn work(args: &ForgeArgs) -> Result<Made, Error> {
     Ok(Made::new(args, &written?, began.elapsed().as_secs_f64()))
 }
 
-/// The profile of the file, if there is one, and what the options say differently.
+/// The profile from the file, if one is given, with the options on top.
 fn profile(args: &ForgeArgs) -> Result<Profile, Error> {
     let mut profile = match &args.profile {
         None => Profile::default(),

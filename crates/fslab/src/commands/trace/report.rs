@@ -68,7 +68,7 @@ fn usage(text: &str) -> anyhow::Error {
     lab::Error::Preflight(text.to_owned()).into()
 }
 
-/// A trace that is not there is a wrong request; one that cannot be read is trouble.
+/// A missing trace is a usage error; one that cannot be read is an I/O error.
 fn failed(error: blktrace::Error) -> anyhow::Error {
     use blktrace::Error;
     match error {
@@ -89,7 +89,7 @@ fn bases(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         {
             let path = path.display();
             return Err(usage(&format!(
-                "{path}: there is no such folder; name a trace by its base"
+                "{path}: no such folder; name a trace by its base"
             )));
         }
         bases.extend(Trace::bases(path).map_err(failed)?);
@@ -197,7 +197,7 @@ fn tables(folder: &Path, trace: &Trace, outcome: &Outcome) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Who was asked for and is not in the trace is a slip of the hand.
+/// A process that is not in the trace is a usage error.
 fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
     let devices = analysis.devices.iter().map(|d| (d.major, d.minor));
     let has: Vec<String> = devices
@@ -206,7 +206,7 @@ fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
     for device in &args.devices {
         let asked = format!("{},{}", device >> 20, device & 0xf_ffff);
         if !has.contains(&asked) {
-            let has = has.join(" and ");
+            let has = words::list(&has);
             return Err(usage(&format!(
                 "--devices {asked}: not in the trace, which has {has}"
             )));
@@ -216,7 +216,7 @@ fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
         // btt cuts a name at its first slash.
         let is = |process: &str| process == name || process.split('/').next() == Some(name);
         if !analysis.processes.iter().any(|process| is(&process.name)) {
-            let why = "nobody of this name queued anything; the report without it lists who did";
+            let why = "no process of this name queued a request; the report without this option lists those that did";
             return Err(usage(&format!("--processes {}: {why}", out::line(name))));
         }
     }

@@ -7,8 +7,8 @@ use check::ext4::{self, Reference};
 use check::{Options, Silent};
 
 use crate::check_crashed::codes;
-use crate::check_crashed::reference::{self, e2fsck};
 use crate::common::{run_in, stderr, stdout};
+use testkit::reference::{self, e2fsck};
 
 /// What the reference counts beside an attribute whose value's inode is none: it adds what happened to be in its memory.
 const BY_CHANCE: [&str; 5] = [

@@ -41,7 +41,7 @@ pub(crate) fn can(executor: &str) -> bool {
         Err(error) => panic!("{error}"),
     };
     assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{missing}");
-    println!("skipped: {missing}");
+    testkit::skip!("{missing}");
     false
 }
 

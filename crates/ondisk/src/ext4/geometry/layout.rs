@@ -1,4 +1,4 @@
-//! What lies in a group by layout alone: superblocks and their backups, descriptors, blocks kept for more of them.
+//! The fixed contents of a group: superblocks and their backups, descriptors, blocks kept for more of them.
 //!
 //! Two layouts of the group descriptors exist. In the old one the whole table follows the superblock
 //! and each of its backups, and reserved blocks for growth may follow the table. With `meta_bg` the
@@ -101,11 +101,11 @@ impl Geometry {
         group / self.descs_per_block() >= self.first_meta_bg
     }
 
-    /// What lies in a group by layout alone.
+    /// The fixed contents of a group.
     pub fn group_layout(&self, group: u32) -> GroupLayout {
         let base = self.base_block(group);
         let has_super = self.has_super(group);
-        let behind = base + u64::from(has_super);
+        let after = base + u64::from(has_super);
         let (descriptors, reserved) = if self.in_meta_bg(group) {
             let place = group % self.descs_per_block();
             let holds = place <= 1 || place == self.descs_per_block() - 1;
@@ -117,13 +117,13 @@ impl Geometry {
         } else {
             (0, 0)
         };
-        let end = behind + descriptors;
+        let end = after + descriptors;
         GroupLayout {
             group,
             blocks: self.group_blocks(group),
             clusters: self.group_clusters(group),
             superblock: has_super.then_some(base),
-            descriptors: behind..end,
+            descriptors: after..end,
             reserved_gdt: end..end + reserved,
         }
     }
@@ -133,7 +133,7 @@ impl Geometry {
         (0..self.groups).map(|group| self.group_layout(group))
     }
 
-    /// The primary block of descriptors number `index`; `None` behind the table's end.
+    /// The primary block of descriptors number `index`; `None` past the table's end.
     pub fn desc_block(&self, index: u32) -> Option<u64> {
         if index >= self.desc_blocks() {
             return None;

@@ -34,11 +34,11 @@ pub const TOPDIR: u32 = 0x2_0000;
 pub const HUGE_FILE: u32 = 0x4_0000;
 /// Mapped by extents.
 pub const EXTENTS: u32 = 0x8_0000;
-/// Has a Merkle tree behind its end.
+/// Has a Merkle tree past its end.
 pub const VERITY: u32 = 0x10_0000;
 /// Holds the value of an extended attribute.
 pub const EA_INODE: u32 = 0x20_0000;
-/// Blocks behind the end; no longer set, but old filesystems have it.
+/// Blocks past the end; no longer set, but old filesystems have it.
 pub const EOFBLOCKS: u32 = 0x40_0000;
 /// Mapped directly from persistent memory.
 pub const DAX: u32 = 0x200_0000;

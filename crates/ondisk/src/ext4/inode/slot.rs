@@ -57,7 +57,7 @@ impl<'a> InodeMut<'a> {
         view_mut("inode's extra fields", &mut self.bytes[OLD_SIZE..])
     }
 
-    /// The whole slot, for what lies behind the fields.
+    /// The whole slot, for the bytes after the fields.
     pub fn bytes(&mut self) -> &mut [u8] {
         self.bytes
     }

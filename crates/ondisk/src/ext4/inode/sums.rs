@@ -37,9 +37,9 @@ impl fmt::Debug for InodeSums {
     }
 }
 
-/// The CRC, from zero on, of each value of a byte and so many zeros behind it.
-fn table(behind: usize) -> Table {
-    let mut bytes = vec![0; behind + 1];
+/// The CRC, from zero on, of each value of a byte followed by `zeros` zero bytes.
+fn table(zeros: usize) -> Table {
+    let mut bytes = vec![0; zeros + 1];
     let of_bit: [u32; 8] = std::array::from_fn(|bit| {
         bytes[0] = 1 << bit;
         crc32c(0, &bytes)

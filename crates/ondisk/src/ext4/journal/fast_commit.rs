@@ -1,4 +1,4 @@
-//! Fast commits: small records of what changed, one behind the other in the blocks at the journal's end.
+//! Fast commits: small records of changes, one after the other in the blocks at the journal's end.
 //!
 //! A record is a tag, a length and a value, little-endian. A run of records begins with a head, each
 //! fast commit ends with a tail whose CRC-32C covers everything since the tail before it; padding fills a
@@ -82,7 +82,7 @@ pub struct Placed<'a> {
     pub computed: u32,
 }
 
-/// The records of an area. Ends behind the first error, or where a tag is 0 (never written).
+/// The records of an area. Ends after the first error, or where a tag is 0 (never written).
 pub fn records(area: &[u8]) -> Records<'_> {
     Records {
         area,
@@ -184,7 +184,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 /// Appends a record to an area that ends in a buffer of whole blocks; a tail's checksum is computed, whatever its
-/// field says. A record that does not fit what is left of its block goes behind padding, and a tail fills
+/// field says. A record that does not fit what is left of its block follows padding, and a tail fills
 /// its block.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -220,7 +220,7 @@ impl Writer {
             });
         }
         let left = self.left();
-        // Behind a record there must be room for the head of the padding.
+        // After a record there must be room for the head of the padding.
         if left != 0 && left < need + HEAD {
             self.put(7, &vec![0; left - HEAD]);
         }

@@ -213,7 +213,7 @@ impl JournalSuperblock {
         }
     }
 
-    /// The blocks of the area of fast commits, empty without the feature. The first block behind the log belongs to
+    /// The blocks of the area of fast commits, empty without the feature. The first block after the log belongs to
     /// neither: the kernel begins one block later.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::ext4::{Error, view_mut};
 pub struct NewEntry {
     /// Namespace, see [`PREFIXES`].
     pub index: u8,
-    /// The name behind the prefix, 1 to 255 bytes.
+    /// The name after the prefix, 1 to 255 bytes.
     pub name: Vec<u8>,
     /// The value.
     pub value: NewValue,
@@ -62,7 +62,7 @@ pub fn write_block(
     Ok(())
 }
 
-/// Writes attributes into the bytes behind an inode's fields, in the order given. Hashes are left 0 there, but
+/// Writes attributes into the bytes after an inode's fields, in the order given. Hashes are left 0 there, but
 /// for values in inodes, as the kernel does.
 ///
 /// # Errors

@@ -89,10 +89,10 @@ impl Copy {
                 self.part = Vec::new();
                 return;
             };
-            let Some(behind) = rest.get(SIZE + usize::from(head.pdu_len)..) else {
+            let Some(after) = rest.get(SIZE + usize::from(head.pdu_len)..) else {
                 break;
             };
-            rest = behind;
+            rest = after;
             if !head.has(Category::Notify) {
                 self.events += 1;
                 let gap = head.sequence.saturating_sub(self.last).saturating_sub(1);

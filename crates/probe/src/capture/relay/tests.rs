@@ -4,8 +4,8 @@
 use std::fs;
 use std::io::Write;
 
-use blktrace::forge::Forge;
 use blktrace::record::Head;
+use fixtures::block_trace::Forge;
 
 use super::*;
 
@@ -131,7 +131,10 @@ fn a_trace_belongs_to_whoever_holds_its_lock() {
 fn a_refusal_says_whose_it_is() {
     let of = |errno: rustix::io::Errno| begun(Path::new("/dev/sda"), errno.into());
     assert!(matches!(of(rustix::io::Errno::BUSY), Error::Busy { .. }));
-    assert!(matches!(of(rustix::io::Errno::PERM), Error::NoWay { .. }));
+    assert!(matches!(
+        of(rustix::io::Errno::PERM),
+        Error::NoMethod { .. }
+    ));
     assert!(matches!(of(rustix::io::Errno::INVAL), Error::Io { .. }));
     // A file is no device: nothing is set up, nothing is left.
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -186,11 +189,7 @@ impl Drop for Disk {
 }
 
 fn needs_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: needs root");
-    }
-    !root
+    !testkit::root!("block traces and loop devices")
 }
 
 #[test]

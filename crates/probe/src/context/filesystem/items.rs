@@ -1,6 +1,6 @@
 //! The items of a filesystem, as rows of the catalogue.
 
-use crate::context::catalogue::{Entry, How};
+use crate::context::entry::{Entry, How};
 
 const MOUNT: &str = "/proc/self/mountinfo";
 const SUPER: &str = "superblock on /dev/<dev>";

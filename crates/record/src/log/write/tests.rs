@@ -278,8 +278,7 @@ fn numbers_that_are_not_finite_are_refused_and_the_log_goes_on() {
 
 #[test]
 fn a_full_disk_leaves_no_torn_line_needs_root() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: needs root");
+    if !testkit::root!() {
         return;
     }
     let temp = tempfile::tempdir().unwrap();

@@ -158,27 +158,13 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
-/// Text for XML content and attribute values.
-fn escape(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut out, c| {
-            match c {
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '&' => out.push_str("&amp;"),
-                '"' => out.push_str("&quot;"),
-                c if c.is_control() => out.push(' '),
-                c => out.push(c),
-            }
-            out
-        })
-}
+use words::escape_xml as escape;
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
-    use blktrace::forge::Forge;
+    use fixtures::block_trace::Forge;
 
     /// Every number of a path that stands behind one of these letters.
     fn numbers(svg: &str) -> impl Iterator<Item = f64> {

@@ -98,7 +98,7 @@ pub(super) fn appeared(host: &Host, name: &str) -> Result<String> {
 }
 
 /// Sysfs name of the device called `name` (`dm-3`).
-pub(super) fn find(host: &Host, name: &str) -> Option<String> {
+pub(crate) fn find(host: &Host, name: &str) -> Option<String> {
     let devices = host.names("sys/block");
     devices
         .into_iter()

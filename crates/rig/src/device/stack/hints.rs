@@ -1,4 +1,4 @@
-//! What mkfs is told of its device's stripes.
+//! The stripe options that mkfs gets.
 //!
 //! Left alone, mke2fs and mkfs.xfs ask the kernel for the device's smallest and best request and lay the
 //! filesystem out by them. That is what users get today, and what the originals of these studies partly
@@ -20,7 +20,7 @@ pub struct Geometry {
     pub width: u32,
 }
 
-/// Whether mkfs is told.
+/// Whether mkfs gets stripe options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hints {
     /// It asks the kernel.

@@ -1,6 +1,6 @@
 //! A striped logical volume.
 //!
-//! LVM is told in full what to look at and that there is no udev: the machine's own groups are none of
+//! LVM gets the full list of devices to scan, without udev: the machine's own groups are none of
 //! its business here, and its configuration is not the study's. A volume is a device-mapper device; when
 //! that is removed nothing of LVM is left but what lies on the members, which go with them.
 
@@ -22,7 +22,7 @@ pub(super) fn mapped(group: &str) -> String {
     format!("{group}-{VOLUME}")
 }
 
-/// What LVM is told besides: only these members, no udev, no daemons, no files.
+/// LVM's configuration: only these members, no udev, no daemons, no files.
 fn config(members: &[PathBuf]) -> String {
     let accept = |member: &PathBuf| format!("\"a|^{}$|\"", member.display());
     let accepted: Vec<String> = members.iter().map(accept).collect();

@@ -175,7 +175,7 @@ fn name_of(node: &Path) -> String {
 }
 
 /// Whether the array at `node` is there and is the one that was made.
-pub(super) fn is_ours(host: &Host, node: &Path, uuid: &str) -> bool {
+pub(crate) fn is_ours(host: &Host, node: &Path, uuid: &str) -> bool {
     let name = name_of(node);
     if state(host, &name).is_none_or(|state| state == "clear") {
         return false;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use crate::command;
 use crate::host::Host;
-use crate::undo::Step;
+use crate::undo::{Step, Task};
 use crate::{Error, Result};
 
 pub use hints::{Geometry, Hints};
@@ -84,7 +84,7 @@ pub struct Stacking {
     pub words: String,
     /// How its stripes lie.
     pub geometry: Option<Geometry>,
-    /// What mkfs is told of them.
+    /// The stripe options of mkfs.
     pub hints: Hints,
 }
 
@@ -130,7 +130,7 @@ fn locate(program: &str, package: &str) -> Result<String> {
 fn run(program: &str, package: &str, arguments: &[String]) -> Result<command::Output> {
     let mut argv = vec![locate(program, package)?];
     argv.extend_from_slice(arguments);
-    // A half-made array is undone, not waited for: nobody stops these, they take milliseconds.
+    // A half-made array is undone, not waited for: these take milliseconds and are never cancelled.
     command::run(&argv, "", &|| false).map_err(not_the_studys_options)
 }
 
@@ -175,8 +175,28 @@ pub(crate) fn undo(host: &Host, step: &Step) -> Result<()> {
     }
 }
 
-/// Whether a part of the journal is still there.
-pub(crate) fn is_left(host: &Host, step: &Step) -> bool {
+/// Undoes a part that a journal names. Gone already is success.
+pub(crate) fn undo_task(host: &Host, task: &Task) -> Result<()> {
+    match task {
+        Task::Mapped(name) => dm::remove(host, name.as_str()),
+        Task::Array { device, uuid } => md::stop(host, &device.node(), uuid.as_str()),
+        Task::NullBlk(name) => null_blk::remove_unused(host, name.as_str()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a part that a journal names is still there.
+pub(crate) fn is_left(host: &Host, task: &Task) -> bool {
+    match task {
+        Task::Mapped(name) => dm::find(host, name.as_str()).is_some(),
+        Task::Array { device, uuid } => md::is_ours(host, &device.node(), uuid.as_str()),
+        Task::NullBlk(name) => null_blk::is_left(host, name.as_str()),
+        _ => false,
+    }
+}
+
+/// Whether a part of that name is there.
+fn is_there(host: &Host, step: &Step) -> bool {
     match step {
         Step::Mapped { name } => dm::find(host, name).is_some(),
         Step::Array { device, uuid } => md::is_ours(host, device, uuid),
@@ -203,8 +223,9 @@ mod tests {
 
     use super::*;
     use crate::undo::{FILE, Journal, peek};
+    use rundir::RunDir;
 
-    /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part stands behind
+    /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part follows
     /// what it stands upon, so undoing from the end never pulls away what is in use.
     #[test]
     fn a_stacks_parts_stand_in_the_journal_from_the_ground_up() {
@@ -242,8 +263,9 @@ mod tests {
             ]
         );
         drop(journal);
-        let read: Vec<Step> = peek(run.path())
+        let read: Vec<Step> = peek(&RunDir::open(run.path()).unwrap())
             .unwrap()
+            .steps
             .into_iter()
             .map(|(_, s)| s)
             .collect();
@@ -251,7 +273,7 @@ mod tests {
         // Gone already is success, for each kind: clean may come twice.
         let host = Host::below(run.path());
         for step in &steps[..4] {
-            assert!(!is_left(&host, step), "{step:?}");
+            assert!(!is_there(&host, step), "{step:?}");
             undo(&host, step).unwrap();
         }
     }

@@ -1,12 +1,13 @@
 //! `null_blk`: a device of the kernel's memory, as fast or slow as asked (Documentation/block/null_blk.rst).
 //!
 //! Made through configfs. The folder is called as the disk will be: since Linux 6.1 the disk takes the
-//! folder's name, before that it took the next number, and the folder's `index` tells which.
+//! folder's name, before that it took the next number, given by the folder's `index`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::await_some;
+use crate::gate::is_claimed;
 use crate::host::Host;
 use crate::reversal::PATIENCE;
 use crate::{Error, Result};
@@ -107,6 +108,23 @@ fn folder(host: &Host, name: &str) -> PathBuf {
 /// Whether the folder is there.
 pub(super) fn is_left(host: &Host, name: &str) -> bool {
     folder(host, name).exists()
+}
+
+/// The same where nothing uses the disk: its name does not tell which run made it.
+pub(super) fn remove_unused(host: &Host, name: &str) -> Result<()> {
+    let numbered = folder(host, name).join("index");
+    let index = fs::read_to_string(numbered).unwrap_or_default();
+    let disks = [name.to_owned(), format!("nullb{}", index.trim())];
+    for disk in disks.iter().filter(|disk| host.number_of(disk).is_some()) {
+        if is_claimed(&Path::new("/dev").join(disk)) || !host.holders(disk).is_empty() {
+            return Err(Error::NotUndone {
+                thing: name.to_owned(),
+                why: format!("/dev/{disk} is in use"),
+                next: "end that use if it is this run's, then clean again".into(),
+            });
+        }
+    }
+    remove(host, name)
 }
 
 /// Switches it off and removes it; not there is success.

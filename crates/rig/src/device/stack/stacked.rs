@@ -166,8 +166,8 @@ impl Stacked {
     }
 
     fn will_make(&mut self, step: Step) -> Result<()> {
-        // A name of ours that is there already is somebody else's: nobody may undo it in our name.
-        if super::is_left(&self.host, &step) {
+        // A name of ours that is there already is another run's, and not ours to undo.
+        if super::is_there(&self.host, &step) {
             return Err(Error::Cannot {
                 thing: format!("{step:?}"),
                 what: "cannot make a device of that name".into(),

@@ -177,6 +177,6 @@ pub(super) fn root() -> Option<MutexGuard<'static, ()>> {
     if crate::host::is_root() {
         return Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner));
     }
-    println!("skipped: needs root");
+    testkit::skip!("needs root");
     None
 }

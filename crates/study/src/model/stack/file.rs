@@ -45,7 +45,7 @@ pub enum StackKind {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StackFile {
-    /// What it is.
+    /// The kind of device.
     #[schemars(title = "device kind")]
     pub kind: StackKind,
     /// Disks that it is made of.
@@ -54,10 +54,10 @@ pub struct StackFile {
     /// Bytes on one member before the next has its turn; a power of two.
     #[schemars(title = "chunk", extend("minimum" = 4 << 10, "maximum" = 16 << 20))]
     pub chunk: Option<Bytes>,
-    /// Version of md's superblock; 1.2 unless said.
+    /// Version of md's superblock; default 1.2.
     #[schemars(title = "metadata version")]
     pub metadata: Option<Metadata>,
-    /// Take copies and parity for right as they are (true unless said). Otherwise the first resync
+    /// Assume that copies and parity are in sync (default true). Otherwise the first resync
     /// is waited for, outside of every clock.
     pub assume_clean: Option<bool>,
     /// Milliseconds that each read waits.
@@ -72,10 +72,10 @@ pub struct StackFile {
     /// Seconds that it then does not.
     #[schemars(title = "number of seconds", range(min = 0, max = 86_400))]
     pub down_seconds: Option<u32>,
-    /// What it does then.
+    /// How it fails while it is down.
     #[schemars(title = "way to fail")]
     pub failure: Option<Failing>,
-    /// Size of the log; unless said twice the device.
+    /// Size of the log; default twice the device.
     #[schemars(title = "log size", extend("minimum" = 16 << 20, "maximum" = 1_u64 << 50))]
     pub log_size: Option<Bytes>,
     /// Microseconds that each request takes.
@@ -84,7 +84,7 @@ pub struct StackFile {
     /// MiB a second at most; 0: as fast as memory.
     #[schemars(title = "rate in MiB a second", range(min = 0, max = 1_000_000))]
     pub mbps: Option<u32>,
-    /// Keep what is written (true unless said): without it every read gives zeros, and no filesystem
+    /// Keep what is written (default true): without it every read gives zeros, and no filesystem
     /// can be mounted.
     pub memory_backed: Option<bool>,
     /// Zones that are written in sequence, as of SMR disks and ZNS.

@@ -1,6 +1,6 @@
 //! What a run's units hold, so that a good one is known by comparing.
 //!
-//! Whoever knows the run and the kind of content knows every byte of a unit beforehand: its body is
+//! With the run and the kind of content every byte of a unit is known in advance: its body is
 //! one of few (content.rs), and its trailer follows from its number. Where all bodies are the same,
 //! comparing takes six tenths of the time of a checksum (docs/decisions/0009-verify-cost.md), and
 //! leaves nothing to chance; the checksum of a whole unit is then worked out only for the first
@@ -8,7 +8,7 @@
 //! together fill a processor's cache, and fetching them costs as much as a checksum.
 
 use super::super::content::{BODY, Body, SUMMED, Trailer};
-use super::super::options::Content;
+use params::stream::Content;
 
 /// The units of a run that all have the same body.
 pub(super) struct Expected {

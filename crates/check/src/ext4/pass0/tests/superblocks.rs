@@ -225,7 +225,7 @@ fn later_versions_look_at_more_backups() {
             .iter()
             .any(|tally| tally.problem == &P0_SB_CORRUPT)
     );
-    same("behind the second group", &image);
+    same("after the second group", &image);
 }
 
 #[test]

@@ -103,8 +103,8 @@ impl Roots {
 fn is_read(root: &Root, firsts: &[(u64, u32)]) -> bool {
     let own = (root.block, root.ino);
     let before = firsts.partition_point(|first| *first < own);
-    let behind = firsts.partition_point(|first| *first <= own);
-    behind - before == 1
+    let after = firsts.partition_point(|first| *first <= own);
+    after - before == 1
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How far a forge is, and the hand that stops it.
+//! Progress and cancellation of a forge.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::progress::{Voice, seconds};
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// A terminal, or a log that stands in for one; a thread of its own draws.
+/// Progress on a terminal, or as lines in a log; a thread draws it.
 pub(crate) struct Terminal {
     done: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,

@@ -185,7 +185,7 @@ fn links_with_a_block() {
     assert_eq!(long(100, 200, 99), (NONE.to_vec(), true, false));
     assert!(long(100, 0, 100).1 && long(100, 4096, 100).1);
     assert!(!long(BLOCK - 1, 200, BLOCK as u64 - 1).1);
-    assert!(long(BLOCK, 200, BLOCK as u64).1, "no zero behind it");
+    assert!(long(BLOCK, 200, BLOCK as u64).1, "no zero after it");
     assert!(long(0, 201, 100).1, "a hole");
 }
 

@@ -379,7 +379,7 @@ fn blocks_that_many_inodes_name_in_turn_are_looked_into_once() {
     assert_eq!(reads(40), reads(4));
 }
 
-/// Whoever looks for one attribute reads the values of all before it, as e2fsprogs does; but not for each inode anew.
+/// A search for one attribute reads the values of all before it, as in e2fsprogs, but not again for each inode.
 #[test]
 fn values_that_many_encrypted_inodes_share_are_read_once() {
     let reads = |inodes: u32| {

@@ -1,0 +1,119 @@
+//! Damaged filesystems, judged by `check` and by the installed `e2fsck -fn`: does anyone see what the other does not?
+//!
+//! What is done. A pool of small sound filesystems is made by e2fsprogs (`fixtures::bases`). Image number N takes one
+//! of them and damages it: one in five by a named case, the others by one to four random changes whose seed is N, with
+//! checksums that fit in three of four changes. Both judge the same file; ours within this process, theirs as Debian
+//! ships it, two at a time. What is compared is the exit code, in which e2fsck puts its whole verdict.
+//!
+//! What does not count against ours: runs that e2fsck itself does not survive (a signal, no end within the time
+//! allowed, or an attempt to write although `-n` forbids it). They are counted and listed all the same, and whether ours came to an end there.
+//!
+//! Every result is appended to a file as it comes; a run that was interrupted goes on where it was. A difference is kept with
+//! its number, which is all that is needed to make it again (`--only N --keep FOLDER`).
+
+mod judges;
+mod outcome;
+mod pool;
+mod workbench;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::needs;
+use crate::run::{Stop, verdict};
+use crate::table::Printer;
+use anyhow::Result;
+use clap::Parser;
+
+use crate::check_differential::outcome::{Outcome, differences, read_results, summary};
+use crate::check_differential::pool::{Pool, Task};
+
+/// Damages images, has them judged by both and prints where the verdicts differ.
+#[derive(Parser, Debug)]
+pub(crate) struct Arguments {
+    /// Images.
+    #[arg(long, default_value_t = 2000)]
+    count: u64,
+    /// Number of the first.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// These images alone, by number.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<u64>,
+    /// The images whose verdicts differ in the results, and no others: with the damage that is written there.
+    #[arg(long, conflicts_with = "only")]
+    again: bool,
+    /// These bases alone.
+    #[arg(long, value_delimiter = ',')]
+    bases: Vec<String>,
+    /// Folder for the pool and the images being judged; best in memory.
+    #[arg(long, default_value = "/dev/shm")]
+    dir: PathBuf,
+    /// Results, appended to; a second run leaves out what is in it.
+    #[arg(long, default_value = "check-differential.jsonl")]
+    results: PathBuf,
+    /// Keep the image of each difference here.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Images judged at a time.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Time limit of a judge, seconds.
+    #[arg(long, default_value_t = 20)]
+    patience: u64,
+    /// Begin no image while this file exists: another measurement is running.
+    #[arg(long)]
+    pause: Option<PathBuf>,
+    /// Differences printed in full.
+    #[arg(long, default_value_t = 40)]
+    list: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> ExitCode {
+    verdict("check_differential", bench(arguments))
+}
+
+/// Whether all targets were met.
+fn bench(arguments: &Arguments) -> Result<bool> {
+    let programs = ["e2fsck", "mke2fs", "debugfs"];
+    needs::peers(&programs.map(|program| (program, "e2fsprogs")))?;
+    let stop = Stop::on_signals()?;
+    let mut outcomes = read_results(&arguments.results)?;
+    let wanted = wanted(arguments, &outcomes);
+    if !wanted.is_empty() {
+        let folder = tempfile::Builder::new()
+            .prefix("fslab-differential-")
+            .tempdir_in(&arguments.dir)?;
+        let pool = Pool::make(folder.path(), &arguments.bases)?;
+        let fresh = workbench::judge_all(arguments, &pool, &wanted, &stop)?;
+        if arguments.only.is_empty() {
+            let judged: BTreeSet<u64> = fresh.iter().map(|outcome| outcome.number).collect();
+            outcomes.retain(|outcome| !judged.contains(&outcome.number));
+            outcomes.extend(fresh);
+        } else {
+            outcomes = fresh;
+        }
+    }
+    let mut printer = Printer::default();
+    printer.show(&summary(&outcomes));
+    print!("{}", differences(&outcomes, arguments.list));
+    stop.check()?;
+    Ok(printer.all_met())
+}
+
+/// What is to be judged in this run.
+fn wanted(arguments: &Arguments, outcomes: &[Outcome]) -> Vec<Task> {
+    if arguments.again {
+        let differ = outcomes.iter().filter(|outcome| outcome.differs());
+        return differ.cloned().map(Task::Again).collect();
+    }
+    if !arguments.only.is_empty() {
+        return arguments.only.iter().copied().map(Task::Number).collect();
+    }
+    let done: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.number).collect();
+    (arguments.first..arguments.first + arguments.count)
+        .filter(|number| !done.contains(number))
+        .map(Task::Number)
+        .collect()
+}

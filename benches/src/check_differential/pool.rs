@@ -1,0 +1,222 @@
+//! Sound filesystems, and what is to be done to each image.
+//!
+//! A number decides everything: which filesystem, a case or random changes, and which. The results say it as well, so
+//! that an image can be made again when further cases or bases have come and numbers mean something else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use fixtures::bases as base;
+use forge::damage::{self, Case, Filesystem, Medium, Random};
+
+use crate::check_differential::outcome::Outcome;
+
+/// One image to be judged.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    /// As its number says.
+    Number(u64),
+    /// As it was.
+    Again(Outcome),
+}
+
+impl Task {
+    pub(crate) fn number(&self) -> u64 {
+        match self {
+            Task::Number(number) => *number,
+            Task::Again(outcome) => outcome.number,
+        }
+    }
+}
+
+/// Sound filesystems, in memory.
+pub(crate) struct Pool {
+    pub(crate) folder: PathBuf,
+    pub(crate) bases: Vec<(&'static base::Base, Vec<u8>)>,
+}
+
+impl Pool {
+    pub(crate) fn make(folder: &Path, names: &[String]) -> Result<Pool> {
+        let wanted =
+            |base: &&base::Base| names.is_empty() || names.iter().any(|name| name == base.name);
+        let mut bases = Vec::new();
+        for base in base::BASES.iter().filter(wanted) {
+            let path = base.make(folder)?;
+            bases.push((base, fs::read(&path)?));
+            fs::remove_file(path)?;
+        }
+        if bases.is_empty() {
+            bail!("no base is called so; the bases are in crates/fixtures/src/bases.rs");
+        }
+        Ok(Pool {
+            folder: folder.to_owned(),
+            bases,
+        })
+    }
+
+    /// The base, and the damage, of an image.
+    pub(crate) fn of(&self, task: &Task) -> Result<(usize, Plan)> {
+        match task {
+            Task::Number(number) => Ok(self.drawn(*number)),
+            Task::Again(outcome) => self.again(outcome),
+        }
+    }
+
+    fn again(&self, outcome: &Outcome) -> Result<(usize, Plan)> {
+        let mut bases = self.bases.iter();
+        let at = bases.position(|(base, _)| base.name == outcome.base);
+        let at = at.with_context(|| format!("there is no base {} any more", outcome.base))?;
+        let case = match &outcome.damage[..] {
+            [name] => damage::all().find(|case| case.name == name),
+            _ => None,
+        };
+        let plan = case.map_or_else(|| random(outcome.number), Plan::Case);
+        Ok((at, plan))
+    }
+
+    fn drawn(&self, number: u64) -> (usize, Plan) {
+        let draw = mixed(number);
+        let cases: Vec<&'static Case> = damage::all().collect();
+        if draw.is_multiple_of(5) {
+            let case = cases[(draw / 5 % cases.len() as u64) as usize];
+            // Half on the base it was written for, half wherever it fits.
+            let home = self
+                .bases
+                .iter()
+                .position(|(base, _)| base.name == case.base);
+            let anywhere = (draw / 1000 % self.bases.len() as u64) as usize;
+            let at = if (draw / 7).is_multiple_of(2) {
+                home.unwrap_or(anywhere)
+            } else {
+                anywhere
+            };
+            return (at, Plan::Case(case));
+        }
+        let at = (draw / 1000 % self.bases.len() as u64) as usize;
+        (at, random(number))
+    }
+}
+
+/// One to four changes.
+fn random(number: u64) -> Plan {
+    Plan::Random(Random {
+        count: 1 + (mixed(number) / 100 % 4) as u32,
+        seed: number,
+        seal: None,
+    })
+}
+
+/// What is to be done to an image.
+pub(crate) enum Plan {
+    Case(&'static Case),
+    Random(Random),
+}
+
+impl Plan {
+    pub(crate) fn carry_out(&self, medium: &mut dyn Medium) -> Result<Vec<String>, damage::Error> {
+        match self {
+            Plan::Case(case) => {
+                case.apply(&mut Filesystem::open(medium)?)?;
+                Ok(vec![case.name.to_owned()])
+            }
+            Plan::Random(what) => {
+                let changes = damage::random(medium, what)?;
+                Ok(changes.into_iter().map(|change| change.0).collect())
+            }
+        }
+    }
+}
+
+/// Well-spread bits of a number (Vigna's splitmix64, public domain).
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Bytes compared and copied at once.
+pub(crate) const PAGE: usize = 4096;
+
+/// A sound image, and pages that were written over it.
+pub(crate) struct Overlay<'a> {
+    pub(crate) below: &'a [u8],
+    pub(crate) pages: BTreeMap<usize, Vec<u8>>,
+}
+
+impl Medium for Overlay<'_> {
+    fn size(&self) -> u64 {
+        self.below.len() as u64
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let end = at.saturating_add(bytes.len() as u64);
+        if end > self.size() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let at = at as usize;
+        bytes.copy_from_slice(&self.below[at..at + bytes.len()]);
+        for (page, over) in self.pages.range(at / PAGE..=(end as usize).div_ceil(PAGE)) {
+            for (nth, byte) in over.iter().enumerate() {
+                if let Some(place) = (page * PAGE + nth)
+                    .checked_sub(at)
+                    .and_then(|to| bytes.get_mut(to))
+                {
+                    *place = *byte;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        if at.saturating_add(bytes.len() as u64) > self.size() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (nth, byte) in bytes.iter().enumerate() {
+            let to = at as usize + nth;
+            let below = self.below;
+            let page = self.pages.entry(to / PAGE).or_insert_with(|| {
+                let start = to / PAGE * PAGE;
+                below[start..(start + PAGE).min(below.len())].to_vec()
+            });
+            page[to % PAGE] = *byte;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlay_reads_what_was_written_over_what_lies_below() {
+        let below: Vec<u8> = (0..10_000_u32).map(|nth| nth as u8).collect();
+        let mut model = below.clone();
+        let mut overlay = Overlay {
+            below: &below,
+            pages: BTreeMap::new(),
+        };
+        for (at, byte, len) in [
+            (4090_usize, 1_u8, 10_usize),
+            (0, 2, 1),
+            (9_990, 3, 10),
+            (4095, 4, 2),
+        ] {
+            overlay.write(at as u64, &vec![byte; len]).unwrap();
+            model[at..at + len].fill(byte);
+        }
+        for (at, len) in [(0, 10_000), (4080, 40), (9_000, 1000), (4096, 1)] {
+            let mut read = vec![0; len];
+            overlay.read(at as u64, &mut read).unwrap();
+            assert_eq!(read, model[at..at + len]);
+        }
+        assert!(overlay.write(9_999, b"ab").is_err());
+        assert!(overlay.read(9_999, &mut [0; 2]).is_err());
+        assert_eq!(overlay.pages.len(), 3);
+    }
+}

@@ -1,0 +1,180 @@
+//! `fslab check`. It always ends with fsck's exit codes, because scripts read them as bits.
+
+mod address_space;
+mod target;
+mod watch;
+
+use ::check::ext4::{self, ExternalJournal, Reference};
+use ::check::report::{self, Judge};
+use ::check::{Checker, Failure, Options, device};
+
+use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
+use crate::{exit, out};
+use watch::Terminal;
+
+/// Any failure is an operational error (8), because 1 and 2 mean "corrected" and "reboot" in fsck's codes.
+/// A closed stdout is the shell's 141.
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
+    if let Some(option) = args.repairing() {
+        out::say(&format!(
+            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck {option} {}",
+            out::path(&args.target)
+        ));
+        return Ok(exit::FSCK_USAGE);
+    }
+    check(args).or_else(|error| match error.downcast_ref::<out::ClosedPipe>() {
+        Some(_) => Err(error),
+        None => Ok(operational(&error.to_string())),
+    })
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<u8> {
+    let target = &args.target;
+    let offset = args.offset.map_or(0, study::Bytes::get);
+    let first = target::open(target)?;
+    let mounted = device::writable(target);
+    if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
+        return Ok(operational(&format!(
+            "{}: is mounted read-write on {}; unmount it, or use --live and treat the verdict as unstable",
+            out::path(target),
+            out::path(&mount.mount_point)
+        )));
+    }
+    let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
+    // A superblock that was named says that there is a filesystem.
+    let other = target::other(target, &*first).filter(|_| args.superblock.is_none());
+    drop(first);
+    if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
+        return Ok(operational(&other.message));
+    }
+    let cached = args.io == IoArg::Auto && device::mostly_cached(target);
+    let opened = ::blockio::open(target, mode(args.io, cached))?;
+    let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
+    let options = options(args, cached);
+    let checker = checker(args, &*source)?;
+    let terminal = Terminal::new();
+    let checked = checker.check(&*source, &options, &terminal);
+    drop(terminal);
+    let mut report = match checked {
+        Ok(report) => report,
+        Err(Failure::Stopped) => {
+            out::say(&format!("fslab: {}", Failure::Stopped));
+            return Ok(exit::FSCK_CANCELLED);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    report.unstable = mounted.is_some() || device::writable(target).is_some();
+    if args.ideal {
+        match device::sequential_rate(target) {
+            Ok(rate) => report.set_sequential_rate(rate),
+            Err(error) => out::say(&format!("fslab: no ideal times: {error}")),
+        }
+    }
+    let judge = judge(args.verdict);
+    if let Some(other) = other {
+        // Empty of findings: nothing is damaged where there never was an ext filesystem.
+        out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
+        return Ok(operational(&other.message));
+    }
+    let text = match args.format {
+        CheckFormat::Text => report::text(&report, judge, args.list),
+        CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
+        CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
+    };
+    out::print(&text)?;
+    Ok(report.verdict(judge).exit_code)
+}
+
+/// The document of something that is no ext filesystem: what it is, no findings, code 8.
+fn without_findings(document: &str, other: &target::Other) -> anyhow::Result<String> {
+    let mut document: serde_json::Value = serde_json::from_str(document)?;
+    document["content"] = other.content.clone().into();
+    document["findings"] = serde_json::json!([]);
+    document["counts"] = serde_json::json!([]);
+    document["word"] = "stopped".into();
+    for verdict in ["/verdict", "/verdicts/e2fsck", "/verdicts/strict"] {
+        if let Some(verdict) = document.pointer_mut(verdict) {
+            *verdict = serde_json::json!({ "exit_code": exit::FSCK_OPERATIONAL });
+        }
+    }
+    Ok(serde_json::to_string_pretty(&document)?)
+}
+
+/// Prints why there is no verdict.
+fn operational(message: &str) -> u8 {
+    out::say(&format!("fslab: {}", out::error_line(message)));
+    exit::FSCK_OPERATIONAL
+}
+
+fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
+    match io {
+        IoArg::Auto if cached => ::blockio::Mode::Buffered,
+        IoArg::Auto => ::blockio::Mode::Auto,
+        IoArg::Buffered => ::blockio::Mode::Buffered,
+        IoArg::Direct => ::blockio::Mode::Direct,
+        IoArg::Mmap => ::blockio::Mode::Mapped,
+    }
+}
+
+fn judge(verdict: VerdictArg) -> Judge {
+    match verdict {
+        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::Reference,
+        VerdictArg::Strict => Judge::Strict,
+    }
+}
+
+/// The checker of the format. The options that only ext4 has choose ext4; so does a source without a superblock that is known,
+/// because an ext filesystem has backups of its own.
+fn checker(
+    args: &CheckArgs,
+    source: &dyn ::blockio::BlockSource,
+) -> Result<Box<dyn Checker>, ::blockio::OpenError> {
+    let own = ext4::Options {
+        reference: match args.verdict {
+            VerdictArg::E2fsck1470 => Reference::E2fsck1470,
+            VerdictArg::E2fsck | VerdictArg::Strict => Reference::E2fsck1474,
+        },
+        superblock: args.superblock,
+        block_size: args.block_size,
+        journal: args
+            .journal
+            .as_deref()
+            .map(ExternalJournal::open)
+            .transpose()?,
+    };
+    let of_ext4 =
+        own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
+    let found = ::check::for_source(source).filter(|_| !of_ext4);
+    Ok(found.unwrap_or_else(|| Box::new(ext4::Checker::new(own))))
+}
+
+fn options(args: &CheckArgs, cached: bool) -> Options {
+    let mut options = Options {
+        memory: args.memory.map(study::Bytes::get),
+        keep: args.keep,
+        paths: !args.no_paths,
+        ..Options::default()
+    };
+    let asked = args.request.map(|bytes| usize::try_from(bytes.get()));
+    match asked {
+        Some(bytes) => {
+            options.sweep.request = bytes.unwrap_or(usize::MAX);
+            options.scale = false;
+        }
+        None if cached => options.sweep.request = device::CACHED_REQUEST,
+        None => {}
+    }
+    if let Some(threads) = args.threads {
+        options.set_threads(threads.into());
+    }
+    let room = address_space::room();
+    if let Some(room) = room {
+        options.set_threads(options.threads.min(room.threads));
+    }
+    if room.is_some_and(|room| room.little) {
+        options.sweep.depth = 2 * options.threads;
+        options.sweep.request = options.sweep.request.min(device::CACHED_REQUEST);
+    }
+    options
+}

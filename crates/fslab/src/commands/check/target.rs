@@ -1,0 +1,217 @@
+//! What `fslab check` was given: whether it can be read at all, and what it is if it is no ext filesystem.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use ::blockio::{BlockSource, Mode, OpenError, Slice};
+use ondisk::signature::{Content, Format, Partition, ReadAt, Signature, Table, identify};
+
+use crate::out;
+
+/// Why the target is not checked: a name for it, and a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Other {
+    /// What it is, as in `an XFS filesystem`.
+    pub(super) content: String,
+    /// The whole line.
+    pub(super) message: String,
+}
+
+/// Opens the target for a look at it. What is neither a regular file nor a block device is refused
+/// without waiting for it.
+pub(super) fn open(path: &Path) -> Result<Box<dyn BlockSource>, OpenError> {
+    ::blockio::open(path, Mode::Buffered).map(|opened| opened.source)
+}
+
+/// The source from byte `offset` on.
+pub(super) fn from_offset(
+    source: Box<dyn BlockSource>,
+    offset: u64,
+) -> Result<Box<dyn BlockSource>, String> {
+    if offset == 0 {
+        return Ok(source);
+    }
+    let (name, len) = (source.name().to_string(), source.len());
+    match Slice::of(source, offset..len) {
+        Some(slice) if offset < len => Ok(Box::new(slice)),
+        _ => Err(format!(
+            "{name}: --offset {offset} is past its end at byte {len}; give the offset of a partition in bytes"
+        )),
+    }
+}
+
+/// What the source is, if it is certainly no ext filesystem. Read errors are the checker's to report.
+pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
+    let content = identify(&Bytes(source)).ok()?;
+    let (content, advice) = match content {
+        Content::Unknown
+        | Content::Known(Signature {
+            format: Format::Ext,
+            ..
+        }) => return None,
+        Content::Empty => (
+            "empty".into(),
+            "it has 0 bytes: give the image or the device that holds the filesystem".into(),
+        ),
+        Content::Zeros { whole } => (
+            "all zeros".into(),
+            if whole {
+                "no filesystem was ever written to it, or it was erased".into()
+            } else {
+                "both ends and all samples between them: no filesystem was ever written to it, or it was erased"
+                    .into()
+            },
+        ),
+        Content::Partitioned(table) => (
+            format!("a disk with a {} partition table", table.kind.name()),
+            partitions(&table),
+        ),
+        Content::Known(found) => (found.kind.into(), advice(found.format, path)),
+    };
+    let message = format!("{}: is {content}; {advice}", out::path(path));
+    Some(Other { content, message })
+}
+
+/// Where the first Linux partition begins.
+fn partitions(table: &Table) -> String {
+    if table.partitions.is_empty() {
+        return "it has no partitions".into();
+    }
+    let at = |what: &str, partition: &Partition| {
+        format!(
+            "{what} begins at {}: check it with --offset {}",
+            size(partition.start, " "),
+            size(partition.start, "")
+        )
+    };
+    let first = table.partitions.iter().min_by_key(|one| one.start);
+    match (table.first_linux(), first) {
+        (Some(linux), _) => at("the first Linux partition", linux),
+        (None, Some(first)) => at("no partition has a Linux type; the first one", first),
+        (None, None) => String::new(),
+    }
+}
+
+/// `1 MiB`, `1536 KiB`, `32256 bytes`; without a space as `--offset` takes it.
+fn size(bytes: u64, space: &str) -> String {
+    for (unit, name) in [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{}{space}{name}", bytes / unit);
+        }
+    }
+    match space {
+        "" => bytes.to_string(),
+        _ => format!("byte {bytes}"),
+    }
+}
+
+/// The program that checks it, or makes something of it that can be checked.
+fn advice(format: Format, path: &Path) -> String {
+    let name = shell_word(path);
+    let unpack = |program: &str| format!("unpack it first: {program} {name} > IMAGE");
+    let with = |program: &str| format!("check it with: {program} {name}");
+    match format {
+        Format::Xfs => with(if path.is_file() {
+            "xfs_repair -n -f"
+        } else {
+            "xfs_repair -n"
+        }),
+        Format::Btrfs => with("btrfs check --readonly"),
+        Format::Ocfs2 => with("fsck.ocfs2 -fn"),
+        Format::F2fs => with("fsck.f2fs --dry-run"),
+        Format::Ntfs => with("ntfsfix -n"),
+        Format::ExFat => with("fsck.exfat -n"),
+        Format::Fat => with("fsck.fat -n"),
+        Format::Zfs => "import the pool and check it with: zpool scrub".into(),
+        Format::Swap => "swap space holds no filesystem".into(),
+        Format::Lvm => "activate its volume group (vgchange -ay), then check /dev/VG/LV".into(),
+        Format::Md => {
+            "assemble the array (mdadm --assemble --readonly), then check its /dev/mdN".into()
+        }
+        Format::Luks => format!(
+            "open it first: cryptsetup open --readonly {name} NAME, then check /dev/mapper/NAME"
+        ),
+        Format::Bcache => "register it, then check its /dev/bcacheN".into(),
+        Format::Squashfs | Format::Iso9660 => "a read-only format has no checker here".into(),
+        Format::Gzip => unpack("gzip -dc"),
+        Format::Xz => unpack("xz -dc"),
+        Format::Zstd => unpack("zstd -dc"),
+        Format::Bzip2 => unpack("bzip2 -dc"),
+        Format::Lz4 => unpack("lz4 -dc"),
+        Format::Zip => unpack("unzip -p"),
+        Format::Tar => format!("unpack it first: tar -xf {name}"),
+        Format::Qcow2 => format!(
+            "convert it first: qemu-img convert -O raw {name} IMAGE (or e2image -r {name} IMAGE, if e2image -Q made it)"
+        ),
+        Format::Vmdk | Format::Vdi | Format::Vhdx | Format::Vhd => {
+            format!("convert it first: qemu-img convert -O raw {name} IMAGE")
+        }
+        Format::E2image => {
+            "make an image that can be checked: e2image -r DEVICE IMAGE (or read this one with debugfs -i)"
+                .into()
+        }
+        Format::O2image => format!("read it with: debugfs.ocfs2 -i {name}"),
+        Format::XfsMetadump => {
+            format!("restore it first: xfs_mdrestore {name} IMAGE, then: xfs_repair -n -f IMAGE")
+        }
+        Format::Ext | Format::PartitionTable | Format::Other => {
+            "fslab check reads ext2, ext3 and ext4 only".into()
+        }
+    }
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &Path) -> String {
+    let text = out::path(path);
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
+    if text.chars().all(plain) && !text.starts_with('-') {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A block source, as `ondisk` reads.
+struct Bytes<'a>(&'a dyn BlockSource);
+
+impl ReadAt for Bytes<'_> {
+    fn size(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(buffer, offset).map_err(io::Error::other)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        self.0.next_data(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_words_that_the_option_takes() {
+        for (bytes, people, option) in [
+            (1 << 20, "1 MiB", "1MiB"),
+            (5 << 30, "5 GiB", "5GiB"),
+            (32_256, "byte 32256", "32256"),
+            (0, "byte 0", "0"),
+        ] {
+            assert_eq!(
+                (size(bytes, " "), size(bytes, "")),
+                (people.into(), option.into())
+            );
+            assert_eq!(option.parse::<study::Bytes>().unwrap().get(), bytes);
+        }
+    }
+
+    #[test]
+    fn odd_names_are_quoted_for_the_shell() {
+        assert_eq!(shell_word(Path::new("a b.img")), "'a b.img'");
+        assert_eq!(shell_word(Path::new("it's")), r"'it'\''s'");
+        assert_eq!(shell_word(Path::new("/dev/sda1")), "/dev/sda1");
+    }
+}

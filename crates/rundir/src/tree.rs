@@ -1,0 +1,68 @@
+//! The whole of a run's folder, entry by entry, by descriptors.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::io::Errno;
+
+use crate::dir::{kind_words, mount_id, trust};
+use crate::error::{Error, Result};
+
+/// Folders within folders; a run has three levels.
+const DEEPEST: u32 = 32;
+
+/// Refuses the first entry below `folder` that is neither file nor folder, or that (as root) others may change.
+pub(crate) fn check(folder: BorrowedFd<'_>, path: &Path) -> Result<()> {
+    below(folder, path, mount_id(folder), DEEPEST)
+}
+
+fn below(folder: BorrowedFd<'_>, path: &Path, mount: u64, depth: u32) -> Result<()> {
+    let failed = |error: Errno| Error::io("list", path, error);
+    let home = fstat(folder).map_err(failed)?.st_dev;
+    for entry in Dir::read_from(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let at = path.join(OsStr::from_bytes(name.to_bytes()));
+        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            // Removed meanwhile.
+            Err(Errno::NOENT) => continue,
+            answer => answer.map_err(|error| Error::io("look at", &at, error))?,
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => trust(&at, &stat)?,
+            // Another filesystem is mounted there: what is in it is no part of the folder.
+            FileType::Directory if stat.st_dev != home => {}
+            FileType::Directory if depth == 0 => {
+                return Err(Error::refused(
+                    &at,
+                    "folders in it are nested too deeply for a run",
+                    "look at it and remove it",
+                ));
+            }
+            FileType::Directory => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let inner = openat(folder, name, flags, Mode::empty())
+                    .map_err(|error| Error::io("open", &at, error))?;
+                if mount_id(inner.as_fd()) != mount {
+                    continue;
+                }
+                trust(&at, &stat)?;
+                below(inner.as_fd(), &at, mount, depth - 1)?;
+            }
+            other => {
+                return Err(Error::refused(
+                    &at,
+                    kind_words(other),
+                    "look at it and remove it; fslab makes only files and folders there",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
