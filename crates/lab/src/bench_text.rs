@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use record::Usage;
-use report::originals::{Era, aiod_line, dd_lines};
+use report::tool_output::{Era, aiod_line, dd_lines};
 use workload::{Clocks, Outcome, PhaseReport};
 
 use crate::bench::Measured;

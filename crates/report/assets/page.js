@@ -15,7 +15,7 @@
     pick.append(option);
   });
 
-  // Phases as bands behind the lines, named where the name fits.
+  // Phases as bands below the lines, named where the name fits.
   function bands(phases) {
     return {
       hooks: {

@@ -1,6 +1,6 @@
 //! Ratios to the base column, and which of them count.
 //!
-//! How two figures are compared stands below, in [`explain::compare`]. One table is one family: its
+//! How two figures are compared is in [`explain::compare`]. One table is one family: its
 //! p-values are corrected together.
 
 use stats::{Comparison, Verdict};
@@ -116,7 +116,7 @@ pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
         warnings: comparison
             .warnings
             .iter()
-            // Said beside the number.
+            // Printed beside the number.
             .filter(|w| !matches!(w, stats::Warning::FewValues { .. }))
             .map(ToString::to_string)
             .collect(),

@@ -1,6 +1,6 @@
 //! Tidy CSV: one row per sample, factor levels as columns, stored units, RFC 4180 quoting.
 //!
-//! What laws of growth say follows behind the samples as rows without a trial, so that no sum over
+//! The laws of growth follow the samples as rows without a trial, so that no sum over
 //! trials takes a projection for a measurement: `growth_power_b`, `projection_linear_at_105000000`,
 //! each also with `_low` and `_high`; their `marks` say `law` and `projection`. So does what tracing cost
 //! (`cost_of_tracing_throughput`, marked `ratio`), traced over untraced.
@@ -8,63 +8,57 @@
 use stats::Interval;
 use stats::growth::{Estimate, Law};
 
-use crate::error::Result;
+use crate::Report;
+use crate::block_io::Pair;
 use crate::growth::{Curve, Growth};
 use crate::model::clock_name;
-use crate::requests::Pair;
 use crate::samples::lines;
-use crate::{Format, Report};
 
-/// The CSV format.
-#[derive(Clone, Copy, Debug)]
-pub struct Csv;
-
-impl Format for Csv {
-    fn render(&self, report: &Report<'_>) -> Result<String> {
-        let factors = report.factors();
-        let mut head: Vec<&str> = vec!["run", "trial", "block"];
-        head.extend(factors.iter().map(String::as_str));
-        head.extend(["phase", "metric", "clock", "value", "unit", "marks"]);
-        let mut out = record(head);
-        for line in lines(report) {
-            let (trial, block) = (line.trial.to_string(), line.block.to_string());
-            let value = line.sample.value.to_string();
-            let marks: Vec<&str> = line.marks.iter().map(|m| m.name()).collect();
-            let marks = marks.join(" ");
-            let mut fields: Vec<&str> = vec![&report.run.name, &trial, &block];
-            fields.extend(
-                factors
-                    .iter()
-                    .map(|f| line.cell.levels.get(f).map_or("", String::as_str)),
-            );
-            fields.extend([
-                line.sample.phase.as_str(),
-                &line.sample.metric,
-                clock_name(line.sample.clock),
-                &value,
-                &line.sample.unit,
-                &marks,
-            ]);
-            out.push_str(&record(fields));
-        }
-        let costs = report.cost.iter().flat_map(|cost| &cost.pairs);
-        for pair in costs {
-            out.push_str(&cost(report, pair, &factors));
-        }
-        for growth in &report.growths {
-            for curve in &growth.curves {
-                for (metric, value, unit, mark) in derived(growth, curve) {
-                    let level = |f: &String| curve.levels.get(f).map_or("", String::as_str);
-                    let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
-                    fields.extend(factors.iter().map(level));
-                    let (clock, value) = (clock_name(growth.clock), value.to_string());
-                    fields.extend([&growth.phase, &metric, clock, &value, unit, mark]);
-                    out.push_str(&record(fields));
-                }
+/// The report as CSV.
+pub(crate) fn print(report: &Report<'_>) -> String {
+    let factors = report.factors();
+    let mut head: Vec<&str> = vec!["run", "trial", "block"];
+    head.extend(factors.iter().map(String::as_str));
+    head.extend(["phase", "metric", "clock", "value", "unit", "marks"]);
+    let mut out = record(head);
+    for line in lines(report) {
+        let (trial, block) = (line.trial.to_string(), line.block.to_string());
+        let value = line.sample.value.to_string();
+        let marks: Vec<&str> = line.marks.iter().map(|m| m.name()).collect();
+        let marks = marks.join(" ");
+        let mut fields: Vec<&str> = vec![&report.run.name, &trial, &block];
+        fields.extend(
+            factors
+                .iter()
+                .map(|f| line.cell.levels.get(f).map_or("", String::as_str)),
+        );
+        fields.extend([
+            line.sample.phase.as_str(),
+            &line.sample.metric,
+            clock_name(line.sample.clock),
+            &value,
+            &line.sample.unit,
+            &marks,
+        ]);
+        out.push_str(&record(fields));
+    }
+    let costs = report.cost.iter().flat_map(|cost| &cost.pairs);
+    for pair in costs {
+        out.push_str(&cost(report, pair, &factors));
+    }
+    for growth in &report.growths {
+        for curve in &growth.curves {
+            for (metric, value, unit, mark) in derived(growth, curve) {
+                let level = |f: &String| curve.levels.get(f).map_or("", String::as_str);
+                let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
+                fields.extend(factors.iter().map(level));
+                let (clock, value) = (clock_name(growth.clock), value.to_string());
+                fields.extend([&growth.phase, &metric, clock, &value, unit, mark]);
+                out.push_str(&record(fields));
             }
         }
-        Ok(out)
     }
+    out
 }
 
 /// The rows of what tracing cost in one phase: the ratio and the ends of its interval.

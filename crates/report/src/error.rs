@@ -4,18 +4,10 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A factor, level, table, column or format that does not exist here.
-    #[error("{option} {name:?}: no such {what} in this run; allowed: {allowed}")]
-    Unknown {
-        /// The option as typed on the command line (`--row`).
-        option: &'static str,
-        /// What was asked for.
-        name: String,
-        /// What kind of thing it names.
-        what: &'static str,
-        /// Everything that would have been accepted.
-        allowed: String,
-    },
+    /// A factor, level, table, column or format that does not exist here, as
+    /// [`explain::Error::Unknown`] has it.
+    #[error(transparent)]
+    Unknown(#[from] explain::Error),
     /// An option whose text is not of the right form.
     #[error("{option} {text:?}: {why}")]
     Malformed {

@@ -37,7 +37,7 @@ pub enum Answer {
 }
 
 /// Questions that the context answers, with the names its items may have. The first that is there
-/// is taken; a name with `*` stands for one item of each device.
+/// is taken; a name with `*` matches one item of each device.
 const ASKED: [(&str, &[&str]); 7] = [
     ("kernel", &["system.kernel.release", "kernel_release"]),
     ("CPU", &["cpu.model", "cpu_model"]),
@@ -81,7 +81,7 @@ pub fn virtual_time(run: &Run) -> bool {
     items.is_some_and(|items| items["run.timing"]["value"] == "virtual")
 }
 
-/// A guest's times, before anything else is said of the machine.
+/// A guest's times, before all other facts of the machine.
 fn times(run: &Run, items: &[Item]) -> Option<Fact> {
     let by = emulated(run)?;
     let what = if virtual_time(run) {
@@ -139,14 +139,14 @@ pub fn machine(run: &Run) -> Vec<Fact> {
 /// The releases, where the kernel is a factor.
 fn kernels(run: &Run) -> Option<Answer> {
     let (_, levels) = run.plan.factors.iter().find(|(name, _)| name == "kernel")?;
-    let told = levels.iter().map(|level| {
+    let counted = levels.iter().map(|level| {
         let context = run.contexts.get(&Run::of_kernel(level));
         let release = context.and_then(release);
         format!("{level}: {}", release.as_deref().unwrap_or("not recorded"))
     });
-    let told: Vec<String> = told.collect();
+    let counted: Vec<String> = counted.collect();
     let source = "the context of each kernel".to_owned();
-    Some(Answer::Known(told.join("; "), Some(source)))
+    Some(Answer::Known(counted.join("; "), Some(source)))
 }
 
 /// What the cells were held to: a slow disk or a small memory that this machine stood in for. Empty
@@ -163,15 +163,16 @@ fn held(run: &Run) -> Vec<Fact> {
             gib(bytes)
         ))
     });
-    let told = [
+    let counted = [
         (
             "limit",
-            told(limits),
-            " (the device is slowed down to stand for a slower disk)",
+            counted(limits),
+            " (the device is throttled to represent a slower disk)",
         ),
-        ("memory limit", told(memory), ""),
+        ("memory limit", counted(memory), ""),
     ];
-    told.into_iter()
+    counted
+        .into_iter()
         .filter_map(|(name, text, why)| {
             let known = Answer::Known(text? + why, Some("the plan".to_owned()));
             Some(Fact {
@@ -183,7 +184,7 @@ fn held(run: &Run) -> Vec<Fact> {
 }
 
 /// `70 MiB/s read in 3 of 9 cells; none in 6`: each value once, none when there are no others.
-fn told(values: impl Iterator<Item = Option<String>>) -> Option<String> {
+fn counted(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     let mut counts: Vec<(Option<String>, usize)> = Vec::new();
     let mut all = 0;
     for value in values {

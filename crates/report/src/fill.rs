@@ -1,28 +1,48 @@
 //! From a layout to a table with numbers: samples, summaries, published neighbours, doubts.
 
-use record::Run;
-use study::Cell;
+use std::collections::BTreeSet;
+
+use record::{Run, TrialRecord};
+use study::{Cell, Slot};
 
 use crate::layout::{Layout, Levels, Series, Span, has};
-use crate::mark;
 use crate::model::{Column, Figure, Point, PublishedFigure, Row, Table, clock_name};
 use crate::published::Published;
-use crate::trust::Trust;
+use crate::timing_tag;
 use crate::units;
+use crate::validity::Validity;
 
 /// What filling needs beside the layout.
 pub(crate) struct Sources<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Its doubts.
-    pub trust: &'a Trust,
+    /// What speaks against its numbers.
+    pub validity: Validity,
+    /// Ids of the cells that the report is about.
+    pub cells: BTreeSet<u32>,
     /// Confidence level of the intervals.
     pub level: f64,
     /// The document it repeats.
-    pub published: Option<&'a Published>,
+    pub published: Option<&'static Published>,
 }
 
-impl Sources<'_> {
+/// The trials of these cells, in running order.
+pub(crate) fn slots<'a>(
+    run: &'a Run,
+    cells: &BTreeSet<u32>,
+) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> + use<'a> {
+    let cells = cells.clone();
+    let slots = run.plan.slots.iter();
+    let slots = slots.filter(move |slot| cells.contains(&slot.cell));
+    slots.filter_map(|slot| Some((slot, run.trials.get(slot.trial as usize)?)))
+}
+
+impl<'a> Sources<'a> {
+    /// The trials of the report's cells, in running order.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> {
+        slots(self.run, &self.cells)
+    }
+
     /// Fills one table; problems that a reader must know are added to `notes`.
     pub(crate) fn table(&self, layout: &Layout, base: usize, notes: &mut Vec<String>) -> Table {
         let columns: Vec<Column> = layout
@@ -53,7 +73,7 @@ impl Sources<'_> {
 
     /// Emulated times are marked on every table.
     fn subtitle(&self, layout: &Layout) -> String {
-        let marked = mark::of(self.run);
+        let marked = timing_tag::of(self.run);
         [Some(layout.subtitle.clone()), marked]
             .into_iter()
             .flatten()
@@ -176,7 +196,7 @@ impl Sources<'_> {
         Figure {
             cell: Some(cell.id),
             marks: self
-                .trust
+                .validity
                 .marks(cell.id, Some(&series.phase), &series.metric),
             points,
             summary,

@@ -3,31 +3,41 @@
 mod grid;
 mod growth;
 mod io;
-mod members;
-mod scan;
+mod tables;
 
 use serde_json::{Map, Value, json};
 use study::{Clock, Plan};
 
 use crate::error::Result;
 use crate::facts::{Answer, Fact};
-use crate::model::{Figure, Row, Table, Versus, clock_meaning, clock_name};
+use crate::model::{clock_meaning, clock_name};
 use crate::samples::{Line, lines};
 use crate::usage::gnu_time;
-use crate::{Format, Report, reference, units};
+use crate::{Report, reference, units};
 
 /// Layout version of the document.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The JSON format.
-#[derive(Clone, Copy, Debug)]
-pub struct Json;
+/// The report as JSON.
+pub(crate) fn print(report: &Report<'_>) -> Result<String> {
+    let mut document = document(report)?;
+    if let Some(timing) = &report.timing {
+        tag(&mut document, timing);
+    }
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
 
-impl Format for Json {
-    fn render(&self, report: &Report<'_>) -> Result<String> {
-        let mut text = serde_json::to_string_pretty(&document(report)?)?;
-        text.push('\n');
-        Ok(text)
+/// Adds `times` to everything that has a title.
+fn tag(value: &mut Value, timing: &str) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(|value| tag(value, timing));
+            if map.get("title").is_some_and(Value::is_string) {
+                map.insert("times".to_owned(), timing.into());
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| tag(value, timing)),
+        _ => {}
     }
 }
 
@@ -68,26 +78,26 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "units": units::legend(report.run),
         "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),
         "contexts": run.contexts,
-        "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
+        "tables": tables::values(&report.tables)?,
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
         "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
         "memory": report.memory.as_ref().map(growth::memory),
-        "scan": report.scan.as_ref().map(scan::value),
+        "scan": report.scan,
         "why": report.why.as_ref().map(|why| serde_json::to_value(&why.explained)).transpose()?,
-        "members": members::value(report),
+        "members": io::members(report),
         "layouts": io::layouts(report)?,
         "traces": io::traces(report),
         "cost_of_tracing": io::cost(report),
         "list": io::list(report),
         "references": references(report)?,
         "level": report.options.level,
-        "trials": trials(report)?,
-        "doubts": report.trust.doubts.iter().map(|d| json!({
-            "mark": d.mark.sign().to_string(), "kind": d.mark.name(), "trial": d.trial, "block": d.block,
+        "trials": trials(report),
+        "doubts": report.validity.doubts.iter().map(|d| json!({
+            "mark": d.mark.sign().to_string(), "kind": d.mark, "trial": d.trial, "block": d.block,
             "cell": d.cell, "phase": d.phase, "name": d.name, "detail": d.detail,
         })).collect::<Vec<_>>(),
-        "general": report.trust.general.iter().map(|g| json!({
-            "kind": g.mark.name(), "of": g.of, "name": g.name, "phase": g.phase, "text": g.text,
+        "general": report.validity.run_wide.iter().map(|g| json!({
+            "kind": g.mark, "of": g.of, "name": g.name, "phase": g.phase, "text": g.text,
             "trials": g.trials,
         })).collect::<Vec<_>>(),
         "notes": report.notes,
@@ -124,71 +134,12 @@ fn fact(fact: &Fact) -> Value {
     }
 }
 
-fn table(table: &Table) -> Value {
-    json!({
-        "title": table.title,
-        "subtitle": table.subtitle,
-        "base": table.base_name(),
-        "comparisons": table.family,
-        "columns": table.columns.iter().map(|c| json!({"name": c.name, "fixed": c.fixed, "published": c.published})).collect::<Vec<_>>(),
-        "rows": table.rows.iter().map(|r| row(table, r)).collect::<Vec<_>>(),
-    })
-}
-
-fn row(table: &Table, row: &Row) -> Value {
-    let figures: Vec<Value> = table
-        .columns
-        .iter()
-        .zip(&row.figures)
-        .map(|(column, f)| figure(&column.name, f))
-        .collect();
-    json!({
-        "label": row.label,
-        "phase": row.phase,
-        "metric": row.metric,
-        "clock": row.clock.map(clock_name),
-        "unit": row.unit,
-        "fixed": row.fixed,
-        "figures": figures,
-    })
-}
-
-fn figure(column: &str, figure: &Figure) -> Value {
-    json!({
-        "column": column,
-        "cell": figure.cell,
-        "values": figure.points.iter().map(|p| json!({"trial": p.trial, "block": p.block, "value": p.value})).collect::<Vec<_>>(),
-        "summary": figure.summary,
-        "comparison": comparison(figure.versus.as_ref()),
-        "published": figure.published.map(|p| json!({
-            "value": p.value, "stddev": p.stddev, "n": p.n, "ratio": p.ratio,
-            "ratio_of_ratios": p.ratio_of_ratios,
-        })),
-        "marks": figure.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
-    })
-}
-
-fn comparison(versus: Option<&Versus>) -> Option<Value> {
-    versus.map(|v| {
-        json!({
-            "ratio": v.ratio,
-            "interval": v.interval,
-            "p": v.p,
-            "p_adjusted": v.p_adjusted,
-            "difference": v.difference.name(),
-            "sign": v.difference.sign().to_string(),
-            "method": v.method,
-            "warnings": v.warnings,
-        })
-    })
-}
-
-fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
+fn trials(report: &Report<'_>) -> Vec<Value> {
     report
         .slots()
         .map(|(slot, trial)| {
             let (status, message) = crate::status(&trial.status);
-            Ok(json!({
+            json!({
                 "trial": slot.trial,
                 "block": slot.block,
                 "cell": slot.cell,
@@ -197,30 +148,30 @@ fn trials(report: &Report<'_>) -> Result<Vec<Value>> {
                 "message": message,
                 "started_at": trial.started_at,
                 "telemetry": trial.telemetry,
-                "mounted": serde_json::to_value(&trial.mounted)?,
-                "layouts": serde_json::to_value(&trial.layouts)?,
-                "members": serde_json::to_value(&trial.members)?,
-                "traces": serde_json::to_value(&trial.traces)?,
-                "crash": serde_json::to_value(&trial.crash)?,
-                "phases": trial.phases.iter().map(phase).collect::<Result<Vec<_>>>()?,
-                "evidence": serde_json::to_value(&trial.evidence)?,
+                "mounted": &trial.mounted,
+                "layouts": &trial.layouts,
+                "members": &trial.members,
+                "traces": &trial.traces,
+                "crash": &trial.crash,
+                "phases": trial.phases.iter().map(phase).collect::<Vec<_>>(),
+                "evidence": &trial.evidence,
                 "warnings": trial.warnings,
-                "ledger": serde_json::to_value(trial.ledger)?,
-            }))
+                "ledger": trial.ledger,
+            })
         })
         .collect()
 }
 
 /// A phase with what it used, in GNU time's words too, and what memory management did.
-fn phase(phase: &record::Phase) -> Result<Value> {
-    Ok(json!({
+fn phase(phase: &record::Phase) -> Value {
+    json!({
         "name": phase.name,
         "begin_ns": phase.begin_ns,
         "end_ns": phase.end_ns,
-        "usage": serde_json::to_value(&phase.usage)?,
+        "usage": phase.usage,
         "gnu_time": phase.usage.as_ref().map(gnu_time),
-        "memory": serde_json::to_value(&phase.memory)?,
-    }))
+        "memory": phase.memory,
+    })
 }
 
 /// Every raw-device reference as recorded, with the spread of its passes in MB/s.
@@ -249,9 +200,9 @@ fn sample(line: &Line<'_>) -> Value {
         "cell": line.cell.id,
         "phase": line.sample.phase,
         "metric": line.sample.metric,
-        "clock": clock_name(line.sample.clock),
+        "clock": line.sample.clock,
         "value": line.sample.value,
         "unit": line.sample.unit,
-        "marks": line.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+        "marks": line.marks,
     })
 }

@@ -1,7 +1,7 @@
-//! Cells by what tells them from each other: `ext4 -o nobarrier, traced`.
+//! Cells by the levels that distinguish them: `ext4 -o nobarrier, traced`.
 //!
 //! [`study::Cell::label`] names every factor, which no table has room for. Here only the factors count
-//! in which the cells of one table differ, and a level that speaks for itself stands without its
+//! in which the cells of one table differ, and a level that is clear by itself is printed without its
 //! factor's name.
 
 use study::{Cell, Plan};
@@ -15,7 +15,7 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// Names that tell these cells apart.
+    /// Names that distinguish these cells.
     pub(crate) fn of(plan: &Plan, cells: &[&Cell]) -> Labels {
         Labels {
             differ: varying(plan, cells),
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn what_is_absent_is_not_said() {
-        let said = [
+        let words = [
             ("mount", "default"),
             ("memory", "none"),
             ("limit", ""),
             ("memory", "96m"),
         ];
-        let said: Vec<String> = said.iter().filter_map(|(f, l)| word(f, l)).collect();
-        assert_eq!(said, ["memory=96m"]);
+        let words: Vec<String> = words.iter().filter_map(|(f, l)| word(f, l)).collect();
+        assert_eq!(words, ["memory=96m"]);
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         }
         let both: Vec<&Cell> = cells.iter().collect();
         let labels = Labels::of(&plan, &both);
-        // The first has no level to say: its filesystem stands for it.
+        // The first has no level to say: its filesystem represents it.
         assert_eq!(labels.of_cell(both[0]), "ext4");
         assert_eq!(labels.of_cell(both[1]), "-o nobarrier");
         cells[1].levels.insert("filesystem".into(), "xfs".into());

@@ -12,7 +12,7 @@ use study::{Cell, Clock, Plan, RowSpec, TableSpec};
 /// Factor (or `phase`, `metric`, `clock`) to level.
 pub type Levels = BTreeMap<String, String>;
 
-/// What a row measures.
+/// The metric of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Phase in snake case.

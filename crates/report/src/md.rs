@@ -1,54 +1,25 @@
-//! GitHub tables: the mail tables and their extensions for an issue or a README.
+//! GitHub Markdown: the sections of a report, for an issue or a README.
 
-mod crash;
-mod grid;
-mod growth;
-mod io;
-mod members;
-mod scan;
+mod blocks;
 
 use study::Clock;
 
-use crate::error::Result;
+use crate::Report;
+use crate::doc::Section;
 use crate::facts::Answer;
-use crate::model::{Mark, Table, clock_meaning};
-use crate::numbers::{range, ratio, short};
-use crate::text::{
-    begun, decimals, few, meaning, method, order, table_warnings, time_lines, trials, trials_of,
-};
-use crate::{Format, Report, units};
+use crate::model::{Mark, clock_meaning};
+use crate::sections::{basis, causes, measured, tables};
+use crate::sentences::{begun, few, method, order, trials};
+use crate::units;
 
-/// The Markdown format.
-#[derive(Clone, Copy, Debug)]
-pub struct Md;
-
-impl Format for Md {
-    fn render(&self, report: &Report<'_>) -> Result<String> {
-        let mut out = head(report);
-        out.push_str(&grid::references(report));
-        if let Some(scan) = &report.scan {
-            out.push_str(&scan::print(scan));
-        }
-        for grid in &report.grids {
-            out.push_str(&grid::print(grid));
-        }
-        out.push_str(&growth::growths(report));
-        if let Some(memory) = &report.memory {
-            out.push_str(&growth::memory(memory));
-        }
-        out.push_str(&crash::print(report));
-        for table in &report.tables {
-            out.push_str(&mail(table));
-            out.push_str(&details(report, table));
-            if table.has_published() {
-                out.push_str(&published(report, table));
-            }
-        }
-        out.push_str(&members::print(report));
-        out.push_str(&io::sections(report));
-        out.push_str(&doubts(report));
-        Ok(out)
-    }
+/// The report as Markdown.
+pub(crate) fn print(report: &Report<'_>) -> String {
+    let mut out = head(report);
+    let sections = measured(report).into_iter().chain(tables(report));
+    let sections = sections.chain(causes(report)).chain(basis(report));
+    let sections: Vec<Section<'_>> = sections.collect();
+    out.extend(sections.iter().map(blocks::print));
+    out + &legend(report)
 }
 
 fn head(report: &Report<'_>) -> String {
@@ -107,224 +78,24 @@ fn head(report: &Report<'_>) -> String {
     out
 }
 
-fn heading(table: &Table, more: &str) -> String {
-    let subtitle = match table.subtitle.as_str() {
-        "" => String::new(),
-        text => format!(" ({})", escape(text)),
-    };
-    format!("## {}{subtitle}{more}\n\n", escape(&table.title))
-}
-
-fn header_row(first: &str, names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.collect();
+/// What marks, clocks and units mean.
+fn legend(report: &Report<'_>) -> String {
+    let tag = report.timing.as_ref();
+    let tag = tag.map_or(String::new(), |tag| format!(" [{tag}]"));
+    let marks = Mark::ALL.map(|m| format!("`{}` {}", m.sign(), m.meaning()));
+    let clocks = [Clock::Original, Clock::Fsync, Clock::Syncfs];
+    let clocks = clocks.map(|c| format!("{} {}", c.mark(), clock_meaning(c)));
     format!(
-        "| {first} | {} |\n|---|{}\n",
-        names.join(" | "),
-        "---:|".repeat(names.len())
-    )
-}
-
-fn mail(table: &Table) -> String {
-    let mut out = heading(table, ": mean (stddev)");
-    out.push_str(&header_row(
-        "Type",
-        table.columns.iter().map(|c| escape(&c.name)),
-    ));
-    for row in &table.rows {
-        let clock = row.clock.map_or("", |c| c.mark());
-        let digits = decimals(row);
-        let figures: Vec<String> = row
-            .figures
-            .iter()
-            .map(|f| match &f.summary {
-                Some(s) => format!(
-                    "{:.digits$} ({}){}",
-                    s.mean,
-                    s.stddev
-                        .map_or_else(|| "-".to_owned(), |d| format!("{d:.digits$}")),
-                    signs(&f.signs())
-                ),
-                None => format!("-{}", signs(&f.signs())),
-            })
-            .collect();
-        out.push_str(&format!(
-            "| {} {}, {} | {} |\n",
-            escape(&row.label),
-            clock,
-            escape(&row.unit),
-            figures.join(" | ")
-        ));
-    }
-    out.push('\n');
-    out
-}
-
-fn details(report: &Report<'_>, table: &Table) -> String {
-    let mut out = format!(
-        "Medians with intervals (coverage {}); ratio to {} with its {:.0} % interval\n\n",
-        table.coverage().unwrap_or_else(|| "not reached".into()),
-        escape(table.base_name()),
-        report.options.level * 100.0
-    );
-    out.push_str(&header_row(
-        "Type",
-        table.columns.iter().map(|c| escape(&c.name)),
-    ));
-    for row in &table.rows {
-        let figures: Vec<String> = row
-            .figures
-            .iter()
-            .map(|f| {
-                let Some(s) = &f.summary else {
-                    return format!("-{}", signs(&f.signs()));
-                };
-                let interval = s.median_interval.as_ref().map_or(String::new(), |i| {
-                    format!(" [{}]", range(i.low, i.high, short))
-                });
-                let few = if s.n < 5 { ": fewer than 5 blocks" } else { "" };
-                let versus = f.versus.as_ref().map_or(String::new(), |v| {
-                    format!(
-                        "; {}{} {}",
-                        ratio(v.ratio),
-                        v.interval.map_or(String::new(), |(low, high)| format!(
-                            " [{}]",
-                            range(low, high, ratio)
-                        )),
-                        escape(&v.difference.sign().to_string())
-                    )
-                });
-                format!(
-                    "{}{interval}, n={}{few}{versus}{}",
-                    short(s.median),
-                    s.n,
-                    signs(&f.signs())
-                )
-            })
-            .collect();
-        let clock = row.clock.map_or("", |c| c.mark());
-        out.push_str(&format!(
-            "| {} {clock}, {} | {} |\n",
-            escape(&row.label),
-            escape(&row.unit),
-            figures.join(" | ")
-        ));
-    }
-    out.push('\n');
-    for (row, column, text) in table_warnings(table) {
-        out.push_str(&format!(
-            "- {}, {}: {}\n",
-            escape(row),
-            escape(column),
-            escape(&text)
-        ));
-    }
-    out.push('\n');
-    out
-}
-
-fn published(report: &Report<'_>, table: &Table) -> String {
-    let name = report
-        .published
-        .map_or(String::new(), |p| p.document.short());
-    let mut out = format!(
-        "{} beside ours (their mean; in brackets our ratio to {} over theirs, 1 = the same shape)\n\n",
-        escape(&name),
-        escape(table.base_name())
-    );
-    out.push_str(&header_row(
-        "Type",
-        table.columns.iter().map(|c| escape(&c.name)),
-    ));
-    for row in &table.rows {
-        let figures: Vec<String> = row
-            .figures
-            .iter()
-            .map(|f| match f.published {
-                Some(p) => format!(
-                    "{:.1}{}",
-                    p.value,
-                    p.ratio_of_ratios
-                        .map_or(String::new(), |r| format!(" [{}]", ratio(r)))
-                ),
-                None => "-".to_owned(),
-            })
-            .collect();
-        out.push_str(&format!(
-            "| {} | {} |\n",
-            escape(&row.label),
-            figures.join(" | ")
-        ));
-    }
-    out.push('\n');
-    out
-}
-
-fn doubts(report: &Report<'_>) -> String {
-    let mut out = format!("## Evidence\n\n{}\n\n", units::legend(report.run));
-    for (name, tally) in &report.trust.tally {
-        out.push_str(&format!(
-            "- {}: holds {}, does not hold {}, not checked {}\n",
-            escape(name),
-            tally.holds,
-            tally.fails,
-            tally.unchecked
-        ));
-    }
-    for group in report.trust.groups() {
-        let first = group.doubts.first().map_or("", |d| d.detail.as_str());
-        let detail = match (group.mark, meaning(group.name)) {
-            (Mark::Warning, _) => group.says().to_owned(),
-            (Mark::Fails, Some(why)) => format!("{why}: {first}"),
-            _ => first.to_owned(),
-        };
-        out.push_str(&format!(
-            "- `{}` {}{} ({}): {}\n",
-            group.mark.sign(),
-            escape(group.name),
-            group
-                .phase
-                .map_or(String::new(), |p| format!(" in {}", escape(p))),
-            trials_of(group.doubts.len()),
-            escape(&detail)
-        ));
-    }
-    for general in &report.trust.general {
-        out.push_str(&format!("- {}\n", escape(&general.sentence())));
-    }
-    let notes = report.run.plan.notes.iter().chain(&report.notes);
-    for note in notes.chain(&time_lines(report)) {
-        out.push_str(&format!("- {}\n", escape(note)));
-    }
-    out.push_str("\nMarks: ");
-    let marks: Vec<String> = Mark::ALL
-        .iter()
-        .map(|m| format!("`{}` {}", m.sign(), m.meaning()))
-        .collect();
-    out.push_str(&marks.join("; "));
-    out.push_str(
-        "; `~` not a difference that counts; `+` better, `-` worse than the base.\n\nClocks: ",
-    );
-    let clocks: Vec<String> = [Clock::Original, Clock::Fsync, Clock::Syncfs]
-        .iter()
-        .map(|c| format!("{} {}", c.mark(), clock_meaning(*c)))
-        .collect();
-    out.push_str(&clocks.join("; "));
-    out.push_str(&format!(
-        ".\n\nA difference counts when its interval clears {:.0} % and its p holds after \
-         Benjamini-Hochberg over the table; {}. n below 5: {}.\n",
+        "## Legend{tag}\n\n{}\n\nMarks: {}; `~` not a difference that counts; `+` better, `-` worse \
+         than the base.\n\nClocks: {}.\n\nA difference counts when its interval clears {:.0} % and its p \
+         holds after Benjamini-Hochberg over the table; {}. n below 5: {}.\n",
+        units::legend(report.run),
+        marks.join("; "),
+        clocks.join("; "),
         report.run.plan.band * 100.0,
         method(report),
         few(report)
-    ));
-    out
-}
-
-fn signs(signs: &str) -> String {
-    if signs.is_empty() {
-        String::new()
-    } else {
-        format!(" `{signs}`")
-    }
+    )
 }
 
 /// Text that cannot end a table cell, start markup or open a tag.

@@ -1,26 +1,20 @@
 //! How phases were shared among the members of a device of several layers.
 //!
-//! An array is as fast as its busiest member. Whether a load reached all of them alike, and how much
-//! parity and copies added to it, shows in the members' own counters, which iostat prints and nobody sums.
+//! An array is as fast as its busiest member. Whether a load reached all of them equally, and how much
+//! parity and copies added to it, shows in the members' own counters, which iostat prints but does not sum.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use record::{Members, Status, TrialRecord};
 use study::Cell;
+use words::bytes_f64 as size;
 
-use crate::Report;
+use crate::fill::Sources;
 use crate::labels::Labels;
-use crate::numbers::size;
 
-/// Heading of the section in every format.
-pub(crate) const TITLE: &str = "Members: how each phase was shared among the disks of its device";
-
-/// What the columns mean.
-pub(crate) const MEANING: &str = "Bytes that the members moved by their own counters, the mean of n trials; by \
-     device: how many for each byte of the device above (parity, copies, and what it reads to write); \
-     the shares of the least and the most loaded member; the members' mean request";
-
-/// Heads of the columns behind the row's name.
+/// Heads of the columns after the row's name.
 pub(crate) const HEADS: [&str; 7] = [
     "n",
     "members",
@@ -32,23 +26,28 @@ pub(crate) const HEADS: [&str; 7] = [
 ];
 
 /// A phase of a cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Row {
-    /// The cell.
+    /// The cell, by the levels in which the cells differ.
+    #[serde(rename = "cell")]
     pub(crate) label: String,
-    /// The phase.
+    /// Name of the phase, in snake case.
     pub(crate) phase: String,
-    /// Trials.
+    /// Number of finished trials with counters.
     pub(crate) n: usize,
-    /// Members.
+    /// Number of members.
     pub(crate) members: usize,
     /// Bytes that all members moved, on average of the trials.
     pub(crate) bytes: f64,
     /// The same by what the device above moved; none without its counters.
+    #[serde(rename = "by_device")]
     pub(crate) times: Option<f64>,
-    /// Share of the least and the most loaded member, of the bytes of all trials.
-    pub(crate) share: (f64, f64),
-    /// Mean request of the members, bytes.
+    /// Share of the least loaded member, of the bytes of all trials; 0 to 1.
+    pub(crate) least_share: f64,
+    /// The same of the most loaded.
+    pub(crate) most_share: f64,
+    /// Mean request of the members, bytes; 0 without requests.
+    #[serde(rename = "request_bytes")]
     pub(crate) request: f64,
 }
 
@@ -66,8 +65,8 @@ impl Row {
             self.members.to_string(),
             size(self.bytes),
             self.times.map_or("-".into(), |times| format!("{times:.2}")),
-            share(self.share.0),
-            share(self.share.1),
+            share(self.least_share),
+            share(self.most_share),
             size(self.request),
         ]
     }
@@ -82,18 +81,18 @@ pub(crate) struct Shares {
     pub(crate) devices: Vec<(String, String)>,
 }
 
-/// What the report's finished trials tell; none without members.
-pub(crate) fn of(report: &Report<'_>) -> Option<Shares> {
+/// Shares of the report's finished trials; none without members.
+pub(crate) fn of(sources: &Sources<'_>) -> Option<Shares> {
     let mut shares = Shares::default();
-    let trials: Vec<_> = report
+    let trials: Vec<_> = sources
         .slots()
         .filter(|(_, trial)| trial.status == Status::Finished)
         .collect();
     let has_stack = |cell: &&Cell| {
         cell.device.stack.is_some() && trials.iter().any(|(slot, _)| slot.cell == cell.id)
     };
-    let cells: Vec<&Cell> = report.run.plan.cells.iter().filter(has_stack).collect();
-    let labels = Labels::of(&report.run.plan, &cells);
+    let cells: Vec<&Cell> = sources.run.plan.cells.iter().filter(has_stack).collect();
+    let labels = Labels::of(&sources.run.plan, &cells);
     for cell in cells {
         let here: Vec<&TrialRecord> = trials
             .iter()
@@ -173,7 +172,8 @@ fn row(label: &str, phase: &str, trials: &[&TrialRecord]) -> Option<Row> {
         members: each.len(),
         bytes: total / n as f64,
         times: (above > 0.0).then(|| total / above),
-        share: (least / total, most / total),
+        least_share: least / total,
+        most_share: most / total,
         request: if requests > 0.0 {
             total / requests
         } else {
@@ -237,7 +237,10 @@ mod tests {
         assert_eq!((row.n, row.members), (2, 3));
         assert_eq!(row.bytes, 150.0 * MIB as f64);
         assert_eq!(row.times, Some(1.5));
-        assert_eq!(row.share, (90.0 / 300.0, 110.0 / 300.0));
+        assert_eq!(
+            (row.least_share, row.most_share),
+            (90.0 / 300.0, 110.0 / 300.0)
+        );
         assert_eq!(row.request, 65536.0);
         assert_eq!(super::row("raid5", "read", &all), None);
     }

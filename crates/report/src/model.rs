@@ -1,15 +1,21 @@
 //! A report as a value: what every format prints, computed once.
 //!
-//! A [`Table`] is rows times columns of [`Figure`]s. A figure keeps every sample behind it, so that
-//! no format can print a mean whose spread, n or doubts it does not also hold in its hands.
+//! A [`Table`] is rows times columns of [`Figure`]s. A figure keeps every sample it was computed from, so that
+//! no format can print a mean whose spread, n or doubts it does not also have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use stats::Summary;
 use study::Clock;
 
+/// Fewer values than this are marked beside the number.
+pub(crate) const ADVISED: usize = 5;
+
 /// A doubt about a number, worst first: formats that have room for one character print the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mark {
     /// Evidence that does not hold.
     Fails,
@@ -57,22 +63,23 @@ impl Mark {
 }
 
 /// One sample in the unit its row prints.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// The trial it comes from.
+    /// Number of the trial it comes from, from 0.
     pub trial: u32,
-    /// Its block.
+    /// Its block, from 0.
     pub block: u32,
     /// The value, in the row's unit.
     pub value: f64,
 }
 
 /// Whether and how a figure differs from the base column's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Difference {
-    /// The runs do not tell the two apart.
+    /// The runs do not distinguish the two.
     Unclear,
-    /// Known to lie within the practical band.
+    /// Known to be within the practical band.
     Same,
     /// Better than the base by more than the band.
     Better,
@@ -120,20 +127,35 @@ pub struct Versus {
     pub p_adjusted: Option<f64>,
     /// What the table prints.
     pub difference: Difference,
-    /// The test behind `p`.
+    /// The test that gave `p`.
     pub method: String,
     /// What the statistics warn of.
     pub warnings: Vec<String>,
 }
 
+impl Serialize for Versus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Versus", 8)?;
+        fields.serialize_field("ratio", &self.ratio)?;
+        fields.serialize_field("interval", &self.interval)?;
+        fields.serialize_field("p", &self.p)?;
+        fields.serialize_field("p_adjusted", &self.p_adjusted)?;
+        fields.serialize_field("difference", &self.difference)?;
+        fields.serialize_field("sign", &self.difference.sign())?;
+        fields.serialize_field("method", &self.method)?;
+        fields.serialize_field("warnings", &self.warnings)?;
+        fields.end()
+    }
+}
+
 /// The published number of the same place.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PublishedFigure {
-    /// As printed.
+    /// The value as printed, in the row's unit.
     pub value: f64,
-    /// As printed.
+    /// Its standard deviation as printed, in the same unit; none: not published.
     pub stddev: Option<f64>,
-    /// Runs behind it.
+    /// Runs that it was computed from.
     pub n: Option<u32>,
     /// Published value / published base value.
     pub ratio: Option<f64>,
@@ -142,19 +164,21 @@ pub struct PublishedFigure {
 }
 
 /// One number of a table, with all that is known of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figure {
     /// [`study::Cell::id`], when the plan has such a cell.
     pub cell: Option<u32>,
     /// Its samples in block order.
+    #[serde(rename = "values")]
     pub points: Vec<Point>,
     /// Their summary; none without samples.
     pub summary: Option<Summary>,
     /// Against the base column; none for the base itself and without samples.
+    #[serde(rename = "comparison")]
     pub versus: Option<Versus>,
     /// What was published in this place.
     pub published: Option<PublishedFigure>,
-    /// Doubts.
+    /// Marks of the doubts about it, worst first.
     pub marks: BTreeSet<Mark>,
 }
 
@@ -181,9 +205,9 @@ impl Figure {
 }
 
 /// A column group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Column {
-    /// Heading.
+    /// Heading of the group.
     pub name: String,
     /// What it fixes: factor (or `phase`, `metric`, `clock`) to level.
     pub fixed: BTreeMap<String, String>,
@@ -192,7 +216,7 @@ pub struct Column {
 }
 
 /// A row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Label without the colon.
     pub label: String,
@@ -204,9 +228,10 @@ pub struct Row {
     pub clock: Option<Clock>,
     /// Unit as printed.
     pub unit: String,
-    /// What it fixes.
+    /// What it fixes: factor (or `phase`, `metric`, `clock`) to level.
     pub fixed: BTreeMap<String, String>,
     /// One figure for each column.
+    #[serde(skip)]
     pub figures: Vec<Figure>,
 }
 

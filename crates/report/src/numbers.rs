@@ -50,7 +50,7 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A ratio in a matrix: two decimals where they tell something, three below 0.1.
+/// A ratio in a matrix: two decimals where they are significant, three below 0.1.
 pub(crate) fn brief_ratio(value: f64) -> String {
     match value.abs() {
         v if v >= 1e5 => ">1e5".to_owned(),
@@ -87,8 +87,6 @@ pub(crate) fn three(value: f64) -> String {
 pub(crate) fn range(low: f64, high: f64, write: fn(f64) -> String) -> String {
     format!("{}..{}", write(low), write(high))
 }
-
-pub(crate) use words::{bytes_f64 as size, short_time as duration};
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! What a reader may ask of a report.
+//! Options of a report.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// The formats a report has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FormatName {
+pub enum Format {
     /// The mail tables, 78 columns.
     #[default]
     Text,
@@ -22,18 +22,18 @@ pub enum FormatName {
     Md,
 }
 
-impl FormatName {
+impl Format {
     /// All of them, as typed.
-    pub const NAMES: [(&'static str, FormatName); 5] = [
-        ("text", FormatName::Text),
-        ("html", FormatName::Html),
-        ("json", FormatName::Json),
-        ("csv", FormatName::Csv),
-        ("md", FormatName::Md),
+    pub const NAMES: [(&'static str, Format); 5] = [
+        ("text", Format::Text),
+        ("html", Format::Html),
+        ("json", Format::Json),
+        ("csv", Format::Csv),
+        ("md", Format::Md),
     ];
 }
 
-impl FromStr for FormatName {
+impl FromStr for Format {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -41,20 +41,22 @@ impl FromStr for FormatName {
             .iter()
             .find(|(name, _)| *name == text)
             .map(|(_, format)| *format)
-            .ok_or_else(|| Error::Unknown {
-                option: "--format",
-                name: text.to_owned(),
-                what: "format",
-                allowed: Self::NAMES.map(|(name, _)| name).join(", "),
+            .ok_or_else(|| {
+                Error::Unknown(explain::Error::Unknown {
+                    option: "--format",
+                    name: text.to_owned(),
+                    what: "format",
+                    allowed: Self::NAMES.map(|(name, _)| name).join(", "),
+                })
             })
     }
 }
 
-/// What to print and how.
+/// What is printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Which format.
-    pub format: FormatName,
+    /// The format.
+    pub format: Format,
     /// Factors, `phase`, `metric` or `clock` that span the rows of a pivot; empty: as the study says.
     pub rows: Vec<String>,
     /// The same for the columns.
@@ -78,7 +80,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            format: FormatName::Text,
+            format: Format::Text,
             rows: Vec::new(),
             columns: Vec::new(),
             table: None,
@@ -112,7 +114,7 @@ impl Options {
         }
     }
 
-    /// Whether a pivot is asked for instead of the study's own tables.
+    /// Whether the options select a pivot instead of the study's own tables.
     pub fn is_pivot(&self) -> bool {
         !self.rows.is_empty()
             || !self.columns.is_empty()

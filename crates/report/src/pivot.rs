@@ -1,6 +1,6 @@
 //! `--row`, `--col`, `--table` and `--filter`: other tables of the same run.
 //!
-//! Dimensions are the study's factors, `phase`, and `metric` and `clock` where they are asked for.
+//! Dimensions are the study's factors, `phase`, and `metric` and `clock` where they are selected.
 //! What neither rows nor columns span, and yet varies, splits the answer into several tables.
 
 use std::collections::BTreeSet;
@@ -9,11 +9,10 @@ use record::Run;
 use study::{Cell, Plan, TableSpec};
 
 use crate::error::{Error, Result};
-use crate::grid;
-use crate::growth;
 use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
 use crate::model::clock_name;
 use crate::options::Options;
+use crate::select::{self, factors, filtered, join};
 
 /// The dimensions of a sample that are not factors.
 const OF_SAMPLES: [&str; 3] = ["phase", "metric", "clock"];
@@ -23,7 +22,7 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
     let plan = &run.plan;
     let cells = filtered(plan, &options.filter)?;
     let tables = chosen(plan, options.table.as_deref())?;
-    // A study of grids or growth laws alone has said what it wants to show.
+    // A study of grids or growth laws alone has defined what it shows.
     let silent = plan.tables.is_empty() && plan.grids.is_empty() && plan.growth.is_empty();
     let layouts = if options.is_pivot() || silent {
         pivot(run, options, &cells, &tables)?
@@ -45,57 +44,6 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
     Ok(layouts)
 }
 
-/// The cells that pass every `--filter`; several levels of one factor are alternatives.
-pub(crate) fn filtered<'a>(plan: &'a Plan, filter: &[(String, String)]) -> Result<Vec<&'a Cell>> {
-    for (factor, level) in filter {
-        let levels: BTreeSet<&String> = plan
-            .cells
-            .iter()
-            .filter_map(|c| c.levels.get(factor))
-            .collect();
-        if levels.is_empty() {
-            return Err(Error::Unknown {
-                option: "--filter",
-                name: factor.clone(),
-                what: "factor",
-                allowed: join(factors(plan)),
-            });
-        }
-        if !levels.contains(level) {
-            return Err(Error::Unknown {
-                option: "--filter",
-                name: format!("{factor}={level}"),
-                what: "level",
-                allowed: join(levels),
-            });
-        }
-    }
-    let passes = |cell: &&Cell| {
-        filter.iter().all(|(factor, _)| {
-            filter
-                .iter()
-                .any(|(f, level)| f == factor && cell.levels.get(f) == Some(level))
-        })
-    };
-    Ok(plan.cells.iter().filter(passes).collect())
-}
-
-fn factors(plan: &Plan) -> Vec<String> {
-    let all: Vec<&Cell> = plan.cells.iter().collect();
-    let mut names: Vec<String> = plan.factors.iter().map(|(name, _)| name.clone()).collect();
-    for name in all.iter().flat_map(|c| c.levels.keys()) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
-}
-
-fn join<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    let names: Vec<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
-    names.join(", ")
-}
-
 /// The study's tables whose title or subtitle contains `name`, in either case.
 fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> {
     let Some(name) = name else {
@@ -109,19 +57,19 @@ fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> 
             t.title.to_lowercase().contains(&wanted) || t.subtitle.to_lowercase().contains(&wanted)
         })
         .collect();
-    let a_grid = plan.grids.iter().any(|spec| grid::is_named(spec, name));
-    let a_law = plan.growth.iter().any(|spec| growth::is_named(spec, name));
+    let a_grid = plan.grids.iter().any(|spec| select::is_grid(spec, name));
+    let a_law = plan.growth.iter().any(|spec| select::is_growth(spec, name));
     if found.is_empty() && !a_grid && !a_law {
         let tables = plan.tables.iter().map(|t| &t.title);
         let titles = tables
             .chain(plan.grids.iter().map(|g| &g.title))
             .chain(plan.growth.iter().map(|g| &g.title));
-        return Err(Error::Unknown {
+        return Err(Error::Unknown(explain::Error::Unknown {
             option: "--table",
             name: name.to_owned(),
             what: "table",
             allowed: join(titles.map(|title| format!("{title:?}"))),
-        });
+        }));
     }
     Ok(found)
 }
@@ -195,12 +143,12 @@ fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String
     for (option, names) in [("--row", &options.rows), ("--col", &options.columns)] {
         for name in names {
             if !allowed.contains(name) {
-                return Err(Error::Unknown {
+                return Err(Error::Unknown(explain::Error::Unknown {
                     option,
                     name: name.clone(),
                     what: "factor",
                     allowed: join(&allowed),
-                });
+                }));
             }
         }
     }
@@ -236,7 +184,7 @@ fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String
     Ok((rows, columns))
 }
 
-/// What to print: the study's own rows, or what the samples have of the metric asked for.
+/// What to print: the study's own rows, or what the samples have of the selected metric.
 fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Series>> {
     let asked = options.metric.is_some()
         || options.clock.is_some()
@@ -287,12 +235,12 @@ fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Ser
         .as_ref()
         .filter(|m| !metrics.contains(m.as_str()))
     {
-        return Err(Error::Unknown {
+        return Err(Error::Unknown(explain::Error::Unknown {
             option: "--metric",
             name: metric.clone(),
             what: "metric",
             allowed: join(metrics),
-        });
+        }));
     }
     Ok(found)
 }

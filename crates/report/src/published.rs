@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// A message or article with its numbers.
 #[derive(Debug, Deserialize)]
 pub struct Published {
-    /// Where the numbers stand.
+    /// Where the numbers were published.
     pub document: Document,
     /// The tables among them whose rows are kernels or sizes, to be printed as they were.
     #[serde(default)]
@@ -20,14 +20,14 @@ pub struct Published {
     pub records: Vec<Record>,
 }
 
-/// A table of a document with the order of its columns, which single numbers do not tell.
+/// A table of a document with the order of its columns, which single numbers do not have.
 #[derive(Debug, Deserialize)]
 pub struct PublishedGrid {
     /// [`Record::table`].
     pub table: String,
-    /// Heads of the label columns; the panel's heading stands in place of an empty one.
+    /// Heads of the label columns; the panel's heading replaces an empty one.
     pub labels: Vec<String>,
-    /// Its parts.
+    /// Parts of the grid, each with its own heading.
     pub panels: Vec<PublishedPanel>,
     /// Tables of the same document that are lists and follow below it.
     #[serde(default)]
@@ -59,15 +59,15 @@ pub struct Document {
     pub doc: String,
     /// Title of the message.
     pub title: String,
-    /// Who wrote it.
+    /// Author.
     pub author: String,
     /// Day, ISO 8601.
     pub date: String,
-    /// Mailing list.
+    /// Mailing list it was sent to.
     pub list: String,
-    /// What they ran on, as far as they said.
+    /// Hardware, as far as it was published.
     pub hardware: String,
-    /// Their kernel.
+    /// Kernel it was measured on.
     pub kernel: String,
     /// How often they ran.
     pub runs: String,
@@ -90,16 +90,16 @@ pub struct Record {
     pub table: String,
     /// Row (`initial_writers`).
     pub row: String,
-    /// Which of the figures of its place, where several stand there.
+    /// Which of the figures of its place, where there are several.
     #[serde(default)]
     pub metric: String,
     /// Column (`ext4-stock`).
     pub column: String,
     /// As printed; none where the number is lost, which [`Record::kind`] then says.
     pub value: Option<f64>,
-    /// As printed.
+    /// Standard deviation as printed, in `unit`; none: not published.
     pub stddev: Option<f64>,
-    /// Runs behind it.
+    /// Runs that the number was computed from.
     pub n_runs: Option<u32>,
     /// As printed, with an explanation in parentheses where the label misleads.
     pub unit: String,

@@ -1,7 +1,7 @@
 //! The raw device beside the filesystems: what the disk itself could do on the same day.
 //!
 //! "Is the disk the limit?" was asked below three of the five studies, and one disk gave 35 to 70 MB/s
-//! between two measurements. So hdparm's sequential read and 4 KiB random reads stand near the head of
+//! between two measurements. So hdparm's sequential read and 4 KiB random reads are near the head of
 //! every report, with all passes' spread. Whether a filesystem's number above it is a cache, a
 //! compressed image or a mistake is not for the report to say; that there are such numbers is.
 
@@ -62,7 +62,7 @@ impl Spread {
 
 /// `the disk under the images (/dev/vda), held to 70m`.
 pub(crate) fn name(reference: &Reference) -> String {
-    // Who measured may have said all of it in words; nothing is said twice.
+    // The device's own words may name the limit already; nothing is printed twice.
     let limit = reference
         .limit
         .as_ref()
@@ -113,7 +113,7 @@ pub(crate) fn facts(reference: &Reference) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The fastest sequential median of the references that stand for a cell's device: those under the
+/// The fastest sequential median of the references that represent a cell's device: those under the
 /// cell's limit, else those without one.
 fn sequential(references: &[Reference], cell: &Cell) -> Option<f64> {
     let limit = cell.device.limit.unwrap_or_default();

@@ -10,11 +10,11 @@ use crate::model::Mark;
 
 /// One sample and where it comes from.
 pub(crate) struct Line<'a> {
-    /// Its trial.
+    /// Number of its trial, from 0.
     pub trial: u32,
-    /// Its block.
+    /// Its block, from 0.
     pub block: u32,
-    /// Its cell.
+    /// The cell of its trial.
     pub cell: &'a Cell,
     /// The sample, in its stored unit.
     pub sample: &'a Sample,
@@ -27,7 +27,7 @@ pub(crate) fn lines<'a>(report: &'a Report<'a>) -> impl Iterator<Item = Line<'a>
     report.slots().flat_map(move |(slot, trial)| {
         let cell = report.run.plan.cells.get(slot.cell as usize);
         trial.samples.iter().filter_map(move |sample| {
-            let of_trial = |d: &&crate::trust::Doubt| {
+            let of_trial = |d: &&crate::validity::Doubt| {
                 d.trial == slot.trial && d.phase.as_ref().is_none_or(|p| *p == sample.phase)
             };
             Some(Line {
@@ -36,7 +36,7 @@ pub(crate) fn lines<'a>(report: &'a Report<'a>) -> impl Iterator<Item = Line<'a>
                 cell: cell?,
                 sample,
                 marks: report
-                    .trust
+                    .validity
                     .doubts
                     .iter()
                     .filter(of_trial)

@@ -3,18 +3,18 @@
 //! Piszcz mailed no table. He listed runs, one set of mount options after the other, each with the line
 //! dd ends with and the two of `/usr/bin/time`; below a traced run the sum of blktrace, below others
 //! filefrag's last line. His readers argue with these lines, so a run of dd can be read as such a list
-//! here too. Where he had one run, the middle one of each cell stands for the others.
+//! here too. Where he had one run, the middle one of each cell represents the others.
 //!
-//! Two things differ and are said above the list: dd's MB are 10^6 bytes, and elapsed goes on to the end
+//! Two things differ and are explained above the list: dd's MB are 10^6 bytes, and elapsed goes on to the end
 //! of syncfs, while dd stops when its last write returns.
 
 use record::{FileLayout, Phase, Status, Trace, TrialRecord, Usage};
 use study::{Cell, Slot, WorkloadSpec};
 
-use crate::Report;
+use crate::file_layout::extents_found;
+use crate::fill::Sources;
 use crate::labels::{Labels, filesystem};
-use crate::originals::{Era, dd_last};
-use crate::placement::extents_found;
+use crate::tool_output::{Era, dd_last};
 use crate::usage::gnu_time;
 
 /// The study that repeats the message.
@@ -23,7 +23,7 @@ const DOCUMENT: &str = "piszcz2010";
 /// Name of a workload that is dd, whatever the study.
 const DD: &str = "dd";
 
-/// The list.
+/// All runs of the list.
 #[derive(Debug)]
 pub struct Transcript<'a> {
     /// By filesystem, in the plan's order.
@@ -42,9 +42,9 @@ pub struct Group<'a> {
 /// One phase of the middle trial of a cell.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The cell.
+    /// [`study::Cell::id`].
     pub cell: u32,
-    /// Where the trial stands.
+    /// The trial and its block.
     pub slot: Slot,
     /// How many trials there were.
     pub n: usize,
@@ -52,13 +52,13 @@ pub struct Entry<'a> {
     pub options: String,
     /// In what else the cell differs (`traced`); may be empty.
     pub besides: String,
-    /// The phase.
+    /// Name of the phase, in snake case.
     pub phase: &'a str,
-    /// What it moved.
+    /// Bytes that it moved.
     pub bytes: u64,
-    /// In how many seconds of clock (a).
+    /// Seconds of clock (a).
     pub seconds: f64,
-    /// What it used.
+    /// Resources that it used; none: not recorded.
     pub usage: Option<&'a Usage>,
     /// The file it left.
     pub file: Option<&'a FileLayout>,
@@ -115,8 +115,8 @@ fn blktrace_sum(trace: &Trace) -> [String; 2] {
 }
 
 /// The list of a run's streams, where they are dd's; none otherwise.
-pub(crate) fn of<'a>(report: &Report<'a>) -> Option<Transcript<'a>> {
-    let plan = &report.run.plan;
+pub(crate) fn of<'a>(sources: &Sources<'a>) -> Option<Transcript<'a>> {
+    let plan = &sources.run.plan;
     let repeats = plan.repeats.as_deref() == Some(DOCUMENT);
     let is_dd = |cell: &&Cell| {
         let named = repeats || cell.workload_name == DD;
@@ -126,7 +126,7 @@ pub(crate) fn of<'a>(report: &Report<'a>) -> Option<Transcript<'a>> {
     let labels = Labels::of(plan, &cells).without(&["filesystem", "mount", "mkfs"]);
     let mut groups: Vec<Group<'a>> = Vec::new();
     for cell in cells {
-        let entries = entries(report, cell, &labels);
+        let entries = entries(sources, cell, &labels);
         if entries.is_empty() {
             continue;
         }
@@ -149,8 +149,8 @@ fn made(cell: &Cell) -> String {
 }
 
 /// The phases of a cell in its middle trial.
-fn entries<'a>(report: &Report<'a>, cell: &'a Cell, labels: &Labels) -> Vec<Entry<'a>> {
-    let mut trials: Vec<(f64, Slot, &'a TrialRecord)> = report
+fn entries<'a>(sources: &Sources<'a>, cell: &'a Cell, labels: &Labels) -> Vec<Entry<'a>> {
+    let mut trials: Vec<(f64, Slot, &'a TrialRecord)> = sources
         .slots()
         .filter(|(slot, trial)| slot.cell == cell.id && trial.status == Status::Finished)
         .filter_map(|(slot, trial)| {

@@ -9,7 +9,7 @@ pub(crate) use explain::compare::higher_is_better;
 /// 2^20.
 const MIB: f64 = 1_048_576.0;
 
-/// Said once in every report: of the originals only what its workloads repeat.
+/// Printed once in every report: of the originals only what its workloads repeat.
 pub(crate) fn legend(run: &record::Run) -> &'static str {
     let of_2009 = |cell: &study::Cell| {
         matches!(
@@ -44,7 +44,7 @@ pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {
     }
 }
 
-/// The unit that tables print for a stored one when nobody asked for another.
+/// The unit that tables print for a stored one when no other was requested.
 pub(crate) fn usual(stored: &str) -> &str {
     match stored {
         "bytes_per_s" => "MB/s",

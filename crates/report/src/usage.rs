@@ -1,4 +1,4 @@
-//! GNU time's two lines, and which trial of a cell they are shown of.
+//! GNU time's two lines.
 //!
 //! The mail of 2010 shows `time`'s default output below each dd, and its readers argued from it:
 //! 98 % of a CPU, so the writer is the limit; 53 %, so it sleeps. Every timed phase has the same two
@@ -9,10 +9,7 @@
 //! not count them; maxresident is KiB as the kernel says it (GNU time up to 1.7 printed four times
 //! that), inputs and outputs are blocks of 512 bytes.
 
-use record::{Phase, Status, Usage};
-use study::{Cell, Slot};
-
-use crate::Report;
+use record::Usage;
 
 /// Who the lab's own workloads' usage is recorded of.
 pub(crate) const OWN: &str = "fslab";
@@ -78,58 +75,6 @@ fn percent(usage: &Usage) -> String {
         0 => "?%".to_owned(),
         elapsed => format!("{}%", busy * 100 / elapsed),
     }
-}
-
-/// A phase and what it used.
-pub(crate) type Used<'a> = (&'a Phase, &'a Usage);
-
-/// The usage of a cell's phases in its middle trial.
-#[derive(Debug)]
-pub(crate) struct OfCell<'a> {
-    /// The cell.
-    pub cell: &'a Cell,
-    /// Where the trial stands.
-    pub slot: Slot,
-    /// Finished trials with usage, among which it is the middle one.
-    pub n: usize,
-    /// Its phases.
-    pub phases: Vec<Used<'a>>,
-}
-
-impl OfCell<'_> {
-    /// Whether any of its phases ran inside the lab.
-    pub(crate) fn has_own(&self) -> bool {
-        self.phases.iter().any(|(_, usage)| usage.of == OWN)
-    }
-}
-
-/// The middle trial of each cell of the report that has usage: by the wall seconds of all its phases,
-/// the lower one of two.
-pub(crate) fn middle<'a>(report: &Report<'a>) -> Vec<OfCell<'a>> {
-    let plan = &report.run.plan;
-    let of_cell = |cell: &'a Cell| {
-        let mut trials: Vec<(f64, Slot, Vec<Used<'a>>)> = report
-            .slots()
-            .filter(|(slot, trial)| slot.cell == cell.id && trial.status == Status::Finished)
-            .map(|(slot, trial)| {
-                let used = |phase: &'a Phase| Some((phase, phase.usage.as_ref()?));
-                let phases: Vec<_> = trial.phases.iter().filter_map(used).collect();
-                let seconds = phases.iter().map(|(_, usage)| usage.elapsed).sum();
-                (seconds, *slot, phases)
-            })
-            .filter(|(_, _, phases)| !phases.is_empty())
-            .collect();
-        trials.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let n = trials.len();
-        let (_, slot, phases) = trials.into_iter().nth(n.checked_sub(1)? / 2)?;
-        Some(OfCell {
-            cell,
-            slot,
-            n,
-            phases,
-        })
-    };
-    plan.cells.iter().filter_map(of_cell).collect()
 }
 
 #[cfg(test)]

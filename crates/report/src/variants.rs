@@ -1,6 +1,6 @@
 //! How each filesystem variant was really made and mounted.
 //!
-//! A study asks for an `ext2`; today's kernel serves it with the ext4 driver. What was asked for is in
+//! A study asks for an `ext2`; today's kernel serves it with the ext4 driver. What was requested is in
 //! the plan, what came of it only in the trials, and a report shows the second.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,17 +1,20 @@
-//! Why: what the rules of `explain` say of the differences that count.
+//! Why: the causes that the rules of `explain` find for the differences that count.
 //!
 //! The report says which differences there are, its readers ask why. Here each difference has the rules
 //! that hold, with the sentence of figures that decided, or "not explained". Every rule's evidence, and
 //! those that were denied, are what `fslab explain` prints and the page unfolds.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+
+use record::Run;
 
 use explain::{Difference, Explained, RuleAnswer, Verdict, explain};
 
-use crate::Report;
-use crate::general::{merged, shape};
 use crate::layout::describe;
 use crate::numbers::three;
+use crate::options::Options;
+use crate::run_wide::{merged, shape};
 
 /// What is known.
 #[derive(Debug)]
@@ -30,14 +33,19 @@ pub struct Group<'a> {
 }
 
 /// What the rules say; none for a run in which nothing can be compared.
-pub(crate) fn of(report: &Report<'_>, notes: &mut Vec<String>) -> Option<Why> {
+pub(crate) fn of(
+    run: &Run,
+    dir: Option<&Path>,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Option<Why> {
     let asked = explain::Options {
-        base: report.options.base.clone(),
-        filter: report.options.filter.clone(),
-        level: report.options.level,
+        base: options.base.clone(),
+        filter: options.filter.clone(),
+        level: options.level,
         ..explain::Options::default()
     };
-    match explain(report.run, report.dir, &asked) {
+    match explain(run, dir, &asked) {
         Ok(explained) => Some(Why { explained }),
         // One cell, or cells that no figure has in common: there is no difference to explain.
         Err(explain::Error::OneCell { .. } | explain::Error::NothingToCompare { .. }) => None,
@@ -70,7 +78,7 @@ impl Why {
         text
     }
 
-    /// The explained differences; those of which the rules say the same to the letter stand together.
+    /// The explained differences; those with exactly the same causes are in one group.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for explanation in self.explained.explanations.iter().filter(|e| e.explained) {
@@ -97,13 +105,13 @@ impl Why {
                 None => kinds.push((kind, vec![note])),
             }
         }
-        let told = kinds
+        let notes = kinds
             .into_iter()
             .map(|(kind, notes)| match notes.as_slice() {
                 [one] => (*one).clone(),
                 notes => format!("{} comparisons were not made: {kind}", notes.len()),
             });
-        told.collect()
+        notes.collect()
     }
 
     /// How many have no cause.
@@ -172,6 +180,7 @@ fn cause(finding: &RuleAnswer) -> String {
     )
 }
 
+/// The text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect());

@@ -3,7 +3,7 @@
 //! aiod (Dokos, 2008): `aiod -S -B -b4M -I -v -w 3500000 -W|-R` writes N blocks at rising offsets
 //! and, after an unmount and a mount, reads them back. dd (Piszcz, 2010): `dd if=/dev/zero
 //! of=bigfile bs=1M count=10240`. Both are the same loop; what differs are defaults, which
-//! [`StreamSpec`] has as fields, and the line printed at the end, which `report::originals` has.
+//! [`StreamSpec`] has as fields, and the line printed at the end, which `report::tool_output` has.
 //!
 //! The clocks. (a) is dd's, as its source has it: it starts after the file is open and truncated
 //! and ends after the flush that conv= asks for and after close, and covers no writeback. Of aiod

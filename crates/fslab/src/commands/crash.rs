@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CrashArgs) -> anyhow::Result<u8> {
     drop(terminal);
     let crash = crash?;
     match args.format {
-        DocumentFormat::Text => out::print(&::report::crash::text(&crash, 78))?,
+        DocumentFormat::Text => out::print(&::report::crash_text(&crash, 78))?,
         DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&crash)?)?,
     }
     Ok(if crash.damaged > 0 {

@@ -13,11 +13,11 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
         .map_err(lab::Error::from)?;
     let options = ::report::Options {
         format: match args.format {
-            ReportFormat::Text => ::report::FormatName::Text,
-            ReportFormat::Html => ::report::FormatName::Html,
-            ReportFormat::Json => ::report::FormatName::Json,
-            ReportFormat::Csv => ::report::FormatName::Csv,
-            ReportFormat::Md => ::report::FormatName::Md,
+            ReportFormat::Text => ::report::Format::Text,
+            ReportFormat::Html => ::report::Format::Html,
+            ReportFormat::Json => ::report::Format::Json,
+            ReportFormat::Csv => ::report::Format::Csv,
+            ReportFormat::Md => ::report::Format::Md,
         },
         rows: args.row,
         columns: args.col,

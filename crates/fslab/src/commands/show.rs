@@ -9,7 +9,7 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
         DocumentFormat::Text => out::print(&record::show::render(&run))?,
         DocumentFormat::Json => {
             let options = ::report::Options {
-                format: ::report::FormatName::Json,
+                format: ::report::Format::Json,
                 ..::report::Options::default()
             };
             out::print(

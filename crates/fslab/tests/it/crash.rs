@@ -438,7 +438,7 @@ fn a_power_cut_keeps_all_that_was_synced_and_nothing_more_needs_root_needs_uml()
     );
     assert_eq!((cut.phase.as_str(), cut.after_seconds), ("create", None));
     let report = fs::read_to_string(temp.path().join("run/report.txt")).unwrap();
-    assert!(report.contains("behind phase create,"), "{report}");
+    assert!(report.contains("after phase create,"), "{report}");
     assert!(temp.path().join("run/promises/trial-0001.json").is_file());
     // What was whole before the cut has its figures.
     let samples = &run.trials[0].samples;

@@ -1,4 +1,4 @@
-//! What the measured device is and what is behind it.
+//! What the measured device is, and the devices below it.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) fn write_cache(run: &Run, others: Fact) -> Fact {
 
 /// What the measured device is: what decides how its numbers must be read.
 pub(super) fn device(run: &Run) -> Fact {
-    const TOLD: [(&str, &str); 8] = [
+    const FACTS: [(&str, &str); 8] = [
         ("model", "model"),
         ("size", "size"),
         ("direct_io", "loop direct I/O"),
@@ -46,7 +46,7 @@ pub(super) fn device(run: &Run) -> Fact {
         ("read_ahead_kb", "readahead KiB"),
         ("fua", "FUA"),
     ];
-    let parts: Vec<String> = TOLD
+    let parts: Vec<String> = FACTS
         .iter()
         .filter_map(|(key, words)| {
             let values = measured(run, key);

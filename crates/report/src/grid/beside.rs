@@ -1,10 +1,11 @@
-//! What stands beside the time of a check: the questions of 2012's readers.
+//! Figures beside the time of a check: the questions of 2012's readers.
 //!
 //! How many files were there really, how much memory did the checker take, what did it read, did the
 //! machine swap? The original's table has no room for them; they follow below it, one row for each of
 //! its places.
 
 use record::Run;
+use serde::Serialize;
 use study::Clock;
 
 use super::{Panel, Place};
@@ -12,11 +13,12 @@ use crate::fill::Sources;
 use crate::layout::Series;
 
 /// A figure beside the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Extra {
     /// Head of its column.
     pub head: &'static str,
     /// Phases that may have it; the last that has is taken.
+    #[serde(skip)]
     pub phases: &'static [&'static str],
     /// Metric.
     pub metric: &'static str,

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use record::Run;
 use study::{Cell, GridSpec, Plan};
 
-use super::{Grid, Head, Label, Line, Panel, Place, beside, footnote, is_named, label};
+use super::{Grid, Head, Label, Line, Panel, Place, beside, footnote, label};
 use crate::error::Result;
 use crate::facts;
 use crate::fill::Sources;
 use crate::layout::{Levels, Series, combinations, has, varying};
 use crate::model::Figure;
 use crate::options::Options;
-use crate::pivot;
 use crate::published;
+use crate::select::{filtered, is_grid};
 
 /// The label column that is no factor: the release of the kernel that ran.
 const KERNEL: &str = "kernel";
@@ -28,8 +28,8 @@ pub(crate) fn grids(
     if options.is_pivot() {
         return Ok(Vec::new());
     }
-    let cells = pivot::filtered(plan, &options.filter)?;
-    let asked = |spec: &&GridSpec| options.table.as_ref().is_none_or(|n| is_named(spec, n));
+    let cells = filtered(plan, &options.filter)?;
+    let asked = |spec: &&GridSpec| options.table.as_ref().is_none_or(|n| is_grid(spec, n));
     let filled = plan.grids.iter().filter(asked).map(|spec| {
         let cells: Vec<&Cell> = cells
             .iter()
@@ -256,7 +256,7 @@ fn place(
         figure: Figure {
             cell: Some(cell.id),
             marks: sources
-                .trust
+                .validity
                 .marks(cell.id, Some(&head.phase), &head.metric),
             points,
             summary,

@@ -1,17 +1,18 @@
 //! Footnotes: what iostat and top showed in the middle of a phase.
 //!
-//! Dokos printed one typical block behind each number that needed one. Typical is here the trial
+//! Dokos printed one typical block after each number that needed one. Typical is here the trial
 //! whose value is the median of its place, the lower of the two middle ones where n is even; where
 //! its rows were not recorded, the trial nearest to it.
 
 use record::{Middle, Run};
+use serde::Serialize;
 
 use crate::model::{Figure, Point};
 
 /// iostat's and top's rows of one phase of one cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Footnote {
-    /// What it stands behind: `ext4 6.18.5, Read (RA=4K)`.
+    /// The place it belongs to: `ext4 6.18.5, Read (RA=4K)`.
     pub place: String,
     /// [`study::Cell::id`].
     pub cell: u32,
@@ -22,6 +23,7 @@ pub struct Footnote {
     /// Its block, from 0.
     pub block: u32,
     /// Values of the place that it belongs to.
+    #[serde(skip)]
     pub n: usize,
     /// Whether that trial's value is the middle one; else it is the nearest whose rows there are.
     pub is_median: bool,

@@ -24,7 +24,7 @@ pub(super) struct Natural {
     pub head: String,
     /// Its levels without the unit.
     pub levels: Vec<String>,
-    /// Its levels with the unit, for where no head stands above them: `1 GiB`, `20 thousand files`.
+    /// Its levels with the unit, for places without a head above them: `1 GiB`, `20 thousand files`.
     pub named: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ fn is_short(value: f64) -> bool {
     (hundredths - hundredths.round()).abs() < 1e-9 * hundredths.max(1.0)
 }
 
-/// The label with the unit in place of the one it names, or behind it.
+/// The label with the unit in place of the one it names, or after it.
 fn head(label: &str, unit: &str) -> String {
     let words = if unit.is_empty() {
         String::new()

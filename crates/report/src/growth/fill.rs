@@ -9,10 +9,10 @@ use super::{Curve, Growth, Projection, Size};
 use crate::error::Result;
 use crate::fill::Sources;
 use crate::layout::{Levels, Series, combinations, has, varying};
-use crate::mark;
 use crate::model::{Figure, Point};
 use crate::options::Options;
-use crate::pivot;
+use crate::select::{filtered, is_growth};
+use crate::timing_tag;
 use crate::units;
 
 /// The x that is no factor: files really counted.
@@ -46,18 +46,13 @@ pub(crate) fn growths(
     if options.is_pivot() {
         return Ok(Vec::new());
     }
-    let cells = pivot::filtered(plan, &options.filter)?;
-    let asked = |spec: &&GrowthSpec| options.table.as_ref().is_none_or(|n| is_named(spec, n));
+    let cells = filtered(plan, &options.filter)?;
+    let asked = |spec: &&GrowthSpec| options.table.as_ref().is_none_or(|n| is_growth(spec, n));
     let answered = plan.growth.iter().filter(asked).map(|spec| {
         let cells: Vec<&Cell> = cells.iter().copied().filter(|c| spec.holds(c)).collect();
         growth(sources, spec, &cells, notes)
     });
     Ok(answered.filter(|g| !g.curves.is_empty()).collect())
-}
-
-/// Whether `--table` with this text asks for it.
-pub(crate) fn is_named(spec: &GrowthSpec, part: &str) -> bool {
-    spec.title.to_lowercase().contains(&part.to_lowercase())
 }
 
 fn growth(
@@ -75,7 +70,7 @@ fn growth(
     };
     let unit = sources.shown_unit(&series, &spec.title, notes);
     let timed = explain::compare::higher_is_better(&unit).is_some();
-    let withheld = mark::of(sources.run).filter(|_| timed && !spec.projections.is_empty());
+    let withheld = timing_tag::of(sources.run).filter(|_| timed && !spec.projections.is_empty());
     if let Some(mark) = &withheld {
         notes.push(format!("{}: no projection: {mark}", spec.title));
     }
@@ -95,7 +90,7 @@ fn growth(
             let (cells, sizes): (Vec<&Cell>, Vec<Size>) = here.cloned().unzip();
             let mut curve = curve(sources, spec, levels, &cells, sizes);
             if withheld.is_some() {
-                // What was published of those sizes stays, as it stands for itself.
+                // Published numbers of those sizes are kept: they need no projection.
                 let projections = std::mem::take(&mut curve.projections);
                 let beside = projections.into_iter().flat_map(|p| p.published);
                 curve.published.extend(beside);
@@ -198,7 +193,7 @@ fn size(
         figure: Figure {
             cell: Some(cell.id),
             marks: sources
-                .trust
+                .validity
                 .marks(cell.id, Some(&series.phase), &series.metric),
             points,
             summary: Some(summary),

@@ -1,6 +1,6 @@
 //! Published times of checks, found by the number of files that their row names.
 //!
-//! They stand beside a projection without a verdict: another machine, another disk, another program,
+//! They are printed beside a projection without a verdict: another machine, another disk, another program,
 //! one run.
 
 use study::{Cell, WorkloadSpec};
@@ -39,7 +39,7 @@ pub(super) fn beside(document: &Published, cells: &[&Cell]) -> Vec<PublishedPoin
     found
 }
 
-/// Whether a published number stands at `x`.
+/// Whether a published number is at `x`.
 pub(super) fn is_at(point: &PublishedPoint, x: f64) -> bool {
     point.x.is_some_and(|at| at / x < SAME && x / at < SAME)
 }

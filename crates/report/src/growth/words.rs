@@ -1,4 +1,4 @@
-//! What all formats say of a law in the same words.
+//! Sentences about a law, the same in all formats.
 
 use stats::growth::{DISTINGUISHABLE, Estimate, Fit, Law};
 use stats::{Interval, Warning};
@@ -7,7 +7,7 @@ use super::{Curve, Growth, Projection};
 use crate::numbers::short;
 pub(crate) use ::words::millions as amount;
 
-/// How the laws are found: said once below them.
+/// How the laws are found: printed once below them.
 pub(crate) const LAWS: &str = "laws: y = a x^b and y = c + d x (c, d >= 0), both fitted to ln y by \
      maximum likelihood, chosen by AICc (Burnham and Anderson 2002); intervals by profile likelihood. \
      A projection is of the law, on this machine and with this memory: it holds as long as the law \
@@ -59,9 +59,9 @@ pub(crate) fn sentences(growth: &Growth, curve: &Curve) -> Vec<String> {
         Ok(laws) => laws,
         Err(error) => return vec![format!("no law: {error}")],
     };
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for fit in laws.reported() {
-        said.push(format!(
+        lines.push(format!(
             "{}, {}: {}; {}",
             fit.law.name(),
             formula(fit.law),
@@ -70,7 +70,7 @@ pub(crate) fn sentences(growth: &Growth, curve: &Curve) -> Vec<String> {
         ));
     }
     let other = laws.other();
-    said.push(if laws.distinguishable() {
+    lines.push(if laws.distinguishable() {
         format!(
             "{} is less likely: its AICc is {:.1} above",
             other.law.name(),
@@ -85,22 +85,22 @@ pub(crate) fn sentences(growth: &Growth, curve: &Curve) -> Vec<String> {
     });
     if laws.by_sizes {
         let p = laws.best().lack_of_fit.map_or(f64::NAN, |lack| lack.p);
-        said.push(format!(
-            "the sizes lie off the {} by more than runs of one size vary (p {p:.3}): so each size \
+        lines.push(format!(
+            "the sizes deviate from the {} by more than runs of one size vary (p {p:.3}): so each size \
              counts as one value, which widens every interval",
             brief(laws.best().law)
         ));
     }
     for warning in &laws.best().warnings {
-        // Said above, with what was done about it.
+        // Printed above, with its consequence.
         if !matches!(warning, Warning::LackOfFit { .. }) {
-            said.push(warning.to_string());
+            lines.push(warning.to_string());
         }
     }
-    said
+    lines
 }
 
-/// What the parameters tell in plain words.
+/// The meaning of the parameters in plain words.
 fn meaning(growth: &Growth, curve: &Curve, fit: &Fit) -> String {
     let [first, second] = &fit.parameters;
     match fit.law {

@@ -2,13 +2,13 @@
 //! a constant bends it at its lower end.
 //!
 //! What was measured is drawn solid, what is projected dashed, with a line between them and both
-//! words on it: nobody shall take the one for the other. The band is the law's interval.
+//! words on it: so that the one is not taken for the other. The band is the law's interval.
 
 use std::fmt::Write as _;
 
 use stats::growth::Fit;
+use words::escape_xml as escape;
 
-use super::plot::escape;
 use crate::growth::{Curve, Growth, amount, brief, engineering, interval};
 use crate::numbers::short;
 
@@ -257,7 +257,7 @@ fn law(svg: &mut String, curve: &Curve, fit: &Fit, at: usize, x: &Axis, y: &Axis
 }
 
 fn projections(svg: &mut String, growth: &Growth, curve: &Curve, x: &Axis, y: &Axis) {
-    // A label that would lie on the one before is left to the title and the table.
+    // A label that would overlap the one before is left to the title and the table.
     let mut free = LEFT;
     for projection in &curve.projections {
         let at = x.at(projection.x);

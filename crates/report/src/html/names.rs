@@ -1,8 +1,8 @@
-//! Names beside bars: short ones as they are, of long ones the part that tells them from each other.
+//! Names beside bars: short ones as they are, of long ones the part that distinguishes them.
 //!
 //! Mount options and columns of a study are long and begin alike
 //! (`Write(delalloc,journal_async_commit,data=writeback)`, `Write(delalloc)`); cut at the same letter they
-//! would all read the same. So what all names share is elided first, at its begin and its end, and only
+//! would all read the same. So what all names share is elided first, at the start and at the end, and only
 //! then what still is too long, in its middle. Every name keeps its whole text as a tooltip.
 
 /// Stands for what was left out.
@@ -33,7 +33,7 @@ pub(super) fn fitted(names: &[&str], letters: usize) -> Vec<String> {
             return cut;
         }
     }
-    // Names that differ only far inside: their number in the plot tells them apart.
+    // Names that differ only far inside: their number in the plot distinguishes them.
     let numbered = without.iter().enumerate().map(|(at, name)| {
         let number = format!("{} ", at + 1);
         let room = letters.saturating_sub(number.len() + 1);
@@ -74,7 +74,7 @@ fn without_shared(names: &[&str]) -> Vec<String> {
     kept.collect()
 }
 
-/// A shared begin ends behind a sign, not within a word.
+/// A shared start ends after a sign, not within a word.
 fn word(letters: &[Vec<char>], shared: usize) -> usize {
     let Some(first) = letters.first() else {
         return 0;
@@ -87,7 +87,7 @@ fn worth(shared: usize) -> usize {
     if shared < LEAST_SHARED { 0 } else { shared }
 }
 
-/// A name with `head` letters of its begin and `tail` of its end.
+/// A name with its first `head` and its last `tail` letters.
 fn middle_out(name: &str, head: usize, tail: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= head + tail + 1 {

@@ -1,11 +1,13 @@
 //! Bar plots with interval whiskers, as static SVG.
 //!
 //! One small plot for each row of a table, because rows differ in unit and size. A bar is the
-//! median, the whisker its interval, a dot each sample: nothing is hidden behind the bar. The bar's
+//! median, the whisker its interval, a dot each sample: the bar hides nothing. The bar's
 //! colour is the verdict against the base. A diamond marks the published value, scaled so that the
-//! published base lies on our base: the hardware differs, only the shape compares.
+//! published base is at our base: the hardware differs, only the shape compares.
 
 use std::fmt::Write as _;
+
+use words::escape_xml as escape;
 
 use super::names;
 use crate::model::{Difference, Figure, Mark, Row, Table};
@@ -22,8 +24,6 @@ const LINE: f64 = 24.0;
 const BAR: f64 = 13.0;
 const TOP: f64 = 6.0;
 const AXIS: f64 = 20.0;
-
-pub(super) use words::escape_xml as escape;
 
 /// The horizontal scale: 0 at the names' right edge.
 struct Scale {
@@ -73,7 +73,7 @@ fn scaled(table: &Table, row: &Row, figure: &Figure) -> Option<f64> {
     (theirs > 0.0).then_some(figure.published?.value * ours / theirs)
 }
 
-/// Everything that must lie on the scale.
+/// Every value that must be on the scale.
 fn largest(table: &Table, row: &Row) -> f64 {
     row.figures
         .iter()

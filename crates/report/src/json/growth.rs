@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use stats::growth::{Estimate, Fit, Law};
 
-use crate::growth::{Curve, Growth, PublishedPoint, Size};
-use crate::model::{Versus, clock_name};
-use crate::pressure::{Memory, Row};
+use crate::growth::{Curve, Growth, Size};
+use crate::pressure::Memory;
 
 /// One question of growth.
 pub(super) fn value(growth: &Growth) -> Value {
@@ -15,7 +14,7 @@ pub(super) fn value(growth: &Growth) -> Value {
         "x_unit": growth.x_unit,
         "phase": growth.phase,
         "metric": growth.metric,
-        "clock": clock_name(growth.clock),
+        "clock": growth.clock,
         "unit": growth.unit,
         "level": growth.level,
         "curves": growth.curves.iter().map(curve).collect::<Vec<_>>(),
@@ -34,7 +33,7 @@ fn curve(curve: &Curve) -> Value {
                 "projection": true,
                 "times_largest_measured": p.reach,
                 "laws": laws,
-                "published": p.published.iter().map(published).collect::<Vec<_>>(),
+                "published": p.published,
             })
         })
         .collect();
@@ -46,7 +45,7 @@ fn curve(curve: &Curve) -> Value {
         "each_size_counts_once": laws.map(|laws| laws.by_sizes).ok(),
         "no_law": laws.err().map(ToString::to_string),
         "projections": projections,
-        "published": curve.published.iter().map(published).collect::<Vec<_>>(),
+        "published": curve.published,
     })
 }
 
@@ -57,7 +56,7 @@ fn size(size: &Size) -> Value {
         "cell": size.figure.cell,
         "values": points.map(|(x, p)| json!({"trial": p.trial, "block": p.block, "x": x, "y": p.value})).collect::<Vec<_>>(),
         "summary": size.figure.summary,
-        "marks": size.figure.marks.iter().map(|m| m.name()).collect::<Vec<_>>(),
+        "marks": size.figure.marks,
     })
 }
 
@@ -88,54 +87,23 @@ fn estimate(estimate: &Estimate) -> Value {
     json!({"value": estimate.value, "low": interval.low, "high": interval.high})
 }
 
-fn published(point: &PublishedPoint) -> Value {
-    json!({"x": point.x, "y": point.y, "row": point.row, "document": point.document})
-}
-
 /// "Was it memory?".
 pub(super) fn memory(memory: &Memory) -> Value {
+    let pairs = memory.pairs.iter().map(|pair| {
+        json!({
+            "filesystem": pair.filesystem,
+            "label": pair.label,
+            "base_memory": pair.memory[0],
+            "memory": pair.memory[1],
+            "limit": pair.limit,
+            "seconds": pair.seconds,
+            "device_read": pair.read,
+        })
+    });
     json!({
-        "answers": memory.answers.iter().map(|a| json!({
-            "filesystem": a.filesystem, "answer": a.word, "because": a.because,
-        })).collect::<Vec<_>>(),
-        "rows": memory.rows.iter().map(row).collect::<Vec<_>>(),
+        "answers": memory.answers,
+        "rows": memory.rows,
         "comparisons": memory.family,
-        "pairs": memory.pairs.iter().map(|p| json!({
-            "filesystem": p.filesystem,
-            "label": p.label,
-            "base_memory": p.memory[0],
-            "memory": p.memory[1],
-            "limit": p.limit,
-            "seconds": p.seconds.as_ref().map(versus),
-            "device_read": p.read.as_ref().map(versus),
-        })).collect::<Vec<_>>(),
-    })
-}
-
-fn row(row: &Row) -> Value {
-    json!({
-        "cell": row.cell,
-        "label": row.label,
-        "filesystem": row.filesystem,
-        "phase": row.phase,
-        "pages_swapped": row.swapped,
-        "pages_reclaimed": row.reclaimed,
-        "allocation_stalls": row.stalls,
-        "limit": row.limit,
-        "peak": row.peak,
-        "limit_met": row.met,
-        "inodes_over_memory": row.inode_share,
-    })
-}
-
-fn versus(versus: &Versus) -> Value {
-    json!({
-        "ratio": versus.ratio,
-        "interval": versus.interval,
-        "p": versus.p,
-        "p_adjusted": versus.p_adjusted,
-        "difference": versus.difference.name(),
-        "method": versus.method,
-        "warnings": versus.warnings,
+        "pairs": pairs.collect::<Vec<_>>(),
     })
 }

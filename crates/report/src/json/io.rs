@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
+use super::tables::Named;
 use crate::Report;
+use crate::block_io::{Pair, WHOLE};
 use crate::error::Result;
-use crate::model::clock_name;
-use crate::requests::{Pair, WHOLE};
 
-/// Where the files lie: one object for each cell and phase.
+/// Extents and gaps of the files: one object for each cell and phase.
 pub(super) fn layouts(report: &Report<'_>) -> Result<Value> {
-    let rows = report.placement.iter().flat_map(|found| &found.rows);
+    let rows = report.file_layout.iter().flat_map(|found| &found.rows);
     let rows = rows.map(|row| {
         let names = row.trials.iter().flat_map(|layout| layout.figures.keys());
         let figures = names.map(|name| (name.clone(), json!(row.values(name))));
@@ -35,7 +35,7 @@ pub(super) fn layouts(report: &Report<'_>) -> Result<Value> {
 
 /// The block traces: one object for each cell, device and phase.
 pub(super) fn traces(report: &Report<'_>) -> Value {
-    let rows = report.requests.iter().flat_map(|found| &found.rows);
+    let rows = report.block_io.iter().flat_map(|found| &found.rows);
     let rows = rows.map(|row| {
         let of_phase = row
             .traces
@@ -78,11 +78,11 @@ fn pair(pair: &Pair) -> Value {
         "name": pair.label,
         "phase": pair.phase,
         "metric": pair.metric,
-        "clock": clock_name(pair.clock),
+        "clock": pair.clock,
         "unit": pair.unit,
-        "untraced": super::figure("untraced", &pair.untraced),
-        "traced": super::figure("traced", &pair.traced),
-        "comparison": super::comparison(pair.versus.as_ref()),
+        "untraced": Named { column: "untraced", figure: &pair.untraced },
+        "traced": Named { column: "traced", figure: &pair.traced },
+        "comparison": pair.versus,
     })
 }
 
@@ -105,4 +105,15 @@ pub(super) fn list(report: &Report<'_>) -> Value {
         json!({"of": group.of, "entries": entries.collect::<Vec<_>>()})
     });
     json!(groups.collect::<Vec<_>>())
+}
+
+/// How phases were shared among the members of a device; null without devices of several layers. Bytes
+/// are means of the trials, shares are parts of 1. Each member of each trial is with the trials.
+pub(super) fn members(report: &Report<'_>) -> Value {
+    let Some(shares) = &report.members else {
+        return Value::Null;
+    };
+    let devices = shares.devices.iter();
+    let devices = devices.map(|(name, words)| json!({"name": name, "words": words}));
+    json!({"devices": devices.collect::<Vec<_>>(), "phases": shares.rows})
 }

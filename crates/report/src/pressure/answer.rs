@@ -4,7 +4,7 @@ use super::{Answer, Pair, Row, mib, percent, spread};
 use crate::model::{Difference, Versus};
 use crate::numbers::{brief_ratio, range};
 
-/// What the counters tell of phases that had all the memory there is.
+/// What the counters show of phases with all of the machine's memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Pressure {
     None,
@@ -206,7 +206,7 @@ fn group(rows: &[&Row], limit: f64, word: &str) -> String {
 /// What the limit cost: the pair that it cost most, and how many others.
 fn cost(pairs: &[&Pair], word: &str) -> String {
     if pairs.is_empty() {
-        return format!("nothing tells what it cost: no such {word} ran with more memory");
+        return format!("its cost is not known: no such {word} ran with more memory");
     }
     let pairs: Vec<&Pair> = pairs
         .iter()
@@ -214,7 +214,7 @@ fn cost(pairs: &[&Pair], word: &str) -> String {
         .filter(|p| p.seconds.is_some())
         .collect();
     if pairs.is_empty() {
-        return "nothing tells what it cost: one run of each cannot be compared".to_owned();
+        return "its cost is not known: one run of each cannot be compared".to_owned();
     }
     let ratio_of = |pair: &&Pair| pair.seconds.as_ref().map_or(1.0, |v| v.ratio);
     let worst = pairs

@@ -1,11 +1,11 @@
 //! The conclusions of 2011 as laws, and whether a run's numbers keep them.
 //!
-//! A pair of cells tests a law when one switch is all that tells them apart: the same filesystem, device,
+//! A pair of cells tests a law when they differ in one switch alone: the same filesystem, device,
 //! population and other switches. Bytes and requests are medians; a hundredth is allowed where two cells should read the
 //! same bytes, because each trial has a filesystem of its own.
 //!
 //! Of the four, one speaks of time: precache with a large cache wins or ties. Its comparisons are a family and corrected together. Where
-//! the runs do not tell two times apart, that is no tie: the law is open there.
+//! the runs do not distinguish two times, that is no tie: the law is open there.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,15 @@ use study::{Cell, ScanSpec};
 use super::published::{self, Theirs};
 use super::sets::{figure, finished, is_set, median, moved_marks};
 use super::{Case, Law, spec};
+use words::bytes_f64 as size;
+
 use crate::compare;
 use crate::fill::Sources;
 use crate::labels::Labels;
-use crate::mark;
 use crate::model::{Difference, Figure, Mark, Point};
-use crate::numbers::{ratio, short, size};
+use crate::numbers::{ratio, short};
 use crate::options::Options;
+use crate::timing_tag;
 
 /// What two readings of the same bytes may differ by.
 const SAME: f64 = 0.01;
@@ -284,7 +286,7 @@ impl<'a> Judge<'a> {
         let mut marks = self.marks(cells, &[PASS_0B, PASS_1]);
         for cell in cells {
             for phase in [PASS_0B, PASS_1] {
-                marks.extend(self.sources.trust.marks(cell.id, Some(phase), "seconds"));
+                marks.extend(self.sources.validity.marks(cell.id, Some(phase), "seconds"));
             }
         }
         Case {
@@ -301,9 +303,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Time of passes 0b and 1 with precache over without it, in words; whether it is not worse, where the runs tell.
+    /// Time of passes 0b and 1 with precache over without it, in words; whether it is not worse, where the runs can tell.
     fn time(&self, cells: [&Cell; 2], comparison: Option<&Comparison>) -> (String, Option<bool>) {
-        if comparison.is_some() && mark::of(self.sources.run).is_some() {
+        if comparison.is_some() && timing_tag::of(self.sources.run).is_some() {
             return ("not judged: times are emulated".to_owned(), None);
         }
         let Some(comparison) = comparison else {
@@ -318,7 +320,7 @@ impl<'a> Judge<'a> {
             Difference::Better => ("it wins", Some(true)),
             Difference::Worse => ("it loses", Some(false)),
             Difference::Same => ("a tie", Some(true)),
-            _ => ("the runs do not tell them apart", None),
+            _ => ("the runs do not distinguish them", None),
         };
         (format!("time {} times: {word}", ratio(versus.ratio)), holds)
     }
@@ -349,8 +351,8 @@ impl<'a> Judge<'a> {
         );
         let case = |(of, without, with): (String, &Cell, &Cell)| {
             let of_0a = |metric| [without, with].map(|cell| self.known(cell, PASS_0A, metric));
-            let told = |metric| of_0a(metric).map(Option::unwrap_or_default);
-            let (bytes, seeks, seconds) = (told("disk_bytes"), told("seeks"), told("seconds"));
+            let known = |metric| of_0a(metric).map(Option::unwrap_or_default);
+            let (bytes, seeks, seconds) = (known("disk_bytes"), known("seeks"), known("seconds"));
             let (way, shorter) = match of_0a("seek_bytes") {
                 [Some(a), Some(b)] => (format!(" over {} and {}", size(a), size(b)), b < a),
                 // A run of before these were measured.

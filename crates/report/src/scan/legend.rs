@@ -1,14 +1,16 @@
-//! What was read here, and what tells it from what was published.
+//! What was read here, and how it differs from what was published.
 //!
-//! The passes have the names of fsck.ocfs2's, so that rows can be laid beside each other. Whoever reads `Pass 0a: Checking cluster
-//! allocation chains` in a report about ext4 must be told what that was.
+//! The passes have the names of fsck.ocfs2's, so that rows can be compared. The legend explains what
+//! `Pass 0a: Checking cluster allocation chains` means in a report about ext4.
 
 use study::Cell;
 
 use super::published::{self, Theirs};
 use super::{By, Group, Set, count};
+use words::bytes_f64 as size;
+
 use crate::fill::Sources;
-use crate::numbers::{short, size};
+use crate::numbers::short;
 use crate::published::Published;
 
 /// A paragraph for each matter.
@@ -33,14 +35,14 @@ const CHECK: &str = "Read by `fslab check` (fslab): the same volume, checked by 
 /// What e2fsck reads, and whose figures these are.
 const E2FSCK: &str = "Read by e2fsck: the same volume, through the page cache. Its passes are those of `fslab check`. Seconds are our \
     clock's, from heading to heading; bytes and requests the device's, with what the kernel read ahead; what its own and the \
-    kernel's cache gave, and its seeks, nobody counted. all: the program from begin to end.";
+    kernel's cache gave, and its seeks, were not counted. all: the program from start to end.";
 
 /// What the program read, and how far its rows go with the model's.
 fn ocfs2(set: &Set) -> String {
     format!(
         "Read by fsck.ocfs2 itself: {} files on OCFS2, the check as it is run by hand, past the page cache, every figure as it \
          prints it. 0a: descriptors of cluster groups; 0b: of inode groups; 0c: of extent block groups; 1: inodes; 2: directory \
-         blocks; all: its own sum with what it does besides. On OCFS2 a small file and a small directory lie in their inode; beside \
+         blocks; all: its own sum with what it does besides. On OCFS2 a small file and a small directory are in their inode; beside \
          the model's rows compare MB for each file, not seconds.",
         set.files
     )
@@ -79,7 +81,7 @@ fn population(set: &Set, cell: Option<&Cell>) -> String {
 
 /// What the descriptors are, how they are chained, and how many hold anything.
 fn descriptors(set: &Set) -> String {
-    let (chains, links) = set.chains;
+    let (chains, links) = (set.chains, set.chain_links);
     let chained = match links {
         Some(1.0) => "Chains of one link here: prefill has nothing to bring forward".to_owned(),
         links => format!(

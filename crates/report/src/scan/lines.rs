@@ -4,19 +4,21 @@
 //! write) by real time of the bytes before that, as all 22 published rows with more than 60 MB have it; times are plain seconds
 //! however many there are. fsck.ocfs2 of today prints minutes and seconds, and another rate.
 
-use super::{Cost, Group, MIB, Set, told};
-use crate::text::wrap;
+use super::{Cost, Group, MIB, Set, figure};
 
-/// `I/O read disk/cache: ...` and `Times real: ...`; none of a pass that was not measured. What nobody counted is `-`.
+/// Columns of a line.
+const WIDTH: usize = 78;
+
+/// `I/O read disk/cache: ...` and `Times real: ...`; none of a pass that was not measured. What was not counted is `-`.
 fn lines(cost: &Cost) -> Option<[String; 2]> {
     let (disk, real) = (cost.disk?, cost.real?);
-    let seconds = |value: Option<f64>| told(value, |value| format!("{value:.3}s"));
+    let seconds = |value: Option<f64>| figure(value, |value| format!("{value:.3}s"));
     let rate = cost.with_cache.or(cost.rate).unwrap_or(0.0);
     Some([
         format!(
             "  I/O read disk/cache: {}MB / {}, write: 0MB, rate: {:.2}MB/s",
             mib(disk),
-            told(cost.cache, |cache| format!("{}MB", mib(cache))),
+            figure(cost.cache, |cache| format!("{}MB", mib(cache))),
             rate / MIB
         ),
         format!(
@@ -32,53 +34,43 @@ fn mib(bytes: f64) -> String {
     format!("{:.0}", (bytes / MIB).ceil())
 }
 
-/// What stands above [`listing`].
-pub(crate) fn listing_title(group: &Group) -> String {
-    format!(
-        "In fsck.ocfs2's layout of 2011, {} (its names of the passes; of each set the trial of the middle time; rate: disk + cache by \
-         real time)",
-        group.of
-    )
-}
-
-/// All passes of all sets, each set's first line with its name at the right; at most `width` wide where there is room.
-pub(crate) fn listing(group: &Group, width: usize) -> String {
-    let mut out = String::new();
+/// All passes of all sets, each set's first line with its name at the right.
+pub(crate) fn listing(group: &Group) -> Vec<String> {
+    let mut out = Vec::new();
     for set in &group.sets {
         let Some(lines) = set.pass("all").and_then(|pass| lines(&pass.middle)) else {
             continue;
         };
-        let cache = told(set.cache_size, |cache| format!("{}MB", mib(cache)));
-        out.push_str(&beside_name(&format!("  Cache size: {cache}"), set, width));
-        out.push_str(&format!("{}\n{}\n\n", lines[0], lines[1]));
+        let cache = figure(set.cache_size, |cache| format!("{}MB", mib(cache)));
+        out.extend(with_name(&format!("  Cache size: {cache}"), set));
+        out.extend(lines);
+        out.push(String::new());
     }
     for row in group.rows() {
         let Some((_, first)) = row.first().filter(|(_, pass)| pass.name != "all") else {
             continue;
         };
-        out.push_str(&format!("{}\n", first.title));
+        out.push(first.title.to_owned());
         for (set, pass) in &row {
             if let Some([io, times]) = lines(&pass.middle) {
-                out.push_str(&beside_name(&io, set, width));
-                out.push_str(&format!("{times}\n"));
+                out.extend(with_name(&io, set));
+                out.push(times);
             }
         }
-        out.push('\n');
+        out.push(String::new());
     }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
+    out.pop();
     out
 }
 
-/// A line with the name of its set at the right, where there is room for it.
-fn beside_name(line: &str, set: &Set, width: usize) -> String {
+/// A line with the name of its set at the right; below it where there is no room.
+fn with_name(line: &str, set: &Set) -> Vec<String> {
     let name = format!("({})", set.name);
     let used = line.chars().count() + name.chars().count();
-    let most = width.min(78);
-    if used + 1 > most {
-        return wrap(&format!("{line} "), 4, &name, width);
+    match WIDTH.checked_sub(used) {
+        None | Some(0) => vec![line.to_owned(), format!("{name:>WIDTH$}")],
+        Some(gap) => vec![format!("{line}{}{name}", " ".repeat(gap))],
     }
-    format!("{line}{}{name}\n", " ".repeat(most - used))
 }
 
 #[cfg(test)]

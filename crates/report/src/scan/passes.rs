@@ -1,22 +1,27 @@
 //! The passes that readers have, and what each reader reads in them.
 //!
-//! A pass has one name for all of them, so that rows can be laid beside each other: 1 is the pass over the inodes, 2 that over the
-//! directories, whoever reads. What else they have differs: bitmaps are fsck.ocfs2's 0a and 0b, and everybody else's 5.
+//! A pass has one name for all of them, so that rows can be compared: 1 is the pass over the inodes, 2 that over the
+//! directories, for every reader. The other passes differ: bitmaps are fsck.ocfs2's 0a and 0b, and pass 5 of the others.
 
+use serde::Serialize;
 use study::{Cell, FilesystemKind, Reader};
 
 use super::spec;
 
-/// Who read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The program, or the model, that read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum By {
     /// The model with the switches of 2011.
+    #[serde(rename = "model")]
     Model,
     /// fsck.ocfs2, on OCFS2.
+    #[serde(rename = "fsck.ocfs2")]
     Ocfs2,
     /// `fslab check`.
+    #[serde(rename = "fslab check")]
     Check,
     /// e2fsck.
+    #[serde(rename = "e2fsck")]
     E2fsck,
 }
 
@@ -32,22 +37,13 @@ impl By {
         }
     }
 
-    /// What it is called: `model`, or the program.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            By::Model => "model",
-            By::Ocfs2 => "fsck.ocfs2",
-            By::Check => "fslab check",
-            By::E2fsck => "e2fsck",
-        }
-    }
-
     /// As a set among sets: short, because tables of a mail are 78 columns wide; the model's sets have names of their own.
     pub(super) const fn set(self) -> Option<&'static str> {
         match self {
             By::Model => None,
             By::Check => Some("fslab"),
-            By::Ocfs2 | By::E2fsck => Some(self.name()),
+            By::Ocfs2 => Some("fsck.ocfs2"),
+            By::E2fsck => Some("e2fsck"),
         }
     }
 
@@ -69,7 +65,7 @@ impl By {
         }
     }
 
-    /// Whether it read as somebody did in 2011.
+    /// Whether it read as a program of 2011 did.
     pub(super) const fn repeats(self) -> bool {
         matches!(self, By::Model | By::Ocfs2)
     }
@@ -112,7 +108,7 @@ const fn known(
     }
 }
 
-/// All of them, in the order in which tables have them; the whole last. fsck.ocfs2's pass 5 (quota) is in versions that nobody ran yet.
+/// All of them, in the order in which tables have them; the whole last. fsck.ocfs2's pass 5 (quota) is in versions that were not run yet.
 pub(super) static PASSES: [Known; 13] = [
     known(
         "0",

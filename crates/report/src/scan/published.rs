@@ -2,6 +2,7 @@
 //!
 //! Sets are known by their switches, not by their names: a study may call them as it likes.
 
+use serde::Serialize;
 use study::ScanSpec;
 
 use crate::published::Published;
@@ -13,17 +14,20 @@ const TABLES: [&str; 2] = ["1.5M-file volume", "15M-file volume"];
 /// A buffer of at most this was vanilla: "It was reading 32K to 1M".
 const VANILLA_BUFFER: u64 = 1 << 20;
 
-/// Directory blocks that were asked for together on 21 September.
+/// Directory blocks that were requested together on 21 September.
 const BATCH: u32 = 1024;
 
 /// What was printed of a pass.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Theirs {
-    /// MB from disk.
+    /// MB (2^20 bytes) from disk.
+    #[serde(rename = "disk_mb")]
     pub disk: f64,
-    /// MB from the cache.
+    /// MB (2^20 bytes) from the cache.
+    #[serde(rename = "cache_mb")]
     pub cache: f64,
-    /// Seconds.
+    /// Wall time, seconds.
+    #[serde(rename = "real_s")]
     pub real: f64,
 }
 
@@ -62,7 +66,7 @@ pub(super) fn value(
     found?.value
 }
 
-/// The column of each message that such a set stands in. Chains are not asked about: a smaller volume has fewer.
+/// The column of each message that has such a set. Chains are ignored: a smaller volume has fewer.
 fn columns(spec: &ScanSpec) -> [Option<&'static str>; 2] {
     let large = spec.scan_buffer.get() > VANILLA_BUFFER;
     // His caches never held the metadata.

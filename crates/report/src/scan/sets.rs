@@ -108,7 +108,8 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
         middle: middle.0,
         cache_size: of_whole("cache_size"),
         metadata: of_whole("metadata_bytes"),
-        chains: (spec.chains, of_whole("chain_links")),
+        chains: spec.chains,
+        chain_links: of_whole("chain_links"),
         passes,
     })
 }
@@ -141,7 +142,7 @@ fn value(trial: &TrialRecord, phase: &str, metric: &str) -> Option<f64> {
 
 /// What speaks against the bytes and requests of a phase.
 pub(super) fn moved_marks(sources: &Sources<'_>, cell: &Cell, phase: &str) -> BTreeSet<Mark> {
-    let of = |metric| sources.trust.marks(cell.id, Some(phase), metric);
+    let of = |metric| sources.validity.marks(cell.id, Some(phase), metric);
     ["disk_bytes", "requests"]
         .into_iter()
         .flat_map(of)
@@ -181,7 +182,7 @@ pub(super) fn figure(sources: &Sources<'_>, cell: &Cell, phase: &str) -> Figure 
     Figure {
         cell: Some(cell.id),
         points: sources.points(cell, &series, "secs"),
-        marks: sources.trust.marks(cell.id, Some(phase), "seconds"),
+        marks: sources.validity.marks(cell.id, Some(phase), "seconds"),
         ..Figure::default()
     }
 }
@@ -231,7 +232,7 @@ fn compare(
 
 /// The switches of a set in words, and what came of them.
 fn how(spec: &ScanSpec, passes: &[Pass]) -> String {
-    // One by one, though more were wanted: the cache is too small for so many.
+    // One by one, though more were wanted: the cache is too small for more.
     let one_by_one = |name: &str| {
         let pass = passes.iter().find(|pass| pass.name == name);
         pass.and_then(|pass| pass.median.batched)

@@ -1,13 +1,16 @@
-//! What stands behind the legend: rows for those who read on, in the formats of the tools they are
+//! What follows the legend: rows for readers of details, in the formats of the tools they are
 //! named after, and therefore not wrapped.
 //!
-//! A footnote shows the layout of 2008 behind the results. Today's layout of the same rows is wider
+//! A footnote shows the layout of 2008 after the results. Today's layout of the same rows is wider
 //! than two mails, so it comes last. The page has both side by side.
+
+use record::{Phase, Status, Usage};
+use study::{Cell, Slot};
 
 use super::{grid, wrap};
 use crate::Report;
 use crate::labels::Labels;
-use crate::usage::{ELAPSED, OfCell, gnu_time, middle, switches};
+use crate::usage::{ELAPSED, OWN, gnu_time, switches};
 
 /// Both parts; empty when the run has neither.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
@@ -84,4 +87,56 @@ fn rows(report: &Report<'_>, width: usize) -> String {
 /// `"Throughput results (in MB/s)" in`.
 fn quoted(title: &str) -> String {
     format!("{:?} in", title.trim_end_matches(':'))
+}
+
+/// A phase and what it used.
+type Used<'a> = (&'a Phase, &'a Usage);
+
+/// The usage of a cell's phases in its middle trial.
+#[derive(Debug)]
+struct OfCell<'a> {
+    /// The cell.
+    cell: &'a Cell,
+    /// The trial and its block.
+    slot: Slot,
+    /// Finished trials with usage, among which it is the middle one.
+    n: usize,
+    /// Phases of the trial, with what they used.
+    phases: Vec<Used<'a>>,
+}
+
+impl OfCell<'_> {
+    /// Whether any of its phases ran inside the lab.
+    fn has_own(&self) -> bool {
+        self.phases.iter().any(|(_, usage)| usage.of == OWN)
+    }
+}
+
+/// The middle trial of each cell of the report that has usage: by the wall seconds of all its phases,
+/// the lower one of two.
+fn middle<'a>(report: &Report<'a>) -> Vec<OfCell<'a>> {
+    let plan = &report.run.plan;
+    let of_cell = |cell: &'a Cell| {
+        let mut trials: Vec<(f64, Slot, Vec<Used<'a>>)> = report
+            .slots()
+            .filter(|(slot, trial)| slot.cell == cell.id && trial.status == Status::Finished)
+            .map(|(slot, trial)| {
+                let used = |phase: &'a Phase| Some((phase, phase.usage.as_ref()?));
+                let phases: Vec<_> = trial.phases.iter().filter_map(used).collect();
+                let seconds = phases.iter().map(|(_, usage)| usage.elapsed).sum();
+                (seconds, *slot, phases)
+            })
+            .filter(|(_, _, phases)| !phases.is_empty())
+            .collect();
+        trials.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let n = trials.len();
+        let (_, slot, phases) = trials.into_iter().nth(n.checked_sub(1)? / 2)?;
+        Some(OfCell {
+            cell,
+            slot,
+            n,
+            phases,
+        })
+    };
+    plan.cells.iter().filter_map(of_cell).collect()
 }

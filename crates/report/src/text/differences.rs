@@ -1,21 +1,20 @@
 //! Which differences count: ratios, medians and shapes, each as one matrix below each table's name.
 //!
 //! The mail tables hold means and deviations, as the original did; whether two of them differ is
-//! another question and is answered here, where all answers of a table stand together. n and the
-//! coverage of the intervals are said once in the heading, and where they differ also there: in one
+//! another question and is answered here, where all answers of a table are together. n and the
+//! coverage of the intervals are printed once in the heading, and exceptions from them also there: in one
 //! run they are the same almost everywhere, and a number repeated in every cell hides the one that
 //! differs.
 
 use std::collections::BTreeMap;
 
-use stats::Warning;
-
-use super::legend::{ADVISED, tested};
+use super::legend::tested;
 use super::matrix::{Cell, Matrix};
 use super::wrap;
 use crate::Report;
-use crate::model::{Figure, Mark, Row, Table};
+use crate::model::{ADVISED, Figure, Mark, Row, Table};
 use crate::numbers::{brief_range, brief_ratio, short, three};
+use crate::sentences::{family, table_warnings};
 
 /// The section about the tables with the original's clocks.
 pub(super) fn print(report: &Report<'_>, tables: &[&Table], width: usize) -> String {
@@ -51,9 +50,9 @@ pub(super) fn print(report: &Report<'_>, tables: &[&Table], width: usize) -> Str
     out
 }
 
-/// What is behind the numbers of a table: n with coverage, the comparisons, whether there is more
+/// What the numbers of a table rest on: n with coverage, the comparisons, whether there is more
 /// than one value to take a median of.
-fn behind(table: &Table) -> Vec<String> {
+fn basis(table: &Table) -> Vec<String> {
     let mut parts = census(table);
     parts.push(match table.family {
         // That they are one family is in the legend.
@@ -72,22 +71,22 @@ fn several(table: &Table) -> bool {
     most.max().unwrap_or(0) > 1
 }
 
-/// What is behind all of these tables alike, to be said once above them.
+/// What all of these tables rest on alike, to be printed once above them.
 pub(super) fn common(tables: &[&Table]) -> Vec<String> {
     let Some((first, rest)) = tables.split_first() else {
         return Vec::new();
     };
-    let mut parts = behind(first);
+    let mut parts = basis(first);
     for table in rest {
-        let own = behind(table);
+        let own = basis(table);
         parts.retain(|part| own.contains(part));
     }
     parts
 }
 
-/// `; n=4 ...`: what is behind this table and not common to all.
+/// `; n=4 ...`: what this table rests on and others do not.
 pub(super) fn own(table: &Table, common: &[String]) -> String {
-    let own = behind(table).into_iter();
+    let own = basis(table).into_iter();
     own.filter(|part| !common.contains(part))
         .fold(String::new(), |text, part| text + "; " + &part)
 }
@@ -111,7 +110,7 @@ fn of_table(table: &Table, common: &[String], width: usize) -> String {
     out
 }
 
-/// The title, with the levels that tell it from others of the same title.
+/// The title, with the levels that distinguish it from others of the same title.
 pub(super) fn name(table: &Table) -> String {
     if table.subtitle.contains('=') {
         format!("{}, {}", table.title, table.subtitle)
@@ -240,40 +239,40 @@ fn doubt(row: &Row, base: usize, figure: &Figure) -> String {
 }
 
 /// n and coverage of one figure.
-type Behind = (usize, Option<u32>);
+type Basis = (usize, Option<u32>);
 
-/// `n=5, medians' intervals cover 94 %`, `ext3: n=4, 88 %`: what stands behind the numbers, once for
+/// `n=5, medians' intervals cover 94 %`, `ext3: n=4, 88 %`: what the numbers rest on, once for
 /// most of them, then where it differs.
 fn census(table: &Table) -> Vec<String> {
-    let behind = |figure: &Figure| -> Option<Behind> {
+    let basis = |figure: &Figure| -> Option<Basis> {
         let summary = figure.summary.as_ref()?;
         let achieved = summary.median_interval.as_ref().and_then(|i| i.achieved);
         Some((summary.n, achieved.map(|a| (a * 100.0).round() as u32)))
     };
-    let mut counts: BTreeMap<Behind, usize> = BTreeMap::new();
-    for found in table.figures().filter_map(behind) {
+    let mut counts: BTreeMap<Basis, usize> = BTreeMap::new();
+    for found in table.figures().filter_map(basis) {
         *counts.entry(found).or_default() += 1;
     }
     let Some((&common, _)) = counts.iter().max_by_key(|(_, count)| **count) else {
         return Vec::new();
     };
-    let mut parts = vec![behind_words(common, "medians' intervals cover ")];
+    let mut parts = vec![basis_words(common, "medians' intervals cover ")];
     for (at, column) in table.columns.iter().enumerate() {
-        let here: Vec<(&Row, Behind)> = table
+        let here: Vec<(&Row, Basis)> = table
             .rows
             .iter()
-            .filter_map(|row| Some((row, behind(&row.figures[at])?)))
+            .filter_map(|row| Some((row, basis(&row.figures[at])?)))
             .collect();
         match here.split_first() {
             Some((first, rest)) if rest.iter().all(|(_, b)| *b == first.1) => {
                 if first.1 != common {
-                    parts.push(format!("{}: {}", column.name, behind_words(first.1, "")));
+                    parts.push(format!("{}: {}", column.name, basis_words(first.1, "")));
                 }
             }
             _ => {
                 for (row, found) in here.iter().filter(|(_, found)| *found != common) {
                     let place = format!("{} {}", row.label, column.name);
-                    parts.push(format!("{place}: {}", behind_words(*found, "")));
+                    parts.push(format!("{place}: {}", basis_words(*found, "")));
                 }
             }
         }
@@ -281,7 +280,7 @@ fn census(table: &Table) -> Vec<String> {
     parts
 }
 
-fn behind_words((n, coverage): Behind, verb: &str) -> String {
+fn basis_words((n, coverage): Basis, verb: &str) -> String {
     let few = if n < ADVISED {
         format!(": fewer than {ADVISED} blocks")
     } else {
@@ -291,40 +290,6 @@ fn behind_words((n, coverage): Behind, verb: &str) -> String {
         Some(coverage) => format!("n={n}{few}, {verb}{coverage} %"),
         None => format!("n={n}{few}"),
     }
-}
-
-/// How many comparisons share the error rate.
-pub(crate) fn family(table: &Table) -> String {
-    match table.family {
-        0 => "nothing to test: two blocks or more are needed".to_owned(),
-        1 => "1 comparison".to_owned(),
-        n => format!("{n} comparisons, one family"),
-    }
-}
-
-/// `n=3: fewer than 5 blocks`, or `n=3 for ext2: ...` where others have enough.
-pub(crate) fn few_blocks(table: &Table, row: &Row) -> Option<String> {
-    let counted: Vec<(&str, usize)> = table
-        .columns
-        .iter()
-        .zip(&row.figures)
-        .filter_map(|(c, f)| Some((c.name.as_str(), f.summary.as_ref()?.n)))
-        .collect();
-    let few: Vec<&(&str, usize)> = counted.iter().filter(|(_, n)| *n < ADVISED).collect();
-    let least = few.iter().map(|(_, n)| *n).min()?;
-    let most = few.iter().map(|(_, n)| *n).max()?;
-    let n = if least == most {
-        least.to_string()
-    } else {
-        format!("{least}..{most}")
-    };
-    let of = if few.len() < counted.len() {
-        let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
-        format!(" for {}", names.join(", "))
-    } else {
-        String::new()
-    };
-    Some(format!("n={n}{of}: fewer than {ADVISED} blocks"))
 }
 
 /// What the statistics warn of: each text once, with the places that it speaks of.
@@ -341,32 +306,4 @@ pub(super) fn warnings(table: &Table, width: usize) -> String {
         .iter()
         .map(|(text, places)| wrap("# ", 4, &format!("{}: {text}", places.join(", ")), width))
         .collect()
-}
-
-/// Row, column and text of every warning that is not said beside its number.
-pub(crate) fn table_warnings(table: &Table) -> Vec<(&str, &str, String)> {
-    let mut found = Vec::new();
-    for row in &table.rows {
-        for (column, figure) in table.columns.iter().zip(&row.figures) {
-            let own = figure
-                .summary
-                .iter()
-                .flat_map(|s| &s.warnings)
-                .filter(|w| {
-                    !matches!(
-                        w,
-                        Warning::FewValues { .. } | Warning::LevelNotReached { .. }
-                    )
-                })
-                .map(ToString::to_string);
-            let versus = figure.versus.iter().flat_map(|v| v.warnings.clone());
-            for text in own.chain(versus) {
-                let warning = (row.label.as_str(), column.name.as_str(), text);
-                if !found.contains(&warning) {
-                    found.push(warning);
-                }
-            }
-        }
-    }
-    found
 }

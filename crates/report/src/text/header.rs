@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use record::Status;
-use study::Order;
-
 use super::wrap;
 use crate::Report;
 use crate::facts::Answer;
 use crate::model::Mark;
-use crate::trust::Doubt;
+use crate::sentences::{begun, order, trials, trials_of};
+use crate::validity::Doubt;
 use crate::variants::Variant;
 
 /// Width of the names.
 const NAME: usize = 14;
-/// Facts that stand on the line of another, and the words before them. They are left out when they
+/// Facts that share the line of another, and the words before them. They are left out when they
 /// are not known, as few ask for them; the page and JSON keep them.
 const JOINED: [(&str, &str, &str); 4] = [
     ("distribution", "kernel", ""),
@@ -95,7 +93,7 @@ fn machine<'a>(report: &'a Report<'_>) -> Vec<(&'a str, String)> {
 fn in_doubt(report: &Report<'_>) -> Option<String> {
     let mut kinds: Vec<(&str, BTreeSet<u32>)> = Vec::new();
     let fails = |d: &&Doubt| d.mark == Mark::Fails;
-    for doubt in report.trust.doubts.iter().filter(fails) {
+    for doubt in report.validity.doubts.iter().filter(fails) {
         match kinds.iter_mut().find(|(name, _)| *name == doubt.name) {
             Some((_, trials)) => {
                 trials.insert(doubt.trial);
@@ -108,76 +106,6 @@ fn in_doubt(report: &Report<'_>) -> Option<String> {
         .map(|(name, trials)| format!("{name} fails in {}", trials_of(trials.len())))
         .collect();
     (!texts.is_empty()).then(|| format!("{} (marked !, see Doubts)", texts.join("; ")))
-}
-
-/// `2026-01-02 03:04:05 UTC`.
-pub(crate) fn begun(report: &Report<'_>) -> String {
-    report
-        .run
-        .started_at
-        .strftime("%Y-%m-%d %H:%M:%S UTC")
-        .to_string()
-}
-
-/// `12 planned: 11 finished, 1 failed`.
-pub(crate) fn trials(report: &Report<'_>) -> String {
-    let count = |test: fn(&Status) -> bool| {
-        report
-            .run
-            .trials
-            .iter()
-            .filter(|trial| test(&trial.status))
-            .count()
-    };
-    let finished = count(|s| matches!(s, Status::Finished));
-    let failed = count(|s| matches!(s, Status::Failed(..)));
-    let pending = count(|s| matches!(s, Status::Pending));
-    let mut text = format!("{} planned: {finished} finished", report.run.trials.len());
-    if failed > 0 {
-        text.push_str(&format!(", {failed} failed"));
-    }
-    if pending > 0 {
-        text.push_str(&format!(", {pending} not run"));
-    }
-    if report.run.closing.is_none() {
-        text.push_str("; the run is incomplete");
-    }
-    if report.run.resumed > 0 {
-        let times = match report.run.resumed {
-            1 => "once".to_owned(),
-            n => format!("{n} times"),
-        };
-        text.push_str(&format!("; resumed {times}"));
-    }
-    text
-}
-
-/// `1 trial`, `12 trials`.
-pub(crate) fn trials_of(n: usize) -> String {
-    match n {
-        1 => "1 trial".to_owned(),
-        n => format!("{n} trials"),
-    }
-}
-
-/// `5 blocks, interleaved in a seeded random order (seed 2009)`.
-pub(crate) fn order(report: &Report<'_>) -> String {
-    let plan = &report.run.plan;
-    let few = if plan.blocks < 5 {
-        ": fewer than 5"
-    } else {
-        ""
-    };
-    let blocks = match plan.blocks {
-        1 => "1 block".to_owned(),
-        n => format!("{n} blocks"),
-    };
-    match plan.order {
-        Order::Blocked => format!("{blocks}{few}, interleaved at random, seed {}", plan.seed),
-        Order::Sequential => {
-            format!("{blocks}{few}, sequential as the original ran: drift looks like a difference")
-        }
-    }
 }
 
 fn print_variant(variant: &Variant, width: usize) -> String {

@@ -8,10 +8,8 @@ use super::wrap;
 use crate::Report;
 use crate::grid::Grid;
 use crate::model::{Mark, Table, clock_meaning};
+use crate::sentences::{few, few_values, method};
 use crate::units;
-
-/// Fewer values than this say so beside the number (DESIGN rule 2).
-pub(super) const ADVISED: usize = 5;
 
 /// The legend: only of what this report has.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
@@ -60,38 +58,4 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
 pub(super) fn tested<'a>(tables: impl IntoIterator<Item = &'a Table>) -> bool {
     let mut figures = tables.into_iter().flat_map(Table::figures);
     figures.any(|f| f.versus.as_ref().is_some_and(|v| v.p.is_some()))
-}
-
-fn few_values(figure: &crate::model::Figure) -> bool {
-    figure.summary.as_ref().is_some_and(|s| s.n < ADVISED)
-}
-
-/// What the ratios are.
-pub(crate) fn method(report: &Report<'_>) -> &'static str {
-    match report.run.plan.order {
-        study::Order::Blocked => {
-            "ratio: geometric mean of the ratios within blocks, t interval on logarithms"
-        }
-        study::Order::Sequential => {
-            "ratio: of geometric means, Welch interval on logarithms (no blocks to pair)"
-        }
-    }
-}
-
-/// What few blocks do to an interval, with the coverage that was reached.
-pub(crate) fn few(report: &Report<'_>) -> String {
-    let reached = report
-        .figures()
-        .filter(|f| few_values(f))
-        .filter_map(|f| f.summary.as_ref()?.median_interval?.achieved)
-        .reduce(f64::min);
-    let mut text = format!("fewer than {ADVISED} blocks: take the number as a hint");
-    if let Some(reached) = reached.filter(|r| *r < report.options.level) {
-        text.push_str(&format!(
-            "; the median's interval is then the whole range and covers {:.0} % at least, not {:.0} %",
-            reached * 100.0,
-            report.options.level * 100.0
-        ));
-    }
-    text
 }

@@ -1,16 +1,16 @@
 //! A compact matrix: one short cell for each row and column, in as many columns as fit the width.
 //!
-//! The parts of a cell stand below each other (`0.51 0.44-0.60 -`), so that a column is read from top
+//! The parts of the cells of a column are aligned (`0.51 0.44-0.60 -`), so that a column is read from top
 //! to bottom as well as a row from left to right. Columns that do not fit follow in a second panel
 //! with the labels repeated, as the mail tables do it.
 
 use super::cap;
 
-/// Rows of cells, each cut into the parts that stand below each other.
+/// Rows of cells, each cut into its aligned parts.
 pub(super) struct Matrix {
-    /// What the cells are: stands above the labels.
+    /// What the cells are: printed above the labels.
     pub corner: String,
-    /// Headings.
+    /// Headings of the columns of figures.
     pub columns: Vec<String>,
     /// Label and one cell for each column.
     pub rows: Vec<(String, Vec<Cell>)>,
@@ -114,7 +114,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Splits the columns so that each panel fits; a column that is too wide stands alone.
+/// Splits the columns so that each panel fits; a column that is too wide is alone.
 fn panels(columns: &[Column], label: usize, gap: usize, width: usize) -> Vec<&[Column]> {
     let mut panels = Vec::new();
     let mut begin = 0;

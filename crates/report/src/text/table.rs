@@ -2,15 +2,16 @@
 //!
 //! Filesystems are column groups, rows are metrics, each place is `value unit (stddev)`; the value
 //! is `%5.1f`, the stddev `%.1f` padded to the widest of its column. Two differences: a number in
-//! doubt carries its worst mark right behind the parenthesis, in the gap between the groups; and a
+//! doubt carries its worst mark right after the parenthesis, in the gap between the groups; and a
 //! row with values below 1, which the original never had, gets the decimals that show them.
 //! More groups than fit the width are printed as stacked panels with the row labels repeated.
 //!
 //! The published numbers are printed in the same layout right below. They carry no marks, so where
-//! it saves a panel they stand one space apart and without colons.
+//! it saves a panel they are one space apart and without colons.
 
 use crate::model::{Figure, Mark, Row, Table};
 use crate::published::Document;
+use crate::sentences::{decimals, decimals_of};
 
 /// Between the label and the first group, and between groups.
 const GAP: usize = 2;
@@ -84,24 +85,6 @@ impl Group {
         let inner = self.value + 1 + self.unit + 1 + self.stddev + 2;
         let rest = inner.max(HEADING) - 5;
         format!(" Mean{:>rest$}", "Stddev")
-    }
-}
-
-/// One decimal, as the original; more where it would print two different values as 0.0.
-pub(crate) fn decimals(row: &Row) -> usize {
-    decimals_of(row.figures.iter().filter_map(Figure::mean))
-}
-
-fn decimals_of(values: impl Iterator<Item = f64>) -> usize {
-    let least = values
-        .map(f64::abs)
-        .filter(|value| *value > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    match least {
-        v if v >= 1.0 => 1,
-        v if v >= 0.1 => 2,
-        v if v >= 0.01 => 3,
-        _ => 4,
     }
 }
 
@@ -221,7 +204,7 @@ fn published_place(row: &Row, figure: &Figure) -> Place {
     }
 }
 
-/// The runs behind the published numbers, when all are of as many.
+/// The runs of the published numbers, when all are of the same number.
 fn runs(table: &Table) -> Option<u32> {
     let mut runs = table.figures().filter_map(|f| f.published?.n);
     let first = runs.next()?;
@@ -233,12 +216,12 @@ struct Sheet {
     labels: Vec<String>,
     groups: Vec<Group>,
     gap: usize,
-    /// Whether `Type Mean Stddev` stands above the numbers.
+    /// Whether `Type Mean Stddev` is printed above the numbers.
     headings: bool,
 }
 
 impl Sheet {
-    /// Width of the labels with the gap behind them.
+    /// Width of the labels with the gap after them.
     fn label(&self) -> usize {
         let widest = self.labels.iter().map(|label| label.chars().count()).max();
         widest.unwrap_or(0).max("Type".len()) + self.gap
@@ -250,7 +233,7 @@ impl Sheet {
         panels.join(between)
     }
 
-    /// Splits the groups so that each panel fits; a group that is too wide stands alone.
+    /// Splits the groups so that each panel fits; a group that is too wide is alone.
     fn panels(&self, width: usize) -> Vec<&[Group]> {
         let groups = &self.groups;
         // Room for the mark of a last place, where there may be one.
@@ -279,7 +262,7 @@ impl Sheet {
         let mut lines = vec![" ".repeat(label), format!("{:label$}", "Type")];
         lines.extend(self.labels.iter().map(|text| format!("{text:label$}")));
         for group in groups {
-            // The mark of a place stands in the gap behind it.
+            // The mark of a place is in the gap after it.
             let width = group.width() + self.gap;
             lines[0].push_str(&format!("{:width$}", group.name));
             lines[1].push_str(&format!("{:width$}", group.heading()));

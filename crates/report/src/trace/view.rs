@@ -26,7 +26,7 @@ fn heads(heads: &[&str]) -> Vec<String> {
     heads.iter().map(|head| (*head).to_owned()).collect()
 }
 
-/// What is told of the trace before its tables: a name and a value each.
+/// Facts of the trace before its tables: a name and a value each.
 pub(super) fn facts(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
     let analysis = subject.analysis;
     let mut facts = Vec::new();

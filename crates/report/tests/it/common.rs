@@ -10,7 +10,7 @@ use std::path::Path;
 
 use record::telemetry::Writer;
 use record::{Event, Evidence, Ledger, Mounted, Run, Sample, Status};
-use report::{FormatName, Options, published, render};
+use report::{Format, Options, published, render};
 use serde_json::json;
 use study::{Clock, Order, Overrides, Plan, Slot, Study};
 
@@ -438,7 +438,7 @@ pub(crate) fn sequential(mut run: Run) -> Run {
 }
 
 /// A run's report in a format, with no other wish.
-pub(crate) fn in_format(run: &Run, format: FormatName) -> String {
+pub(crate) fn in_format(run: &Run, format: Format) -> String {
     let options = Options {
         format,
         ..Options::default()

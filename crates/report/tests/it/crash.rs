@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{between, in_format};
 use record::{Crash, CrashAgreement, CrashDamage, Run};
-use report::FormatName;
+use report::Format;
 use serde_json::Value;
 
 /// A check whose every image was clean.
@@ -60,7 +60,7 @@ fn damaged() -> Crash {
 }
 
 /// The example with crash checks of the first two trials on ext4, and their numbers.
-fn run() -> (Run, [usize; 2]) {
+pub(crate) fn run() -> (Run, [usize; 2]) {
     let mut run = common::wohlgemuth();
     let plan = &run.plan;
     let on_ext4 = |cell: u32| plan.cells[cell as usize].levels["filesystem"] == "ext4";
@@ -73,19 +73,19 @@ fn run() -> (Run, [usize; 2]) {
 
 #[test]
 fn crash_checks_in_a_mail() {
-    let out = in_format(&run().0, FormatName::Text);
+    let out = in_format(&run().0, Format::Text);
     insta::assert_snapshot!(between(&out, "Crash check:", "\nClock (a)"));
 }
 
 #[test]
 fn crash_checks_in_markdown() {
-    let out = in_format(&run().0, FormatName::Md);
+    let out = in_format(&run().0, Format::Md);
     insta::assert_snapshot!(between(&out, "## Crash check:", "\n## "));
 }
 
 #[test]
 fn crash_checks_on_the_page() {
-    let out = in_format(&run().0, FormatName::Html);
+    let out = in_format(&run().0, Format::Html);
     assert!(out.contains("href=\"#crash\""));
     insta::assert_snapshot!(between(&out, "<section id=\"crash\"", "</section>"));
 }
@@ -93,7 +93,7 @@ fn crash_checks_on_the_page() {
 #[test]
 fn crash_checks_in_json_are_those_of_the_log() {
     let (run, [first, second]) = run();
-    let document: Value = serde_json::from_str(&in_format(&run, FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run, Format::Json)).unwrap();
     let read = |at: usize| -> Option<Crash> {
         serde_json::from_value(document["trials"][at]["crash"].clone()).unwrap()
     };
@@ -106,7 +106,7 @@ fn crash_checks_in_json_are_those_of_the_log() {
 #[test]
 fn a_run_without_says_nothing_of_it() {
     let run = common::wohlgemuth();
-    for format in [FormatName::Text, FormatName::Md, FormatName::Html] {
+    for format in [Format::Text, Format::Md, Format::Html] {
         let out = in_format(&run, format);
         assert!(!out.contains("Crash check"), "{format:?}");
     }

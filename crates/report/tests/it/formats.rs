@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use report::{Error, FormatName, Options, Report, render};
+use report::{Error, Format, Options, Report, render};
 
 fn with(change: impl FnOnce(&mut Options)) -> Options {
     let mut options = Options::default();
@@ -14,7 +14,7 @@ fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|s| (*s).to_owned()).collect()
 }
 
-/// The first table and what is said of it below, without the machine and the evidence.
+/// The first table and the text about it below, without the machine and the evidence.
 fn without_head(text: &str) -> String {
     let parts: Vec<&str> = text.split("\n\n\n").collect();
     let differences = parts
@@ -28,7 +28,7 @@ fn without_head(text: &str) -> String {
 #[test]
 fn json_is_one_document_with_every_sample() {
     let run = common::quick(5, None);
-    let options = with(|o| o.format = FormatName::Json);
+    let options = with(|o| o.format = Format::Json);
     let text = render(&run, None, &options).unwrap();
     let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
     let samples: usize = run.trials.iter().map(|t| t.samples.len()).sum();
@@ -70,7 +70,7 @@ fn csv_has_one_row_per_sample_and_levels_as_columns() {
     let mut run = common::quick(5, None);
     run.name = "a \"name\", quoted".to_owned();
     let options = with(|o| {
-        o.format = FormatName::Csv;
+        o.format = Format::Csv;
         o.filter = Options::parse_filter("filesystem=ext4,xfs").unwrap();
     });
     let text = render(&run, None, &options).unwrap();
@@ -99,7 +99,7 @@ fn csv_has_one_row_per_sample_and_levels_as_columns() {
 
 #[test]
 fn markdown_of_the_example() {
-    let options = with(|o| o.format = FormatName::Md);
+    let options = with(|o| o.format = Format::Md);
     let text = render(&fixtures::example::run(), None, &options).unwrap();
     // Every table keeps its number of columns in every row.
     for block in text.split("\n\n").filter(|b| b.starts_with('|')) {
@@ -151,7 +151,7 @@ fn a_filtered_pivot_shows_the_cells_that_the_filter_left() {
         ("filesystem=ext4,xfs", "threads"),
     ] {
         let options = with(|o| {
-            o.format = FormatName::Json;
+            o.format = Format::Json;
             o.rows = names(&["phase"]);
             o.columns = names(&[columns]);
             o.metric = Some("children".into());
@@ -313,7 +313,7 @@ fn unknown_names_are_refused_with_what_is_allowed() {
         Err(Error::Empty { .. })
     ));
     assert!(Options::parse_filter("ext4").is_err());
-    assert!("pdf".parse::<FormatName>().is_err());
+    assert!("pdf".parse::<Format>().is_err());
     let twice = with(|o| {
         o.rows = names(&["phase"]);
         o.columns = names(&["phase"]);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::grids::{fsck_scale, streaming};
-use report::{FormatName, Options, render};
+use report::{Format, Options, render};
 
 fn text(run: &record::Run) -> String {
     render(run, None, &Options::default()).unwrap()
@@ -11,7 +11,7 @@ fn text(run: &record::Run) -> String {
 
 fn json(run: &record::Run) -> serde_json::Value {
     let options = Options {
-        format: FormatName::Json,
+        format: Format::Json,
         ..Options::default()
     };
     serde_json::from_str(&render(run, None, &options).unwrap()).unwrap()
@@ -50,7 +50,7 @@ fn a_run_of_the_matrix() {
 #[test]
 fn markdown_of_both() {
     let options = Options {
-        format: FormatName::Md,
+        format: Format::Md,
         ..Options::default()
     };
     let both = [streaming(1), fsck_scale(2)].map(|run| render(&run, None, &options).unwrap());
@@ -113,7 +113,7 @@ fn json_holds_every_place_footnote_and_usage() {
 #[test]
 fn csv_lists_the_samples_of_grids() {
     let options = Options {
-        format: FormatName::Csv,
+        format: Format::Csv,
         ..Options::default()
     };
     let out = render(&fsck_scale(3), None, &options).unwrap();

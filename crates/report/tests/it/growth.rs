@@ -4,10 +4,10 @@ use crate::common;
 
 use record::{MemoryPressure, Run, Status};
 use report::pressure::Memory;
-use report::{FormatName, Options, Report, render};
+use report::{Format, Options, Report, render};
 use stats::growth::Law;
 
-fn with(format: FormatName) -> Options {
+fn with(format: Format) -> Options {
     Options {
         format,
         ..Options::default()
@@ -46,7 +46,7 @@ fn memory_in_a_mail() {
 #[test]
 fn every_projection_is_called_one() {
     let run = common::growth::run(5);
-    for format in [FormatName::Text, FormatName::Md] {
+    for format in [Format::Text, Format::Md] {
         let text = render(&run, None, &with(format)).unwrap();
         let far: Vec<&str> = text
             .lines()
@@ -105,7 +105,7 @@ fn laws_are_those_that_made_the_numbers() {
     assert!(curves[3].projections.is_empty());
 }
 
-/// A figure that does not follow the files at all: nobody is told that it grows, and the noise is a
+/// A figure that does not follow the files at all: the report does not say that it grows, and the noise is a
 /// factor, not a percentage.
 #[test]
 fn noise_is_called_noise() {
@@ -192,9 +192,9 @@ fn what_changes_with_the_size_splits_nothing() {
     assert_eq!(report.growths[0].curves.len(), 7);
 }
 
-/// A limit that only the fill met is told, and does not make a slow check.
+/// A limit that only the fill reached is reported, and does not make a slow check.
 #[test]
-fn a_limit_met_in_the_fill_is_told() {
+fn a_limit_reached_in_the_fill_is_reported() {
     let mut run = common::growth::run(5);
     for trial in &mut run.trials {
         for phase in trial.phases.iter_mut().filter(|p| p.name == "fill") {
@@ -297,7 +297,7 @@ fn memory_is_answered_by_what_was_seen() {
     );
 }
 
-/// The journal study neither checks nor limits memory: nothing is said of either.
+/// The journal study neither checks nor limits memory: neither is mentioned.
 #[test]
 fn other_studies_are_not_asked() {
     let run = common::quick(5, None);
@@ -309,7 +309,7 @@ fn other_studies_are_not_asked() {
 #[test]
 fn json_has_the_laws_and_what_they_rest_on() {
     let run = common::growth::run(5);
-    let text = render(&run, None, &with(FormatName::Json)).unwrap();
+    let text = render(&run, None, &with(Format::Json)).unwrap();
     let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
     let curve = &doc["growth"][0]["curves"][0];
     assert_eq!(curve["levels"]["filesystem"], "ext4");
@@ -335,11 +335,11 @@ fn json_has_the_laws_and_what_they_rest_on() {
     assert_eq!(published[0]["y"], 1629.0);
 }
 
-/// Rows of laws stand behind the samples and belong to no trial.
+/// Rows of laws follow the samples and belong to no trial.
 #[test]
 fn csv_keeps_projections_apart_from_measurements() {
     let run = common::growth::run(5);
-    let text = render(&run, None, &with(FormatName::Csv)).unwrap();
+    let text = render(&run, None, &with(Format::Csv)).unwrap();
     let rows: Vec<Vec<&str>> = text
         .split("\r\n")
         .filter(|l| !l.is_empty())
@@ -373,7 +373,7 @@ fn csv_keeps_projections_apart_from_measurements() {
 #[test]
 fn markdown_of_growth() {
     let run = common::growth::run(5);
-    let text = render(&run, None, &with(FormatName::Md)).unwrap();
+    let text = render(&run, None, &with(Format::Md)).unwrap();
     let begin = text.find("## Time of a check").unwrap();
     let end = text.find("## Evidence").unwrap();
     for block in text[begin..end]
@@ -391,7 +391,7 @@ fn markdown_of_growth() {
 #[test]
 fn the_page_draws_measured_and_projected_apart() {
     let run = common::growth::run(5);
-    let page = render(&run, None, &with(FormatName::Html)).unwrap();
+    let page = render(&run, None, &with(Format::Html)).unwrap();
     if let Ok(path) = std::env::var("FSLAB_PAGE") {
         std::fs::write(path, &page).unwrap();
     }
@@ -420,5 +420,5 @@ fn the_page_draws_measured_and_projected_apart() {
         ),
         (2, 0)
     );
-    assert!(page.contains("Was it memory?") && page.contains("<strong>Yes, in part:</strong>"));
+    assert!(page.contains("Was it memory?") && page.contains("<b>ext4</b>: Yes, in part:"));
 }

@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::io::allocation;
-use report::{FormatName, Options, render};
+use report::{Format, Options, render};
 
-fn rendered(run: &record::Run, format: FormatName) -> String {
+fn rendered(run: &record::Run, format: Format) -> String {
     let options = Options {
         format,
         ..Options::default()
@@ -14,12 +14,12 @@ fn rendered(run: &record::Run, format: FormatName) -> String {
 }
 
 fn json(run: &record::Run) -> serde_json::Value {
-    serde_json::from_str(&rendered(run, FormatName::Json)).unwrap()
+    serde_json::from_str(&rendered(run, Format::Json)).unwrap()
 }
 
 #[test]
 fn a_traced_run_in_a_mail() {
-    let out = rendered(&allocation(5), FormatName::Text);
+    let out = rendered(&allocation(5), Format::Text);
     let of_time = |line: &str| line.contains("CPU (0avgtext+0avgdata");
     for line in out.lines().filter(|line| !of_time(line)) {
         assert!(line.chars().count() <= 78, "{line}");
@@ -30,7 +30,7 @@ fn a_traced_run_in_a_mail() {
 
 #[test]
 fn a_traced_run_in_markdown() {
-    let out = rendered(&allocation(3), FormatName::Md);
+    let out = rendered(&allocation(3), Format::Md);
     let at = out.find("## The runs as the message").unwrap();
     insta::assert_snapshot!(&out[at..]);
 }
@@ -81,7 +81,7 @@ fn json_has_every_layout_trace_and_pair() {
 
 #[test]
 fn csv_has_the_cost_of_tracing() {
-    let out = rendered(&allocation(5), FormatName::Csv);
+    let out = rendered(&allocation(5), Format::Csv);
     let rows: Vec<&str> = out
         .lines()
         .filter(|l| l.contains("cost_of_tracing"))
@@ -103,9 +103,9 @@ fn traces_without_twins_say_that_their_cost_is_not_known() {
         let id = cell.id.to_string();
         cell.levels.insert("readahead".to_owned(), id);
     }
-    let out = rendered(&run, FormatName::Text);
+    let out = rendered(&run, Format::Text);
     assert!(
-        out.contains("Cost of tracing: not known: no cell has an untraced twin"),
+        out.contains("Not known: no cell has an untraced twin"),
         "{out}"
     );
 }
@@ -114,7 +114,7 @@ fn traces_without_twins_say_that_their_cost_is_not_known() {
 fn one_block_has_a_cost_but_no_verdict() {
     let seen = json(&allocation(1));
     assert_eq!(seen["cost_of_tracing"]["comparisons"], 0);
-    let out = rendered(&allocation(1), FormatName::Text);
+    let out = rendered(&allocation(1), Format::Text);
     assert!(
         out.contains("8 figures, none with values enough for a test"),
         "{out}"
@@ -129,7 +129,7 @@ fn a_pivot_and_a_plain_run_have_none_of_it() {
         ..Options::default()
     };
     let pivot = render(&allocation(3), None, &options).unwrap();
-    let plain = rendered(&fixtures::example::run(), FormatName::Text);
+    let plain = rendered(&fixtures::example::run(), Format::Text);
     for heading in [
         "Layout:",
         "Block trace:",

@@ -16,5 +16,6 @@ mod mail;
 mod members;
 mod page;
 mod scan;
+mod subjects;
 mod text;
 mod vendored;

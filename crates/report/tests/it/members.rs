@@ -4,12 +4,12 @@ use crate::common;
 
 use common::{between, in_format};
 use record::{Member, Members, Run};
-use report::FormatName;
+use report::Format;
 use serde_json::Value;
 use study::{Bytes, Layers, Md, Metadata, RaidLevel, Stack};
 
 /// The example with ext3 and ext4 on a RAID-5 of three, whose last member was spared a little.
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     let mut run = common::wohlgemuth();
     for cell in &mut run.plan.cells {
         cell.device.stack = Some(Stack {
@@ -41,20 +41,20 @@ fn run() -> Run {
 
 #[test]
 fn members_in_markdown() {
-    let out = in_format(&run(), FormatName::Md);
+    let out = in_format(&run(), Format::Md);
     insta::assert_snapshot!(between(&out, "## Members:", "\n## "));
 }
 
 #[test]
 fn members_on_the_page() {
-    let out = in_format(&run(), FormatName::Html);
+    let out = in_format(&run(), Format::Html);
     assert!(out.contains("href=\"#members\""));
     insta::assert_snapshot!(between(&out, "<section id=\"members\"", "</section>"));
 }
 
 #[test]
 fn members_in_json_are_numbers() {
-    let document: Value = serde_json::from_str(&in_format(&run(), FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run(), Format::Json)).unwrap();
     let members = &document["members"];
     assert_eq!(members["devices"][0]["name"], "raid<5>");
     let phases = members["phases"].as_array().unwrap();
@@ -75,10 +75,10 @@ fn members_in_json_are_numbers() {
 #[test]
 fn a_run_without_says_nothing_of_it() {
     let run = common::wohlgemuth();
-    for format in [FormatName::Text, FormatName::Md, FormatName::Html] {
+    for format in [Format::Text, Format::Md, Format::Html] {
         let out = in_format(&run, format);
         assert!(!out.contains("Members:"), "{format:?}");
     }
-    let document: Value = serde_json::from_str(&in_format(&run, FormatName::Json)).unwrap();
+    let document: Value = serde_json::from_str(&in_format(&run, Format::Json)).unwrap();
     assert!(document["members"].is_null());
 }

@@ -140,7 +140,7 @@ fn evidence_that_no_trial_of_a_kind_can_have_marks_nothing_but_is_counted() {
 }
 
 #[test]
-fn direct_io_that_was_not_honoured_is_told_first() {
+fn direct_io_that_was_not_honoured_is_printed_first() {
     let mut run = common::quick(5, None);
     let of_btrfs = |slot: &&study::Slot| {
         let levels = &run.plan.cells[slot.cell as usize].levels;
@@ -165,7 +165,7 @@ fn direct_io_that_was_not_honoured_is_told_first() {
     assert!(
         doubts.contains(
             "! direct_io_honoured in initial_write, rewrite: evidence does not hold (1 of 90 trials): \
-             O_DIRECT was asked for and the data went through the page cache all the same"
+             O_DIRECT was asked for but the data went through the page cache"
         ),
         "{doubts}"
     );
@@ -284,7 +284,7 @@ fn a_run_without_any_number_still_reports() {
 #[test]
 fn names_of_any_length_fit() {
     let mut run = fixtures::example::run();
-    let long = "ext4-with-a-very-long-name-that-nobody-would-type,but-a-pivot-may-have";
+    let long = "ext4-with-a-very-long-name-that-no-one-would-type,but-a-pivot-may-have";
     run.plan.title = format!("{long} {long}");
     run.plan.filesystems.clear();
     for (_, levels) in &mut run.plan.factors {

@@ -3,7 +3,7 @@
 use lab::bench_text::{aiod, dd};
 use params::StreamSpec;
 use params::stream::{Flush, Test, WriteThrough};
-use report::originals::Era;
+use report::tool_output::Era;
 
 use super::watch;
 use crate::cli::bench::{BenchFormat, ConvArg, OflagArg, StreamArgs, StreamFormat};

@@ -37,7 +37,7 @@ fn label(value: f64, step: f64) -> String {
 
 impl Linear {
     pub(super) fn new(low: f64, high: f64, from: f64, to: f64) -> Linear {
-        // At least a part of what the numbers themselves can tell apart.
+        // At least a part of what the numbers themselves can distinguish.
         let least = (low.abs() * 1e-9).max(1e-9);
         let high = match high - low {
             range if range > least => high,
@@ -64,7 +64,7 @@ impl Linear {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// About so many round values.
+    /// About this many round values.
     pub(super) fn ticks(&self, count: u32) -> Vec<Tick> {
         let step = step(self.high - self.low, count);
         let first = (self.low / step - 1e-9).ceil() as i64;

@@ -67,7 +67,7 @@ fn dd(id: u32, setup: &Setup, traced: bool) -> Cell {
     cell
 }
 
-/// The run, in so many blocks. The trace of the last cell lost events in block 2.
+/// The run, in this many blocks. The trace of the last cell lost events in block 2.
 pub(crate) fn allocation(blocks: u32) -> Run {
     let setups = SETUPS
         .iter()

@@ -28,7 +28,7 @@ fn travelled(spec: &ScanSpec) -> f64 {
     }
 }
 
-/// What each pass of whoever reads moves.
+/// What each pass of each reader moves.
 fn moves(spec: &ScanSpec) -> Vec<(&'static str, Moved)> {
     let (bitmaps, tables) = (GROUPS * BLOCK, INODES * BLOCK);
     let entries = DIRECTORIES * BLOCK;
@@ -170,7 +170,7 @@ fn samples(phase: &str, moved: Moved, real: f64) -> Vec<Sample> {
     found
 }
 
-/// The study's quick profile with so many blocks.
+/// The study's quick profile with this many blocks.
 pub(crate) fn fsck_io(blocks: u32) -> Run {
     let study = Study::load("fsck-io").expect("built in");
     let overrides = Overrides {

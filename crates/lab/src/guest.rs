@@ -1,0 +1,360 @@
+//! Trials in a guest kernel: a machine for each, ended before the next.
+//!
+//! Every trial has a new guest, so no trial sees what another left in memory. It boots in
+//! two seconds. Before the first trial one guest takes its own context record; that boot also
+//! shows whether the machine works at all, and, where the processor promises KVM, whether
+//! it keeps the promise: if init sends nothing in ten seconds, the run goes on under TCG
+//! with a note.
+//!
+//! The trial's last event is held back until the guest has sent its own last line and every file is
+//! in its place: the messages of a machine that died half-way are not a whole trial.
+//!
+//! The clock of a guest runs, but what it times is an emulated processor or a disk below two kernels. So
+//! the run's context says `emulated`, reports mark every time with it, and none is compared with
+//! a host's. Counts, layouts, traces and verdicts of checkers are as true as anywhere.
+
+mod account;
+mod context;
+mod crash;
+mod disks;
+mod files;
+mod image;
+mod inside;
+mod job;
+mod limits;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
+use record::{Event, FailureKind, Ledger, Reference, RunFolder};
+use serde_json::Value;
+use study::{Plan, Trial};
+use workload::Progress;
+
+use self::account::{Account, Stopped};
+use self::crash::Logged;
+use self::files::Arriving;
+use self::image::Image;
+use self::job::{GuestMessage, Job};
+use self::limits::{KVM_PROOF, LEAST_LIMIT, limits, patient};
+use crate::error::Error;
+use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
+use crate::interrupt::Interrupt;
+use crate::target::{GuestMachine, GuestTarget};
+use crate::watch::Watcher;
+
+pub use inside::be_guest;
+
+/// Whether guests of this plan can run here at all: programs, a kernel, and what the plan needs of
+/// it.
+///
+/// # Errors
+/// The first thing missing, and where it comes from.
+pub fn preflight(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
+    present(target.machine).map_err(Error::Guest)?;
+    image::check(target, plan)
+}
+
+/// Whether what runs such a machine is installed.
+pub(crate) fn present(machine: GuestMachine) -> Result<(), machine::Error> {
+    engine(machine, Accelerator::Tcg).present()
+}
+
+fn engine(machine: GuestMachine, accelerator: Accelerator) -> Engine {
+    match machine {
+        GuestMachine::Uml => Engine::Uml,
+        GuestMachine::Qemu => Engine::Qemu(accelerator),
+    }
+}
+
+/// Runs trials in guest kernels.
+pub struct GuestExecutor<'a> {
+    target: GuestTarget,
+    engine: Engine,
+    /// One for each kernel.
+    kernels: Vec<Image>,
+    /// How long a guest may live, by cell.
+    limits: Vec<Duration>,
+    /// Why KVM is not what runs the guests, though the processor promises it.
+    no_kvm: Option<String>,
+    folder: PathBuf,
+    images: PathBuf,
+    contexts: Vec<KernelContext>,
+    watcher: &'a dyn Watcher,
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> GuestExecutor<'a> {
+    /// Finds the kernel and puts together what guests of this plan start from.
+    ///
+    /// # Errors
+    /// When there is no such kernel, or something cannot be put together.
+    pub fn open(
+        target: &GuestTarget,
+        plan: &Plan,
+        folder: &RunFolder,
+        watcher: &'a dyn Watcher,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, Error> {
+        let accelerator = if target.virtual_time {
+            Accelerator::Virtual
+        } else {
+            Accelerator::promised()
+        };
+        Ok(GuestExecutor {
+            engine: engine(target.machine, accelerator),
+            target: target.clone(),
+            kernels: Image::all(target, plan)?,
+            limits: limits(plan),
+            no_kvm: None,
+            folder: folder.dir().to_owned(),
+            images: folder.images(),
+            contexts: Vec::new(),
+            watcher,
+            interrupt,
+        })
+    }
+
+    /// Boots a machine with a job and passes on its messages.
+    fn boot(
+        &self,
+        image: &Image,
+        job: &Job,
+        disks: Vec<Disk>,
+        place: &Place<'_>,
+        heard: &mut dyn FnMut(GuestMessage) -> bool,
+    ) -> Result<machine::GuestExit, machine::Error> {
+        let first_line = match self.engine {
+            Engine::Qemu(Accelerator::Kvm) if self.contexts.is_empty() => KVM_PROOF,
+            _ => Limits::default().first_line,
+        };
+        let machine = Machine {
+            engine: self.engine,
+            kernel: image.kernel.clone(),
+            libraries: image.libraries.clone(),
+            initramfs: image.with_job(job)?,
+            memory: image.memory,
+            cpus: image.cpus,
+            disks,
+            append: image.append.clone(),
+            limits: patient(Limits {
+                first_line,
+                whole: place.limit,
+                ..Limits::default()
+            }),
+            console: place.console.clone(),
+            files: place.files.folder().to_owned(),
+        };
+        let mut strange = false;
+        let mut hear = |message: Value| {
+            if let Ok(message) = serde_json::from_value(message) {
+                heard(message)
+            } else {
+                strange = true;
+                false
+            }
+        };
+        let interrupt = self.interrupt;
+        let ended = machine.run(&mut hear, &|| interrupt.is_raised());
+        if strange {
+            let why = "a line of another fslab; is the initramfs of this build?";
+            return Err(machine::Error::Garbled {
+                source: std::io::Error::other(why),
+                console: place.console.clone(),
+            });
+        }
+        ended
+    }
+
+    /// Where a guest's console and files go.
+    fn place<'b>(&self, name: &str, files: &'b Arriving, limit: Duration) -> Place<'b> {
+        Place {
+            console: self.folder.join("guests").join(format!("{name}.console")),
+            files,
+            limit,
+        }
+    }
+
+    fn attempt(&self, trial: &Trial, emit: &mut Emit<'_>) -> Result<Event, Stopped> {
+        let image = self.image(trial)?;
+        let mut disks = self.disks(trial)?;
+        let logged = Logged::of(trial, &mut disks, &self.images)?;
+        let job = Job::Trial {
+            trial: Box::new(trial.clone()),
+            context: self.context_of(trial).map(Box::new),
+            serials: disks::serials(&disks),
+        };
+        let number = trial.slot.trial;
+        let name = format!("trial-{:04}", number + 1);
+        let files = Arriving::new(&self.folder, &name);
+        let limit = self.limits.get(trial.slot.cell as usize);
+        let place = self.place(&name, &files, limit.copied().unwrap_or(LEAST_LIMIT));
+        let mut account = Account::of(number);
+        let mut hear = |message| {
+            let mut show = |message: &GuestMessage| {
+                if let Some(logged) = &logged {
+                    logged.see(message);
+                }
+                self.show(trial, message);
+            };
+            let mut emit = |event: Event| {
+                if let Some(logged) = &logged {
+                    logged.note(&event);
+                }
+                emit(event)
+            };
+            account.hear(message, &mut emit, &mut show)
+        };
+        self.watcher.step(trial, "booting the guest");
+        let ended = self.boot(image, &job, disks, &place, &mut hear);
+        if let Some(strange) = account.strange() {
+            return Err(strange);
+        }
+        let (ended, console) = (ended.map_err(stopped)?, place.console);
+        if ended.code == 0 {
+            let unkept = |error: Error| Stopped::new(FailureKind::Trial, error.to_string());
+            files.install(number).map_err(unkept)?;
+        }
+        let mut event = account.close(&ended, &console)?;
+        if let Event::TrialFinished { ledger, .. } = &mut event {
+            // The boot and the power switch are the making of this trial's device.
+            ledger.device += (ended.seconds - ledger.total).max(0.0);
+        }
+        if let Some(logged) = logged {
+            self.watcher.step(trial, crate::crash::trial::JUDGING);
+            let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
+            judged.tell(emit, &mut event);
+        }
+        Ok(event)
+    }
+
+    fn show(&self, trial: &Trial, message: &GuestMessage) {
+        match message {
+            GuestMessage::Step(step) => self.watcher.step(trial, step),
+            GuestMessage::Phase(name) => self.watcher.phase(name),
+            GuestMessage::Progress(phase, [bytes, bytes_total, steps, steps_total]) => {
+                self.watcher.progress(&Progress {
+                    phase: phase.clone(),
+                    bytes: *bytes,
+                    bytes_total: *bytes_total,
+                    steps: *steps,
+                    steps_total: *steps_total,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// What a trial's guest starts from.
+    fn image(&self, trial: &Trial) -> Result<&Image, Stopped> {
+        let level = self.level(trial);
+        let mut images = self.kernels.iter();
+        let found = images.find(|image| image.level.as_deref() == level);
+        found.ok_or_else(|| {
+            let message = format!(
+                "no kernel {}: the run's target names none for it; begin a new run",
+                level.unwrap_or_default()
+            );
+            Stopped::new(FailureKind::Cell, message)
+        })
+    }
+
+    /// The level of the kernel factor, where there is one.
+    fn level<'t>(&self, trial: &'t Trial) -> Option<&'t str> {
+        let several = !self.target.kernels.is_empty();
+        trial.cell.kernel.as_deref().filter(|_| several)
+    }
+
+    /// The disks of the trial's machine.
+    fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
+        let device = &trial.cell.device;
+        disks::make(&self.images, device, self.target.machine)
+            .map_err(|message| Stopped::new(FailureKind::Trial, message))
+    }
+}
+
+/// Where one guest's console and files go, and how long it may live.
+struct Place<'a> {
+    console: PathBuf,
+    files: &'a Arriving,
+    limit: Duration,
+}
+
+fn stopped(error: machine::Error) -> Stopped {
+    let kind = match &error {
+        // A full disk is nothing of the trial's: the run ends, and the trial runs again on resume.
+        machine::Error::Cancelled | machine::Error::Unkept { .. } => FailureKind::Interrupted,
+        machine::Error::MissingProgram { .. } | machine::Error::TooManyDisks { .. } => {
+            FailureKind::Cell
+        }
+        _ => FailureKind::Trial,
+    };
+    let message = error.to_string();
+    let fatal = match error {
+        machine::Error::Unkept { path, source } => Some(Box::new(rig::Error::Io {
+            thing: path.display().to_string(),
+            what: "a guest's result cannot be kept".into(),
+            source,
+            next: "free space".into(),
+        })),
+        _ => None,
+    };
+    Stopped {
+        fatal,
+        ..Stopped::new(kind, message)
+    }
+}
+
+impl Executor for GuestExecutor<'_> {
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<KernelContext>, Error> {
+        let mut all = Vec::new();
+        for at in 0..self.kernels.len() {
+            self.watcher
+                .phase(&format!("booting Linux {}", self.kernels[at].called));
+            all.push(self.taken(at, around)?);
+        }
+        Ok(all)
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        let note = |why| format!("KVM does not work here, the guests run under TCG: {why}");
+        self.no_kvm.take().map(note).into_iter().collect()
+    }
+
+    fn compare_with(&mut self, contexts: Vec<KernelContext>) {
+        self.contexts = contexts;
+    }
+
+    /// A guest's disk is a file: what the host's disk can do is not what it can do.
+    fn references(&mut self, _plan: &Plan) -> Vec<Result<Reference, String>> {
+        vec![Err(format!(
+            "raw-device reference: not measured: the trials run in a guest ({}) whose times are emulated",
+            self.target
+        ))]
+    }
+
+    fn run(&mut self, trial: &Trial, emit: &mut Emit<'_>) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let attempt = self.attempt(trial, emit);
+        let total = begun.elapsed().as_secs_f64();
+        match attempt {
+            Ok(mut event) => {
+                if let Event::TrialFinished { ledger, .. } = &mut event {
+                    ledger.total = total;
+                }
+                emit(event);
+                Ok(())
+            }
+            Err(stopped) => Err(Failure {
+                kind: stopped.kind,
+                message: stopped.message,
+                ledger: Ledger {
+                    total,
+                    ..stopped.ledger
+                },
+                fatal: stopped.fatal,
+            }),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A report: everything that a format may print, computed once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use record::{Run, TrialRecord};
+use study::{Cell, Slot};
+
+use crate::block_io::{self, BlockIo, Cost};
+use crate::error::{Error, Result};
+use crate::facts::{self, Fact};
+use crate::file_layout::{self, FileLayouts};
+use crate::fill::{self, Sources};
+use crate::grid::{self, Grid};
+use crate::growth::{self, Growth};
+use crate::layout::Layout;
+use crate::members::{self, Shares};
+use crate::model::{Figure, Table};
+use crate::options::{Format, Options};
+use crate::pressure::{self, Memory};
+use crate::published::{self, Published};
+use crate::scan::{self, Scan};
+use crate::transcript::{self, Transcript};
+use crate::validity::Validity;
+use crate::variants::{self, Variant};
+use crate::why::{self, Why};
+use crate::{compare, pivot, select, timing_tag};
+
+/// Everything that a format may print.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its folder, from which telemetry is read.
+    pub dir: Option<&'a Path>,
+    /// The options it was made with.
+    pub options: &'a Options,
+    /// Facts about the machine.
+    pub machine: Vec<Fact>,
+    /// The filesystems as they were made and mounted.
+    pub variants: Vec<Variant>,
+    /// The tables.
+    pub tables: Vec<Table>,
+    /// The grids.
+    pub grids: Vec<Grid>,
+    /// How figures grow with the number of files.
+    pub growths: Vec<Growth>,
+    /// Whether memory was short.
+    pub memory: Option<Memory>,
+    /// How a checker read.
+    pub scan: Option<Scan>,
+    /// Extents and gaps of the files that the phases left.
+    pub file_layout: Option<FileLayouts<'a>>,
+    /// Figures of the block traces.
+    pub block_io: Option<BlockIo<'a>>,
+    /// What tracing cost.
+    pub cost: Option<Cost>,
+    /// How phases were shared among the members of a device.
+    pub(crate) members: Option<Shares>,
+    /// The runs as the message of 2010 lists them.
+    pub transcript: Option<Transcript<'a>>,
+    /// Causes of the differences that count.
+    pub why: Option<Why>,
+    /// What speaks against the numbers.
+    pub validity: Validity,
+    /// Problems met while the report was made.
+    pub notes: Vec<String>,
+    /// The document that the study repeats.
+    pub published: Option<&'static Published>,
+    /// `times emulated (User-mode Linux)`; none where times are of hardware.
+    pub(crate) timing: Option<String>,
+    /// Ids of the cells that the report is about.
+    cells: BTreeSet<u32>,
+}
+
+impl<'a> Report<'a> {
+    /// Computes the report.
+    ///
+    /// # Errors
+    /// A name in the options that the run does not have, or options that leave nothing.
+    pub fn new(run: &'a Run, dir: Option<&'a Path>, options: &'a Options) -> Result<Report<'a>> {
+        let layouts = pivot::layouts(run, options)?;
+        let cells = select::cells(run, options, &layouts)?;
+        let sources = Sources {
+            run,
+            validity: Validity::of(run, &cells),
+            cells,
+            level: options.level,
+            published: run.plan.repeats.as_deref().and_then(published::document),
+        };
+        let mut notes = Vec::new();
+        let tables = tables(&sources, options, &layouts, &mut notes)?;
+        let grids = grid::grids(&sources, options, &mut notes)?;
+        let growths = growth::growths(&sources, options, &mut notes)?;
+        let shown: Vec<&Cell> = run
+            .plan
+            .cells
+            .iter()
+            .filter(|c| sources.cells.contains(&c.id))
+            .collect();
+        let memory = pressure::of(&sources, options, &shown, &mut notes);
+        let scan = scan::of(&sources, options, &shown, &mut notes);
+        // A pivot, or one table, is another question; CSV has numbers only, and telemetry takes time.
+        let whole = !options.is_pivot() && options.table.is_none();
+        let causes = whole && options.format != Format::Csv;
+        let cost = whole.then(|| block_io::cost_of(&sources, options, &shown, &mut notes));
+        notes.dedup();
+        let why = causes.then(|| why::of(run, dir, options, &mut notes));
+        Ok(Report {
+            machine: facts::machine(run),
+            variants: variants::of(run),
+            tables,
+            grids,
+            growths,
+            memory,
+            scan,
+            file_layout: whole.then(|| file_layout::of(&sources)).flatten(),
+            block_io: whole.then(|| block_io::of(&sources)).flatten(),
+            cost: cost.flatten(),
+            members: members::of(&sources),
+            transcript: whole.then(|| transcript::of(&sources)).flatten(),
+            why: why.flatten(),
+            notes,
+            published: sources.published,
+            timing: timing_tag::of(run),
+            validity: sources.validity,
+            cells: sources.cells,
+            run,
+            dir,
+            options,
+        })
+    }
+
+    /// The trials of the report's cells, in running order.
+    pub fn slots(&self) -> impl Iterator<Item = (&'a Slot, &'a TrialRecord)> {
+        fill::slots(self.run, &self.cells)
+    }
+
+    /// Every figure of its tables, grids and laws.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let of_grids = self.grids.iter().flat_map(Grid::figures);
+        let of_growths = self.growths.iter().flat_map(Growth::figures);
+        let of_tables = self.tables.iter().flat_map(Table::figures);
+        of_tables.chain(of_grids).chain(of_growths)
+    }
+
+    /// Names of all factors, in the study's order.
+    pub fn factors(&self) -> Vec<String> {
+        select::factors(&self.run.plan)
+    }
+
+    /// A cell with all its levels.
+    pub(crate) fn cell_label(&self, id: u32) -> String {
+        let cell = self.run.plan.cells.get(id as usize);
+        cell.map_or_else(|| format!("cell {id}"), Cell::label)
+    }
+}
+
+/// The tables, their columns compared with the base.
+fn tables(
+    sources: &Sources<'_>,
+    options: &Options,
+    layouts: &[Layout],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Table>> {
+    let tables = layouts.iter().map(|layout| {
+        let base = layout
+            .columns
+            .iter()
+            .position(|c| Some(&c.name) == options.base.as_ref());
+        sources.table(layout, base.unwrap_or(0), notes)
+    });
+    let mut tables: Vec<Table> = tables.collect();
+    check_base(options, &tables)?;
+    compare::tables(&sources.run.plan, options, &mut tables, notes);
+    Ok(tables)
+}
+
+/// A base that no table has is a mistake; one that some lack is not.
+fn check_base(options: &Options, tables: &[Table]) -> Result<()> {
+    let columns = tables.iter().flat_map(|t| &t.columns);
+    let names: BTreeSet<&str> = columns.map(|c| c.name.as_str()).collect();
+    match &options.base {
+        Some(base) if !names.contains(base.as_str()) => {
+            Err(Error::Unknown(explain::Error::Unknown {
+                option: "--base",
+                name: base.clone(),
+                what: "column",
+                allowed: names.into_iter().collect::<Vec<_>>().join(", "),
+            }))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,83 @@
+//! The sections of a report, in the order in which a reader asks: what was measured, what differs and
+//! why, then what shows that the numbers are valid.
+
+mod block_io;
+pub(crate) mod crash;
+mod evidence;
+mod file_layout;
+mod grid;
+mod grid_plots;
+mod growth;
+mod members;
+mod memory;
+mod reference;
+mod run;
+mod scan;
+mod tables;
+mod transcript;
+mod why;
+
+pub(crate) use grid::published_notes;
+
+use crate::Report;
+use crate::doc::Section;
+
+/// What was measured, but for the study's tables.
+pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let mut sections = Vec::new();
+    sections.extend(reference::section(report));
+    sections.extend(report.scan.iter().flat_map(scan::sections));
+    let grids = report.grids.iter().enumerate();
+    sections.extend(grids.flat_map(|(at, grid)| grid::sections(at + 1, grid)));
+    let growths = report.growths.iter().enumerate();
+    sections.extend(growths.map(|(at, growth)| growth::section(at + 1, growth)));
+    sections.extend(report.memory.as_ref().map(memory::section));
+    sections.extend(crash::section(report));
+    sections.extend(report.transcript.as_ref().map(transcript::section));
+    tagged(report, sections)
+}
+
+/// The study's tables.
+pub(crate) fn tables<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let all = report.tables.iter().enumerate();
+    let all = all.map(|(at, table)| tables::section(report, at + 1, table));
+    tagged(report, all.collect())
+}
+
+/// Why the numbers are as they are: causes, disks, files, requests.
+pub(crate) fn causes<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let mut sections = Vec::new();
+    sections.extend(report.why.as_ref().map(why::section));
+    sections.extend(report.members.as_ref().map(members::section));
+    sections.extend(report.file_layout.as_ref().map(file_layout::section));
+    if let Some(found) = &report.block_io {
+        let cost = report.cost.as_ref();
+        sections.push(block_io::section(found));
+        sections.push(block_io::cost_section(cost, report.options.level));
+    }
+    sections.extend(tables::published(report));
+    tagged(report, sections)
+}
+
+/// What shows that the numbers are valid.
+pub(crate) fn basis<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    tagged(report, vec![evidence::section(report)])
+}
+
+/// Filesystems, trials and context as recorded: as long as the run, so only the page has them.
+pub(crate) fn records<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let sections = vec![
+        run::filesystems(report),
+        run::order(report),
+        run::context(report),
+    ];
+    tagged(report, sections)
+}
+
+/// Every section carries what must be known of its times: it is quoted alone.
+fn tagged<'a>(report: &Report<'_>, mut sections: Vec<Section<'a>>) -> Vec<Section<'a>> {
+    for section in &mut sections {
+        section.timing.clone_from(&report.timing);
+    }
+    sections
+}

@@ -1,0 +1,239 @@
+//! The mail format: what fits into a message to a kernel list, 78 columns wide.
+//!
+//! A reader of the list wants the answer first and the doubts before believing it. So the study's
+//! tables come right after the head, as Ts'o laid out the 2009 study, nothing added but a mark on a
+//! number in doubt, each followed by the published one; then which differences count; then the
+//! other clocks; then what speaks against it all. Rejected: everything about one table below that
+//! table. It was complete, and the answer was spread over six hundred lines.
+//!
+//! All else comes as sections of blocks ([`blocks`]): what was measured before the tables, why it is so
+//! after them. Footnotes, iostat's and top's rows, follow after all results. What a reader of the
+//! answer does not need but one who doubts it does (GNU time's lines, today's layout of iostat)
+//! follows the legend. Only such lines, in the formats of other programs, may be wider than the report.
+
+mod appendix;
+mod blocks;
+mod cap;
+mod closing;
+mod differences;
+mod grid;
+mod header;
+mod legend;
+mod matrix;
+mod table;
+mod validity;
+mod wide_table;
+
+use std::collections::BTreeSet;
+
+use record::Crash;
+use study::Clock;
+use words::wrap;
+
+use crate::Report;
+use crate::doc::{Scope, Section};
+use crate::model::Table;
+use crate::sections::{causes, crash, measured};
+
+use cap::cap;
+
+/// Characters of the narrowest report, for any smaller `--width`.
+const NARROWEST: usize = 40;
+
+/// The report as a mail.
+pub(crate) fn print(report: &Report<'_>) -> String {
+    let width = width(report);
+    let tables = Tables::of(report);
+    let mut out = header::print(report, width);
+    print_all(&mut out, &measured(report), width);
+    out.push_str(&answer(report, &tables, width));
+    print_all(&mut out, &causes(report), width);
+    out.push_str("\n\n");
+    for table in &tables.unmeasured {
+        out.push_str(&unmeasured(table, width));
+    }
+    if !tables.unmeasured.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&grid::footnotes(&report.grids, width));
+    out.push_str(&validity::print(report, width));
+    out.push_str(&closing::print(report, width));
+    out.push('\n');
+    out.push_str(&legend::print(report, width));
+    out.push_str(&appendix::print(report, width));
+    out
+}
+
+/// Sections, two lines apart, but for those that are set by hand.
+fn print_all(out: &mut String, sections: &[Section<'_>], width: usize) {
+    for section in sections.iter().filter(|s| s.scope == Scope::All) {
+        out.push_str("\n\n");
+        out.push_str(&blocks::print(section, width));
+    }
+}
+
+/// The study's tables, as the original message has them, which differences count, and the other clocks.
+fn answer(report: &Report<'_>, tables: &Tables<'_>, width: usize) -> String {
+    let mut out = String::new();
+    let original = |table: &&Table| table.clocks().contains(&Clock::Original);
+    if tables.main.iter().any(original) {
+        // Never (a) without its label; inside the tables the original's layout has no room.
+        let mut text = "as the original tools compute them".to_owned();
+        if !tables.other_clocks.is_empty() {
+            text.push_str("; the other clocks follow further down");
+        }
+        out.push_str(&wrap("\n\nClock (a): ", 2, &text, width));
+    }
+    let has_published = tables.main.iter().any(|table| table.has_published());
+    let published = report.published.filter(|_| has_published);
+    for table in &tables.main {
+        out.push_str("\n\n");
+        out.push_str(&table::print(table, width));
+        if let Some(document) = published.filter(|_| table.has_published()) {
+            out.push('\n');
+            out.push_str(&table::published(&document.document, table, width));
+        }
+    }
+    if let Some(published) = published {
+        let document = &published.document;
+        let text = format!("barriers: {}", document.barriers);
+        out.push_str(&wrap(&format!("\n{}, ", document.short()), 2, &text, width));
+    }
+    if !tables.main.is_empty() {
+        out.push_str("\n\n");
+        if let Some(timing) = &report.timing {
+            out.push_str(&format!("[{timing}]\n"));
+        }
+        out.push_str(&differences::print(report, &tables.main, width));
+    }
+    out + &other_clocks(tables, width)
+}
+
+/// Characters of a line: below [`NARROWEST`] a label and one number side by side do not fit.
+fn width(report: &Report<'_>) -> usize {
+    match report.options.width {
+        0 => usize::MAX,
+        width => width.max(NARROWEST),
+    }
+}
+
+/// A crash check as text of `width` columns.
+pub fn crash_text(crash: &Crash, width: usize) -> String {
+    blocks::print(&crash::alone(crash), width)
+}
+
+/// The mail tables alone, as the original message has them.
+pub fn mail_tables(report: &Report<'_>) -> String {
+    let width = width(report);
+    let tables: Vec<String> = report
+        .tables
+        .iter()
+        .map(|t| table::print(t, width))
+        .collect();
+    tables.join("\n\n")
+}
+
+/// The tables by what a reader does with them.
+struct Tables<'a> {
+    /// The study's answer: the original's clock.
+    main: Vec<&'a Table>,
+    /// The same with what the original left out of its clock.
+    other_clocks: Vec<&'a Table>,
+    /// Tables without any number.
+    unmeasured: Vec<&'a Table>,
+}
+
+impl<'a> Tables<'a> {
+    fn of(report: &'a Report<'a>) -> Tables<'a> {
+        let (measured, mut unmeasured): (Vec<&Table>, Vec<&Table>) = report
+            .tables
+            .iter()
+            .partition(|table| table.figures().any(|f| f.summary.is_some()));
+        unmeasured.retain(|table| could_measure(report, table));
+        let original = |table: &&Table| {
+            let clocks = table.clocks();
+            clocks.is_empty() || clocks.contains(&Clock::Original)
+        };
+        let (mut main, mut other_clocks): (Vec<&Table>, Vec<&Table>) =
+            measured.into_iter().partition(original);
+        if main.is_empty() {
+            // A pivot over another clock: then that is what the reader wants.
+            std::mem::swap(&mut main, &mut other_clocks);
+        }
+        Tables {
+            main,
+            other_clocks,
+            unmeasured,
+        }
+    }
+}
+
+/// Whether a table's cells could have given its numbers: false when their finished trials ran phases,
+/// and none of the table's. Such a table is of another workload, and that it is empty means nothing.
+fn could_measure(report: &Report<'_>, table: &Table) -> bool {
+    let cells: BTreeSet<u32> = table.figures().filter_map(|f| f.cell).collect();
+    let ran: BTreeSet<&str> = report
+        .slots()
+        .filter(|(slot, trial)| {
+            cells.contains(&slot.cell) && trial.status == record::Status::Finished
+        })
+        .flat_map(|(_, trial)| &trial.phases)
+        .map(|phase| phase.name.as_str())
+        .collect();
+    let mut asked = table.rows.iter().filter_map(|row| row.phase.as_deref());
+    ran.is_empty() || asked.any(|phase| ran.contains(phase))
+}
+
+/// The (b) and (c) tables with their ratios. What most of them share is printed once.
+fn other_clocks(tables: &Tables<'_>, width: usize) -> String {
+    let main = &tables.main;
+    let tables = &tables.other_clocks;
+    if tables.is_empty() {
+        return String::new();
+    }
+    let known = differences::common(main);
+    let common = differences::common(tables);
+    let mut text = "mean (stddev), then ratios".to_owned();
+    for part in common.iter().filter(|part| !known.contains(part)) {
+        text.push_str(&format!("; {part}"));
+    }
+    let mut out = wrap("\n\nOther clocks: ", 2, &text, width);
+    for (at, table) in tables.iter().enumerate() {
+        out.push('\n');
+        if let Some(same) = tables[..at].iter().find(|known| known.equals(table)) {
+            let text = format!("{}: the same numbers as {}", table.title, same.title);
+            out.push_str(&wrap("", 2, &text, width));
+            continue;
+        }
+        let mut heading = table.title.clone();
+        // What is inside the clock is written on every number: most subtitles do it.
+        for clock in table.clocks() {
+            if !table.subtitle.contains(clock.mark()) {
+                heading.push_str(&format!(" {}", clock.mark()));
+            }
+        }
+        if !table.subtitle.is_empty() {
+            heading.push_str(&format!(": {}", table.subtitle));
+        }
+        heading.push_str(&differences::own(table, &common));
+        out.push_str(&wrap("", 2, &heading, width));
+        out.push_str(&table::body(table, width));
+        out.push_str(&differences::ratios(table).print(width));
+    }
+    out
+}
+
+/// One line for a table without any number.
+fn unmeasured(table: &Table, width: usize) -> String {
+    let rows: Vec<&str> = table.rows.iter().map(|r| r.label.as_str()).collect();
+    let rows = match rows.as_slice() {
+        [] => "its rows".to_owned(),
+        [first, .., last] if rows.len() > 3 => format!("{first} .. {last}"),
+        few => few.join(", "),
+    };
+    let text = format!(
+        "{}: no finished trial measured {rows}",
+        differences::name(table)
+    );
+    wrap("", 2, &text, width)
+}

@@ -1,0 +1,96 @@
+//! What must be known of times that are not of hardware, in the heading of every section.
+//!
+//! A section is quoted alone, so the head of the report is not enough. The tag is a field of
+//! [`crate::doc::Section`], which every format prints in all headings; in JSON it is beside every title.
+
+use record::Run;
+
+use crate::facts;
+
+/// `times emulated (User-mode Linux)`; none where times are of hardware.
+pub(crate) fn of(run: &Run) -> Option<String> {
+    let what = if facts::virtual_time(run) {
+        "virtual"
+    } else {
+        "emulated"
+    };
+    facts::emulated(run).map(|by| format!("times {what} ({by})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use fixtures::example;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Format, Options, render};
+
+    fn run(timing: &str) -> Run {
+        let mut run = Run::fold(&example::entries()).unwrap();
+        let items = serde_json::json!({"items": {
+            "run.timing": {"value": timing, "source": "the lab"},
+            "run.executor": {"value": "uml", "source": "the lab"},
+        }});
+        run.contexts.insert("start".into(), items);
+        run
+    }
+
+    fn report(timing: &str, format: Format) -> String {
+        let options = Options {
+            format,
+            ..Options::default()
+        };
+        render(&run(timing), None, &options).unwrap()
+    }
+
+    const MARK: &str = "times emulated (User-mode Linux)";
+
+    #[test]
+    fn no_heading_is_without_it() {
+        let text = report("emulated", Format::Md);
+        let headings: Vec<&str> = text.lines().filter(|l| l.starts_with("##")).collect();
+        assert!(headings.len() > 2, "{text}");
+        assert!(headings.iter().all(|l| l.contains(MARK)), "{headings:?}");
+
+        let page = report("emulated", Format::Html);
+        for end in ["</h2>", "</h3>"] {
+            let marked = format!("[{MARK}]</small>{end}");
+            assert_eq!(page.matches(end).count(), page.matches(&marked).count());
+        }
+        assert!(page.matches("</h2>").count() > 1);
+
+        let json: Value = serde_json::from_str(&report("emulated", Format::Json)).unwrap();
+        let mut titled = 0;
+        each(&json, &mut |map| {
+            if map.get("title").is_some_and(Value::is_string) {
+                titled += 1;
+                assert_eq!(map["times"], MARK, "{map:?}");
+            }
+        });
+        assert!(titled > 1);
+
+        let mail = report("emulated", Format::Text);
+        let why = mail.lines().position(|l| l.starts_with("Why")).unwrap();
+        let lines: Vec<&str> = mail.lines().collect();
+        assert_eq!(lines[why - 1], format!("[{MARK}]"), "{mail}");
+    }
+
+    #[test]
+    fn times_of_hardware_have_none() {
+        for format in [Format::Text, Format::Md, Format::Html, Format::Json] {
+            assert!(!report("real", format).contains("times emulated"));
+        }
+    }
+
+    fn each(value: &Value, see: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
+        match value {
+            Value::Object(map) => {
+                see(map);
+                map.values().for_each(|value| each(value, see));
+            }
+            Value::Array(list) => list.iter().for_each(|value| each(value, see)),
+            _ => {}
+        }
+    }
+}
