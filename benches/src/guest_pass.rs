@@ -84,7 +84,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     }
     needs::root("guests' pid and mount namespaces")?;
     needs::peers(&[
-        ("linux.uml", "user-mode-linux"),
+        ("unshare", "util-linux"),
         ("qemu-system-x86_64", "qemu-system-x86 seabios"),
         ("mdadm", "mdadm"),
         ("lvm", "lvm2"),

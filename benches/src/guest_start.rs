@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Machines, what they need (Debian's package), and the most seconds to their first event.
 const MACHINES: [(&str, &str, &str, f64); 2] = [
-    ("uml", "linux.uml", "user-mode-linux", 4.0),
+    ("uml", "unshare", "util-linux", 4.0),
     ("qemu", "qemu-system-x86_64", "qemu-system-x86 seabios", 8.0),
 ];
 /// When a run is given up.

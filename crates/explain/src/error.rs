@@ -25,7 +25,7 @@ pub enum Error {
         /// The run's name.
         run: String,
     },
-    /// No figure of two cells stands side by side.
+    /// No two cells have a figure in common.
     #[error("run {run}: {why}")]
     NothingToCompare {
         /// The run's name.

@@ -234,7 +234,7 @@ fn traced(record: &TrialRecord, phase: &str, side: &mut Side) {
         .traces
         .iter()
         .filter_map(|trace| trace.figures.get(phase))
-        // The measured device is traced first; what lies below it must not be added.
+        // The measured device is traced first; the devices below it must not be added.
         .take(1)
         .flatten()
         .map(|(name, value)| (name.as_str(), *value))
@@ -359,7 +359,7 @@ impl OfTrial<'_> {
         );
     }
 
-    /// Where the files lie: as this phase left them, else as the last one before it did.
+    /// The layout of the files: as this phase left them, or else the last one before it.
     fn layout(&self, side: &mut Side) {
         let mine = |name: &str| name == self.phase.name;
         if self

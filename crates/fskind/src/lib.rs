@@ -11,11 +11,13 @@
 //! The crate is not called `fs`: `use fs::Kind` is ambiguous in every file that imports `std::fs`.
 //! Rejected: one module for each kind. Side by side, a missing or wrong value is seen at once.
 
+mod family;
 mod kind;
 mod properties;
 mod table;
 
-pub use kind::{Family, Kind};
+pub use family::Family;
+pub use kind::Kind;
 pub use properties::{
     Checker, DelayedAllocation, Extents, Journal, KernelDriver, Mkfs, Package, Properties,
     Signature,

@@ -1,8 +1,12 @@
 //! The shape of an entry: what can be known of a kind of filesystem without running anything.
 
-use crate::kind::Family;
+use crate::family::Family;
 
 /// What is known of a kind of filesystem.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of a table"
+)]
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
     /// Its name in studies, records and `mount -t`: `xfs`.
@@ -33,6 +37,10 @@ pub struct Properties {
     pub fixed_inodes: bool,
     /// It can be written to a zoned device.
     pub zoned: bool,
+    /// The workload `scan` reads it with its own checker, not with a reader of the lab.
+    pub scan_by_checker: bool,
+    /// Its recovery after a power cut is tested; `fslab crash` offers it.
+    pub crash_tested: bool,
     /// Its journal.
     pub journal: Journal,
     /// When it allocates the blocks of written data.

@@ -1,6 +1,6 @@
 //! The table: one entry for each kind.
 
-use crate::kind::Family;
+use crate::family::Family;
 use crate::properties::{
     Checker, DelayedAllocation, Extents, Journal, KernelDriver, Mkfs, Package, Properties,
     Signature,
@@ -49,6 +49,8 @@ pub(crate) const EXT2: Properties = Properties {
     largest_file: 2 * TIB,
     fixed_inodes: true,
     zoned: false,
+    scan_by_checker: false,
+    crash_tested: true,
     journal: Journal::None,
     delayed_allocation: DelayedAllocation::Option(false),
     extents: Extents::Feature("extent"),
@@ -128,6 +130,8 @@ pub(crate) const XFS: Properties = Properties {
     largest_file: i64::MAX as u64,
     fixed_inodes: false,
     zoned: false,
+    scan_by_checker: false,
+    crash_tested: true,
     journal: Journal::Always("log"),
     delayed_allocation: DelayedAllocation::Always,
     extents: Extents::Always,
@@ -180,6 +184,8 @@ pub(crate) const BTRFS: Properties = Properties {
     largest_file: i64::MAX as u64,
     fixed_inodes: false,
     zoned: true,
+    scan_by_checker: false,
+    crash_tested: true,
     journal: Journal::Always("tree log"),
     delayed_allocation: DelayedAllocation::Always,
     extents: Extents::Always,
@@ -243,6 +249,8 @@ pub(crate) const OCFS2: Properties = Properties {
     largest_file: 16 * TIB,
     fixed_inodes: false,
     zoned: false,
+    scan_by_checker: true,
+    crash_tested: false,
     journal: Journal::DataMode,
     delayed_allocation: DelayedAllocation::Never,
     extents: Extents::Always,
@@ -297,6 +305,8 @@ pub(crate) const F2FS: Properties = Properties {
     largest_file: 3940 * GIB,
     fixed_inodes: false,
     zoned: false,
+    scan_by_checker: false,
+    crash_tested: false,
     journal: Journal::Always("checkpoint"),
     delayed_allocation: DelayedAllocation::Always,
     // Extents are in memory alone.

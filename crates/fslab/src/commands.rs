@@ -20,8 +20,10 @@ pub(crate) mod trace;
 
 use std::path::{Path, PathBuf};
 
-use lab::{Class, Ending, Finished, GuestMachine, Runner, Target, Wish};
-use study::{Order, Overrides, Plan};
+use lab::{
+    Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, Runner, Target,
+};
+use study::{Order, Overrides};
 
 use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
@@ -71,57 +73,26 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
     }
 }
 
-/// A plan, where it will run, and why.
-pub(crate) struct Planned {
-    pub(crate) plan: Plan,
-    pub(crate) target: Target,
-    pub(crate) why: Option<String>,
-}
-
 /// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
     let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
-    let mut overrides = overrides(study);
-    let kernels = kernels(args)?;
-    if !kernels.is_empty() {
-        overrides.set.push(format!("kernel={}", kernels.join(",")));
-    }
-    let named = named(args);
-    let mut plan = lab::plan(
-        &loaded,
-        &overrides,
-        named.as_ref().unwrap_or(&Target::LoopImages),
-    )?;
-    if args.virtual_time {
-        lab::virtual_time::prepare(&mut plan)?;
-    }
-    if let Some(target) = named {
-        lab::choice::plain(&plan)?;
-        return Ok(Planned {
-            plan,
-            target,
-            why: None,
-        });
-    }
-    let wish = Wish {
-        runner: args.executor.map(|executor| match executor {
-            ExecutorArg::Host => Runner::Host,
-            ExecutorArg::Uml => Runner::Guest(GuestMachine::Uml),
-            ExecutorArg::Qemu => Runner::Guest(GuestMachine::Qemu),
-        }),
-        virtual_time: args.virtual_time,
-        cache: cache(args),
+    let request = PlanRequest {
+        overrides: overrides(study),
+        named: named(args),
+        kernels: args.kernel.clone(),
+        modules: args.modules.clone(),
+        executor: ExecutorRequest {
+            runner: args.executor.map(|executor| match executor {
+                ExecutorArg::Host => Runner::Host,
+                ExecutorArg::Uml => Runner::Guest(GuestMachine::Uml),
+                ExecutorArg::Qemu => Runner::Guest(GuestMachine::Qemu),
+            }),
+            virtual_time: args.virtual_time,
+            cache: args.cache.cache.as_deref().map(absolute),
+            say: Some(|text| out::say(&format!("fslab: {text}"))),
+        },
     };
-    let lab::Choice { target, why } = lab::choose(&plan, &wish)?;
-    lab::crash::place::prepare(&mut plan, &target);
-    if matches!(target, Target::Guest(_)) {
-        plan.notes.push(why.clone());
-    }
-    Ok(Planned {
-        plan,
-        target,
-        why: Some(why),
-    })
+    Ok(Planned::new(&loaded, request)?)
 }
 
 /// The directory or disk on the command line.
@@ -138,33 +109,6 @@ fn named(args: &TargetArgs) -> Option<Target> {
 
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn cache(args: &TargetArgs) -> Option<PathBuf> {
-    args.cache.cache.as_deref().map(absolute)
-}
-
-/// The kernels on the command line; images given by path are copied into the cache first.
-fn kernels(args: &TargetArgs) -> anyhow::Result<Vec<String>> {
-    let is_file = |name: &&String| name.contains('/');
-    if args.modules.is_some() && args.kernel.iter().filter(is_file).count() != 1 {
-        return Err(lab::Error::Preflight(
-            "--modules belongs to one kernel image: name it by its path, as in --kernel ./bzImage"
-                .into(),
-        )
-        .into());
-    }
-    let cache = cache(args);
-    let name = |name: &String| -> anyhow::Result<String> {
-        if !is_file(&name) {
-            return Ok(name.clone());
-        }
-        let mut say = |text: &str| out::say(&format!("fslab: {text}"));
-        let modules = args.modules.as_deref();
-        let kept = lab::choice::keep(Path::new(name), modules, cache.as_deref(), &mut say);
-        Ok(kept?)
-    };
-    args.kernel.iter().map(name).collect()
 }
 
 /// The folder of runs that was named; else the default one, if it exists.

@@ -75,6 +75,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
         Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
         Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),
+        Command::Kernel(KernelCommand::Probe(args)) => commands::kernel::probe::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
     }

@@ -10,7 +10,7 @@ use workload::{Observer, Outcome, PhaseReport, Progress, Workload};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::observer::cold;
-use crate::open::Open;
+use crate::open_phases::Open;
 use crate::watch::Watcher;
 use crate::{preflight, usage};
 

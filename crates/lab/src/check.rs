@@ -1,10 +1,10 @@
 //! The check that follows a workload: the filesystem is unmounted and its own checker timed.
 //!
 //! The rig runs the program and knows its passes; here each pass becomes a phase of the trial like
-//! any other, with what memory management did meanwhile and iostat's and top's rows. The program
-//! never waits for either: its passes are heard from its output, and a thread beside it looks.
+//! any other, with the counters of memory management and iostat's and top's rows. The program
+//! never waits for either: its passes are known from its output, and another thread looks.
 //!
-//! Whatever the program printed is kept in the run's folder, of every check: a mail about a slow or
+//! All that the program printed is kept in the run's folder, of every check: a mail about a slow or
 //! failing check is answered with that output. A check that finds errors, crashes or runs out of
 //! time makes its trial invalid, because the workload before it should have left a clean filesystem.
 
@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use record::{Event, Evidence, MemoryPressure, Sample, Usage};
+use record::{Event, MemoryPressure, Usage};
 use rig::Prepared;
 use rig::fsck::{self, Verdict};
 use study::{CheckSpec, FilesystemKind};
 use workload::{Observer, PhaseReport, Progress};
 
+use crate::checked::Checked;
 use crate::interrupt::Interrupt;
-use crate::middle::{Looks, Pace};
+use crate::midphase_stats::{MidphaseSampler, Pace};
 use crate::watch::Watcher;
 use crate::{convert, pressure};
 
@@ -41,16 +42,6 @@ pub(crate) struct Job<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// What a check gives to its trial.
-pub(crate) struct Checked {
-    /// Its phases, for the log.
-    pub(crate) events: Vec<Event>,
-    pub(crate) samples: Vec<Sample>,
-    pub(crate) evidence: Vec<Evidence>,
-    /// Why the trial cannot count, in one line.
-    pub(crate) failure: Option<String>,
-}
-
 /// Runs it.
 ///
 /// # Errors
@@ -69,7 +60,7 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         interrupt: job.interrupt,
         boundaries: Mutex::default(),
     };
-    let looks = Looks::below(job.prepared.block_name(), Pace::Even);
+    let looks = MidphaseSampler::below(job.prepared.block_name(), Pace::Even);
     observer.boundary("check");
     looks.begin();
     let report = fsck::run(&request, &observer)?;
@@ -186,10 +177,10 @@ pub(crate) fn fault(report: &fsck::Report) -> Option<String> {
     };
     let mut fault = format!("{}: {}: {next}", program(report), report.explanation);
     if report.verdict == Verdict::Operational {
-        // Its reason stands in what it said last.
+        // The reason is in its last line.
         let mut lines = report.output.lines().map(str::trim);
         let last = lines.rfind(|line| !line.is_empty());
-        fault.extend(last.map(|line| format!(" (it said: {line})")));
+        fault.extend(last.map(|line| format!(" (it printed: {line})")));
     }
     Some(fault)
 }
@@ -244,7 +235,7 @@ impl Passes<'_> {
 }
 
 impl Observer for Passes<'_> {
-    /// Told when a pass begins, and now and then.
+    /// Called when a pass begins, and now and then.
     fn progress(&self, progress: &Progress) {
         let new = self
             .boundaries

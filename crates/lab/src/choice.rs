@@ -2,10 +2,10 @@
 //!
 //! The order is that of what numbers are worth and of speed: the host times hardware, User-mode Linux is four
 //! times faster at file work than emulation, QEMU runs everything else. What was passed over and why is
-//! said in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
-//! the choice but not the needs: what a kernel lacks is said before anything is made.
+//! in the plan, so a reader sees why times are emulated. `--executor` and `--kernel` override
+//! the choice but not the needs: what a kernel lacks is reported before anything is made.
 
-mod here;
+mod host_info;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,7 @@ use study::Plan;
 use crate::error::Error;
 use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget, Target};
-pub(crate) use here::user_mode_linux;
-use here::{Here, ThisMachine};
+use host_info::{HostInfo, ThisMachine};
 
 /// Who runs trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +27,17 @@ pub enum Runner {
     Guest(GuestMachine),
 }
 
-/// What a user asks for beside the plan; by default nothing.
+/// What a user asks for besides the plan; by default nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
-    /// Who is to run it; none: the first that can.
+pub struct ExecutorRequest {
+    /// Who is to run it; without one, the first that can.
     pub runner: Option<Runner>,
     /// Whether trials run in virtual time, which QEMU alone has.
     pub virtual_time: bool,
-    /// The cache of kernels; none: the usual one.
+    /// The cache of kernels; without one, the default cache.
     pub cache: Option<PathBuf>,
+    /// Gets a line when a kernel is booted for a test, which takes some seconds, once on each machine.
+    pub say: Option<fn(&str)>,
 }
 
 /// What it came to.
@@ -49,7 +50,7 @@ pub struct Choice {
 }
 
 /// A runner that has everything.
-struct Able {
+struct Candidate {
     target: Target,
     /// `User-mode Linux 6.1.176`.
     place: String,
@@ -58,37 +59,38 @@ struct Able {
 /// Chooses where a plan of disks that fslab makes runs.
 ///
 /// # Errors
-/// Nobody has what it needs, each with what is lacking; a kernel that is not in the cache.
-pub fn choose(plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
-    choose_on(&ThisMachine, plan, wish)
+/// None has what it needs, each with what is lacking; a kernel that is not in the cache.
+pub fn choose(plan: &Plan, request: &ExecutorRequest) -> Result<Choice, Error> {
+    choose_on(&ThisMachine, plan, request)
 }
 
-fn choose_on(here: &dyn Here, plan: &Plan, wish: &Wish) -> Result<Choice, Error> {
+fn choose_on(host: &dyn HostInfo, plan: &Plan, request: &ExecutorRequest) -> Result<Choice, Error> {
     let needs = Needs::of(plan);
     if let [name, ..] = needs.unknown()[..] {
         let name = name.to_owned();
         return Err(guest::kernel::Error::UnknownCapability { name }.into());
     }
-    let seeker = Seeker {
-        here,
+    let selector = Selector {
+        host_info: host,
         plan,
         needs: &needs,
-        cache: wish.cache.as_deref(),
+        cache: request.cache.as_deref(),
+        say: request.say.unwrap_or(|_| ()),
     };
     let levels = kernels(plan);
-    let named = seeker.named(&levels, wish.runner)?;
-    let mut asked = wish.runner.or_else(|| machine_of(&named));
-    if wish.virtual_time {
+    let named = selector.named(&levels, request.runner)?;
+    let mut asked = request.runner.or_else(|| machine_of(&named));
+    if request.virtual_time {
         let qemu = Runner::Guest(GuestMachine::Qemu);
         if asked.is_some_and(|asked| asked != qemu) {
             return Err(Error::Preflight(
-                "virtual time is QEMU's alone; leave out --virtual-time, or say --executor qemu"
+                "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu"
                     .into(),
             ));
         }
         asked = Some(qemu);
     }
-    crate::crash::place::devices(plan)?;
+    crate::crash::requirements::devices(plan)?;
     let runners = match asked {
         Some(one) => vec![one],
         None => vec![
@@ -99,12 +101,12 @@ fn choose_on(here: &dyn Here, plan: &Plan, wish: &Wish) -> Result<Choice, Error>
     };
     let mut passed: Vec<String> = Vec::new();
     for runner in runners {
-        match seeker.able(runner, &named)? {
-            Ok(mut able) => {
-                if let Target::Guest(guest) = &mut able.target {
-                    guest.virtual_time = wish.virtual_time;
+        match selector.candidate(runner, &named)? {
+            Ok(mut candidate) => {
+                if let Target::Guest(guest) = &mut candidate.target {
+                    guest.virtual_time = request.virtual_time;
                 }
-                return Ok(chosen(able, &passed, asked.is_some()));
+                return Ok(chosen(candidate, &passed, asked.is_some()));
             }
             Err(why) => passed.push(why),
         }
@@ -116,6 +118,11 @@ fn choose_on(here: &dyn Here, plan: &Plan, wish: &Wish) -> Result<Choice, Error>
         Some(Runner::Host) => {
             "run it in a guest's kernel with --executor uml or qemu (`fslab kernel list` shows what each has)"
         }
+        Some(Runner::Guest(GuestMachine::Uml))
+            if passed.iter().any(|why| why.contains(DOES_NOT_RUN)) =>
+        {
+            "`fslab kernel fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
+        }
         Some(_) => "`fslab kernel list` shows what each kernel has",
         None => {
             "take it out of the study, or bring a kernel that has it: `fslab kernel list --available`"
@@ -124,20 +131,20 @@ fn choose_on(here: &dyn Here, plan: &Plan, wish: &Wish) -> Result<Choice, Error>
     Err(Error::Preflight(format!("{}; {next}", passed.join("; "))))
 }
 
-fn chosen(able: Able, passed: &[String], asked: bool) -> Choice {
+fn chosen(candidate: Candidate, passed: &[String], asked: bool) -> Choice {
     let begin = match (passed.is_empty(), asked) {
         (false, _) => passed.join("; "),
         (true, true) => "as asked".to_owned(),
         (true, false) => "nothing is lacking".to_owned(),
     };
-    let emulated = match &able.target {
+    let emulated = match &candidate.target {
         Target::Guest(guest) if guest.virtual_time => ", in virtual time",
         Target::Guest(_) => ", times are emulated",
         _ => "",
     };
     Choice {
-        why: format!("{begin}: runs in {}{emulated}", able.place),
-        target: able.target,
+        why: format!("{begin}: runs in {}{emulated}", candidate.place),
+        target: candidate.target,
     }
 }
 
@@ -157,7 +164,7 @@ pub fn kernels(plan: &Plan) -> Vec<String> {
     all
 }
 
-/// What runs the kernels that were named: their form tells.
+/// What runs the kernels that were named, by their form.
 fn machine_of(named: &BTreeMap<String, Kernel>) -> Option<Runner> {
     let first = named.values().next()?;
     Some(Runner::Guest(machine_for(first)))
@@ -170,19 +177,20 @@ fn machine_for(kernel: &Kernel) -> GuestMachine {
     }
 }
 
-struct Seeker<'a> {
-    here: &'a dyn Here,
+struct Selector<'a> {
+    host_info: &'a dyn HostInfo,
     plan: &'a Plan,
     needs: &'a Needs,
     cache: Option<&'a Path>,
+    say: fn(&str),
 }
 
-impl Seeker<'_> {
+impl Selector<'_> {
     fn cache(&self) -> Result<Cache, Error> {
         Ok(Cache::open(self.cache)?)
     }
 
-    /// The kernels of these names. What is missing is said at once, with the command that fetches it.
+    /// The kernels of these names. What is missing is reported at once, with the command that fetches it.
     fn named(
         &self,
         levels: &[String],
@@ -192,19 +200,27 @@ impl Seeker<'_> {
             return Ok(BTreeMap::new());
         }
         let cache = self.cache()?;
-        let uml = match asked {
-            Some(Runner::Guest(GuestMachine::Uml)) => Some(self.here.uml(&cache)),
-            _ => None,
+        let asked = asked == Some(Runner::Guest(GuestMachine::Uml));
+        let is_uml = |level: &str| asked || level == "uml";
+        let uml = if levels.iter().any(|level| is_uml(level)) {
+            self.host_info.uml_kernels(&cache)?
+        } else {
+            Vec::new()
         };
         let mut found = BTreeMap::new();
         let mut missing = Vec::new();
         let mut first = None;
         for level in levels {
-            let kernel = match &uml {
-                None => cache.kernel(level),
-                Some(Ok(usual)) if usual.is_uml(level) => Ok(usual.clone()),
+            let usual = if is_uml(level) {
+                self.first_that_runs(&cache, &uml, level)?
+            } else {
+                None
+            };
+            let kernel = match usual {
+                Some(kernel) => Ok(kernel),
                 // An image is refused by its own name, with what runs it.
-                Some(_) => cache.uml(level).or_else(|_| cache.kernel(level)),
+                None if asked => cache.uml(level).or_else(|_| cache.kernel(level)),
+                None => cache.kernel(level),
             };
             match kernel {
                 Ok(kernel) => drop(found.insert(level.clone(), kernel)),
@@ -226,12 +242,31 @@ impl Seeker<'_> {
         }
     }
 
+    /// Of the kernels that a name means, the first that runs on this machine; the first at all where none does.
+    fn first_that_runs(
+        &self,
+        cache: &Cache,
+        kernels: &[Kernel],
+        name: &str,
+    ) -> Result<Option<Kernel>, Error> {
+        let meant: Vec<&Kernel> = kernels
+            .iter()
+            .filter(|kernel| kernel.is_uml(name))
+            .collect();
+        for kernel in &meant {
+            if meant.len() == 1 || self.host_info.fails(cache, kernel, self.say)?.is_none() {
+                return Ok(Some((*kernel).clone()));
+            }
+        }
+        Ok(meant.first().map(|kernel| (*kernel).clone()))
+    }
+
     /// Whether a runner has everything; if not, what it lacks, in words.
-    fn able(
+    fn candidate(
         &self,
         runner: Runner,
         named: &BTreeMap<String, Kernel>,
-    ) -> Result<Result<Able, String>, Error> {
+    ) -> Result<Result<Candidate, String>, Error> {
         match runner {
             Runner::Host if named.is_empty() => Ok(self.host()),
             Runner::Host => Err(Error::Preflight(
@@ -242,10 +277,10 @@ impl Seeker<'_> {
         }
     }
 
-    fn host(&self) -> Result<Able, String> {
-        let (release, lacks) = self.here.host(self.needs);
+    fn host(&self) -> Result<Candidate, String> {
+        let (release, lacks) = self.host_info.host(self.needs);
         if lacks.is_empty() {
-            return Ok(Able {
+            return Ok(Candidate {
                 target: Target::LoopImages,
                 place: format!("the host's Linux {release}"),
             });
@@ -257,8 +292,8 @@ impl Seeker<'_> {
         &self,
         machine: GuestMachine,
         named: &BTreeMap<String, Kernel>,
-    ) -> Result<Result<Able, String>, Error> {
-        if let Err(missing) = self.here.present(machine) {
+    ) -> Result<Result<Candidate, String>, Error> {
+        if let Err(missing) = self.host_info.present(machine) {
             return Ok(Err(format!("{}: {missing}", machine.name())));
         }
         if !named.is_empty() {
@@ -266,27 +301,33 @@ impl Seeker<'_> {
         }
         let cache = self.cache()?;
         let found = match machine {
-            GuestMachine::Uml => match self.here.uml(&cache) {
-                Ok(kernel) => vec![kernel],
-                Err(missing @ Error::Guest(_)) => return Ok(Err(format!("uml: {missing}"))),
-                Err(other) => return Err(other),
-            },
+            GuestMachine::Uml => self.host_info.uml_kernels(&cache)?,
             GuestMachine::Qemu => newest_first(&cache)?,
         };
         if found.is_empty() {
-            return Ok(Err(format!(
-                "qemu: no kernel for a guest in {}; `fslab kernel fetch 6.1` brings one",
-                cache.root().display()
-            )));
+            let cache = cache.root().display();
+            return Ok(Err(match machine {
+                GuestMachine::Uml => {
+                    "uml: User-mode Linux is not installed; `fslab kernel fetch uml` brings one"
+                        .into()
+                }
+                GuestMachine::Qemu => format!(
+                    "qemu: no kernel for a guest in {cache}; `fslab kernel fetch 6.1` brings one"
+                ),
+            }));
         }
         let mut passed = Vec::new();
         for kernel in found {
             let lacks = self.needs.lacking_in(&kernel);
             if lacks.is_empty() {
+                if let Some(reason) = self.host_info.fails(&cache, &kernel, self.say)? {
+                    passed.push(does_not_run(&place(machine, &[&kernel]), &reason));
+                    continue;
+                }
                 let mut target = GuestTarget::new(machine);
                 target.cache = self.cache.map(Path::to_owned);
                 target.kernel = Some(kernel.name.clone());
-                return Ok(Ok(Able {
+                return Ok(Ok(Candidate {
                     place: place(machine, &[&kernel]),
                     target: Target::Guest(target),
                 }));
@@ -294,7 +335,7 @@ impl Seeker<'_> {
             let lacks = lacks.join(", ");
             passed.push(format!("{} lacks {lacks}", place(machine, &[&kernel])));
         }
-        // Those that come first are the newest.
+        // The newest come first.
         passed.truncate(3);
         Ok(Err(passed.join("; ")))
     }
@@ -304,7 +345,7 @@ impl Seeker<'_> {
         &self,
         machine: GuestMachine,
         named: &BTreeMap<String, Kernel>,
-    ) -> Result<Result<Able, String>, Error> {
+    ) -> Result<Result<Candidate, String>, Error> {
         let levels = kernels(self.plan);
         let all: Vec<(&String, &Kernel)> = levels
             .iter()
@@ -318,6 +359,8 @@ impl Seeker<'_> {
             let lacks = Needs::of_kernel(self.plan, Some(level)).lacking_in(kernel);
             if !lacks.is_empty() {
                 lacking.push(format!("kernel {} lacks {}", kernel.name, lacks.join(", ")));
+            } else if let Some(reason) = self.host_info.fails(&self.cache()?, kernel, self.say)? {
+                lacking.push(does_not_run(&format!("kernel {}", kernel.name), &reason));
             }
         }
         if !lacking.is_empty() {
@@ -332,11 +375,19 @@ impl Seeker<'_> {
             [one] if !factor => target.kernel = Some(one.name.clone()),
             _ => target.kernels = all.iter().map(name).collect(),
         }
-        Ok(Ok(Able {
+        Ok(Ok(Candidate {
             place: place(machine, &kernels),
             target: Target::Guest(target),
         }))
     }
+}
+
+/// What is reported of a kernel whose test boot failed.
+const DOES_NOT_RUN: &str = "does not run on this machine";
+
+/// A kernel whose test boot failed, with the reason.
+fn does_not_run(place: &str, reason: &str) -> String {
+    format!("{place} {DOES_NOT_RUN} ({reason})")
 }
 
 /// `User-mode Linux 6.1.176`, `Linux 5.10.0-44-amd64 and 6.1.0-56-amd64 under QEMU`.

@@ -37,7 +37,7 @@ pub struct Surroundings {
     pub device: Option<PathBuf>,
     /// Bytes that the workloads touch.
     pub working_set: u64,
-    /// What no file of the machine tells, by item name.
+    /// Items that no file of the machine has, by name.
     pub manual: BTreeMap<String, String>,
     /// How long to watch the disks for other people's I/O.
     pub watch: Duration,
@@ -63,7 +63,7 @@ impl Surroundings {
 
 /// A context record, and whose it is.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct KernelContext {
     /// The level of the kernel factor; none where all trials run in one kernel.
     pub kernel: Option<String>,
     /// The record.
@@ -76,7 +76,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// When such a machine cannot be had: its trials could not run.
-    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error>;
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<KernelContext>, Error>;
 
     /// What a reader of the run should know of how the machine was had, each once.
     fn notes(&mut self) -> Vec<String> {
@@ -84,9 +84,9 @@ pub trait Executor {
     }
 
     /// From here on a trial's context holds what differs from that of its kernel.
-    fn compare_with(&mut self, contexts: Vec<Taken>);
+    fn compare_with(&mut self, contexts: Vec<KernelContext>);
 
-    /// Measures what the disks themselves can do: each as measured, or a line that says why not.
+    /// Measures what the disks themselves can do: each as measured, or a line with the reason why not.
     fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>>;
 
     /// Runs one trial, from a bare device to a bare device. On success the last event it emitted

@@ -2,7 +2,7 @@
 //!
 //! The first signal stops the run at the next safe point: the workload within a record, an mkfs
 //! with its whole process group. A second one changes nothing, on purpose: what was mounted is
-//! being undone already, and leaving it behind would be worse than a moment's patience.
+//! being undone already, and leaving it undone would be worse than a moment's wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,12 +1,12 @@
-//! Where a trial's files lie, as each phase that writes has left them.
+//! The extents of a trial's files after each phase that writes.
 //!
 //! The look comes when the phase's last clock has stopped, its syncs included: what is mapped then is
 //! mapped for good. What the filesystem had put off before them is read in the one moment that a
 //! workload offers for it ([`workload::Observer::written`]); a whole tree cannot be read in it, so that
-//! figure exists for the files that the workload names. Where operations of several phases lie between
+//! figure exists for the files that the workload names. Where operations of several phases come between
 //! each other, one look follows the last of them.
 //!
-//! Every file is in the figures; the largest are told one by one and listed as `filefrag -v`, and on XFS
+//! Every file is in the figures; the largest are reported one by one and listed as `filefrag -v`, and on XFS
 //! `xfs_bmap -v`, would list them, since that is what a mailing list asks for. Paths in listings are those
 //! below the mount point, so that the listings of two trials can be laid side by side.
 
@@ -27,8 +27,8 @@ use study::{Clock, LayoutSpec};
 /// Most rows of a listing: about 9 MB of text.
 const MOST_ROWS: u64 = 100_000;
 
-/// Looks at the files of one trial.
-pub(crate) struct Looker {
+/// MidphaseSampler at the files of one trial.
+pub(crate) struct LayoutProbe {
     spec: LayoutSpec,
     trial: u32,
     /// The run's folder.
@@ -47,12 +47,12 @@ pub(crate) struct Found {
     pub(crate) samples: Vec<Sample>,
 }
 
-impl Looker {
+impl LayoutProbe {
     /// A looker for a trial whose files are below `root`. Listings of an earlier attempt go.
-    pub(crate) fn new(spec: LayoutSpec, trial: u32, folder: &Path, root: &Path) -> Looker {
+    pub(crate) fn new(spec: LayoutSpec, trial: u32, folder: &Path, root: &Path) -> LayoutProbe {
         // What is not there need not go; what cannot go is written over.
         let _ = fs::remove_dir_all(folder.join(RunFolder::layouts_of(trial)));
-        Looker {
+        LayoutProbe {
             spec,
             trial,
             folder: folder.to_owned(),
@@ -70,7 +70,7 @@ impl Looker {
         }
     }
 
-    /// A phase is over; `others` are not. What there is to tell now.
+    /// A phase has ended; `others` have not. The samples that can be reported now.
     pub(crate) fn finished(&self, phase: &str, others: bool) -> Option<Found> {
         let mut due = self.due.lock().ok()?;
         if writes(phase) {
@@ -130,7 +130,7 @@ fn writes(phase: &str) -> bool {
         && !matches!(phase, "reread" | "random_read")
 }
 
-/// Bytes of a file without blocks; none where it cannot be told.
+/// Bytes of a file without blocks; none where that is not known.
 fn delayed(file: &Path) -> Option<u64> {
     let layout = layout::FileLayout::read(file, Options::default()).ok()?;
     let waiting = layout
@@ -165,7 +165,7 @@ fn unit(name: &str) -> &'static str {
 struct Look<'a> {
     layout: record::Layout,
     root: &'a Path,
-    /// Files that are told one by one, by their paths below the root.
+    /// Files that are reported one by one, by their paths below the root.
     shown: Vec<layout::FileLayout>,
 }
 
@@ -174,7 +174,7 @@ impl Look<'_> {
         self.layout.notes.push(words.to_string());
     }
 
-    /// Looks at all files, and at the `most` largest one by one.
+    /// MidphaseSampler at all files, and at the `most` largest one by one.
     fn files(&mut self, most: usize) -> Option<LayoutSummary> {
         let walked = Walk::of(self.root, most);
         self.layout.files_total = walked.files;
@@ -192,14 +192,14 @@ impl Look<'_> {
                     if let Ok(below) = path.strip_prefix(self.root) {
                         below.clone_into(&mut found.path);
                     }
-                    self.layout.files.push(told(&found));
+                    self.layout.files.push(reported(&found));
                     self.shown.push(found);
                 }
                 Err(error) => self.note(error),
             }
         }
         if walked.files == self.shown.len() as u64 {
-            // All of them, with causes that the kernel's own map tells.
+            // All of them, with causes from the kernel's own map.
             return Some(tally.summary());
         }
         match tree::scan(self.root, tree::Options::default()) {
@@ -220,7 +220,7 @@ impl Look<'_> {
         }
     }
 
-    /// Listings: file name, command as somebody would have typed it, text.
+    /// Listings: file name, the command as typed, text.
     fn listings(&mut self) -> Vec<(String, String, Vec<u8>)> {
         let mut all = Vec::new();
         let rows: u64 = self.shown.iter().map(|file| file.rows.len() as u64).sum();
@@ -297,7 +297,7 @@ impl Look<'_> {
 }
 
 /// A file as the record keeps it.
-fn told(file: &layout::FileLayout) -> record::FileLayout {
+fn reported(file: &layout::FileLayout) -> record::FileLayout {
     let sum = &file.summary;
     let causes = sum.causes.iter();
     record::FileLayout {
@@ -440,7 +440,7 @@ mod tests {
             enabled: true,
             files: 1,
         };
-        let looker = Looker::new(spec, 0, folder.path(), &root);
+        let looker = LayoutProbe::new(spec, 0, folder.path(), &root);
         assert!(looker.finished("age_fill", true).is_none(), "others go on");
         assert!(looker.finished("read", true).is_none());
         let found = looker.finished("read_tree", false).unwrap();

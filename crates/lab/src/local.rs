@@ -20,12 +20,12 @@ use workload::{Outcome, Workload};
 
 use self::findings::{Findings, Stopped, trace_failure};
 use crate::error::Error;
-use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
+use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
-use crate::layout::Looker;
-use crate::observer::{self, Asked, Seen, TrialObserver};
+use crate::layout::LayoutProbe;
+use crate::observer::{self, Observations, ObserverOptions, TrialObserver};
 use crate::target::Target;
-use crate::traced::{self, Spans, Traced};
+use crate::trial_trace::{self, Spans, Traced};
 use crate::watch::Watcher;
 use crate::{convert, reference, scan, scan_program, stack, telemetry};
 
@@ -41,7 +41,7 @@ pub struct LocalExecutor<'a> {
     host_disk: Option<String>,
     /// The run's own context: a trial's holds what differs from it.
     context: Option<ContextRecord>,
-    /// Whether logs of writes are somebody else's to judge.
+    /// Whether the caller judges logs of writes.
     leaves_logs: bool,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
@@ -111,7 +111,7 @@ impl<'a> LocalExecutor<'a> {
         trial: &Trial,
         prepared: &Prepared,
         emit: &mut Emit<'_>,
-    ) -> Result<(Outcome, Seen), Stopped> {
+    ) -> Result<(Outcome, Observations), Stopped> {
         let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
         let workload = trial.cell.workload.placed(dir, seed);
         let observer = TrialObserver::new(
@@ -134,15 +134,15 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// What is looked at besides the counters.
-    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Result<Asked, Stopped> {
+    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Result<ObserverOptions, Stopped> {
         let (cell, number) = (&trial.cell, trial.slot.trial);
         let root = prepared.mount_point();
-        let looker = |spec| Looker::new(spec, number, &self.folder, root);
+        let looker = |spec| LayoutProbe::new(spec, number, &self.folder, root);
         let whole = match cell.workload {
             WorkloadSpec::Stream(_) => observer::Traced::Whole,
             _ => observer::Traced::InPart,
         };
-        Ok(Asked {
+        Ok(ObserverOptions {
             cutter: Self::cutter(trial, prepared)?,
             looker: cell.layout.map(looker),
             traced: cell.trace.then_some(whole),
@@ -156,7 +156,7 @@ impl<'a> LocalExecutor<'a> {
             return Ok(None);
         }
         self.watcher.step(trial, "starting the block trace");
-        let subjects = traced::subjects(prepared, self.host_disk.as_deref());
+        let subjects = trial_trace::subjects(prepared, self.host_disk.as_deref());
         let started = subjects.and_then(|subjects| {
             Traced::start(self.rig.journal(), &self.folder, trial.slot.trial, subjects)
         });
@@ -198,7 +198,7 @@ impl<'a> LocalExecutor<'a> {
         });
         let sampled = telemetry::stop(sampler);
 
-        // After the sampler, whose rows tell what the tracer cost; before the device goes.
+        // After the sampler, whose rows show what the tracer cost; before the device goes.
         let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
         self.watcher.step(trial, UNMOUNTING);
@@ -229,8 +229,8 @@ impl<'a> LocalExecutor<'a> {
             warnings,
             ledger: Ledger::default(),
         };
-        if let Some(told) = judged {
-            told.tell(emit, &mut event);
+        if let Some(reported) = judged {
+            reported.tell(emit, &mut event);
         }
         Ok(event)
     }
@@ -306,12 +306,12 @@ impl<'a> LocalExecutor<'a> {
 }
 
 impl Executor for LocalExecutor<'_> {
-    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error> {
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<KernelContext>, Error> {
         let (kernel, record) = (None, around.take());
-        Ok(vec![Taken { kernel, record }])
+        Ok(vec![KernelContext { kernel, record }])
     }
 
-    fn compare_with(&mut self, contexts: Vec<Taken>) {
+    fn compare_with(&mut self, contexts: Vec<KernelContext>) {
         self.context = contexts.into_iter().next().map(|taken| taken.record);
     }
 

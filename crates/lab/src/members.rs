@@ -5,7 +5,7 @@ use std::fs;
 use probe::diskstats;
 use record::{Member, Members};
 
-use crate::bytes::Reading;
+use crate::io_crosscheck::Reading;
 
 /// Counters of all members, now; nothing of a member that is not there.
 pub(crate) fn now(members: &[String]) -> Vec<Option<Reading>> {

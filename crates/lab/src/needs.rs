@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use guest::kernel::{Form, Has, Host, Kernel};
 use study::{Cell, KernelRange, Plan, Times};
 
-use crate::crash::place;
+use crate::crash::requirements;
 
 /// Kernels whose btrfs writes zones in sequence.
 const WITH_ZONES: &str = ">=5.12";
@@ -27,7 +27,7 @@ pub struct Needs {
     pub absolute: bool,
     /// Whether a disk's writes are to be logged, for the crash check.
     pub crash: bool,
-    /// Cells for which that disk lies below another device, where dm-log-writes cannot be put.
+    /// Cells for which that disk is below another device, where dm-log-writes cannot be put.
     pub crash_below: usize,
     /// Cells whose device has zones, which btrfs alone is given.
     pub zones: usize,
@@ -69,11 +69,12 @@ impl Needs {
                 add("memcg");
             }
             needs.traced |= cell.trace;
-            if place::is_cut(cell) {
-                add(place::CUTS);
+            if requirements::is_cut(cell) {
+                add(requirements::CUTS);
             }
-            needs.crash |= place::is_logged(cell);
-            let below = place::is_logged(cell) && place::stands_straight(&cell.device);
+            needs.crash |= requirements::is_logged(cell);
+            let below =
+                requirements::is_logged(cell) && requirements::stands_straight(&cell.device);
             needs.crash_below += usize::from(below);
             needs.zones += usize::from(has_zones(cell));
             needs.disks = needs.disks.max(cell.device.disks().len());
@@ -84,7 +85,7 @@ impl Needs {
         needs
     }
 
-    /// What the running kernel lacks. What is not known of it is not lacking: the trial will tell.
+    /// What the running kernel lacks. What is not known of it does not count as lacking: the trial will show.
     pub fn lacking_here(&self, host: &Host) -> Vec<String> {
         let mut lacks = self.lacking(|name| host.get(name), &host.release);
         if self.traced
@@ -116,12 +117,12 @@ impl Needs {
     /// What a kernel lacks of logging a device's writes itself.
     fn lacking_log(&self, has: impl Fn(&str) -> Option<Has>) -> Vec<String> {
         let mut lacks = Vec::new();
-        let known = self.capabilities.contains(place::CAPABILITY);
-        if self.crash && !known && has(place::CAPABILITY).is_none_or(|has| has == Has::No) {
-            lacks.push(place::LACKING.to_owned());
+        let known = self.capabilities.contains(requirements::CAPABILITY);
+        if self.crash && !known && has(requirements::CAPABILITY).is_none_or(|has| has == Has::No) {
+            lacks.push(requirements::LACKING.to_owned());
         }
         if self.crash_below > 0 {
-            lacks.push(place::LACKING_BELOW.to_owned());
+            lacks.push(requirements::LACKING_BELOW.to_owned());
         }
         lacks
     }
@@ -234,7 +235,7 @@ mod tests {
         let log = |plan: &Plan, has| Needs::of(plan).lacking_log(|_| has);
         assert_eq!(log(&crash, Some(Has::Module)), Vec::<String>::new());
         assert_eq!(log(&crash, Some(Has::Unknown)), Vec::<String>::new());
-        assert_eq!(log(&crash, Some(Has::No)), [place::LACKING]);
+        assert_eq!(log(&crash, Some(Has::No)), [requirements::LACKING]);
         assert!(log(&plan(&[]), Some(Has::No)).is_empty());
         let mut below = crash.clone();
         below.cells[0].device.stack = Some(study::Stack {
@@ -245,7 +246,10 @@ mod tests {
                 write_ms: 1,
             }),
         });
-        assert_eq!(log(&below, Some(Has::Builtin)), [place::LACKING_BELOW]);
+        assert_eq!(
+            log(&below, Some(Has::Builtin)),
+            [requirements::LACKING_BELOW]
+        );
     }
 
     #[test]

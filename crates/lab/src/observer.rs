@@ -1,8 +1,8 @@
 //! What a running workload sees of the lab: a log for its phases, proof of cold caches, a flag.
 //!
 //! Each phase is bracketed by readings of counters, outside every clock: the device's, so that the
-//! bytes a phase says it moved can be held against the bytes the device moved; the process's and the
-//! memory management's, which no report could reconstruct later. A phase that lies between the
+//! bytes a phase says it moved can be compared with the bytes the device moved; the process's and the
+//! memory management's, which no report could reconstruct later. A phase that comes between the
 //! operations of others (compilebench averages over runs of a kind) has no such readings of its own,
 //! and gets none.
 
@@ -16,21 +16,21 @@ use record::{Event, Evidence, Sample};
 use rig::Prepared;
 use workload::{Observer, PhaseReport, Progress};
 
+use crate::block_map;
 use crate::crash::cut::Cutter;
 use crate::executor::Emit;
 use crate::interrupt::Interrupt;
-use crate::layout::Looker;
-use crate::middle::{Looks, Pace};
-use crate::open::{Begun, Open};
-use crate::places;
+use crate::layout::LayoutProbe;
+use crate::midphase_stats::{MidphaseSampler, Pace};
+use crate::open_phases::{Begun, Open};
 use crate::watch::Watcher;
-use crate::{bytes, members, partial, pressure, usage};
+use crate::{io_crosscheck, members, partial_result, pressure, usage};
 
 /// What a phase began with.
 struct Begin {
     at_ns: u64,
-    disk: Option<bytes::Reading>,
-    members: Vec<Option<bytes::Reading>>,
+    disk: Option<io_crosscheck::Reading>,
+    members: Vec<Option<io_crosscheck::Reading>>,
     used: usage::Reading,
     pressure: pressure::Reading,
 }
@@ -48,38 +48,38 @@ pub(crate) struct TrialObserver<'a> {
     /// Cuts the power, where the study asks for it.
     cutter: Option<Cutter>,
     open: Open<Begin>,
-    looks: Looks,
-    /// Looks at where the files lie, where the study asks for it.
-    looker: Option<Looker>,
-    /// Whether a trace needs to know what lies where.
+    looks: MidphaseSampler,
+    /// Reads the extents of the files, where the study asks for it.
+    looker: Option<LayoutProbe>,
+    /// Whether a trace needs the block map.
     traced: Option<Traced>,
-    seen: Mutex<Seen>,
+    seen: Mutex<Observations>,
 }
 
 /// How much is known of the files of a trial that is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Traced {
-    /// What a phase has written stays where it is: what lies elsewhere is the filesystem's own.
+    /// What a phase has written stays where it is: everything else is the filesystem's own.
     Whole,
     /// Files come and go.
     InPart,
 }
 
-/// What was seen besides what the workload itself reports.
+/// What was observed besides what the workload itself reports.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) samples: Vec<Sample>,
-    /// What lies where on the device.
+    /// The block map of the device.
     pub(crate) places: Places,
-    /// The phases that were finished, where the power is cut: the workload then does not tell of them.
+    /// The phases that were finished, where the power is cut: the workload then does not report them.
     pub(crate) finished: Vec<PhaseReport>,
 }
 
-/// What is looked at besides the counters, and done.
-pub(crate) struct Asked {
+/// What is observed and done besides reading counters.
+pub(crate) struct ObserverOptions {
     pub(crate) cutter: Option<Cutter>,
-    pub(crate) looker: Option<Looker>,
+    pub(crate) looker: Option<LayoutProbe>,
     pub(crate) traced: Option<Traced>,
     /// What a phase wrote is still there when it ends.
     pub(crate) kept: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Asked {
 impl<'a> TrialObserver<'a> {
     pub(crate) fn new(
         trial: u32,
-        asked: Asked,
+        asked: ObserverOptions,
         prepared: &'a Prepared,
         interrupt: &'a Interrupt,
         watcher: &'a dyn Watcher,
@@ -97,7 +97,7 @@ impl<'a> TrialObserver<'a> {
         let device = prepared.block_name().map(str::to_owned);
         TrialObserver {
             trial,
-            looks: Looks::below(device.as_deref(), Pace::Growing),
+            looks: MidphaseSampler::below(device.as_deref(), Pace::Growing),
             device,
             prepared,
             interrupt,
@@ -118,22 +118,22 @@ impl<'a> TrialObserver<'a> {
         self.cutter.as_ref()
     }
 
-    pub(crate) fn into_seen(self) -> Seen {
+    pub(crate) fn into_seen(self) -> Observations {
         self.seen.into_inner().unwrap_or_default()
     }
 
     fn begin(&self) -> Begin {
-        // The device last: what lies nearest to the phase should hold the least of the lab.
+        // The device last: the reading nearest to the phase should contain the least of the lab's own work.
         Begin {
             pressure: pressure::Reading::now(self.prepared),
             used: usage::Reading::now(),
             members: members::now(self.prepared.members()),
-            disk: bytes::now(self.device.as_deref()),
+            disk: io_crosscheck::now(self.device.as_deref()),
             at_ns: workload::clock::now_ns(),
         }
     }
 
-    /// A phase is over and told: where its files lie is looked at in nobody's time.
+    /// A phase has ended and is reported: the extents of its files are read outside any clock.
     fn look(&self, phase: &str) {
         if self.cancelled() {
             return;
@@ -150,7 +150,7 @@ impl<'a> TrialObserver<'a> {
             }
         }
         if let Some(traced) = self.traced.filter(|_| !others) {
-            let places = places::of(self.prepared, traced == Traced::Whole);
+            let places = block_map::of(self.prepared, traced == Traced::Whole);
             if let (Ok(mut seen), Some(places)) = (self.seen.lock(), places) {
                 seen.places = places;
             }
@@ -164,11 +164,11 @@ impl<'a> TrialObserver<'a> {
         }
     }
 
-    /// The workload ended with an error: phases that it broke off are told as far as they came.
+    /// The workload ended with an error: phases that it broke off are reported as far as they came.
     pub(crate) fn broken_off(&self, error: &workload::Error) {
-        for mut report in partial::reports(error) {
+        for mut report in partial_result::reports(error) {
             let Some(begin_ns) = self.open.of(&report.name, |begin| begin.at_ns) else {
-                continue; // The workload has told of it.
+                continue; // The workload has reported it.
             };
             if report.seconds <= 0.0 {
                 let now = workload::clock::now_ns();
@@ -200,7 +200,7 @@ impl Observer for TrialObserver<'_> {
 
     fn phase_finished(&self, phase: &PhaseReport) {
         let end_ns = workload::clock::now_ns();
-        let disk = bytes::now(self.device.as_deref());
+        let disk = io_crosscheck::now(self.device.as_deref());
         let shares = members::now(self.prepared.members());
         self.looks.rest();
         let begun = self.open.end(&phase.name);
@@ -213,14 +213,14 @@ impl Observer for TrialObserver<'_> {
             memory = Some(begin.pressure.until(&pressure::Reading::now(self.prepared)));
             let names = self.prepared.members();
             shared = members::between(&phase.name, names, &begin.members, &shares);
-            let device = bytes::samples(phase, begin.disk.as_ref(), disk.as_ref());
-            let evidence = bytes::evidence(phase, self.kept, begin.disk, disk);
+            let device = io_crosscheck::samples(phase, begin.disk.as_ref(), disk.as_ref());
+            let evidence = io_crosscheck::evidence(phase, self.kept, begin.disk, disk);
             let pressures = memory
                 .iter()
                 .filter(|_| phase.operations > 0)
                 .flat_map(|memory| pressure::samples(&phase.name, memory));
-            let told = device.into_iter().filter(|_| phase.operations > 0);
-            self.note(evidence, pressures.chain(told));
+            let reported = device.into_iter().filter(|_| phase.operations > 0);
+            self.note(evidence, pressures.chain(reported));
         }
         let event = Event::PhaseFinished {
             trial: self.trial,

@@ -16,7 +16,7 @@ use crate::target::Target;
 /// # Errors
 /// The first thing missing.
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
-    crate::crash::place::check(plan, target)?;
+    crate::crash::requirements::check(plan, target)?;
     match target {
         Target::Directory(path) => {
             directory(path)?;
@@ -80,7 +80,7 @@ pub fn directory(path: &Path) -> Result<(), Error> {
 /// Refuses a file that a run is made of: a report written over the log would be the end of it.
 ///
 /// # Errors
-/// When `path` lies in a run's folder and is not a report there.
+/// When `path` is in a run's folder and is not a report there.
 pub fn output(path: &Path) -> Result<(), Error> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -89,7 +89,7 @@ pub fn output(path: &Path) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_run = |folder: &Path| folder.join(record::folder::EVENTS).is_file();
     let inside = is_run(folder) && !name.starts_with("report");
-    // Telemetry and images lie one folder deeper; links are followed by the kernel, so by us.
+    // Telemetry and images are one folder deeper; links are followed by the kernel, so by us.
     let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let deeper = resolved.ancestors().skip(1).take(2).any(is_run)
         && !resolved
@@ -186,7 +186,7 @@ fn devices(
     Ok(())
 }
 
-/// Refuses filesystems that this machine's kernel has no driver for, and says which kernels have.
+/// Refuses filesystems that this machine's kernel has no driver for, and names the kernels that have one.
 fn drivers(plan: &Plan) -> Result<(), Error> {
     let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
     kinds.into_iter().map(FilesystemKind::name).try_for_each(|kind| {

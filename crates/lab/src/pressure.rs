@@ -2,7 +2,7 @@
 //!
 //! `/proc/vmstat` counts for the whole machine, which is what matters when the machine has nothing
 //! else to do; reclaim inside a limited group is not in those counters, so the group's own figures
-//! (its peak, and how often it met its limit) stand beside them.
+//! (its peak, and how often it met its limit) are reported with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +83,7 @@ fn memory_total() -> u64 {
     kib.unwrap_or(0) << 10
 }
 
-/// The samples of a phase that tell the same, for reports and growth laws. How often a group met
+/// The samples of a phase with the same figures, for reports and growth laws. How often a group met
 /// its limit is one only where there is a group.
 pub(crate) fn samples(phase: &str, pressure: &MemoryPressure) -> Vec<Sample> {
     let counts = [
@@ -134,18 +134,18 @@ mod tests {
         assert_eq!(pressure.allocation_stalls, 5);
         assert_eq!((pressure.limit, pressure.limit_met), (None, None));
         assert!(pressure.memory_total > 0);
-        let told = |pressure: &MemoryPressure, metric: &str| {
+        let reported = |pressure: &MemoryPressure, metric: &str| {
             let mut all = samples("fill", pressure).into_iter();
             all.find(|sample| sample.metric == metric)
                 .map(|sample| sample.value)
         };
-        assert_eq!(told(&pressure, "pages_scanned"), Some(12.0));
-        assert_eq!(told(&pressure, "allocation_stalls"), Some(5.0));
-        assert_eq!(told(&pressure, "limit_met"), None, "there was no group");
+        assert_eq!(reported(&pressure, "pages_scanned"), Some(12.0));
+        assert_eq!(reported(&pressure, "allocation_stalls"), Some(5.0));
+        assert_eq!(reported(&pressure, "limit_met"), None, "there was no group");
         let limited = MemoryPressure {
             limit_met: Some(7),
             ..pressure
         };
-        assert_eq!(told(&limited, "limit_met"), Some(7.0));
+        assert_eq!(reported(&limited, "limit_met"), Some(7.0));
     }
 }

@@ -31,15 +31,15 @@ const IMAGE_DEVICE: &str = "loop image";
 /// What it stands for.
 const IMAGE_ABOUT: &str = "a loop image like the trials'";
 
-/// Who hears of a measurement that begins, and says when to stop.
+/// Gets the name of each measurement, and decides when to stop.
 pub(crate) struct Listener<'a> {
-    /// Told what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
+    /// Gets what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
     pub(crate) begins: &'a dyn Fn(&str),
     /// Whether someone asked to stop.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
-/// Everything that is to be measured, in order; each as measured or the line that says why not. An
+/// Everything that is to be measured, in order; each as measured, or the line with the reason why not. An
 /// interrupt ends it early.
 pub(crate) fn measure(
     plan: &Plan,
@@ -78,7 +78,7 @@ pub(crate) fn measure(
             let held = subject.limit.map(convert::limits);
             rig.reference_image(size, held, &options, listener.cancelled)
         };
-        found.extend(told(measured, subject, &options, begun));
+        found.extend(reported(measured, subject, &options, begun));
     }
     found
 }
@@ -186,7 +186,7 @@ fn image_size(folder: &Path) -> Option<u64> {
 }
 
 /// A measurement as the log keeps it. An interrupt is neither a result nor a fault.
-fn told(
+fn reported(
     measured: rig::Result<Measured>,
     subject: &Subject,
     options: &Options,

@@ -2,7 +2,7 @@
 //!
 //! The experiments of 2011 were made with fsck.ocfs2, so on OCFS2 it is the reader; on ext, e2fsck is where a cell asks for
 //! it. Its check is the reading: the same run as any other check (device cold, output kept, a fault fails the trial), under the
-//! names of a reading's phases and metrics, so that its rows stand beside the model reader's.
+//! names of a reading's phases and metrics, so that its rows are shown with the model reader's.
 //!
 //! The figures of fsck.ocfs2 are its own, as it prints them: MB rounded up, seconds to the millisecond. Requests are
 //! the device's, because it counts none. What our clock and the device's counters say of the same
@@ -11,9 +11,9 @@
 //! cache has counted the rest as well.
 
 use record::{Event, Evidence, Sample};
-use study::{Cell, Clock, FilesystemKind, Reader, WorkloadSpec};
+use study::{Cell, Clock, Reader, WorkloadSpec};
 
-use crate::check::Checked;
+use crate::checked::Checked;
 
 /// The phase of a check and of a reading.
 const CHECK: &str = "check";
@@ -33,7 +33,7 @@ pub(crate) fn reads(cell: &Cell) -> bool {
     let WorkloadSpec::Scan(spec) = &cell.workload else {
         return false;
     };
-    spec.reader == Reader::Fsck || cell.filesystem.kind == FilesystemKind::Ocfs2
+    spec.reader == Reader::Fsck || cell.filesystem.kind.properties().scan_by_checker
 }
 
 /// A check as a reading.
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             of("rate_with_cache"),
             None,
-            "how much came from a cache nobody counted"
+            "how much came from a cache is not counted"
         );
     }
 

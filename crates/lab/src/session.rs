@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 
 use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
 use rundir::RunDir;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
-use crate::executor::{Executor, Surroundings, Taken};
+use crate::executor::{Executor, KernelContext, Surroundings};
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
@@ -179,6 +181,7 @@ impl<'a> Session<'a> {
     }
 
     fn go(mut self) -> Result<Finished, Error> {
+        keep_files_from_others();
         let run = Run::load(self.folder.dir())?;
         let _vigil = Vigil::begin(&self.folder, self.interrupt)?;
         let mut executor = self.executor(&run.plan)?;
@@ -354,7 +357,7 @@ impl<'a> Session<'a> {
         when: &str,
         run: &Run,
         executor: &mut dyn Executor,
-    ) -> Result<Vec<Taken>, Error> {
+    ) -> Result<Vec<KernelContext>, Error> {
         let plan = &run.plan;
         let around = Surroundings {
             folder: match &self.target {
@@ -452,6 +455,13 @@ impl<'a> Session<'a> {
         };
         Ok(Finished { dir, run, ending })
     }
+}
+
+/// Takes away the right of others to write what this process makes: root resumes no run that they could have changed.
+fn keep_files_from_others() {
+    let others = Mode::WGRP | Mode::WOTH;
+    let before = umask(others);
+    umask(before | others);
 }
 
 /// What must not change between the parts of one run.

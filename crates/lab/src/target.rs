@@ -15,7 +15,7 @@ pub enum Target {
     Device {
         /// Its node.
         path: PathBuf,
-        /// What `--destroy` said.
+        /// The serial given to `--destroy`.
         serial: String,
     },
     /// Whole disks, the members of a stack, with their serials: a guest's own.
@@ -32,7 +32,7 @@ pub struct GuestTarget {
     /// The kernel of all trials, by its name in the cache; none: the machine's usual one, or `kernels`.
     pub kernel: Option<String>,
     /// Where the kernel is a factor: each level, and its kernel's name in the cache. What a run began with
-    /// is what it goes on with, whatever was fetched meanwhile.
+    /// is what it goes on with, whatever was fetched since.
     pub kernels: Vec<(String, String)>,
     /// Whether its clock counts instructions (QEMU alone).
     pub virtual_time: bool,

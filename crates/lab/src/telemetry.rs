@@ -1,6 +1,6 @@
 //! Between the sampler and the telemetry file of a trial.
 //!
-//! A file that cannot be written costs the trial its telemetry, not its numbers: the evidence says
+//! A file that cannot be written costs the trial its telemetry, not its numbers: the evidence records
 //! so, and the event log is what decides whether a run can go on.
 
 use std::io;
@@ -43,7 +43,7 @@ pub(crate) fn start(file: &Path, devices: Vec<String>) -> Result<Sampler, String
     Sampler::start(&options, Box::new(FileSink(Some(writer)))).map_err(|error| error.to_string())
 }
 
-/// Stops it and says how it went.
+/// Stops it and reports how it went.
 pub(crate) fn stop(sampler: Result<Sampler, String>) -> Evidence {
     let name = "telemetry_whole".to_owned();
     match sampler.and_then(|sampler| sampler.stop().map_err(|error| error.to_string())) {

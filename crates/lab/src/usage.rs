@@ -2,8 +2,8 @@
 //!
 //! The workload knows its own CPU time by thread. Faults, blocks and context switches are counted by
 //! the kernel for the whole process only, so they are read before and after the phase, outside every
-//! clock, and the difference is told as the process's: the sampler's few switches are in it.
-//! Children that were waited for meanwhile are counted in, since `fill` and `age` may fork.
+//! clock, and the difference is reported as the process's: the sampler's few switches are in it.
+//! Children that were waited for in that time are counted, since `fill` and `age` may fork.
 #![allow(unsafe_code, reason = "getrusage(2) is not wrapped by rustix")]
 
 use record::Usage;

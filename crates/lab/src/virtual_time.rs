@@ -3,7 +3,7 @@
 //! QEMU can derive a guest's clock from the instructions that it has executed. What then takes the same time in
 //! every run is whatever happens within the guest: its processor, and a device that is a timer and a piece of its own
 //! memory. A disk of the host answers when it answers, so trials in virtual time run on `null_blk`. The numbers
-//! say nothing of any hardware; that two of them differ says that the kernel or the programs do.
+//! say nothing of any hardware; that two of them differ shows that the kernel or the programs do.
 
 use study::{Layers, NullBlk, Plan, Stack};
 

@@ -1,4 +1,4 @@
-//! Who looks on while a run goes: the terminal, a line now and then, JSON Lines, or nobody.
+//! Progress of a run: a terminal, a line now and then, JSON Lines, or nothing.
 
 use record::Entry;
 use study::Trial;
@@ -16,8 +16,8 @@ pub trait Watcher: Sync {
     fn progress(&self, _progress: &Progress) {}
 }
 
-/// Nobody looks on.
+/// Reports nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct Silent;
 
-impl Watcher for Nobody {}
+impl Watcher for Silent {}

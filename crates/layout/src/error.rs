@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// The filesystem does not report the places of its files.
     #[error(
-        "{}: its filesystem ({filesystem}) does not tell where {what} lie ({call}: {source}); \
+        "{}: its filesystem ({filesystem}) does not report where {what} are ({call}: {source}); \
          {}", path.display(), elsewhere(what)
     )]
     NoMap {
@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// The filesystem does not report its free space.
     #[error(
-        "{}: its filesystem ({filesystem}) does not tell which blocks are free (GETFSMAP: \
+        "{}: its filesystem ({filesystem}) does not report which blocks are free (GETFSMAP: \
          {source}); name a path on ext4 or XFS",
         path.display()
     )]

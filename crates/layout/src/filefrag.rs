@@ -204,7 +204,7 @@ impl Filefrag {
         }
         flags.push_str(&names.join(","));
         if row.logical_end() >= size {
-            // With its comma even where no name stands before it.
+            // With its comma even without a name before it.
             flags.push_str(",eof");
         }
         let _ = writeln!(

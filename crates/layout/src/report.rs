@@ -259,7 +259,7 @@ mod tests {
         if json
             .problems
             .iter()
-            .any(|line| line.contains("does not tell"))
+            .any(|line| line.contains("does not report"))
         {
             testkit::skip!("no FIEMAP in the source's folder");
             return;

@@ -58,7 +58,7 @@ pub struct StripeCounts {
     pub ends_on_width: u64,
 }
 
-/// How far things that belong together lie apart, in groups (ext) or AGs (XFS).
+/// Distances between related things, in groups (ext) or AGs (XFS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distance {
     /// Pairs that were looked at.
@@ -150,15 +150,15 @@ pub struct LayoutSummary {
     pub rows: u64,
     /// Extents, as filefrag counts them.
     pub extents: u64,
-    /// Rows merged where file and disk go on and the flags agree.
+    /// Rows merged where file and disk continue and the flags agree.
     pub runs: u64,
-    /// Places where a file does not go on, between rows that have a location.
+    /// Places where a file is interrupted, between rows that have a location.
     pub discontiguities: u64,
     /// Of these, those that metadata explains.
     pub metadata_discontiguities: u64,
     /// Discontiguities by cause (the first of each).
     pub causes: BTreeMap<Cause, u64>,
-    /// Discontiguities after which the file goes on further back.
+    /// Discontiguities after which the file continues further back.
     pub backward: u64,
     /// Sum of the distances of those that go forward.
     pub forward_distance: u64,
@@ -184,11 +184,11 @@ pub struct LayoutSummary {
     pub first_physical: Option<u64>,
     /// The highest.
     pub last_physical: Option<u64>,
-    /// Groups or AGs in which blocks of these files lie.
+    /// Groups or AGs with blocks of these files.
     pub groups_touched: u64,
     /// Lengths of runs, each run counted once.
     pub run_lengths: Quantiles,
-    /// Length of the run that a byte taken at random lies in, on average: sum of squares of the
+    /// Mean length of the run of a byte taken at random: sum of squares of the
     /// runs' lengths by their sum.
     pub weighted_run_length: f64,
     /// Where runs begin and end on stripes; `None` where no stripe is set.

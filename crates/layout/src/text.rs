@@ -131,7 +131,7 @@ fn first_cause(layout: &FileLayout, gap: &Gap) -> String {
     }
 }
 
-/// A sum of files: what a tree is made of and how it lies.
+/// A sum of files: the contents of a tree and their layout.
 pub fn summarize(name: &str, sum: &LayoutSummary) -> String {
     let mut text = format!(
         "{}: {} files of {} in {} directories\n",

@@ -1,7 +1,7 @@
 //! Whole trees: open, fstat and FIEMAP for each file, by several threads; some files are closed at
 //! once ([`batch`]).
 //!
-//! Nothing is allocated for a file: names lie in one string for each portion of a directory, rows
+//! Nothing is allocated for a file: names are in one string for each portion of a directory, rows
 //! go to a vector that is used again, and what is counted of a file is added to the thread's own
 //! tally at once. A directory is listed by one thread, which hands portions of [`PORTION`] entries
 //! to the others and works through them itself when no worker is idle, so memory stays the
@@ -195,7 +195,7 @@ mod tests {
     fn a_filesystem_without_maps_is_one_error() {
         let error = scan(Path::new("/proc/self/net"), Options::default()).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("does not tell where files lie"), "{text}");
+        assert!(text.contains("does not report where files are"), "{text}");
         assert!(!text.contains('\n'));
         let error = scan(Path::new("/no/such/folder"), Options::default()).unwrap_err();
         assert!(error.to_string().contains("/no/such/folder"));

@@ -93,13 +93,13 @@ where
         })
 }
 
-/// Little-endian 16 bits at `at`, if they lie within `bytes`.
+/// Little-endian 16 bits at `at`, if they are within `bytes`.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let end = at.checked_add(2)?;
     Some(u16::from_le_bytes(bytes.get(at..end)?.try_into().ok()?))
 }
 
-/// Little-endian 32 bits at `at`, if they lie within `bytes`.
+/// Little-endian 32 bits at `at`, if they are within `bytes`.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let end = at.checked_add(4)?;
     Some(u32::from_le_bytes(bytes.get(at..end)?.try_into().ok()?))

@@ -24,7 +24,7 @@ pub enum Error {
     Magic {
         /// The structure.
         what: &'static str,
-        /// The number that lies there.
+        /// The number found.
         found: u32,
         /// The number that should.
         expected: u32,

@@ -17,7 +17,7 @@
 //! Fixed structures are views over the slice itself ([`zerocopy`]), little-endian by type, so that a scan
 //! of a hundred million inodes copies none of them. A parser generator was rejected: the structures that
 //! are hard here (directory blocks, extended attributes, extent nodes) are not grammars but arrays
-//! with offsets that lie.
+//! with offsets that may be wrong.
 
 pub mod btrfs;
 pub mod bytes;

@@ -36,6 +36,7 @@ mod page;
 mod reader;
 mod recording;
 mod relay;
+mod request;
 mod stacked;
 mod summary;
 mod tracer;

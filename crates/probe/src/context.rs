@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Roots, sampler};
+use crate::{Roots, clock};
 pub use catalogue::{catalogue, document};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;
@@ -115,8 +115,8 @@ pub fn take(subject: &Subject<'_>) -> ContextRecord {
 pub fn take_with(subject: &Subject<'_>, options: &Options) -> ContextRecord {
     let begin = Instant::now();
     let taken_at = jiff::Timestamp::now();
-    let monotonic_ns = sampler::monotonic_ns();
-    let mut collector = Collector::new(subject, options);
+    let monotonic_ns = clock::monotonic_ns();
+    let mut collector = Collector::new(subject, options, catalogue());
     let stacks = stack::Stacks::of(&collector);
     system::collect(&mut collector);
     cpu::collect(&mut collector);
@@ -139,7 +139,7 @@ pub fn take_with(subject: &Subject<'_>, options: &Options) -> ContextRecord {
 /// For a loop image on a partition: `loop3`, `sda1`, `sda`.
 pub fn devices(subject: &Subject<'_>) -> Vec<String> {
     let options = Options::default();
-    let collector = Collector::new(subject, &options);
+    let collector = Collector::new(subject, &options, catalogue());
     stack::Stacks::of(&collector).devices
 }
 

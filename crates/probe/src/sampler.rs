@@ -21,6 +21,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::Roots;
+pub use crate::clock::monotonic_ns;
 use engine::Engine;
 
 /// The destination of rows.
@@ -231,17 +232,4 @@ fn ticks(engine: &mut Engine, control: &Control) -> io::Result<()> {
         engine.tick()?;
     }
     engine.last()
-}
-
-/// CLOCK_MONOTONIC, nanoseconds.
-pub fn monotonic_ns() -> u64 {
-    nanoseconds(rustix::time::clock_gettime(
-        rustix::time::ClockId::Monotonic,
-    ))
-}
-
-fn nanoseconds(time: rustix::time::Timespec) -> u64 {
-    (time.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec as u64)
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use rundir::RunDir;
 
-use crate::undo::{self, Journal, Left, Task};
+use crate::undo::{self, Journal, Left, Step, Task};
 use crate::{Error, Result};
 use leftovers::Leftovers;
 
@@ -134,6 +134,8 @@ pub fn still_there(run: &Path) -> Result<Vec<String>> {
 /// The tasks of a journal, and the steps that are none.
 struct Known {
     tasks: Vec<(u64, Task)>,
+    /// Steps of files outside of the run's folder that do not exist: there is nothing to undo.
+    gone: Vec<u64>,
     refused: Vec<Error>,
 }
 
@@ -141,6 +143,7 @@ impl Known {
     fn of(left: Left, dir: &RunDir) -> Known {
         let mut known = Known {
             tasks: Vec::new(),
+            gone: Vec::new(),
             refused: Vec::new(),
         };
         let journal = dir.path().join(undo::FILE);
@@ -153,6 +156,7 @@ impl Known {
             match undo::parse(step, dir.path(), &left.owners) {
                 Ok(Some(task)) => known.tasks.push((*number, task)),
                 Ok(None) => {}
+                Err(_) if is_gone(step) => known.gone.push(*number),
                 Err(why) => known.refused.push(refuse(*number, why)),
             }
         }
@@ -165,6 +169,15 @@ impl Known {
     fn is_empty(&self) -> bool {
         self.tasks.is_empty() && self.refused.is_empty()
     }
+}
+
+/// Whether the file that a step is about does not exist.
+fn is_gone(step: &Step) -> bool {
+    let (Step::Image { path } | Step::Loop { image: path, .. }) = step else {
+        return false;
+    };
+    let found = path.symlink_metadata();
+    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// The same under a journal that is already held: a new run begins where a killed one left.
@@ -181,6 +194,9 @@ pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Cleaning> {
             dir.path().join(undo::FILE).display(),
             dir.path().display()
         ));
+    }
+    for number in known.gone {
+        journal.undone(number)?;
     }
     let (known, unreadable) = (known.tasks, cleaning.refused.len());
     // It has nothing to do with the rest, and slows it down.

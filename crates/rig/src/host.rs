@@ -186,7 +186,8 @@ impl Host {
             return Vec::new();
         };
         let mut names: Vec<String> = self.number_of_node(&mount.source).into_iter().collect();
-        if mount.kind == Kind::Btrfs.name() {
+        let kind = Kind::of_name(&mount.kind);
+        if kind.is_some_and(|kind| kind.properties().spans_devices) {
             names.extend(self.btrfs_companions(&names));
         }
         names

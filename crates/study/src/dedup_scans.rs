@@ -5,7 +5,7 @@
 //! of them is kept: the one whose switches are as fsck.ocfs2 reads since 1.8 (the changes of 2011: no
 //! precache, prefill, the buffer of a whole group, directory blocks ahead), or else the first.
 
-use crate::model::{Cell, FilesystemKind, ScanSpec, WorkloadSpec};
+use crate::model::{Cell, ScanSpec, WorkloadSpec};
 use crate::placed::Placed;
 use crate::skipped::Skipped;
 
@@ -32,7 +32,7 @@ pub(crate) fn once(cells: &mut Vec<Placed>) -> Option<Skipped> {
 /// The parameters of a cell that a program reads.
 fn by_program(cell: &Cell) -> Option<&ScanSpec> {
     match &cell.workload {
-        WorkloadSpec::Scan(spec) if cell.filesystem.kind == FilesystemKind::Ocfs2 => Some(spec),
+        WorkloadSpec::Scan(spec) if cell.filesystem.kind.properties().scan_by_checker => Some(spec),
         _ => None,
     }
 }

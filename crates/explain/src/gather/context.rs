@@ -1,7 +1,7 @@
 //! A trial's context as facts.
 //!
 //! The log keeps of a trial's context what differs from the run's. A setting that changed on one side alone
-//! would so stand on that side alone and be compared with nothing. Each item that any trial recorded for
+//! would be on that side only and compared with nothing. Each item that any trial recorded for
 //! itself is therefore a fact of every trial: its own value, else the one of its kernel's context.
 
 use std::collections::BTreeSet;

@@ -88,7 +88,7 @@ mod tests {
             .both("elapsed", 10.0, 5.0)
             .slow("seconds.original", 10.0);
         let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
-        // The faster side never met it: 0 does not vary, and lies apart.
+        // The faster side never met it: 0 does not vary, so nothing overlaps.
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
 

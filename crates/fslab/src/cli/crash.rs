@@ -2,10 +2,20 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use fskind::Kind;
 use study::Bytes;
 
 use super::DocumentFormat;
+
+/// The kinds whose recovery after a power cut is tested.
+fn kinds() -> PossibleValuesParser {
+    let tested = Kind::ALL
+        .iter()
+        .filter(|kind| kind.properties().crash_tested);
+    PossibleValuesParser::new(tested.map(|kind| kind.name()))
+}
 
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("start").args(["base", "blank"]).required(true)))]
@@ -20,7 +30,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "BYTES")]
     pub(crate) blank: Option<Bytes>,
     /// Kind of filesystem
-    #[arg(long, value_name = "KIND", value_parser = ["ext2", "ext3", "ext4", "xfs", "btrfs"])]
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub(crate) filesystem: String,
     /// Where to cut the power
     #[arg(long, value_enum, default_value = "flush")]

@@ -14,6 +14,8 @@ pub(crate) enum KernelCommand {
     Fetch(KernelFetchArgs),
     /// Copy a kernel that you built into the cache
     Add(KernelAddArgs),
+    /// Boot kernels once and report which run on this machine; the answers are kept
+    Probe(KernelProbeArgs),
 }
 
 /// Where kernels are kept.
@@ -78,4 +80,19 @@ pub(crate) struct KernelAddArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelProbeArgs {
+    /// A name of `fslab kernel list`, a series (6.1), uml or qemu for all of that kind [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Boot also what has an answer already
+    #[arg(long)]
+    pub(crate) again: bool,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
 }

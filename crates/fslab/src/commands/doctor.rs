@@ -2,20 +2,82 @@
 
 use std::fmt::Write as _;
 
+use guest::boot_probe::{Answer, Prober};
+use guest::kernel::{Cache, Form, Kernel};
 use probe::capture::{Method, methods};
+use serde_json::{Value, json};
 
 use crate::cli::{DoctorArgs, DocumentFormat};
+use crate::commands::kernel::probe::line;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    let methods = methods();
+    let (methods, guests) = (methods(), guests());
     out::print(&match args.format {
-        DocumentFormat::Text => text(&methods),
+        DocumentFormat::Text => text(&methods) + &guests_text(&guests),
         DocumentFormat::Json => {
-            serde_json::to_string_pretty(&serde_json::json!({ "block_traces": methods }))?
+            let guests: Vec<Value> = guests.iter().map(Guest::json).collect();
+            serde_json::to_string_pretty(&json!({ "block_traces": methods, "guests": guests }))?
         }
     })?;
     Ok(exit::OK)
+}
+
+/// A kernel that guests can run, and what is known of it on this machine.
+struct Guest {
+    kernel: String,
+    executor: &'static str,
+    /// None: it was not tried yet.
+    answer: Option<Answer>,
+}
+
+impl Guest {
+    fn json(&self) -> Value {
+        json!({ "kernel": self.kernel, "executor": self.executor, "probe": self.answer })
+    }
+}
+
+/// The kernels of the cache; none where there is no cache. Nothing is booted.
+fn guests() -> Vec<Guest> {
+    let Ok(cache) = Cache::open(None) else {
+        return Vec::new();
+    };
+    let prober = Prober::new(&cache);
+    let one = |kernel: Kernel| Guest {
+        executor: match kernel.form {
+            Form::Uml => "uml",
+            Form::Vmlinux => "qemu",
+        },
+        answer: prober.known(&kernel).ok().flatten(),
+        kernel: kernel.name,
+    };
+    let kernels = cache.kernels().unwrap_or_default();
+    kernels.into_iter().map(one).collect()
+}
+
+fn guests_text(guests: &[Guest]) -> String {
+    let mut text = String::from("guest kernels (fslab run --executor uml|qemu):\n");
+    if guests.is_empty() {
+        text.push_str("  none in the cache; `fslab kernel fetch uml 6.1` brings two\n");
+    }
+    for guest in guests {
+        let is = match guest.answer.as_ref().map(Answer::failure) {
+            Some(None) => "ok",
+            Some(Some(_)) => "does not run",
+            None => "not tried",
+        };
+        let _ = writeln!(
+            text,
+            "  {:<18}: {is}",
+            format!("{} ({})", guest.kernel, guest.executor)
+        );
+        let note = match &guest.answer {
+            Some(answer) => line(answer),
+            None => "`fslab kernel probe` tries it".to_owned(),
+        };
+        let _ = writeln!(text, "    {}", out::line(&note));
+    }
+    text
 }
 
 fn text(methods: &[Method]) -> String {
@@ -36,7 +98,38 @@ fn text(methods: &[Method]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use guest::boot_probe::{Key, Outcome};
+
     use super::*;
+
+    #[test]
+    fn each_guest_kernel_has_its_answer() {
+        let guest = |kernel: &str, executor, outcome: Option<Outcome>| Guest {
+            kernel: kernel.into(),
+            executor,
+            answer: outcome.map(|outcome| Answer {
+                kernel: kernel.into(),
+                key: Key::default(),
+                at: 1,
+                outcome,
+            }),
+        };
+        let works = Outcome::Works {
+            append: vec!["seccomp=on".into()],
+            boot_seconds: 0.94,
+            seconds: 1.2,
+        };
+        let fails = Outcome::Fails {
+            reason: "userspace - ptrace set fp regs failed, errno = 14".into(),
+            timed_out: false,
+        };
+        insta::assert_snapshot!(guests_text(&[
+            guest("uml-6.1.176", "uml", Some(fails)),
+            guest("uml-7.2.7", "uml", Some(works)),
+            guest("6.1.0-56-amd64", "qemu", None),
+        ]));
+        assert!(guests_text(&[]).contains("none in the cache"));
+    }
 
     #[test]
     fn each_way_says_what_it_reads_and_what_is_known() {

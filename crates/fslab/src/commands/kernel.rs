@@ -1,8 +1,10 @@
 //! `fslab kernel`: the kernels that guests run.
 
 mod list;
+pub(crate) mod probe;
 
-use guest::kernel::{Added, Cache, FetchOptions, Wanted};
+use guest::boot_probe::{Answer, Prober};
+use guest::kernel::{Added, Cache, FetchOptions, Form, Kernel, KernelSpec};
 
 use crate::cli::{DocumentFormat, KernelAddArgs, KernelFetchArgs, KernelListArgs, MirrorArgs};
 use crate::{exit, out};
@@ -18,9 +20,12 @@ pub(crate) fn list(args: &KernelListArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let (kernels, broken) = (cache.kernels()?, cache.broken()?);
+    let prober = Prober::new(&cache);
+    let known = |kernel: &Kernel| prober.known(kernel).ok().flatten();
+    let answers: Vec<Option<Answer>> = kernels.iter().map(known).collect();
     out::print(&match args.format {
-        DocumentFormat::Text => list::kernels_text(cache.root(), &kernels),
-        DocumentFormat::Json => list::kernels_json(cache.root(), &kernels, &broken)?,
+        DocumentFormat::Text => list::kernels_text(cache.root(), &kernels, &answers),
+        DocumentFormat::Json => list::kernels_json(cache.root(), &kernels, &answers, &broken)?,
     })?;
     for error in broken {
         out::say(&out::line(&error.to_string()));
@@ -30,7 +35,7 @@ pub(crate) fn list(args: &KernelListArgs) -> anyhow::Result<u8> {
 
 pub(crate) fn fetch(args: &KernelFetchArgs) -> anyhow::Result<u8> {
     let cache = Cache::open(args.cache.cache.as_deref())?;
-    let wanted: Vec<Wanted> = args
+    let wanted: Vec<KernelSpec> = args
         .versions
         .iter()
         .map(|version| version.parse())
@@ -39,6 +44,9 @@ pub(crate) fn fetch(args: &KernelFetchArgs) -> anyhow::Result<u8> {
         let fetched = cache.fetch(wanted, &options(&args.mirror), &mut out::say)?;
         if !fetched.new {
             out::say(&format!("{} is in the cache already", fetched.kernel.name));
+        }
+        if fetched.kernel.form == Form::Uml {
+            out::say(&probe::tried(&cache, &fetched.kernel));
         }
         out::print(&fetched.kernel.name)?;
     }

@@ -1,9 +1,9 @@
 //! `fslab plan`.
 
-use lab::Target;
+use lab::{Planned, Target};
 
 use crate::cli::{DocumentFormat, PlanArgs};
-use crate::commands::{Planned, planned};
+use crate::commands::planned;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {

@@ -1,9 +1,9 @@
 //! `fslab run`.
 
-use lab::{Interrupt, Request};
+use lab::{Interrupt, Planned, Request};
 
 use crate::cli::RunArgs;
-use crate::commands::{Planned, finish, planned, tool};
+use crate::commands::{finish, planned, tool};
 use crate::progress::Terminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use lab::Interrupt;
-use lab::trace::{Recorded, Request, record, shell_code};
+use lab::trace_command::{Recorded, Request, record, shell_code};
 use probe::capture::{Mask, Summary};
 
 use crate::cli::RecordArgs;

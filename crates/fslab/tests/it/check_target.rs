@@ -32,7 +32,7 @@ fn ran(scratch: &Scratch, program: &str, args: &[&str]) -> bool {
         .into_iter()
         .find(|path| path.is_file());
     let Some(found) = found else {
-        println!("skipped: needs {program}");
+        testkit::skip!("needs {program}");
         return false;
     };
     let output = Command::new(found)
@@ -189,7 +189,7 @@ fn a_partition_is_checked_where_its_table_says_that_it_begins() {
             .stdout(Stdio::null())
             .spawn()
         else {
-            println!("skipped: needs sfdisk");
+            testkit::skip!("needs sfdisk");
             return;
         };
         let script = format!("label: {label}\nstart=2048,size=65536,type=L\n");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["run"],
     &["plan"],
@@ -37,6 +37,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["kernel", "list"],
     &["kernel", "fetch"],
     &["kernel", "add"],
+    &["kernel", "probe"],
     &["doctor"],
     &["context"],
 ];

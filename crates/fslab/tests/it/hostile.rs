@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use common::{
     Scratch, assert_code, error_line, fslab, is_root, run_in, stderr, stdout, wait_until,
 };
-use record::{FailureKind, Run, Status, example};
+use fixtures::example;
+use record::{FailureKind, Run, Status};
 
 fn stopped(dir: &Path) {
     fs::create_dir_all(dir).unwrap();
@@ -26,8 +27,9 @@ fn stopped(dir: &Path) {
 fn journal(run: &Path) {
     let image = run.join("image");
     fs::write(&image, "").unwrap();
+    let image = serde_json::to_string(&image).unwrap();
     let lines = format!(
-        "{{\"number\":0,\"made\":\"opened\",\"pid\":4194304}}\n{{\"number\":1,\"made\":\"image\",\"path\":{image:?}}}\n"
+        "{{\"number\":0,\"made\":\"opened\",\"pid\":4194304}}\n{{\"number\":1,\"made\":\"image\",\"path\":{image}}}\n"
     );
     fs::write(run.join("undo.jsonl"), lines).unwrap();
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::guests::can;
+use common::guests::{Uml, can};
 
 /// Bytes of the kernel's memory, MiB: images lie in it.
 const MEMORY: u64 = 2000;
@@ -70,10 +70,17 @@ fn on_a_host(commands: &str) -> String {
     let text = [PROLOGUE, &fslab, commands, EPILOGUE].concat();
     fs::write(&init, text).unwrap();
     fs::set_permissions(&init, fs::Permissions::from_mode(0o755)).unwrap();
+    let uml = Uml::of_this_machine();
     let mut kernel = Command::new("unshare");
+    kernel.args(["--pid", "--fork", "--kill-child"]);
+    if let Some(libraries) = &uml.libraries {
+        // The kernel's alone: unshare and env have this machine's.
+        std::os::unix::fs::symlink(libraries, temp.path().join("lib")).unwrap();
+        kernel.args(["env", "LD_LIBRARY_PATH=lib"]);
+    }
     kernel
-        .args(["--pid", "--fork", "--kill-child"])
-        .arg(guest::machine::installed_uml().unwrap())
+        .arg(&uml.image)
+        .args(&uml.append)
         .arg(format!("mem={MEMORY}M"))
         .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
         .args(["loglevel=3", "con=null", "con0=null,fd:1"])

@@ -13,7 +13,7 @@ fn what_cannot_be_told_is_one_line_and_the_rest_is_printed() {
         &["layout", "--format", "filefrag", "/proc/self/status", here],
     );
     assert_code(&output, 1);
-    assert!(error_line(&output).contains("(proc) does not tell where files lie"));
+    assert!(error_line(&output).contains("(proc) does not report where files are"));
     assert!(
         stdout(&output).contains("Cargo.toml: 1 extent found"),
         "{}",

@@ -468,7 +468,7 @@ fn in_a_directory_the_disk_below_is_traced_or_it_is_said_why_not_needs_root() {
     assert_eq!(plain.status, Status::Finished);
     assert!(
         !plain.layouts[0].notes.is_empty(),
-        "tmpfs does not tell where files lie"
+        "tmpfs does not report where files are"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The way out: the virtio-serial port by its name, or a terminal made transparent.
+//! The channel's device: the virtio-serial port by its name, or a terminal in raw mode.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ const PORTS: &str = "/sys/class/virtio-ports";
 /// How long a port may take to appear after its driver.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens what the kernel's command line says: `virtio`, or a terminal's node.
+/// Opens the channel that the kernel's command line names: `virtio`, or a terminal's node.
 pub(super) fn open(mark: &OsStr) -> Result<File, String> {
     let node = if mark == VIRTIO {
         port(Path::new(PORTS), PATIENCE)?
@@ -78,7 +78,7 @@ mod tests {
         let found = port(temp.path(), Duration::ZERO);
         assert_eq!(found, Ok("/dev/vport0p2".into()));
         fs::remove_dir_all(temp.path().join("vport0p2")).unwrap();
-        let said = port(temp.path(), Duration::ZERO).unwrap_err();
-        assert!(said.contains("virtio_console"), "{said}");
+        let printed = port(temp.path(), Duration::ZERO).unwrap_err();
+        assert!(printed.contains("virtio_console"), "{printed}");
     }
 }

@@ -25,9 +25,9 @@ pub(super) fn load(list: &Path) -> Result<(), String> {
 }
 
 /// One line: `-` where only a soft dependency asks for the module, path, then parameters. A soft one may
-/// refuse for whatever reason it has (crc32c-intel on a processor without the instruction, a failed
-/// self-test): that goes to the console. A hard one may not, since what was built on it would fail
-/// later and say something else.
+/// refuse for any reason (crc32c-intel on a processor without the instruction, a failed
+/// self-test): that goes to the console. A hard one may not, since what depends on it would fail
+/// later with another message.
 fn one(line: &str) -> Result<(), String> {
     let (soft, line) = match line.strip_prefix(SOFT) {
         Some(rest) => (true, rest),
@@ -62,10 +62,10 @@ mod tests {
         let list = temp.path().join("order");
         assert_eq!(load(&list), Ok(()));
         fs::write(&list, "\n/no/such/md.ko raid=1\n").unwrap();
-        let said = load(&list).unwrap_err();
+        let printed = load(&list).unwrap_err();
         assert!(
-            said.starts_with("cannot load the module /no/such/md.ko: No such file"),
-            "{said}"
+            printed.starts_with("cannot load the module /no/such/md.ko: No such file"),
+            "{printed}"
         );
     }
 
@@ -73,13 +73,13 @@ mod tests {
     fn a_soft_one_may_refuse_and_a_hard_one_may_not() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("text.ko");
-        // No module: the kernel says ENOEXEC, or EPERM to whoever may not load any.
+        // Not a module: the kernel returns ENOEXEC, or EPERM without the right to load any.
         fs::write(&file, "text").unwrap();
         let list = temp.path().join("order");
         fs::write(&list, format!("{SOFT}{}\n", file.display())).unwrap();
         assert_eq!(load(&list), Ok(()));
         fs::write(&list, format!("{}\n", file.display())).unwrap();
-        let said = load(&list).unwrap_err();
-        assert!(said.contains("text.ko: "), "{said}");
+        let printed = load(&list).unwrap_err();
+        assert!(printed.contains("text.ko: "), "{printed}");
     }
 }

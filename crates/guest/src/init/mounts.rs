@@ -1,4 +1,4 @@
-//! What programs expect to find mounted.
+//! The filesystems that programs expect to find mounted.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ const MOUNTS: [(&str, &str, bool); 9] = [
     ("proc", "/proc", true),
     ("sysfs", "/sys", true),
     ("devtmpfs", "/dev", true),
-    // A checker told on a terminal writes each line as it comes.
+    // A checker on a terminal flushes each line.
     ("devpts", "/dev/pts", false),
     ("tmpfs", "/run", true),
     ("tmpfs", "/tmp", true),
@@ -37,11 +37,11 @@ const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 
-/// Mounts what is there only when modules are loaded, and is missed by few.
+/// Mounts what is there only after modules are loaded; few need it.
 pub(super) fn mount_of_modules() {
     for (kind, place) in OF_MODULES {
         if Path::new(place).is_dir() {
-            // Whoever needs it says that it is not there.
+            // What needs it reports that it is missing.
             let _ = mount(kind, place, kind, MountFlags::empty(), None);
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn mount_all() -> Result<(), String> {
             // devtmpfs may be there already.
             Ok(()) | Err(Errno::BUSY) => {}
             Err(error) if needed => return Err(format!("cannot mount {kind} on {place}: {error}")),
-            // Whoever misses it finds the reason on the console; it is no reason to end.
+            // The reason is on the console; the guest can go on.
             Err(error) => eprintln!("init: no {kind} on {place}: {error}"),
         }
     }

@@ -254,7 +254,7 @@ pub struct Entry {
     pub data: Vec<u8>,
 }
 
-/// Reads archives that stand one behind the other, as the kernel does: for tests, and to look into what a
+/// Reads concatenated archives, as the kernel does: for tests, and to look into what a
 /// guest was given.
 ///
 /// # Errors
@@ -391,7 +391,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any names and contents come back, of several archives behind one another too.
+        /// Any names and contents come back, of several concatenated archives too.
         #[test]
         fn everything_comes_back(
             files in proptest::collection::vec(("[a-z]{1,40}(/[A-Z0-9 ~]{1,9}){0,3}", proptest::collection::vec(any::<u8>(), 0..300)), 0..12),

@@ -1,6 +1,6 @@
 //! What a program of the host needs to run elsewhere: its interpreter and its shared libraries.
 //!
-//! ldd would say so, by running the program's loader on it. Here the ELF headers are read and the rules of
+//! ldd(1) finds them by running the program's loader on it. Here the ELF headers are read and the rules of
 //! ld.so(8) followed: DT_RPATH and DT_RUNPATH with `$ORIGIN`, /etc/ld.so.cache, the usual folders. Each
 //! library keeps its place and the cache goes along, so the guest's loader finds what was found here.
 
@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use object::Endianness;
 use object::elf;
-use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
-use object::{Endianness, StringTable};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
+use crate::elf_needs::needs;
 use crate::kernel::Error;
 
 /// The linker's cache, on the host and in the guest.
@@ -25,14 +26,6 @@ const USUAL: [&str; 6] = [
     "/lib",
     "/usr/lib",
 ];
-
-/// What an ELF program or library says that it needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Needs {
-    interpreter: Option<PathBuf>,
-    libraries: Vec<String>,
-    folders: Vec<String>,
-}
 
 /// Finds libraries as the loader of this machine does.
 #[derive(Debug)]
@@ -50,7 +43,7 @@ impl Linker {
         }
     }
 
-    /// All files that a program needs beside itself, each where the loader finds it. A script needs
+    /// All files that a program needs besides itself, each where the loader finds it. A script needs
     /// its interpreter, and what that needs.
     pub(super) fn closure(&self, program: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut files: Vec<PathBuf> = Vec::new();
@@ -122,9 +115,9 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// A program without what only a debugger reads: it ends where its last segment does, and has no
-/// table of sections. A debug build of fslab is 100 MB, of which 40 are loaded. Whatever is no ELF stays as it is.
+/// table of sections. A debug build of fslab is 100 MB, of which 40 are loaded. What is not ELF is left as it is.
 pub(super) fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
-    /// Offsets of e_shoff and of e_shnum with e_shstrndx behind it, in a 64-bit header.
+    /// Offsets of e_shoff, and of e_shnum and e_shstrndx, in a 64-bit header.
     const SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 60..64];
     let end = || -> object::Result<u64> {
         let header = elf::FileHeader64::<Endianness>::parse(bytes.as_slice())?;
@@ -149,74 +142,8 @@ pub(super) fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn needs(bytes: &[u8]) -> Result<Needs, String> {
-    if let Some(script) = bytes.strip_prefix(b"#!") {
-        let line = script
-            .split(|byte| *byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let line = String::from_utf8_lossy(line);
-        let interpreter = line.split_whitespace().next().map(PathBuf::from);
-        return Ok(Needs {
-            interpreter: Some(interpreter.ok_or("its first line names no interpreter")?),
-            ..Needs::default()
-        });
-    }
-    elf_needs(bytes).map_err(|error| format!("its ELF headers cannot be read: {error}"))
-}
-
-fn elf_needs(bytes: &[u8]) -> object::Result<Needs> {
-    let header = elf::FileHeader64::<Endianness>::parse(bytes)?;
-    let endian = header.endian()?;
-    let segments = header.program_headers(endian, bytes)?;
-    let mut needs = Needs::default();
-    let mut dynamic = None;
-    for segment in segments {
-        if let Some(path) = segment.interpreter(endian, bytes)? {
-            needs.interpreter = Some(PathBuf::from(String::from_utf8_lossy(path).into_owned()));
-        }
-        dynamic = segment.dynamic(endian, bytes)?.or(dynamic);
-    }
-    let Some(dynamic) = dynamic else {
-        return Ok(needs);
-    };
-    let value = |tag: elf::DynamicTag| {
-        dynamic
-            .iter()
-            .take_while(|entry| entry.d_tag(endian) != elf::DT_NULL)
-            .filter(move |entry| entry.d_tag(endian) == tag)
-    };
-    let one = |tag: elf::DynamicTag| value(tag).next().map(|entry| entry.d_val(endian));
-    let (Some(at), Some(size)) = (one(elf::DT_STRTAB), one(elf::DT_STRSZ)) else {
-        return Ok(needs);
-    };
-    // The table's address is in memory; the segment that holds it says where in the file that is.
-    let file_at = segments.iter().find_map(|segment| {
-        let start = segment.p_vaddr(endian);
-        let inside = segment.p_type(endian) == elf::PT_LOAD
-            && (start..start.saturating_add(segment.p_filesz(endian))).contains(&at);
-        let within = inside.then(|| at - start)?;
-        segment.p_offset(endian).checked_add(within)
-    });
-    let Some(file_at) = file_at else {
-        return Ok(needs);
-    };
-    let strings = StringTable::new(bytes, file_at, file_at.saturating_add(size));
-    let text = |entry: &elf::Dyn64<Endianness>| {
-        let name = entry.val32(endian).and_then(|at| strings.get(at).ok());
-        name.map(|name| String::from_utf8_lossy(name).into_owned())
-    };
-    needs.libraries = value(elf::DT_NEEDED).filter_map(text).collect();
-    for tag in [elf::DT_RPATH, elf::DT_RUNPATH] {
-        for folders in value(tag).filter_map(text) {
-            needs.folders.extend(folders.split(':').map(str::to_owned));
-        }
-    }
-    Ok(needs)
-}
-
 /// The linker's cache: names and paths of the libraries for x86-64 (glibc's sysdeps/generic/dl-cache.h, the
-/// format since 2.2, alone in the file since 2.32 and behind the older one before). Damage ends it early.
+/// format since 2.2; alone in the file since 2.32, after the older format before that). Damage ends the list early.
 fn parse_cache(cache: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;

@@ -3,7 +3,7 @@
 //! A part is named by a hash over all that went into it: for each file its path, size, inode and times, and the
 //! text of what is generated. The contents themselves are not read for it: a file cannot change without
 //! its change time, and hashing 30 MB would cost a warm start more than all the rest. Parts that
-//! nobody has used for a month go when the next one is made.
+//! have not been used for a month are removed when the next one is made.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ const MAKING: Duration = Duration::from_secs(3600);
 const UNFINISHED: &str = ".new-";
 /// Where the modules' order is in a guest.
 pub const MODULES_ORDER: &str = "/fslab/modules.order";
-/// Stands before a module that may refuse to load.
+/// The mark of a module that may refuse to load.
 pub(crate) const SOFT: char = '-';
 
 /// The folder of parts.
@@ -333,7 +333,7 @@ impl Job {
     }
 }
 
-/// Writes a guest's archive: the parts, one behind the other, and the job. `name` is what errors call
+/// Writes a guest's archive: the parts, then the job. `name` is what errors call
 /// the file. Returns its bytes.
 ///
 /// # Errors
@@ -406,8 +406,8 @@ mod tests {
 
         store.init(Path::new("/no/such/init")).unwrap_err();
         fs::remove_file(&init.path).unwrap();
-        let said = assemble(&[&tools, &init], &job, &file, &to).unwrap_err();
-        assert!(said.to_string().contains("/init-"), "{said}");
+        let printed = assemble(&[&tools, &init], &job, &file, &to).unwrap_err();
+        assert!(printed.to_string().contains("/init-"), "{printed}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::programs;
 /// The PATH of a guest, by its kernel's command line.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Links of a merged /usr: a path below one of them lies below what it leads to.
+/// Links of a merged /usr: a path below one of them is below its target.
 pub(super) const MERGED: [(&str, &str); 4] = [
     ("/bin", "usr/bin"),
     ("/sbin", "usr/sbin"),
@@ -96,7 +96,7 @@ fn add_program(items: &mut Items, linker: &Linker, path: &Path) -> Result<(), Er
     if in_guest(path) != in_guest(&real) {
         items.insert(in_guest(path), Item::Link(in_guest(&real)));
     }
-    // What the host has on a PATH of its own is found in the guest, too.
+    // Programs in other folders of the host's PATH are found in the guest, too.
     let known = |folder: &Path| {
         PATH.split(':')
             .any(|known| folder == in_guest(Path::new(known)))
@@ -131,7 +131,7 @@ pub(super) fn add_loader(items: &mut Items, linker: &Linker) {
     }
 }
 
-/// A path of the host as the guest has it: below /usr, where the host may still have it beside.
+/// The guest's path for a path of the host: below /usr, also where the host's /usr is not merged.
 pub(super) fn in_guest(path: &Path) -> PathBuf {
     for (link, target) in MERGED {
         if let Ok(rest) = path.strip_prefix(link) {
@@ -177,7 +177,7 @@ mod tests {
         assert!(has("/etc/mke2fs.conf") && has("/etc/ld.so.cache"));
         let link = &items[Path::new("/usr/sbin/mkfs.ext4")];
         assert_eq!(*link, Item::Link("/usr/sbin/mke2fs".into()));
-        // Nothing lies below a link.
+        // A link has nothing below it.
         for path in items.keys() {
             assert!(
                 MERGED.iter().all(|(link, _)| !path.starts_with(link)),

@@ -1,17 +1,18 @@
-//! Adding a kernel that somebody built, or another distribution's.
+//! Adding a kernel that was built by hand, or another distribution's.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::cache::Cache;
-use super::collect::Found;
 use super::compression::Compression;
 use super::config::Config;
 use super::error::{Doing as _, Error};
-use super::fetch::check_release;
 use super::image;
-use super::record::{Form, Kernel, Parts, Source, store};
-use super::wanted::numbers;
+use super::install::Found;
+use super::kernel_spec::numbers;
+use super::record::{Form, Kernel, LIBRARIES, Parts, Source, store};
+use super::release::{check_name, check_release};
+use crate::elf_needs::needs;
 
 /// A kernel to add.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +60,7 @@ impl Cache {
             });
         }
         let stage = self.stage(&lock)?;
+        let libraries = copy_libraries(added, &elf, &stage.path().join(LIBRARIES))?;
         let (modules, of_modules) = found.install_modules(&stage.path().join("modules"))?;
         check_release(&release, &of_modules)?;
         let version: Vec<String> = numbers(&release)
@@ -75,12 +77,40 @@ impl Cache {
                 form: Form::of(&elf),
                 source: Source::Added { image },
                 elf: &elf,
+                libraries,
                 config: found.config.as_deref(),
                 modules,
             },
         )?;
         self.publish(stage, name)
     }
+}
+
+/// Copies the libraries that a fetched User-mode Linux has beside it, in the folder of its interpreter, which is
+/// relative. Whether there are any.
+fn copy_libraries(added: &Added, elf: &[u8], to: &Path) -> Result<bool, Error> {
+    let interpreter = needs(elf).ok().and_then(|needs| needs.interpreter);
+    let Some(interpreter) = interpreter.filter(|path| path.is_relative()) else {
+        return Ok(false);
+    };
+    let beside = added.image.with_file_name(interpreter);
+    let from = beside.parent().filter(|_| beside.is_file());
+    let Some(from) = from else {
+        return Err(no_image(
+            added,
+            format!(
+                "its interpreter is {}, which is not there",
+                beside.display()
+            ),
+        ));
+    };
+    fs::create_dir_all(to).doing("make", to)?;
+    for entry in fs::read_dir(from).doing("read", from)? {
+        let path = entry.doing("read", from)?.path();
+        let name = path.file_name().unwrap_or_default();
+        fs::copy(&path, to.join(name)).doing("copy", &path)?;
+    }
+    Ok(true)
 }
 
 fn no_image(added: &Added, why: String) -> Error {
@@ -90,22 +120,7 @@ fn no_image(added: &Added, why: String) -> Error {
     }
 }
 
-/// Whether a folder of the cache may have this name.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    if name.is_empty()
-        || name.len() > 100
-        || name.starts_with(['.', '-'])
-        || !name.chars().all(plain)
-    {
-        return Err(Error::BadLabel {
-            name: name.to_owned(),
-        });
-    }
-    Ok(())
-}
-
-fn config(path: &std::path::Path) -> Result<String, Error> {
+fn config(path: &Path) -> Result<String, Error> {
     let bytes = fs::read(path).doing("read", path)?;
     // Distributions pack it (/proc/config.gz).
     let plain = Compression::of(&bytes).decompress(&bytes, 16 << 20);
@@ -121,8 +136,8 @@ fn config(path: &std::path::Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collect::write;
     use super::super::image::tests::vmlinux;
+    use super::super::install::write;
     use super::super::modinfo::tests::module;
     use super::*;
 

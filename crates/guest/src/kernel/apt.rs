@@ -3,8 +3,8 @@
 //! apt is asked and not HTTP, because apt has what matters here and is hard to get right: the signatures of
 //! an archive, its proxies and credentials, its mirrors. The machine's own apt is left alone: nothing
 //! of this writes outside one folder, `apt-get update` here does not change what the machine sees, and its
-//! hooks do not run. Of the machine's settings those are taken over that say how the network is reached
-//! (apt.conf(5): proxies, time-outs, certificates), and whether an archive that stands still is
+//! hooks do not run. Of the machine's settings those for the network are used
+//! (apt.conf(5): proxies, time-outs, certificates), and whether an archive that is no longer updated is
 //! accepted (a snapshot's). None of them is a program, and none lets in what is not signed.
 //!
 //! Signatures are checked against Debian's archive keys, or those that the machine's own sources name
@@ -32,7 +32,7 @@ pub(crate) struct Apt {
 }
 
 impl Apt {
-    /// Makes the folder where it is missing, and writes the configuration anew. `keyring`: the keys that
+    /// Makes the folder where it is missing, and rewrites the configuration. `keyring`: the keys that
     /// sign the archive, if not those that are known for it.
     pub(crate) fn open(
         dir: &Path,
@@ -133,7 +133,7 @@ impl Apt {
         }
         Err(Error::Apt {
             what: what.to_owned(),
-            said: complaint(&output),
+            printed: complaint(&output),
         })
     }
 }
@@ -164,7 +164,7 @@ pub(crate) fn own_targets() -> Result<String, Error> {
     if !output.status.success() {
         return Err(Error::Apt {
             what: "indextargets".into(),
-            said: complaint(&output),
+            printed: complaint(&output),
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -323,14 +323,14 @@ mod tests {
         };
         assert_eq!(keys(&of_machine, None).unwrap(), key);
         let gone = temp.path().join("gone.gpg");
-        let said = Apt::open(temp.path(), mirrors(), Some(&gone))
+        let printed = Apt::open(temp.path(), mirrors(), Some(&gone))
             .err()
             .unwrap();
-        assert!(said.to_string().contains("gone.gpg"), "{said}");
+        assert!(printed.to_string().contains("gone.gpg"), "{printed}");
         for bad in ["a\"b", "a\nb"] {
             let dir = temp.path().join(bad);
-            let said = Apt::open(&dir, mirrors(), Some(&key)).err().unwrap();
-            assert!(said.is_usage() && !dir.exists(), "{said}");
+            let printed = Apt::open(&dir, mirrors(), Some(&key)).err().unwrap();
+            assert!(printed.is_usage() && !dir.exists(), "{printed}");
         }
     }
 
@@ -341,11 +341,11 @@ mod tests {
             stdout: stdout.into(),
             stderr: stderr.into(),
         };
-        let said = complaint(&output(
+        let printed = complaint(&output(
             "W: something\nE: Failed to fetch  http://m/x  Temporary failure\nE: more\n",
             "Ign:1 x\n",
         ));
-        assert_eq!(said, "Failed to fetch http://m/x Temporary failure");
+        assert_eq!(printed, "Failed to fetch http://m/x Temporary failure");
         assert!(complaint(&output("", "")).contains("100"));
     }
 }

@@ -1,9 +1,9 @@
-//! The cache: a folder for each kernel, made beside and moved into place whole.
+//! The cache: a folder for each kernel, made under another name and moved into place whole.
 //!
 //! Everything that is fetched can be fetched again, so the cache may be deleted at any time and holds
 //! nothing else. A kernel appears in it by one rename: a full disk, a kill or a lost network leave
-//! a folder that begins with a dot, which the next fetch removes. One lock, held by whoever changes
-//! something, makes two fetches at once one fetch and one wait.
+//! a folder that begins with a dot, which the next fetch removes. One lock, held while
+//! something changes, makes two fetches at once one fetch and one wait.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::RenameFlags;
 
 use super::error::{Doing as _, Error};
+use super::kernel_spec::{KernelSpec, numbers};
 use super::record::{Kernel, MANIFEST};
-use super::wanted::{Wanted, numbers};
 
 const NEW: &str = ".new-";
 
@@ -51,7 +51,7 @@ impl Cache {
         Ok(Self { root })
     }
 
-    /// Its folder: `kernels`, `initramfs` and `apt` lie in it.
+    /// Its folder, with `kernels`, `probes`, `initramfs` and `apt`.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -110,7 +110,7 @@ impl Cache {
         self.find(name, Kernel::fits)
     }
 
-    /// The same for who has said that it is to be User-mode Linux: a version or series is one of its own.
+    /// The same where User-mode Linux was asked for: a version or series is one of UML.
     ///
     /// # Errors
     /// Those of [`Cache::kernel`].
@@ -118,19 +118,20 @@ impl Cache {
         self.find(name, Kernel::fits_as_uml)
     }
 
-    fn find(&self, name: &str, fits: fn(&Kernel, &Wanted) -> bool) -> Result<Kernel, Error> {
+    fn find(&self, name: &str, fits: fn(&Kernel, &KernelSpec) -> bool) -> Result<Kernel, Error> {
         let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
         let dir = self.dir().join(name);
         if plain && dir.join(MANIFEST).exists() {
             return Kernel::load(&dir);
         }
-        let wanted: Option<Wanted> = name.parse().ok();
+        let wanted: Option<KernelSpec> = name.parse().ok();
         let kernels = self.kernels()?;
         let fits = |kernel: &&Kernel| wanted.as_ref().is_some_and(|wanted| fits(kernel, wanted));
         kernels.iter().rfind(fits).cloned().ok_or_else(|| {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
             Error::NotCached {
                 wanted: name.to_owned(),
+                next: brings(name, wanted.is_some()),
                 cache: self.root.clone(),
                 has: if names.is_empty() {
                     "none".to_owned()
@@ -141,8 +142,8 @@ impl Cache {
         })
     }
 
-    /// Takes the lock, and says so when it has to be waited for. Then nobody else is at work here, and
-    /// what a killed one left is removed.
+    /// Takes the lock, and reports when it has to wait for it. Then no other process changes the cache, and
+    /// what a killed process left is removed.
     pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<Lock, Error> {
         let dir = self.dir();
         fs::create_dir_all(&dir).doing("make", &dir)?;
@@ -181,8 +182,8 @@ impl Cache {
             .doing("make a folder in", &dir)
     }
 
-    /// Moves a kernel's folder into place. One that is there goes, in the same moment: whoever made the
-    /// stage has the lock, and has decided that.
+    /// Moves a kernel's folder into place. An existing one is replaced in the same rename: the
+    /// caller has the lock, and has decided that.
     pub(crate) fn publish(&self, stage: tempfile::TempDir, name: &str) -> Result<Kernel, Error> {
         let to = self.dir().join(name);
         // tempfile makes folders of mode 0700; a kernel is no secret.
@@ -197,7 +198,7 @@ impl Cache {
             rustix::fs::renameat_with(here, stage.path(), here, &to, RenameFlags::EXCHANGE)
                 .map_err(std::io::Error::from)
                 .doing("exchange a kernel at", &to)?;
-            // The stage is the old one now, and goes.
+            // The stage is the old kernel now, and is removed.
             drop(stage);
         } else {
             fs::rename(stage.path(), &to).doing("move a kernel to", &to)?;
@@ -209,6 +210,15 @@ impl Cache {
             .and_then(|dir| dir.sync_all())
             .doing("write", &dir)?;
         Kernel::load(&to)
+    }
+}
+
+/// How a kernel of this name comes into the cache: no archive has a person's own names.
+fn brings(wanted: &str, is_spec: bool) -> String {
+    if is_spec {
+        format!("`fslab kernel fetch {wanted}` brings one")
+    } else {
+        format!("`fslab kernel add {wanted} --kernel FILE` adds one")
     }
 }
 
@@ -255,8 +265,8 @@ mod tests {
     fn the_second_waits_for_the_first() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(Some(dir.path())).unwrap();
-        let lock = cache.lock(&mut |_| panic!("nobody else is here")).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let lock = cache.lock(&mut |_| panic!("the lock is free")).unwrap();
+        let (tell, reported) = std::sync::mpsc::channel();
         let second = {
             let cache = cache.clone();
             std::thread::spawn(move || {
@@ -264,8 +274,8 @@ mod tests {
                 lock.map(drop)
             })
         };
-        let said = told.recv().unwrap();
-        assert!(said.contains("waiting for it"), "{said}");
+        let printed = reported.recv().unwrap();
+        assert!(printed.contains("waiting for it"), "{printed}");
         assert!(!second.is_finished());
         drop(lock);
         second.join().unwrap().unwrap();

@@ -2,8 +2,7 @@
 //!
 //! Read from its configuration, and from the modules that are really there: a symbol set to `m` whose module
 //! the package leaves out (Debian's cloud kernels and OCFS2) is not a capability. Without a configuration
-//! the modules and `modules.builtin` answer for everything that can be a module; the rest is not known, and
-//! is said to be so.
+//! the modules and `modules.builtin` answer for everything that can be a module; the rest is reported as not known.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use super::modules::Modules;
 /// One thing that a kernel has or lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
-    /// The heading it stands under in tables.
+    /// Its heading in tables.
     pub group: &'static str,
     /// What it is called here, in studies and on the command line.
     pub name: &'static str,
@@ -143,7 +142,7 @@ pub enum Has {
     Module,
     /// Not at all.
     No,
-    /// There is no configuration to tell.
+    /// Not known: there is no configuration.
     Unknown,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Calls `each` for every regular file of a package, in the archive's order. Links, folders and
-/// whatever else are passed by; a path with `..` in it makes the package a broken one.
+/// everything else are skipped; a path with `..` in it makes the package a broken one.
 pub(crate) fn files(
     path: &Path,
     mut each: impl FnMut(Entry<'_>) -> Result<(), Error>,

@@ -23,7 +23,7 @@ pub enum Error {
     NoCache,
     /// What was asked for is no version.
     #[error(
-        "`{text}` names no kernel: say a series (6.1, 6.12-cloud, 7.x), a version (6.1.0-56-amd64) or uml"
+        "`{text}` names no kernel: give a series (6.1, 6.12-cloud, 7.x), a version (6.1.0-56-amd64) or uml"
     )]
     BadName {
         /// As typed.
@@ -38,7 +38,7 @@ pub enum Error {
         name: String,
     },
     /// The cache has no such kernel.
-    #[error("no kernel {wanted} in {cache}; it has {has}; {next}", cache = cache.display(), next = brings(wanted))]
+    #[error("no kernel {wanted} in {cache}; it has {has}; {next}", cache = cache.display())]
     NotCached {
         /// What was asked for.
         wanted: String,
@@ -46,6 +46,8 @@ pub enum Error {
         cache: PathBuf,
         /// The names there, or "none".
         has: String,
+        /// The command that brings it.
+        next: String,
     },
     /// The archive has no such kernel.
     #[error(
@@ -85,13 +87,13 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// apt said no.
-    #[error("apt-get {what}: {said}; is the network up, and the mirror right (--mirror URL)?")]
+    /// apt failed.
+    #[error("apt-get {what}: {printed}; is the network up, and the mirror right (--mirror URL)?")]
     Apt {
         /// What it was to do.
         what: String,
         /// Its first error.
-        said: String,
+        printed: String,
     },
     /// The machine's sources name no mirror of Debian.
     #[error(
@@ -189,7 +191,7 @@ pub enum Error {
         /// Where it comes from, as " (apt-get install mdadm)", or empty.
         package: String,
     },
-    /// A program needs a library that nobody has.
+    /// A program needs a library that is not found.
     #[error("{program} needs {library}, which is in none of the linker's folders; install it", program = program.display())]
     NoLibrary {
         /// The program or library.
@@ -230,15 +232,6 @@ impl Error {
                 | Self::BadPath { .. }
                 | Self::UnknownCapability { .. }
         )
-    }
-}
-
-/// How a kernel of this name comes into the cache: no archive has a person's own names.
-fn brings(wanted: &str) -> String {
-    if wanted.parse::<super::Wanted>().is_ok() {
-        format!("`fslab kernel fetch {wanted}` brings one")
-    } else {
-        format!("`fslab kernel add {wanted} --kernel FILE` adds one")
     }
 }
 

@@ -3,17 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::add::check_name;
 use super::apt::{self, Apt};
 use super::cache::Cache;
-use super::collect::{Found, Releases};
 use super::error::{Doing as _, Error};
 use super::image;
+use super::install::Found;
+use super::kernel_spec::KernelSpec;
+use super::libraries;
 use super::mirror::Mirrors;
 use super::packages::{self, Offer, by_age};
-use super::record::{Form, Kernel, Parts, Source, store};
+use super::record::{Form, Kernel, LIBRARIES, Parts, Source, store};
+use super::release::{check_name, check_release};
 use super::suites;
-use super::wanted::Wanted;
 
 /// Where to fetch from, if not where the machine's apt does.
 #[derive(Clone, Debug, Default)]
@@ -36,15 +37,15 @@ pub struct Fetched {
 }
 
 impl Cache {
-    /// Brings a kernel into the cache, if the newest that fits is not there already. `say` hears what is
-    /// being done, a line for each step.
+    /// Brings a kernel into the cache, if the newest that fits is not there already. `say` gets a
+    /// line for each step.
     ///
     /// # Errors
     /// No such kernel, no network, no apt, a signature that does not hold, a broken package, a full disk. The
     /// cache is then as it was.
     pub fn fetch(
         &self,
-        wanted: &Wanted,
+        wanted: &KernelSpec,
         options: &FetchOptions,
         say: &mut dyn FnMut(&str),
     ) -> Result<Fetched, Error> {
@@ -52,8 +53,8 @@ impl Cache {
         let lock = self.lock(say)?;
         let offer = find(&apt, wanted, options, say)?;
         let name = match wanted {
-            Wanted::Uml => format!("uml-{}", offer.release),
-            Wanted::Image { .. } => offer.release.clone(),
+            KernelSpec::Uml => format!("uml-{}", offer.release),
+            KernelSpec::Image { .. } => offer.release.clone(),
         };
         // It came out of a list of packages, and becomes a folder's name.
         check_name(&name)?;
@@ -66,12 +67,14 @@ impl Cache {
             {
                 return Ok(Fetched { kernel, new: false });
             }
-            say(&format!("{name} is there as an older package"));
+            say(&format!("{name} is in the cache as an older package"));
         }
         let stage = self.stage(&lock)?;
         let packages = download(&apt, &offer, stage.path(), say)?;
         say(&format!("unpacking {name}"));
-        unpack(&packages, &offer, stage.path())?;
+        let mut libraries =
+            |program: &mut [u8]| libraries::install(&apt, &offer, program, stage.path(), &mut *say);
+        unpack(&packages, &offer, stage.path(), &mut libraries)?;
         let kernel = self.publish(stage, &name)?;
         Ok(Fetched { kernel, new: true })
     }
@@ -87,15 +90,16 @@ impl Cache {
     ) -> Result<Vec<Offer>, Error> {
         let apt = self.apt(options)?;
         let _lock = self.lock(say)?;
-        let suites = if options.suites.is_empty() {
-            suites::LISTED
-                .iter()
-                .map(|suite| (*suite).to_owned())
-                .collect()
-        } else {
-            suites::checked(&options.suites)?
-        };
-        offers(&apt, &suites, say)
+        if !options.suites.is_empty() {
+            return offers(&apt, &suites::checked(&options.suites)?, say);
+        }
+        let suites: Vec<String> = (suites::LISTED.iter())
+            .map(|suite| (*suite).to_owned())
+            .collect();
+        let mut all = offers(&apt, &suites, say)?;
+        // Other kernels of the unstable suite are not what a series is fetched from.
+        all.retain(|offer| offer.series == "uml" || offer.suite != suites::UML[0]);
+        Ok(all)
     }
 
     fn apt(&self, options: &FetchOptions) -> Result<Apt, Error> {
@@ -162,18 +166,32 @@ fn one_by_one(
 
 fn find(
     apt: &Apt,
-    wanted: &Wanted,
+    wanted: &KernelSpec,
     options: &FetchOptions,
     say: &mut dyn FnMut(&str),
 ) -> Result<Offer, Error> {
-    let mut missing = None;
+    let (mut missing, mut failed) = (None, None);
     for suites in suites::suites(wanted, &options.suites)? {
-        match packages::choose(&offers(apt, &suites, say)?, wanted) {
+        let offers = match offers(apt, &suites, say) {
+            Ok(offers) => offers,
+            // A mirror without this suite may have the next.
+            Err(error @ Error::Apt { .. }) => {
+                say(&format!("{}: {error}", suites.join(", ")));
+                failed.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match packages::choose(&offers, wanted) {
             Ok(offer) => return Ok(offer.clone()),
             Err(has) => missing = Some((suites.join(", "), has)),
         }
     }
-    let (suites, has) = missing.unwrap_or_default();
+    let (suites, has) = match (missing, failed) {
+        (Some(missing), _) => missing,
+        (None, Some(error)) => return Err(error),
+        (None, None) => Default::default(),
+    };
     Err(Error::NotOffered {
         wanted: wanted.to_string(),
         suites,
@@ -203,8 +221,13 @@ fn download(
     apt.download(&names, &to)
 }
 
-/// Makes a kernel's folder out of packages, which are removed.
-fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error> {
+/// Makes a kernel's folder out of packages, which are removed. `libraries` brings those of User-mode Linux.
+fn unpack(
+    packages: &[PathBuf],
+    offer: &Offer,
+    stage: &Path,
+    libraries: &mut dyn FnMut(&mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let raw = stage.join("raw");
     let mut found = Found::default();
     for package in packages {
@@ -217,7 +240,7 @@ fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error
             why: "no kernel image is in it".to_owned(),
         });
     };
-    let elf = image::elf(image).map_err(|why| Error::Image { path: first, why })?;
+    let mut elf = image::elf(image).map_err(|why| Error::Image { path: first, why })?;
     let release = image::release(&elf).unwrap_or_else(|| offer.release.clone());
     let (modules, of_modules) = found.install_modules(&stage.join("modules"))?;
     check_release(&release, &of_modules)?;
@@ -226,6 +249,9 @@ fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error
         fs::remove_dir_all(dir).doing("remove", dir)?;
     }
     let form = Form::of(&elf);
+    if form == Form::Uml {
+        libraries(&mut elf)?;
+    }
     store(
         stage,
         Parts {
@@ -237,22 +263,11 @@ fn unpack(packages: &[PathBuf], offer: &Offer, stage: &Path) -> Result<(), Error
                 suite: offer.suite.clone(),
             },
             elf: &elf,
+            libraries: stage.join(LIBRARIES).is_dir(),
             config: found.parsed_config().and(found.config.as_deref()),
             modules,
         },
     )
-}
-
-/// Modules of another kernel do not load, and say so only in a guest's console.
-pub(crate) fn check_release(kernel: &str, modules: &Releases) -> Result<(), Error> {
-    match modules.iter().find(|(release, _)| *release != kernel) {
-        Some((release, module)) => Err(Error::Mismatch {
-            module: module.clone(),
-            modules: release.clone(),
-            kernel: kernel.to_owned(),
-        }),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -280,8 +295,8 @@ mod tests {
         let lock = cache.lock(&mut |_| ())?;
         let stage = cache.stage(&lock)?;
         let deb = stage.path().join("packages/k.deb");
-        super::super::collect::write(&deb, &package("data.tar.xz", files))?;
-        unpack(&[deb], &offer(), stage.path())?;
+        super::super::install::write(&deb, &package("data.tar.xz", files))?;
+        unpack(&[deb], &offer(), stage.path(), &mut |_| Ok(()))?;
         let kernel = cache.publish(stage, "6.9.1-test")?;
         assert!(!cache.dir().join("6.9.1-test/raw").exists());
         assert_eq!(cache.kernel("6.9")?.name, kernel.name);

@@ -1,8 +1,8 @@
 //! What the running kernel can do: the same names as of kernels in the cache.
 //!
 //! What works is believed first (`/proc/filesystems`, `/proc/mdstat`), then the configuration
-//! (`/proc/config.gz`, `/boot`, `/lib/modules`) together with the modules that lie there. In a container
-//! neither need be there: then the answer is that it is not known, and whoever asks should try.
+//! (`/proc/config.gz`, `/boot`, `/lib/modules`) together with the modules that are installed. In a container
+//! both may be missing: then the answer is unknown, and the caller should try.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ impl Host {
         Self::below(Path::new("/"), release)
     }
 
-    /// A kernel of this release whose files lie below `root`.
+    /// A kernel of this release whose files are below `root`.
     fn below(root: &Path, release: String) -> Self {
         let files = Files::read(root, &release);
         let has = |one: &'static Capability| (one.name, files.has(one));
@@ -47,7 +47,7 @@ impl Host {
     }
 }
 
-/// What the running kernel says of itself.
+/// The files that describe the running kernel.
 struct Files {
     filesystems: BTreeSet<String>,
     /// The line of md's levels, as `[raid0] [raid1]`; none: no md.
@@ -180,7 +180,7 @@ mod tests {
             ("memcg", Has::Builtin),
             ("raid5", Has::No),
             ("dm-delay", Has::No),
-            // m, and nobody knows where its file is.
+            // m, and the file of the module is not found.
             ("ocfs2", Has::Unknown),
         ] {
             assert_eq!(host.get(name), Some(has), "{name}");

@@ -1,4 +1,4 @@
-//! Kernel images: the ELF inside a bzImage, and what an image says about itself.
+//! Kernel images: the ELF inside a bzImage, and the release and configuration in an image.
 //!
 //! A guest boots the ELF image: unpacking a bzImage is the guest's work, which under emulation takes
 //! 2.5 to 4 s of a 6 s boot (measured with 6.1), and takes the host half a second once. Where the payload
@@ -7,7 +7,7 @@
 
 use super::compression::Compression;
 
-/// The ELF image of a kernel, which `bytes` are or hold. Errors say why they are no kernel.
+/// The ELF image of a kernel, which `bytes` are or hold. The error is why they are not a kernel.
 pub(crate) fn elf(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     if bytes.starts_with(b"\x7fELF") {
         return Ok(bytes);
@@ -173,7 +173,7 @@ pub(crate) mod tests {
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(&elf_image).unwrap();
         let mut gz = gz.finish().unwrap();
-        // gzip's own last four bytes stand where the others have theirs.
+        // gzip's own last four bytes are where the others have theirs.
         gz.truncate(gz.len() - 4);
         for packed in [xz(&elf_image), zstd, legacy_lz4(&elf_image), gz] {
             assert_eq!(elf(bzimage(&packed, size)).unwrap(), elf_image);

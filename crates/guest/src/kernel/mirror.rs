@@ -18,8 +18,8 @@ pub(crate) struct Mirrors {
 }
 
 impl Mirrors {
-    /// From what was named on the command line. Security updates lie beside the archive, as
-    /// `debian-security` beside `debian`, and else in the same place.
+    /// From what was named on the command line. Security updates are next to the archive, as
+    /// `debian-security` next to `debian`, or else in the same place.
     pub(crate) fn named(url: &str) -> Result<Self, Error> {
         let known = ["http:", "https:", "file:", "mirror+file:"];
         let plain = |c: char| c.is_ascii_graphic() && !"[]#\"".contains(c);
@@ -50,7 +50,7 @@ impl Mirrors {
         };
         let first = |name: &str| sources().find(|(url, _)| is_debian(url, name));
         let (main, keys) = first("debian").ok_or(Error::NoMirror)?;
-        // Where none is named, apt prints the word as it was asked for; a key itself may stand there, too.
+        // Where none is named, apt prints the placeholder itself; it may also be an embedded key.
         let signed_by = Some(PathBuf::from(keys)).filter(|keys| keys.is_absolute());
         let mirrors = Self {
             signed_by,
@@ -66,7 +66,7 @@ impl Mirrors {
     }
 
     /// A line of apt's configuration: it fetches as a user without rights, who cannot read a person's own
-    /// folders. A mirror that is a folder is read as whoever asked for it.
+    /// folders. A mirror that is a folder is read with the caller's rights.
     pub(crate) fn sandbox(&self) -> &'static str {
         if self.main.starts_with("file:") {
             "APT::Sandbox::User \"root\";\n"

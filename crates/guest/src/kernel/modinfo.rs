@@ -1,4 +1,4 @@
-//! What a module says about itself: the strings of its `.modinfo` section.
+//! The `.modinfo` section of a module: its strings.
 
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use object::{Endianness, elf};
@@ -23,7 +23,7 @@ pub(crate) fn normal(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Reads a decompressed module. Errors say why it is none.
+/// Reads a decompressed module. The error is why it is not a module.
 pub(crate) fn read(module: &[u8]) -> Result<ModInfo, String> {
     Ok(parse(section(module).map_err(|error| {
         format!("its ELF sections cannot be read: {error}")

@@ -1,12 +1,12 @@
-//! The modules of a kernel: what is there, and the order in which a set of them loads.
+//! The modules of a kernel: an index of them, and the order in which a set of them loads.
 //!
-//! The index is made from the modules themselves. `modules.dep` would say the same, but Debian's packages
+//! The index is made from the modules themselves. `modules.dep` has the same, but Debian's packages
 //! do not hold it (depmod writes it when they are installed, which never happens here), and the strings in
 //! `.modinfo` say more: soft dependencies and aliases, without which libcrc32c finds no crc32c.
 //!
 //! A distribution's kernel has 4 000 modules, most of them drivers of hardware that no guest has. Those
 //! that a filesystem laboratory can use are kept, with all that they depend on (20 of 450 MB for Debian's 6.1);
-//! the names of the others are remembered, so that a message can say why one is missing.
+//! the names of the others are remembered, so that a message can explain why one is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub struct ModuleFile {
     pub path: PathBuf,
     /// Only a soft dependency asks for it, as for crc32c by the processor's own instruction: a
     /// machine without it refuses (ENODEV), and the rest works all the same. In a guest's list such
-    /// a module is marked, and what it says goes to the console.
+    /// a module is marked, and its message goes to the console.
     pub soft: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn parse_builtin(text: &str) -> BTreeSet<String> {
 }
 
 impl Modules {
-    /// Loading order of a set of modules: what each needs stands before it, soft dependencies where they
+    /// Loading order of a set of modules: what each needs comes before it, soft dependencies where they
     /// are to be had, nothing twice, nothing that is built in.
     pub(crate) fn order(&self, dir: &Path, wanted: &[&str]) -> Result<Vec<ModuleFile>, Missing> {
         let mut walk = Walk {
@@ -142,7 +142,7 @@ impl Walk<'_> {
             let upgraded = *before && !soft;
             *before &= soft;
             if upgraded {
-                // What it needs is needed now, too; it stands in the list already.
+                // What it needs is needed now, too; it is in the list already.
                 for needed in self.depends(name) {
                     self.hard(&needed, false)?;
                 }
@@ -330,8 +330,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever depends on whatever, in circles too: an order names nobody twice and, where
-        /// there is no circle, nobody before what it needs.
+        /// With any dependencies, circular ones too, an order names no module twice and, where
+        /// there is no circle, none before what it needs.
         #[test]
         fn orders_hold(edges in proptest::collection::vec((0_usize..12, 0_usize..12, any::<bool>()), 0..40)) {
             let name = |n: usize| format!("m{n}");

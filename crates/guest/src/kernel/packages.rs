@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::wanted::{Wanted, base, numbers};
+use super::kernel_spec::{KernelSpec, base, numbers};
 
 /// One package, as far as kernels need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +39,10 @@ pub struct Offer {
 
 impl Offer {
     /// Whether it is what was asked for.
-    pub fn fits(&self, wanted: &Wanted) -> bool {
+    pub fn fits(&self, wanted: &KernelSpec) -> bool {
         match wanted {
-            Wanted::Uml => self.series == "uml",
-            image @ Wanted::Image { .. } => {
+            KernelSpec::Uml => self.series == "uml",
+            image @ KernelSpec::Image { .. } => {
                 self.series != "uml" && image.fits(&self.release, &self.version)
             }
         }
@@ -96,6 +96,55 @@ fn stanza(text: &str) -> Option<Package> {
         bytes: field(text, "Size")?.parse().ok()?,
         depends: field(text, "Depends").unwrap_or_default().to_owned(),
         built_using: field(text, "Built-Using").unwrap_or_default().to_owned(),
+    })
+}
+
+/// A package that another one depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dependency {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version in the list.
+    version: String,
+}
+
+impl Dependency {
+    /// As apt takes it: `libc6=2.43-7`.
+    pub(crate) fn exact(&self) -> String {
+        format!("{}={}", self.name, self.version)
+    }
+}
+
+/// The packages that a package depends on, of alternatives the first that a list has. Versions are not compared:
+/// the lists are of one suite, which is consistent in itself.
+pub(crate) fn dependencies(lists: &[&str], name: &str) -> Vec<Dependency> {
+    let Some(stanza) = find_stanza(lists, name) else {
+        return Vec::new();
+    };
+    let all = ["Pre-Depends", "Depends"].map(|kind| field(stanza, kind).unwrap_or_default());
+    let groups = all.iter().flat_map(|all| all.split(','));
+    let known = |name: &str| {
+        let version = field(find_stanza(lists, name)?, "Version")?.to_owned();
+        let name = name.to_owned();
+        Some(Dependency { name, version })
+    };
+    let first = |group: &str| {
+        let mut names = group.split('|').filter_map(|one| {
+            let name = one.split_whitespace().next()?;
+            // "libc6:any"
+            name.split(':').next()
+        });
+        names.find_map(known)
+    };
+    groups.filter_map(first).collect()
+}
+
+fn find_stanza<'a>(lists: &[&'a str], name: &str) -> Option<&'a str> {
+    let line = format!("Package: {name}\n");
+    lists.iter().find_map(|list| {
+        let at = memchr::memmem::find_iter(list.as_bytes(), line.as_bytes())
+            .find(|at| *at == 0 || list.as_bytes()[at - 1] == b'\n')?;
+        list[at..].split("\n\n").next()
     })
 }
 
@@ -188,7 +237,7 @@ fn upstream(version: &str) -> String {
 }
 
 /// The newest offer that fits, and else the series there are, for the message.
-pub(crate) fn choose<'a>(offers: &'a [Offer], wanted: &Wanted) -> Result<&'a Offer, String> {
+pub(crate) fn choose<'a>(offers: &'a [Offer], wanted: &KernelSpec) -> Result<&'a Offer, String> {
     let best = offers
         .iter()
         .filter(|offer| offer.fits(wanted))
@@ -309,6 +358,21 @@ Built-Using: linux (= 6.1.176-1)
     }
 
     #[test]
+    fn dependencies_come_with_their_versions_and_alternatives_by_what_there_is() {
+        let list = "Package: uml\nVersion: 7\nDepends: libc6 (>= 2.38), gone | libx:any (>= 1)\n\n\
+                    Package: libc6\nVersion: 2.43-7\nPre-Depends: base\n\nPackage: libx\nVersion: 1:2\n\n\
+                    Package: base\nVersion: 3\n";
+        let exact = |name: &str| -> Vec<String> {
+            let found = dependencies(&[list], name);
+            found.iter().map(Dependency::exact).collect()
+        };
+        assert_eq!(exact("uml"), ["libc6=2.43-7", "libx=1:2"]);
+        assert_eq!(exact("libc6"), ["base=3"]);
+        assert_eq!(exact("base"), [""; 0]);
+        assert_eq!(exact("ml"), [""; 0]);
+    }
+
+    #[test]
     fn a_path_is_no_release() {
         let list = "Package: linux-image-6.1.0/../../x-amd64\nVersion: 6.1.192-2\nSize: 1\n";
         assert_eq!(offers(list, "x"), []);
@@ -317,7 +381,7 @@ Built-Using: linux (= 6.1.176-1)
     #[test]
     fn an_empty_archive_has_none() {
         assert_eq!(
-            choose(&offers("", "x"), &Wanted::Uml).unwrap_err(),
+            choose(&offers("", "x"), &KernelSpec::Uml).unwrap_err(),
             "none at all"
         );
     }

@@ -1,22 +1,26 @@
-//! A kernel of the cache: what is written down of it, and what can be asked.
+//! A kernel of the cache: its manifest, and what it can do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::capabilities::{Capabilities, Has};
 use super::config::Config;
 use super::error::{Doing as _, Error};
 use super::image;
+use super::kernel_spec::{KernelSpec, numbers};
 use super::modules::{Missing, ModuleFile, Modules};
-use super::wanted::{Wanted, numbers};
+use crate::hex::hex;
 
 /// The file that makes a folder a kernel's.
 pub(crate) const MANIFEST: &str = "kernel.json";
 const INDEX: &str = "modules.json";
 const MODULES: &str = "modules";
 const CONFIG: &str = "config";
+/// The folder of a program's own interpreter and libraries.
+pub(crate) const LIBRARIES: &str = "lib";
 const SCHEMA: u32 = 1;
 
 /// What an image is.
@@ -51,14 +55,14 @@ pub enum Source {
         /// The suite it was in.
         suite: String,
     },
-    /// A person.
+    /// Files that were given to `kernel add` or `--kernel`.
     Added {
         /// The image that was given.
         image: PathBuf,
     },
 }
 
-/// What is written down.
+/// The manifest, `kernel.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) schema: u32,
@@ -70,6 +74,12 @@ pub(crate) struct Manifest {
     /// Bytes of the image; none in what an older fslab wrote.
     #[serde(default)]
     pub(crate) image_bytes: Option<u64>,
+    /// SHA-256 of the image and of the libraries, in hexadecimal; absent in what older versions wrote.
+    #[serde(default)]
+    pub(crate) sha256: Option<String>,
+    /// Whether the image is a program whose interpreter and libraries are in the folder `lib`.
+    #[serde(default)]
+    pub(crate) libraries: bool,
     pub(crate) bytes: u64,
 }
 
@@ -88,6 +98,9 @@ pub struct Kernel {
     pub source: Source,
     /// The image.
     pub image: PathBuf,
+    /// The folder of the interpreter and the libraries that the image, a program, is started with; without one,
+    /// those of this machine.
+    pub libraries: Option<PathBuf>,
     /// The configuration, where there is one.
     pub config: Option<PathBuf>,
     /// Bytes of the folder.
@@ -95,11 +108,12 @@ pub struct Kernel {
     /// What it can do.
     pub capabilities: Capabilities,
     modules: Modules,
+    sha256: Option<String>,
     dir: PathBuf,
 }
 
 impl Kernel {
-    /// Reads a kernel's folder. Capabilities are worked out anew each time: what they
+    /// Reads a kernel's folder. Capabilities are derived each time: what they
     /// are made of is kept, so a newer fslab knows more of an old cache.
     pub(crate) fn load(dir: &Path) -> Result<Self, Error> {
         let broken = |why: String| Error::BrokenFolder {
@@ -131,6 +145,10 @@ impl Kernel {
                 manifest.image
             )));
         }
+        let libraries = manifest.libraries.then(|| dir.join(LIBRARIES));
+        if libraries.as_ref().is_some_and(|folder| !folder.is_dir()) {
+            return Err(broken(format!("{LIBRARIES} is missing")));
+        }
         let path = dir.join(CONFIG);
         let config = path.exists().then_some(path);
         let parsed = match config {
@@ -148,15 +166,29 @@ impl Kernel {
             form: manifest.form,
             source: manifest.source,
             image,
+            libraries,
             config,
             bytes: manifest.bytes,
             capabilities: Capabilities::read(parsed.as_ref(), &modules),
             modules,
+            sha256: manifest.sha256,
             dir: dir.to_owned(),
         })
     }
 
-    /// Upstream's version as numbers: [6, 1, 192], with 0 for what is not said.
+    /// SHA-256 of the image and of its libraries, in hexadecimal: it identifies a kernel whatever its
+    /// name is.
+    ///
+    /// # Errors
+    /// The image cannot be read.
+    pub fn sha256(&self) -> Result<String, Error> {
+        match &self.sha256 {
+            Some(known) => Ok(known.clone()),
+            None => digest(&self.image, self.libraries.as_deref()),
+        }
+    }
+
+    /// Upstream's version as numbers: [6, 1, 192], with 0 for missing parts.
     pub fn version(&self) -> [u32; 3] {
         let mut version = [0; 3];
         for (slot, number) in version.iter_mut().zip(numbers(&self.version)) {
@@ -165,18 +197,18 @@ impl Kernel {
         version
     }
 
-    pub(crate) fn fits(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn fits(&self, wanted: &KernelSpec) -> bool {
         match (wanted, self.form) {
-            (Wanted::Uml, Form::Uml) => true,
-            (Wanted::Image { .. }, Form::Vmlinux) => wanted.fits(&self.release, &self.version),
+            (KernelSpec::Uml, Form::Uml) => true,
+            (KernelSpec::Image { .. }, Form::Vmlinux) => wanted.fits(&self.release, &self.version),
             _ => false,
         }
     }
 
     /// Whether a version or series means this one, where User-mode Linux is asked for.
-    pub(crate) fn fits_as_uml(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn fits_as_uml(&self, wanted: &KernelSpec) -> bool {
         self.form == Form::Uml
-            && (*wanted == Wanted::Uml || wanted.fits(&self.release, &self.version))
+            && (*wanted == KernelSpec::Uml || wanted.fits(&self.release, &self.version))
     }
 
     /// Whether a name of the command line means this one, where User-mode Linux is asked for: its own, a
@@ -264,6 +296,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) form: Form,
     pub(crate) source: Source,
     pub(crate) elf: &'a [u8],
+    /// Whether its libraries are in `dir/lib` already.
+    pub(crate) libraries: bool,
     pub(crate) config: Option<&'a str>,
     pub(crate) modules: Modules,
 }
@@ -285,6 +319,7 @@ pub(crate) fn store(dir: &Path, parts: Parts<'_>) -> Result<(), Error> {
         fs::write(&path, config).doing("write", &path)?;
     }
     save(&dir.join(INDEX), &parts.modules)?;
+    let libraries = parts.libraries.then(|| dir.join(LIBRARIES));
     let manifest = Manifest {
         schema: SCHEMA,
         release: parts.release,
@@ -293,9 +328,32 @@ pub(crate) fn store(dir: &Path, parts: Parts<'_>) -> Result<(), Error> {
         source: parts.source,
         image: image.to_owned(),
         image_bytes: Some(parts.elf.len() as u64),
+        sha256: Some(digest(&path, libraries.as_deref())?),
+        libraries: parts.libraries,
         bytes: size(dir)?,
     };
     save(&dir.join(MANIFEST), &manifest)
+}
+
+/// SHA-256 of an image, and of the libraries in the order of their names.
+fn digest(image: &Path, libraries: Option<&Path>) -> Result<String, Error> {
+    let mut files = vec![image.to_owned()];
+    if let Some(folder) = libraries {
+        let mut found: Vec<PathBuf> = fs::read_dir(folder)
+            .doing("read", folder)?
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        files.extend(found);
+    }
+    let mut digest = Sha256::new();
+    for file in files {
+        let bytes = fs::read(&file).doing("read", &file)?;
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(&bytes);
+    }
+    Ok(hex(&digest.finalize()))
 }
 
 fn save(path: &Path, value: &impl Serialize) -> Result<(), Error> {

@@ -4,11 +4,12 @@
 //! updates 0.4 MB, and because the security suites are where a series' newest kernel is.
 
 use super::error::Error;
-use super::wanted::Wanted;
+use super::kernel_spec::KernelSpec;
 
-/// Where User-mode Linux is looked for: the package of the release that runs with any C library
-/// since glibc 2.34; newer ones want a newer library than many machines have.
-const UML: &str = "bookworm";
+/// Where User-mode Linux is looked for, one suite after the other. A new one is in the unstable suite first, and
+/// only new ones run on new processors: the kernel of a host takes the registers of a processor with AMX only in a
+/// buffer of their whole size, and UML 6.1 and 6.12 have a smaller one. Its libraries come from the same suite.
+pub(crate) const UML: [&str; 3] = ["sid", "trixie", "bookworm"];
 
 /// Series up to this one, and the suites that have them.
 const SUITES: [([u32; 2], &[&str]); 3] = [
@@ -32,22 +33,24 @@ pub(crate) const LISTED: &[&str] = &[
     "bookworm-security",
     "trixie-security",
     "trixie-backports",
-    UML,
+    UML[0],
+    UML[1],
+    UML[2],
 ];
 
 /// The suites to look into, one set after the other until something is found.
-pub(crate) fn suites(wanted: &Wanted, named: &[String]) -> Result<Vec<Vec<String>>, Error> {
+pub(crate) fn suites(wanted: &KernelSpec, named: &[String]) -> Result<Vec<Vec<String>>, Error> {
     let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     if !named.is_empty() {
         return Ok(vec![checked(named)?]);
     }
-    if *wanted == Wanted::Uml {
-        return Ok(vec![own(&[UML])]);
+    if *wanted == KernelSpec::Uml {
+        return Ok(UML.iter().map(|suite| own(&[*suite])).collect());
     }
     Ok(vec![own(&first(&wanted.series())), own(ALL)])
 }
 
-/// The suites that have a series; where only its first number is said, those of all series that begin
+/// The suites that have a series; where only its first number is given, those of all series that begin
 /// with it.
 fn first(series: &[u32]) -> Vec<&'static str> {
     let newest = SUITES.last().map_or([0, 0], |(last, _)| *last);
@@ -94,15 +97,15 @@ mod tests {
         assert_eq!(first("6.12.117"), "bookworm-security trixie-security");
         assert_eq!(first("7.x"), "trixie-backports");
         assert_eq!(first("6.19"), "trixie-backports");
-        assert_eq!(first("uml"), "bookworm");
+        assert_eq!(first("uml"), "sid");
         assert_eq!(first("5"), "bullseye-security");
         assert_eq!(
             first("6"),
             "bookworm-security trixie-security trixie-backports"
         );
         assert_eq!(first("7"), "trixie-backports");
-        let named = suites(&Wanted::Uml, &["sid".into()]).unwrap();
+        let named = suites(&KernelSpec::Uml, &["sid".into()]).unwrap();
         assert_eq!(named, [["sid"]]);
-        suites(&Wanted::Uml, &["a b".into()]).unwrap_err();
+        suites(&KernelSpec::Uml, &["a b".into()]).unwrap_err();
     }
 }

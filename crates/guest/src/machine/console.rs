@@ -1,4 +1,4 @@
-//! The last words of a console: what an error quotes.
+//! The end of a console, and the line of it that an error quotes.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Bytes of the console's end that are looked at.
 const END: i64 = 16 << 10;
-/// Lines quoted when no line says more than the others.
+/// Lines quoted when no line gives the reason.
 const LINES: usize = 3;
 /// Characters quoted.
 const WIDTH: usize = 300;
@@ -27,7 +27,7 @@ fn end_of(console: &Path, from: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The line that says why, where there is one, else the last lines.
+/// The line that gives the reason, or else the last lines.
 fn quote(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -35,17 +35,17 @@ fn quote(text: &str) -> String {
         .map(|line| line.trim().to_owned())
         .filter(|line| !line.is_empty())
         .collect();
-    let said =
+    let printed =
         reason(&lines).unwrap_or_else(|| lines[lines.len().saturating_sub(LINES)..].join(" | "));
-    if said.is_empty() {
+    if printed.is_empty() {
         return String::new();
     }
-    let short: String = said.chars().take(WIDTH).collect();
+    let short: String = printed.chars().take(WIDTH).collect();
     format!(": {short}")
 }
 
-/// The line that says why the machine ended: a panic of the kernel, but where it only says that its
-/// first process is gone, what that one said last.
+/// The line that gives the reason for the end: a panic of the kernel, or, where the panic only reports that init
+/// ended, the last message of init.
 fn reason(lines: &[String]) -> Option<String> {
     let last = |sign: &str| lines.iter().rfind(|line| line.contains(sign)).cloned();
     let panic = last("Kernel panic");
@@ -53,16 +53,26 @@ fn reason(lines: &[String]) -> Option<String> {
     if panic.as_ref().is_some_and(|line| !consequence(line)) {
         return panic;
     }
-    rust_panic(lines)
+    host_refused(lines)
+        .or_else(|| rust_panic(lines))
         .or_else(|| last("BUG:"))
         .or_else(|| last(INIT))
         .or(panic)
 }
 
-/// What init says of its own end; see `crate::init`.
+/// The first error of a system call that User-mode Linux made on the host, as in `userspace - ptrace set fp regs
+/// failed, errno = 14`. Its processes die of what follows from it.
+fn host_refused(lines: &[String]) -> Option<String> {
+    let refused = |line: &&String| {
+        line.contains("errno = ") && (line.contains("failed") || line.contains("ptrace"))
+    };
+    lines.iter().find(refused).cloned()
+}
+
+/// The prefix of init's own messages; see `crate::init`.
 const INIT: &str = "fslab: ";
 
-/// Where a program panicked, and why, which since Rust 1.73 is on the line behind it.
+/// Where a program panicked, and why, which since Rust 1.73 is on the next line.
 fn rust_panic(lines: &[String]) -> Option<String> {
     let at = lines
         .iter()
@@ -91,22 +101,34 @@ mod tests {
 
     #[test]
     fn a_panic_of_init_is_quoted_and_not_its_consequence() {
-        let text = "\nthread 'main' panicked at crates/guest/tests/boots.rs:54:5:\nas it was told\n\
+        let text = "\nthread 'main' panicked at crates/guest/tests/boots.rs:54:5:\nas ordered\n\
                     note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\
                     Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\n\
                     CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1\n";
         assert_eq!(
             quote(text),
-            ": thread 'main' panicked at crates/guest/tests/boots.rs:54:5: as it was told"
+            ": thread 'main' panicked at crates/guest/tests/boots.rs:54:5: as ordered"
         );
         let text = "fslab: no xfs here\nKernel panic - not syncing: Attempted to kill init!\n";
         assert_eq!(quote(text), ": fslab: no xfs here");
         let text = "x\nKernel panic - not syncing: Attempted to kill init! exitcode=0x0\ny\n";
         assert!(quote(text).contains("Attempted to kill init"));
-        // A panic of the kernel itself is the reason, whatever a program said before.
+        // A panic of the kernel itself is the reason, whatever a program printed before.
         let text =
             "thread 'x' panicked at a.rs:1:1:\nb\nKernel panic - not syncing: VFS: no root\n";
         assert!(quote(text).contains("VFS: no root"));
+    }
+
+    #[test]
+    fn what_the_host_refused_is_quoted_and_not_the_end_of_init() {
+        // A processor with AMX, and a UML that is older than it.
+        let text = "userspace - ptrace set fp regs failed, errno = 14\n\
+                    init[1]: segfault at 0 ip 0\n\
+                    Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\n";
+        assert_eq!(
+            quote(text),
+            ": userspace - ptrace set fp regs failed, errno = 14"
+        );
     }
 
     #[test]

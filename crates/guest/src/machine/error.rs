@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::kernel;
 
-/// Why a guest gave no result. In every case the machine is gone.
+/// Why a guest gave no result. In every case the machine has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program that runs the machine is not here.
@@ -37,9 +37,9 @@ pub enum Error {
         /// The most it takes.
         most: usize,
     },
-    /// Nothing was heard of init.
+    /// Init sent nothing.
     #[error(
-        "the guest said nothing for {seconds} s after its start{last}; its console is {console}",
+        "the guest sent nothing for {seconds} s after its start{last}; its console is {console}",
         console = console.display()
     )]
     Silent {
@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// The heartbeat stopped.
     #[error(
-        "the guest hangs: not a sign of life for {seconds} s{last}; its console is {console}",
+        "the guest hangs: no heartbeat for {seconds} s{last}; its console is {console}",
         console = console.display()
     )]
     Hung {
@@ -84,14 +84,14 @@ pub enum Error {
     Died {
         /// How the machine's program ended (`exit status: 0`).
         status: String,
-        /// Whether init had said its first line.
+        /// Whether init had sent its first line.
         began: bool,
         /// The console.
         console: PathBuf,
         /// Its last lines, in words: the panic, where there was one.
         last: String,
     },
-    /// What came over the channel is not what a guest says.
+    /// What came over the channel is not a message of a guest.
     #[error(
         "the guest's results cannot be read: {source}; none of them is kept; its console is {console}",
         console = console.display()

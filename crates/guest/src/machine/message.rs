@@ -1,9 +1,8 @@
-//! What a guest says to the host: lines of JSON on one byte stream, and files between them.
+//! Messages of a guest to the host: lines of JSON on one byte stream, and files between them.
 //!
 //! One stream carries everything, so that there is one order and one end. A line is a whole JSON
-//! document; a file is a line that gives its name and length, and then so many bytes as they are.
-//! The guest is believed as little as any other input: a line has a greatest length, and a file's
-//! name must stay below the folder that was named for files.
+//! document; a file is a line with its name and length, followed by that many bytes.
+//! The guest is not trusted: the length of a line is limited, and a file's name must stay below the folder for files.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Component, Path, PathBuf};
@@ -18,22 +17,23 @@ const LONGEST: u64 = 64 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Message {
-    /// The first line: init stands, the modules are loaded, the job begins.
+    /// The first line: init is up, the modules are loaded, the job begins.
     Ready {
-        /// The kernel's release, as uname(2) tells it (`6.1.0-47-cloud-amd64`).
+        /// The kernel's release, as uname(2) reports it (`6.1.0-47-cloud-amd64`).
         release: String,
         /// Seconds since the guest's kernel began.
         uptime: f64,
     },
-    /// Said every second, so that a busy guest can be told from a hung one.
+    /// Sent every second, which distinguishes a busy guest from a hung one.
     Alive {
         /// Seconds since the guest's kernel began.
         uptime: f64,
     },
-    /// What the job has to say; only the job and whoever gave it know what it means.
+    /// A document of the job. The machine passes it on unread.
     Job {
         /// The job's own document.
-        said: Value,
+        #[serde(rename = "said")]
+        document: Value,
     },
     /// A file follows.
     File {
@@ -76,7 +76,7 @@ fn line_of(stream: &mut impl BufRead, longest: u64) -> io::Result<Option<Message
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
-/// Where a file of the guest goes: below `folder`, whatever the guest calls it. `None`: nowhere.
+/// The path of a guest's file, always below `folder`. `None`: the name is not allowed.
 pub(super) fn place(folder: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let plain = path
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn each_line_reads_back() {
-        let said = [
+        let printed = [
             Message::Ready {
                 release: "6.1".into(),
                 uptime: 1.5,
             },
             Message::Alive { uptime: 2.0 },
             Message::Job {
-                said: serde_json::json!({"a": ["\n", 1]}),
+                document: serde_json::json!({"a": ["\n", 1]}),
             },
             Message::File {
                 path: "x/y".into(),
@@ -117,11 +117,11 @@ mod tests {
             Message::Done { code: 0 },
         ];
         let mut bytes = Vec::new();
-        for message in &said {
+        for message in &printed {
             serde_json::to_writer(&mut bytes, message).unwrap();
             bytes.push(b'\n');
         }
-        assert_eq!(all(&bytes).unwrap(), said);
+        assert_eq!(all(&bytes).unwrap(), printed);
     }
 
     #[test]
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn a_line_without_bounds_is_nonsense_and_no_death() {
         let mut endless: &[u8] = &[b'x'; 100];
-        let said = line_of(&mut endless, 64).unwrap_err();
-        assert_eq!(said.kind(), io::ErrorKind::InvalidData);
-        assert_eq!(said.to_string(), "a line is longer than 64 bytes");
+        let printed = line_of(&mut endless, 64).unwrap_err();
+        assert_eq!(printed.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(printed.to_string(), "a line is longer than 64 bytes");
     }
 
     #[test]

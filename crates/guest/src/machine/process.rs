@@ -1,4 +1,4 @@
-//! The machine's program as a child that cannot outlive whoever runs it.
+//! The machine's program as a child that cannot outlive its parent.
 #![allow(unsafe_code)] // pre_exec
 
 use std::ffi::{OsStr, OsString};
@@ -31,7 +31,7 @@ pub(super) struct Program {
     pub(super) environment: Vec<(&'static str, &'static str)>,
     /// Open files that it gets, under the same numbers.
     pub(super) passed: Vec<RawFd>,
-    /// One more, which nobody else holds open.
+    /// Another one, owned by this value.
     pub(super) own: Option<OwnedFd>,
     /// Whether it stays on one CPU. UML's processes take turns; on two CPUs each turn waits for the
     /// other CPU to wake, which costs 2.5 to 3 times.
@@ -65,7 +65,7 @@ impl Program {
         let cpu = self.pinned.then(one_cpu).flatten();
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // Whoever started it may have died before that call.
+            // The parent may have died before that call.
             if getppid() != Some(parent) {
                 return Err(io::ErrorKind::NotFound.into());
             }
@@ -175,10 +175,10 @@ pub(super) mod tests {
         );
         let status = running.wait(Duration::from_secs(20)).unwrap();
         assert_eq!(status.code(), Some(3));
-        let mut said = String::new();
+        let mut printed = String::new();
         io::Seek::rewind(&mut console).unwrap();
-        io::Read::read_to_string(&mut console, &mut said).unwrap();
-        assert_eq!(said, "told\n1\nerr\n");
+        io::Read::read_to_string(&mut console, &mut printed).unwrap();
+        assert_eq!(printed, "told\n1\nerr\n");
     }
 
     #[test]
@@ -186,7 +186,7 @@ pub(super) mod tests {
         let console = tempfile::tempfile().unwrap();
         let runner = std::thread::spawn(move || {
             let running = shell("exec sleep 60", &console);
-            // As a kill leaves it: nobody ends the child.
+            // As after a kill: nothing ends the child.
             let child = std::mem::ManuallyDrop::new(running);
             child.0.id()
         });
@@ -204,9 +204,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_package() {
-        let said = need("no-such-program-of-fslab", "its-package").unwrap_err();
+        let printed = need("no-such-program-of-fslab", "its-package").unwrap_err();
         assert_eq!(
-            said.to_string(),
+            printed.to_string(),
             "no-such-program-of-fslab is not installed: a guest kernel needs it; apt-get install its-package"
         );
         assert!(need("sh", "dash").is_ok());

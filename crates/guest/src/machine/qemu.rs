@@ -31,7 +31,7 @@ pub enum Accelerator {
     Tcg,
     /// The translator with a clock that counts instructions (`-icount`): one second is 10^9 of them, a
     /// sleeping guest's clock jumps to its next timer, and two runs that start from the same bytes execute the
-    /// same instructions. Only what lies within the guest is in that time (null_blk, not a disk of the host).
+    /// same instructions. Only what is inside the guest runs in that time (null_blk, not a disk of the host).
     Virtual,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn program(
 fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) -> Vec<OsString> {
     let (accel, cpu, cpus) = match accelerator {
         Accelerator::Kvm => ("kvm", "host", machine.cpus.max(1)),
-        // A kernel that is told of fast `rep movsb` copies by it, which TCG does byte by byte: reads of
+        // A kernel that sees fast `rep movsb` among the features copies with it, which TCG does byte by byte: reads of
         // cached pages took twice as long, and with large folios seven times.
         Accelerator::Tcg => ("tcg,thread=multi", "max,erms=off,fsrm=off", 1),
         // Without the processor's random numbers a guest draws the same each time: UUIDs, seeds of hashes.
@@ -149,8 +149,8 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
 }
 
 /// The controller of the guest's channel. The kernel's driver spins until the host has taken what it wrote. By an
-/// eventfd another thread of QEMU takes it, sooner or later, and how many instructions were spun is the host's
-/// affair; without one the guest's own thread takes it, within the instruction that says so.
+/// eventfd another thread of QEMU takes it, sooner or later, and the number of instructions
+/// spun depends on the host; without one the guest's own thread takes it, within the instruction that notifies.
 fn channel_device(accelerator: Accelerator) -> &'static str {
     match accelerator {
         Accelerator::Virtual => "virtio-serial-pci,ioeventfd=off",
@@ -166,7 +166,7 @@ fn drive(number: usize, disk: &Disk) -> Vec<OsString> {
             "-drive",
             &format!("if=none,id=disk{number},format=raw,cache=unsafe,discard=unmap,file={file}"),
         ]),
-        // Flushes are logged, and end there: what is behind is the host's page cache either way.
+        // Flushes are logged and go no further: below is the host's page cache either way.
         Some(log) => words([
             "-blockdev",
             &format!(
@@ -219,15 +219,15 @@ mod tests {
             serial: "disk0".into(),
             log,
         };
-        let said = |disk: &Disk| {
+        let printed = |disk: &Disk| {
             let words = drive(0, disk).into_iter();
             words
                 .map(|word| word.into_string().unwrap())
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert!(!said(&disk(None)).contains("blklogwrites"));
-        let logged = said(&disk(Some(file())));
+        assert!(!printed(&disk(None)).contains("blklogwrites"));
+        let logged = printed(&disk(Some(file())));
         assert!(logged.contains(
             "driver=blklogwrites,node-name=disk0,file=file0,log=log0,log-sector-size=512"
         ));
@@ -243,6 +243,7 @@ mod tests {
         let machine = Machine {
             engine: super::super::Engine::Qemu(Accelerator::Virtual),
             kernel: "vmlinuz".into(),
+            libraries: None,
             initramfs: tempfile::tempfile().unwrap(),
             memory: 1 << 30,
             cpus: 4,
@@ -252,11 +253,11 @@ mod tests {
             console: "console".into(),
             files: "files".into(),
         };
-        let said = |accelerator| {
+        let printed = |accelerator| {
             let line = arguments(&machine, accelerator, &ours);
             line.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
         };
-        let line = said(Accelerator::Virtual);
+        let line = printed(Accelerator::Virtual);
         for words in [
             "-smp 1",
             "-icount shift=0,sleep=off",
@@ -268,7 +269,7 @@ mod tests {
         ] {
             assert!(line.contains(words), "{words}: {line}");
         }
-        let line = said(Accelerator::Tcg);
+        let line = printed(Accelerator::Tcg);
         for words in ["-icount", "-seed", "ioeventfd", "nokaslr"] {
             assert!(!line.contains(words), "{words}: {line}");
         }
@@ -277,7 +278,7 @@ mod tests {
             (Accelerator::Tcg, true),
             (Accelerator::Kvm, false),
         ] {
-            let line = said(accelerator);
+            let line = printed(accelerator);
             assert_eq!(line.contains("-cpu max,erms=off,fsrm=off"), emulated);
         }
     }

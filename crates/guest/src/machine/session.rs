@@ -2,7 +2,7 @@
 //!
 //! A thread reads the channel, keeps files and hands on lines; the caller's thread owns the machine's program
 //! (it dies with that thread), asks the clock and the caller, and decides. The stream's end is the
-//! sign that the machine is gone with all its processes, since the last of them closed it.
+//! sign that all processes of the machine have ended, since the last of them closed it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,26 +18,26 @@ use serde_json::Value;
 
 use super::message::{self, Message};
 use super::process::Running;
-use super::{Ended, Engine, Error, Limits, Machine, console, qemu, uml};
+use super::{Engine, Error, GuestExit, Limits, Machine, console, qemu, uml};
 
 /// How often the clock and the caller are asked.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a machine that has said its last line may take to power off.
+/// How long a machine may take to power off after its last line.
 const POWER_OFF: Duration = Duration::from_secs(10);
 /// Lines that wait at most; then the guest waits.
 const QUEUE: usize = 1024;
 
-/// What the reading thread hands on.
-enum Heard {
+/// What the reading thread passes on.
+enum ChannelEvent {
     Line(Message),
     /// A line or a file that cannot be taken: the last thing.
-    Trouble(Trouble),
+    ChannelError(ChannelError),
 }
 
 /// Why something cannot be taken.
 #[derive(Debug)]
-enum Trouble {
-    /// What came is not what a guest says, or was torn off.
+enum ChannelError {
+    /// Not a message of a guest, or cut off.
     Stream(io::Error),
     /// This machine cannot keep it.
     Unkept(PathBuf, io::Error),
@@ -47,7 +47,7 @@ pub(super) fn run(
     machine: &Machine,
     heard: &mut dyn FnMut(Value) -> bool,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Ended, Error> {
+) -> Result<GuestExit, Error> {
     let begun = Instant::now();
     let (console, from) = open_console(&machine.console)?;
     let (ours, theirs) = UnixStream::pair().map_err(|source| Error::Prepare {
@@ -89,8 +89,8 @@ pub(super) fn run(
         code: None,
     };
     let ended = session.go(&receive, heard, cancelled);
-    // The program is gone or dying. A reader that waits for room hears that nobody takes its lines, and
-    // reads on to the stream's end, which comes when the last of the machine's processes is gone.
+    // The program has ended or is ending. A reader that waits for room finds the queue closed, and reads on to the
+    // stream's end, which comes when the last of the machine's processes has ended.
     drop(receive);
     let _ = reader.join();
     ended
@@ -143,10 +143,10 @@ struct Session<'a> {
 impl Session<'_> {
     fn go(
         mut self,
-        lines: &Receiver<Heard>,
+        lines: &Receiver<ChannelEvent>,
         heard: &mut dyn FnMut(Value) -> bool,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Ended, Error> {
+    ) -> Result<GuestExit, Error> {
         loop {
             if cancelled() {
                 return Err(Error::Cancelled);
@@ -154,14 +154,14 @@ impl Session<'_> {
             self.listen_for_life();
             self.in_time()?;
             match lines.recv_timeout(TICK) {
-                Ok(Heard::Line(line)) => {
+                Ok(ChannelEvent::Line(line)) => {
                     if !self.take(line, heard) {
                         return Err(Error::Cancelled);
                     }
-                    // Whoever takes a line may take his time; it is not the guest's.
+                    // Time that the receiver takes for a line is not the guest's.
                     self.alive = Instant::now();
                 }
-                Ok(Heard::Trouble(trouble)) => return Err(self.judge(trouble)),
+                Ok(ChannelEvent::ChannelError(trouble)) => return Err(self.judge(trouble)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -180,13 +180,13 @@ impl Session<'_> {
                 self.ready.get_or_insert((release, seconds));
             }
             Message::Done { code } => self.code = Some(code),
-            Message::Job { said } => return heard(said),
+            Message::Job { document } => return heard(document),
             Message::Alive { .. } | Message::File { .. } => {}
         }
         true
     }
 
-    /// Whatever came since the last look is a sign of life, though it be the middle of a long file.
+    /// Any bytes since the last look are a sign of life, also in the middle of a long file.
     fn listen_for_life(&mut self) {
         let arrived = self.arrived.load(Ordering::Relaxed);
         if arrived != self.counted {
@@ -227,14 +227,16 @@ impl Session<'_> {
     }
 
     /// A stream torn off in mid-line is a machine that died, not one that talks nonsense.
-    fn judge(&mut self, trouble: Trouble) -> Error {
+    fn judge(&mut self, trouble: ChannelError) -> Error {
         match trouble {
-            Trouble::Stream(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => self.died(),
-            Trouble::Stream(source) => Error::Garbled {
+            ChannelError::Stream(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => {
+                self.died()
+            }
+            ChannelError::Stream(source) => Error::Garbled {
                 source,
                 console: self.console.to_owned(),
             },
-            Trouble::Unkept(path, source) => Error::Unkept { path, source },
+            ChannelError::Unkept(path, source) => Error::Unkept { path, source },
         }
     }
 
@@ -250,14 +252,14 @@ impl Session<'_> {
         }
     }
 
-    fn close(mut self) -> Result<Ended, Error> {
+    fn close(mut self) -> Result<GuestExit, Error> {
         let (Some(code), Some((release, boot_seconds))) = (self.code, self.ready.clone()) else {
             return Err(self.died());
         };
-        // It has said all; whether it finds its power switch decides nothing.
+        // All its messages are here; how it powers off decides nothing.
         self.running.wait(POWER_OFF);
         self.running.kill();
-        Ok(Ended {
+        Ok(GuestExit {
             code,
             release,
             boot_seconds,
@@ -268,20 +270,20 @@ impl Session<'_> {
 }
 
 /// Reads the channel, and after the last thing that is taken, to its end: that one is the sign that
-/// the machine is gone.
-fn listen(stream: &mut impl BufRead, files: &Path, send: &SyncSender<Heard>) {
+/// the machine has ended.
+fn listen(stream: &mut impl BufRead, files: &Path, send: &SyncSender<ChannelEvent>) {
     loop {
         let heard = match message::read(stream) {
             Ok(None) => return,
             Ok(Some(Message::File { path, bytes })) => match keep(stream, files, &path, bytes) {
-                Ok(()) => Heard::Line(Message::File { path, bytes }),
-                Err(trouble) => Heard::Trouble(trouble),
+                Ok(()) => ChannelEvent::Line(Message::File { path, bytes }),
+                Err(trouble) => ChannelEvent::ChannelError(trouble),
             },
-            Ok(Some(line)) => Heard::Line(line),
+            Ok(Some(line)) => ChannelEvent::Line(line),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return,
-            Err(error) => Heard::Trouble(Trouble::Stream(error)),
+            Err(error) => ChannelEvent::ChannelError(ChannelError::Stream(error)),
         };
-        let last = matches!(heard, Heard::Trouble(_));
+        let last = matches!(heard, ChannelEvent::ChannelError(_));
         if send.send(heard).is_err() || last {
             let _ = io::copy(stream, &mut io::sink());
             return;
@@ -290,21 +292,21 @@ fn listen(stream: &mut impl BufRead, files: &Path, send: &SyncSender<Heard>) {
 }
 
 /// Takes a file that follows its line.
-fn keep(stream: &mut impl Read, folder: &Path, path: &str, bytes: u64) -> Result<(), Trouble> {
+fn keep(stream: &mut impl Read, folder: &Path, path: &str, bytes: u64) -> Result<(), ChannelError> {
     let place = message::place(folder, path).ok_or_else(|| {
         let why = format!("{path:?} is no name for a file of a guest");
-        Trouble::Stream(io::Error::new(io::ErrorKind::InvalidData, why))
+        ChannelError::Stream(io::Error::new(io::ErrorKind::InvalidData, why))
     })?;
-    let unkept = |source| Trouble::Unkept(place.clone(), source);
+    let unkept = |source| ChannelError::Unkept(place.clone(), source);
     let mut file = make(&place).map_err(unkept)?;
     let mut rest = stream.take(bytes);
     let mut buffer = vec![0; 256 << 10];
     let mut got = 0;
     while got < bytes {
         // The two sides fail apart: a torn stream is the guest's end, a full disk is ours.
-        let n = rest.read(&mut buffer).map_err(Trouble::Stream)?;
+        let n = rest.read(&mut buffer).map_err(ChannelError::Stream)?;
         if n == 0 {
-            return Err(Trouble::Stream(io::ErrorKind::UnexpectedEof.into()));
+            return Err(ChannelError::Stream(io::ErrorKind::UnexpectedEof.into()));
         }
         io::Write::write_all(&mut file, &buffer[..n]).map_err(unkept)?;
         got += n as u64;
@@ -333,11 +335,11 @@ mod tests {
         assert_eq!(bytes, b"ef");
         let torn = keep(&mut bytes, temp.path(), "a/c", 4).unwrap_err();
         assert!(
-            matches!(torn, Trouble::Stream(ref cause) if cause.kind() == io::ErrorKind::UnexpectedEof)
+            matches!(torn, ChannelError::Stream(ref cause) if cause.kind() == io::ErrorKind::UnexpectedEof)
         );
         let out = keep(&mut bytes, temp.path(), "../c", 0).unwrap_err();
         assert!(
-            matches!(out, Trouble::Stream(ref why) if why.to_string().contains("no name for a file"))
+            matches!(out, ChannelError::Stream(ref why) if why.to_string().contains("no name for a file"))
         );
     }
 
@@ -350,7 +352,7 @@ mod tests {
         for name in ["mine", "link"] {
             let refused = keep(&mut &b"abc"[..], temp.path(), name, 3).unwrap_err();
             assert!(
-                matches!(refused, Trouble::Unkept(_, ref why) if why.kind() == io::ErrorKind::AlreadyExists),
+                matches!(refused, ChannelError::Unkept(_, ref why) if why.kind() == io::ErrorKind::AlreadyExists),
                 "{refused:?}"
             );
         }
@@ -359,14 +361,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_says_what_would_help() {
-        let said = |kind: io::ErrorKind| {
+        let printed = |kind: io::ErrorKind| {
             let source = io::Error::from(kind);
             let path = PathBuf::from("/runs/a/x");
             Error::Unkept { path, source }.to_string()
         };
-        assert!(said(io::ErrorKind::StorageFull).contains("; free space, then `fslab resume`"));
-        assert!(said(io::ErrorKind::PermissionDenied).contains("make the run's folder writable"));
-        assert!(said(io::ErrorKind::IsADirectory).contains("check the disk"));
+        assert!(printed(io::ErrorKind::StorageFull).contains("; free space, then `fslab resume`"));
+        assert!(
+            printed(io::ErrorKind::PermissionDenied).contains("make the run's folder writable")
+        );
+        assert!(printed(io::ErrorKind::IsADirectory).contains("check the disk"));
     }
 
     /// A session with a machine that sleeps, fed by hand.
@@ -374,7 +378,7 @@ mod tests {
         bytes: &'static [u8],
         pause: Duration,
         limits: Limits,
-    ) -> (Result<Ended, Error>, tempfile::TempDir) {
+    ) -> (Result<GuestExit, Error>, tempfile::TempDir) {
         struct Slow(&'static [u8], Duration);
         impl Read for Slow {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -426,14 +430,14 @@ mod tests {
 
     const READY: &str = r#"{"say":"ready","release":"6.1","uptime":1.0}"#;
 
-    fn said(lines: &[&str]) -> &'static [u8] {
+    fn printed(lines: &[&str]) -> &'static [u8] {
         format!("{READY}\n{}", lines.join("\n")).leak().as_bytes()
     }
 
     #[test]
     fn a_long_file_is_a_sign_of_life() {
-        // A second and more for the file, byte by byte, and nothing else meanwhile.
-        let all = said(&[
+        // More than a second for the file, byte by byte, and nothing else in that time.
+        let all = printed(&[
             r#"{"say":"file","path":"a","bytes":60}"#,
             concat!(
                 "012345678901234567890123456789012345678901234567890123456789",
@@ -461,7 +465,7 @@ mod tests {
             "{error:?}"
         );
         assert!(error.never_began() && error.to_string().contains("fslab: mine"));
-        let (ended, _temp) = fed(said(&[""]), Duration::ZERO, Limits::default());
+        let (ended, _temp) = fed(printed(&[""]), Duration::ZERO, Limits::default());
         let error = ended.unwrap_err();
         assert!(
             matches!(error, Error::Died { began: true, .. }),
@@ -471,8 +475,8 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_with_the_console() {
-        let all = said(&["what?", "more that nobody takes", ""]);
+    fn nonsense_is_reported_with_the_console() {
+        let all = printed(&["what?", "more that is not read", ""]);
         let (ended, _temp) = fed(all, Duration::ZERO, Limits::default());
         let error = ended.unwrap_err();
         assert!(matches!(error, Error::Garbled { .. }), "{error:?}");

@@ -3,11 +3,11 @@
 //! UML is many processes, traced by one; a kill of that one alone leaves the others. So it is the
 //! first process of a pid namespace (`unshare --pid --fork --kill-child`), with which all of them
 //! end. Its `uml_dir`, where it keeps a pid file and a socket, is a filesystem of memory that is mounted
-//! nowhere (fsmount(2)) and goes with its last process: a folder of the host would stay behind after
+//! nowhere (fsmount(2)) and ends with its last process: a folder of the host would remain after
 //! kill -9. Without a `uml_dir` UML writes into the home folder, or panics where there is none. It is
 //! named from within, as `./`, because a socket's path has 108 bytes at most.
 //!
-//! A mount namespace of its own would do as well, and is what is left to a user who is not root. But such
+//! A mount namespace of its own would do as well, and is what a user who is not root gets. But such
 //! a namespace is born with a copy of every mount, and a copy keeps a filesystem busy after its umount
 //! for as long as the guest runs: another run on this machine would check a disk that is still mounted.
 //! Its own memory is a file that it removes at once, in /dev/shm because that one is memory.
@@ -29,7 +29,7 @@ use crate::initramfs;
 /// The program, as Debian calls it.
 pub(super) const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
-/// What [`MARK`] says of the channel: UML's second console.
+/// The value of [`MARK`]: UML's second console is the channel.
 const CHANNEL: &str = "/dev/tty1";
 /// ubda to ubdp.
 const MOST_DISKS: usize = 16;
@@ -60,17 +60,20 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
     let mut line = words(["--pid", "--fork", "--kill-child"]);
     let unmounted = memory().ok();
     if let Some(folder) = &unmounted {
-        line.extend(words(["--", "sh", "-c", SHIM]));
+        line.extend(words(["--", "sh", "-c", &shim(machine, ENTER)]));
         line.push(by_number(folder).into());
     } else {
         line.extend(words(["--mount"]));
         if !rustix::process::geteuid().is_root() {
             line.extend(words(["--user", "--map-root-user"]));
         }
-        line.extend(words(["--", "sh", "-c", COVERING_SHIM]));
+        line.extend(words(["--", "sh", "-c", &shim(machine, COVER)]));
         // The console is open already: its folder's place may be taken.
         let covered = machine.console.parent().unwrap_or(Path::new("/"));
         line.push(absolute(covered)?.into());
+    }
+    if let Some(libraries) = &machine.libraries {
+        line.push(absolute(libraries)?.into());
     }
     line.push(absolute(&machine.kernel)?.into());
     line.extend(words([
@@ -101,7 +104,8 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
         environment: vec![("TMPDIR", folder_for(machine.memory))],
         passed,
         own: unmounted,
-        pinned: true,
+        // Its processes take turns, unless it has several CPUs.
+        pinned: !machine.append.iter().any(|word| word.starts_with("ncpus=")),
     })
 }
 
@@ -116,12 +120,29 @@ fn memory() -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// The namespace's first process cannot abort (the kernel takes no such signal from itself), which is
-/// how UML ends a panic: it would stand still for ever. So a shell is first, and waits for it. It
-/// gets a folder, and what to run in it.
-const SHIM: &str = r#"cd "$0" || exit; "$@"; exit $?"#;
-/// The same, with memory put over the folder first.
-const COVERING_SHIM: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit; "$@"; exit $?"#;
+/// Enters the folder that is the first argument.
+const ENTER: &str = r#"cd "$0" || exit"#;
+/// The same, with memory mounted over the folder first.
+const COVER: &str = r#"mount -t tmpfs fslab "$0" && cd "$0" || exit"#;
+/// Runs the program that the other arguments name.
+const RUN: &str = r#""$@"; exit $?"#;
+/// The same, with libraries of its own: the folder that is the next argument. The program's interpreter is
+/// `lib/ld-linux-x86-64.so.2`, relative to the working folder, and no other program may see the variable: the shell
+/// and its tools are this machine's, with this machine's libraries.
+const RUN_WITH_LIBRARIES: &str =
+    r#"ln -s "$1" lib || exit; shift; LD_LIBRARY_PATH=lib "$@"; exit $?"#;
+
+/// What the shell does that is the first process of the pid namespace. UML ends a panic by abort(3), and the first
+/// process of a namespace cannot: the kernel ignores such a signal from the process itself. So a shell is first, and
+/// waits for UML.
+fn shim(machine: &Machine, enter: &str) -> String {
+    let run = match machine.libraries {
+        Some(_) => RUN_WITH_LIBRARIES,
+        None => RUN,
+    };
+    format!("{enter}; {run}")
+}
+
 /// Memory as a folder.
 const SHM: &str = "/dev/shm";
 
@@ -132,8 +153,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// Where UML's memory goes: a folder of memory that has room for it (a container's has 64 MiB) and lets
-/// it be executed (a container's may not), or a disk's.
+/// The folder for UML's memory: one in memory with enough room (a container's has 64 MiB) and without noexec
+/// (a container's may have it), or else /tmp.
 fn folder_for(memory: u64) -> &'static str {
     let found = rustix::fs::statvfs(SHM);
     let serves = found.is_ok_and(|stat| {

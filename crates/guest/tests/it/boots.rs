@@ -1,36 +1,25 @@
-//! Guests that boot and do a job. This test program is their init, as fslab's own is: the words behind
-//! `--` on a kernel's command line are init's arguments, and name the one test that is the guest's side.
+//! Guests that boot and do a job. This test program is their init, as fslab itself is elsewhere.
 
-use crate::common;
+use crate::common::{self, AS_INIT};
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use guest::init::{self, Voice};
+use guest::init::{self, ChannelWriter};
 use guest::initramfs::{Job, Part, Store};
-use guest::kernel::{Cache, Form};
+use guest::kernel::{Cache, Form, Kernel};
 use guest::machine::{self, Accelerator, Disk, Engine, Error, Limits, Machine};
 use serde_json::{Value, json};
-
-/// What makes this program the guest's side and nothing else.
-const AS_INIT: [&str; 6] = [
-    "--",
-    "boots::the_guests_side",
-    "--exact",
-    "--ignored",
-    "--nocapture",
-    "--test-threads=1",
-];
 
 #[test]
 #[ignore = "runs within a guest, as its init"]
 fn the_guests_side() {
     assert!(init::asked(), "this is no guest");
-    init::run(|job, voice| work(&job, voice));
+    init::run(|job, channel| work(&job, channel));
 }
 
-/// What a guest does: says what it sees, sends a file, and ends as it is told.
-fn work(job: &Value, voice: &Voice) -> i32 {
+/// What a guest does: says what it sees, sends a file, and ends as ordered.
+fn work(job: &Value, channel: &ChannelWriter) -> i32 {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let disk = fs::read_dir("/sys/block").unwrap().flatten().find(|disk| {
         let serial = fs::read_to_string(disk.path().join("serial")).unwrap_or_default();
@@ -44,12 +33,14 @@ fn work(job: &Value, voice: &Voice) -> i32 {
         "stdin": std::io::read_to_string(std::io::stdin()).unwrap(),
         "path": std::env::var("PATH").unwrap(),
     });
-    voice.say(seen).unwrap();
-    assert!(job["die"] != true, "as it was told");
+    channel.say(seen).unwrap();
+    assert!(job["die"] != true, "as ordered");
     fs::create_dir_all("/run/out/deep").unwrap();
     // Longer than any buffer on the way.
     fs::write("/run/out/deep/file", vec![0x5a; 3 << 20]).unwrap();
-    voice.send_below(Path::new("/run/out"), &|_| false).unwrap();
+    channel
+        .send_below(Path::new("/run/out"), &|_| false)
+        .unwrap();
     // More than one heartbeat.
     std::thread::sleep(std::time::Duration::from_millis(1200));
     7
@@ -57,7 +48,8 @@ fn work(job: &Value, voice: &Voice) -> i32 {
 
 fn machine(
     engine: Engine,
-    kernel: PathBuf,
+    kernel: &Kernel,
+    append: &[String],
     parts: &[Part],
     job: &Value,
 ) -> (Machine, tempfile::TempDir) {
@@ -68,7 +60,8 @@ fn machine(
     let parts: Vec<&Part> = parts.iter().collect();
     let machine = Machine {
         engine,
-        kernel,
+        kernel: kernel.image.clone(),
+        libraries: kernel.libraries.clone(),
         initramfs: machine::initramfs(&parts, &job).unwrap(),
         memory: 512 << 20,
         cpus: 2,
@@ -77,7 +70,7 @@ fn machine(
             serial: "disk0".into(),
             log: None,
         }],
-        append: AS_INIT.map(str::to_owned).to_vec(),
+        append: [append, &AS_INIT.map(str::to_owned)].concat(),
         limits: Limits::default(),
         console: temp.path().join("guests/console"),
         files: temp.path().join("files"),
@@ -86,9 +79,9 @@ fn machine(
 }
 
 fn does_a_job(machine: &Machine, temp: &Path) {
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     let mut hear = |value| {
-        said.push(value);
+        printed.push(value);
         true
     };
     let ended = machine.run(&mut hear, &|| false);
@@ -104,7 +97,7 @@ fn does_a_job(machine: &Machine, temp: &Path) {
         "told": "ä\n\u{1b}", "proc": true, "sectors": "196608", "stdin": "",
         "path": guest::initramfs::PATH,
     });
-    assert_eq!(said, [expected]);
+    assert_eq!(printed, [expected]);
     let file = fs::read(temp.join("files/deep/file")).unwrap();
     assert!(file.len() == 3 << 20 && file.iter().all(|&byte| byte == 0x5a));
     // What was asked for, and nothing else.
@@ -130,12 +123,12 @@ fn parts(store: &Store) -> Vec<Part> {
     vec![store.tools(&[]).unwrap(), init]
 }
 
-/// User-mode Linux with a job, unless it is not installed.
+/// User-mode Linux with a job, unless none runs here.
 fn uml(job: &Value) -> Option<(Machine, tempfile::TempDir)> {
-    let kernel = common::uml()?;
+    let common::Uml { kernel, append } = common::uml()?;
     let cache = tempfile::tempdir().unwrap();
     let store = Store::open(&Cache::open(Some(cache.path())).unwrap()).unwrap();
-    Some(machine(Engine::Uml, kernel, &parts(&store), job))
+    Some(machine(Engine::Uml, &kernel, &append, &parts(&store), job))
 }
 
 #[test]
@@ -156,10 +149,10 @@ fn an_end_before_the_job_is_quoted_needs_uml() {
         matches!(error, Error::Died { began: true, .. }),
         "{error:?}"
     );
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("panicked at") && said.contains("as it was told"),
-        "{said}"
+        printed.contains("panicked at") && printed.contains("as ordered"),
+        "{printed}"
     );
 }
 
@@ -182,6 +175,6 @@ fn a_job_is_done_needs_qemu() {
     let mut parts = parts(&store);
     parts.push(store.modules(kernel, &names).unwrap());
     let job = json!({"tell": "ä\n\u{1b}"});
-    let (machine, temp) = machine(engine, kernel.image.clone(), &parts, &job);
+    let (machine, temp) = machine(engine, kernel, &[], &parts, &job);
     does_a_job(&machine, temp.path());
 }

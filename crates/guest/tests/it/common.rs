@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use guest::machine::{self, Error};
+use guest::boot_probe::Prober;
+use guest::kernel::{Cache, Kernel};
+use guest::machine::Error;
 
 /// Set where guests are installed for certain: then a missing program is a failure and no skip.
 const NEEDED: &str = "FSLAB_NEED_GUESTS";
@@ -23,9 +25,44 @@ pub(crate) fn unless_missing<T>(found: Result<T, Error>) -> Option<T> {
     }
 }
 
-/// The program of User-mode Linux, or why the test is skipped.
-pub(crate) fn uml() -> Option<PathBuf> {
-    unless_missing(machine::installed_uml())
+/// What makes a test program a guest's init and nothing else: the words after `--` on a kernel's command line are
+/// init's arguments, and name the one test that is the guest's side.
+pub(crate) const AS_INIT: [&str; 6] = [
+    "--",
+    "boots::the_guests_side",
+    "--exact",
+    "--ignored",
+    "--nocapture",
+    "--test-threads=1",
+];
+
+/// A User-mode Linux that runs on this machine.
+pub(crate) struct Uml {
+    pub(crate) kernel: Kernel,
+    /// What the test boot found to be added to its command line.
+    pub(crate) append: Vec<String>,
+}
+
+/// The User-mode Linux that a run would use, or why the test is skipped: none is installed or fetched, or none of
+/// them runs on this machine.
+pub(crate) fn uml() -> Option<Uml> {
+    let cache = Cache::open(None).unwrap();
+    let prober = Prober::with_init(&cache, Path::new("/proc/self/exe"), &AS_INIT);
+    let mut why = vec!["no User-mode Linux; fslab kernel fetch uml".to_owned()];
+    for kernel in cache.uml_kernels().unwrap() {
+        let answer = prober.answer(&kernel, false, &mut |_| ()).unwrap();
+        match answer.failure() {
+            None => {
+                let append = answer.append().to_vec();
+                return Some(Uml { kernel, append });
+            }
+            Some(reason) => why.push(format!("{}: {reason}", kernel.name)),
+        }
+    }
+    let why = why.join("; ");
+    assert!(std::env::var_os(NEEDED).is_none(), "{why}");
+    testkit::skip!("{why}");
+    None
 }
 
 /// Whether a kernel is in the cache, or why the test is skipped.

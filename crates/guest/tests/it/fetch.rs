@@ -17,17 +17,17 @@ fn no_network(error: &Error) -> bool {
         "Unable to connect",
         "Network is unreachable",
     ];
-    let said = error.to_string();
+    let printed = error.to_string();
     matches!(
         error,
         Error::NoApt { .. } | Error::NoMirror | Error::Architecture { .. }
-    ) || SIGNS.iter().any(|sign| said.contains(sign))
+    ) || SIGNS.iter().any(|sign| printed.contains(sign))
 }
 
-fn fetch(cache: &Cache, said: &mut Vec<String>) -> Option<Fetched> {
+fn fetch(cache: &Cache, printed: &mut Vec<String>) -> Option<Fetched> {
     let wanted = "6.1-cloud".parse().unwrap();
     let fetched = cache.fetch(&wanted, &FetchOptions::default(), &mut |line| {
-        said.push(line.to_owned());
+        printed.push(line.to_owned());
     });
     match fetched {
         Ok(fetched) => Some(fetched),
@@ -43,8 +43,8 @@ fn fetch(cache: &Cache, said: &mut Vec<String>) -> Option<Fetched> {
 fn a_cloud_kernel_comes_whole_and_once() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::open(Some(dir.path())).unwrap();
-    let mut said = Vec::new();
-    let Some(fetched) = fetch(&cache, &mut said) else {
+    let mut printed = Vec::new();
+    let Some(fetched) = fetch(&cache, &mut printed) else {
         return;
     };
     let kernel = fetched.kernel;
@@ -70,13 +70,13 @@ fn a_cloud_kernel_comes_whole_and_once() {
     order_is_modprobes(&kernel, dir.path());
     parts_hold_the_modules(&cache, &kernel);
 
-    let again = fetch(&cache, &mut said).unwrap();
+    let again = fetch(&cache, &mut printed).unwrap();
     assert!(!again.new && again.kernel.name == kernel.name);
-    let downloads = said
+    let downloads = printed
         .iter()
         .filter(|line| line.starts_with("downloading"))
         .count();
-    assert_eq!(downloads, 1, "{said:?}");
+    assert_eq!(downloads, 1, "{printed:?}");
     let left = fs::read_dir(dir.path().join("kernels")).unwrap().count();
     assert_eq!(left, 2, "the kernel and the lock");
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use guest::initramfs::{Job, Store};
 use guest::kernel::Cache;
-use guest::machine::{self, Accelerator, Disk, Ended, Engine, Error, Limits, Machine};
+use guest::machine::{self, Accelerator, Disk, Engine, Error, GuestExit, Limits, Machine};
 
 /// A machine whose init is a program of the host; words that the kernel does not know are its arguments.
-fn machine(kernel: &Path, temp: &Path, init: &str, append: &[&str]) -> Machine {
+fn machine(uml: &common::Uml, temp: &Path, init: &str, append: &[&str]) -> Machine {
     let cache = Cache::open(Some(temp)).unwrap();
     let store = Store::open(&cache).unwrap();
     let (tools, init) = (
@@ -24,7 +24,8 @@ fn machine(kernel: &Path, temp: &Path, init: &str, append: &[&str]) -> Machine {
     disk.set_len(64 << 20).unwrap();
     Machine {
         engine: Engine::Uml,
-        kernel: kernel.to_owned(),
+        kernel: uml.kernel.image.clone(),
+        libraries: uml.kernel.libraries.clone(),
         initramfs: machine::initramfs(&[&tools, &init], &Job::default()).unwrap(),
         memory: 256 << 20,
         cpus: 1,
@@ -33,14 +34,17 @@ fn machine(kernel: &Path, temp: &Path, init: &str, append: &[&str]) -> Machine {
             serial: "disk0".into(),
             log: None,
         }],
-        append: append.iter().map(|&word| word.to_owned()).collect(),
+        append: (uml.append.iter().map(String::as_str))
+            .chain(append.iter().copied())
+            .map(str::to_owned)
+            .collect(),
         limits: Limits::default(),
         console: temp.join("guests/console"),
         files: temp.join("files"),
     }
 }
 
-fn run(machine: &Machine) -> Result<Ended, Error> {
+fn run(machine: &Machine) -> Result<GuestExit, Error> {
     machine.run(&mut |_| true, &|| false)
 }
 
@@ -53,17 +57,17 @@ fn nothing_is_left(temp: &Path) {
 
 #[test]
 fn a_panic_is_quoted_from_the_console_needs_uml() {
-    let Some(kernel) = common::uml() else { return };
+    let Some(uml) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
     // It ends at once, which a kernel's first process must not.
-    let error = run(&machine(&kernel, temp.path(), "/bin/true", &[])).unwrap_err();
+    let error = run(&machine(&uml, temp.path(), "/bin/true", &[])).unwrap_err();
     assert!(matches!(error, Error::Died { .. }), "{error:?}");
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("Kernel panic - not syncing: Attempted to kill init")
-            && said.contains("guests/console")
-            && !said.contains('\n'),
-        "{said}"
+        printed.contains("Kernel panic - not syncing: Attempted to kill init")
+            && printed.contains("guests/console")
+            && !printed.contains('\n'),
+        "{printed}"
     );
     let console = fs::read_to_string(temp.path().join("guests/console")).unwrap();
     assert!(console.contains("Kernel panic"), "{console}");
@@ -72,9 +76,9 @@ fn a_panic_is_quoted_from_the_console_needs_uml() {
 
 #[test]
 fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
-    let Some(kernel) = common::uml() else { return };
+    let Some(uml) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
-    let mut machine = machine(&kernel, temp.path(), "/bin/sleep", &["1000"]);
+    let mut machine = machine(&uml, temp.path(), "/bin/sleep", &["1000"]);
     machine.limits.first_line = Duration::from_secs(4);
     let begun = Instant::now();
     let error = run(&machine).unwrap_err();
@@ -82,7 +86,7 @@ fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
     assert!(
         error
             .to_string()
-            .starts_with("the guest said nothing for 4 s"),
+            .starts_with("the guest sent nothing for 4 s"),
         "{error}"
     );
     assert!(begun.elapsed() < Duration::from_secs(20));
@@ -91,9 +95,9 @@ fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
 
 #[test]
 fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once_needs_uml() {
-    let Some(kernel) = common::uml() else { return };
+    let Some(uml) = common::uml() else { return };
     let temp = tempfile::tempdir().unwrap();
-    let mut machine = machine(&kernel, temp.path(), "/bin/sleep", &["1000"]);
+    let mut machine = machine(&uml, temp.path(), "/bin/sleep", &["1000"]);
     machine.limits.whole = Duration::from_secs(2);
     let error = run(&machine).unwrap_err();
     assert!(
@@ -126,6 +130,7 @@ fn what_cannot_be_started_says_so() {
     let machine = Machine {
         engine: Engine::Uml,
         kernel: nowhere.into(),
+        libraries: None,
         initramfs: tempfile::tempfile().unwrap(),
         memory: 256 << 20,
         cpus: 1,
@@ -149,9 +154,9 @@ fn what_cannot_be_started_says_so() {
             .collect(),
         ..machine
     };
-    let said = run(&many).unwrap_err().to_string();
+    let printed = run(&many).unwrap_err().to_string();
     assert_eq!(
-        said,
+        printed,
         "17 disks, and User-mode Linux takes 16: use fewer members, or slices of one disk"
     );
 }
@@ -185,6 +190,7 @@ fn a_qemu_that_refuses_at_once_never_began() {
     let machine = Machine {
         engine: Engine::Qemu(Accelerator::Kvm),
         kernel: "/boot/vmlinux".into(),
+        libraries: None,
         initramfs: tempfile::tempfile().unwrap(),
         memory: 256 << 20,
         cpus: 1,
@@ -196,9 +202,9 @@ fn a_qemu_that_refuses_at_once_never_began() {
     };
     let error = run(&machine).unwrap_err();
     assert!(error.never_began(), "{error:?}");
-    let said = error.to_string();
+    let printed = error.to_string();
     assert!(
-        said.contains("exit status: 1") && said.contains("failed to initialize kvm"),
-        "{said}"
+        printed.contains("exit status: 1") && printed.contains("failed to initialize kvm"),
+        "{printed}"
     );
 }

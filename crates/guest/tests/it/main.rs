@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod boot_probe;
 mod boots;
 mod common;
 mod fetch;

@@ -13,12 +13,14 @@ struct Lacking {
     host: &'static [&'static str],
     /// The programs that are installed.
     programs: &'static [GuestMachine],
+    /// Kernels whose test boot fails.
+    do_not_run: &'static [&'static str],
     cache: tempfile::TempDir,
 }
 
 const BOTH: &[GuestMachine] = &[GuestMachine::Uml, GuestMachine::Qemu];
 
-impl Here for Lacking {
+impl HostInfo for Lacking {
     fn host(&self, _: &Needs) -> (String, Vec<String>) {
         let lacks = self.host.iter().map(|&name| name.to_owned()).collect();
         ("6.18.0".to_owned(), lacks)
@@ -31,9 +33,16 @@ impl Here for Lacking {
         Err(missing("qemu-system-x86_64", "qemu-system-x86"))
     }
 
-    fn uml(&self, cache: &Cache) -> Result<Kernel, Error> {
-        let found = cache.kernel("uml");
-        found.map_err(|_| Error::Guest(missing("linux.uml", "user-mode-linux")))
+    fn uml_kernels(&self, cache: &Cache) -> Result<Vec<Kernel>, Error> {
+        let mut all = cache.kernels()?;
+        all.retain(|kernel| kernel.form == Form::Uml);
+        all.reverse();
+        Ok(all)
+    }
+
+    fn fails(&self, _: &Cache, kernel: &Kernel, _: fn(&str)) -> Result<Option<String>, Error> {
+        let fails = self.do_not_run.contains(&kernel.name.as_str());
+        Ok(fails.then(|| "ptrace set fp regs failed, errno = 14".to_owned()))
     }
 }
 
@@ -50,6 +59,7 @@ impl Lacking {
         Lacking {
             host,
             programs: BOTH,
+            do_not_run: &[],
             cache: tempfile::tempdir().unwrap(),
         }
     }
@@ -98,27 +108,28 @@ impl Lacking {
         }
     }
 
-    fn wish(&self, runner: Option<Runner>) -> Wish {
-        Wish {
+    fn request(&self, runner: Option<Runner>) -> ExecutorRequest {
+        ExecutorRequest {
             runner,
             virtual_time: false,
             cache: Some(self.cache.path().to_owned()),
+            say: None,
         }
     }
 
     fn choose(&self, plan: &Plan, runner: Option<Runner>) -> Choice {
-        choose_on(self, plan, &self.wish(runner)).unwrap()
+        choose_on(self, plan, &self.request(runner)).unwrap()
     }
 
     /// Why nobody runs it: one line, the cache's folder called CACHE.
     fn refused(&self, plan: &Plan, runner: Option<Runner>) -> String {
-        self.refused_as(plan, &self.wish(runner))
+        self.refused_as(plan, &self.request(runner))
     }
 
-    fn refused_as(&self, plan: &Plan, wish: &Wish) -> String {
-        let said = choose_on(self, plan, wish).unwrap_err().to_string();
-        assert!(!said.contains('\n'), "{said}");
-        said.replace(&self.cache.path().display().to_string(), "CACHE")
+    fn refused_as(&self, plan: &Plan, request: &ExecutorRequest) -> String {
+        let printed = choose_on(self, plan, request).unwrap_err().to_string();
+        assert!(!printed.contains('\n'), "{printed}");
+        printed.replace(&self.cache.path().display().to_string(), "CACHE")
     }
 }
 
@@ -216,8 +227,8 @@ fn what_nobody_has_names_everybody() {
          of the study, or bring a kernel that has it: `fslab kernel list --available`"
     );
     let unknown = plan("ext4", &["needs.capabilities=[\"warp\"]"]);
-    let said = machine.refused(&unknown, None);
-    assert!(said.contains("`warp` is no capability"), "{said}");
+    let printed = machine.refused(&unknown, None);
+    assert!(printed.contains("`warp` is no capability"), "{printed}");
 }
 
 #[test]
@@ -225,8 +236,7 @@ fn a_guest_that_is_not_installed_is_passed_over_with_what_installs_it() {
     let mut machine = Lacking::new(&["ext4"]);
     assert_eq!(
         machine.refused(&plan("ext4", &[]), None),
-        "host lacks ext4; uml: linux.uml is not installed: a guest kernel needs it; apt-get install \
-         user-mode-linux; qemu: no kernel for a guest in CACHE; `fslab kernel fetch 6.1` brings one; take it out \
+        "host lacks ext4; uml: User-mode Linux is not installed; `fslab kernel fetch uml` brings one; qemu: no kernel for a guest in CACHE; `fslab kernel fetch 6.1` brings one; take it out \
          of the study, or bring a kernel that has it: `fslab kernel list --available`"
     );
     machine.keep("6.1.0-56-amd64", "6.1.192", "vmlinux", &["EXT4_FS"]);
@@ -234,13 +244,13 @@ fn a_guest_that_is_not_installed_is_passed_over_with_what_installs_it() {
     assert!(
         choice
             .why
-            .contains("apt-get install user-mode-linux: runs in Linux 6.1.0-56-amd64")
+            .contains("`fslab kernel fetch uml` brings one: runs in Linux 6.1.0-56-amd64")
     );
     machine.programs = &[GuestMachine::Uml];
-    let said = machine.refused(&plan("ext4", &[]), QEMU);
+    let printed = machine.refused(&plan("ext4", &[]), QEMU);
     assert!(
-        said.starts_with("qemu: qemu-system-x86_64 is not installed"),
-        "{said}"
+        printed.starts_with("qemu: qemu-system-x86_64 is not installed"),
+        "{printed}"
     );
 }
 
@@ -289,6 +299,40 @@ fn a_kernel_that_was_named_brings_what_runs_it() {
         "no kernel 6.6 in CACHE; it has 5.10.0-46-amd64, uml-6.1.176, 6.1.0-56-amd64, 6.12.117-amd64; `fslab \
          kernel fetch 6.6` brings one"
     );
+}
+
+/// A processor with AMX and the User-mode Linux of Debian 12.
+#[test]
+fn a_kernel_that_does_not_run_here_is_passed_over_with_the_reason() {
+    let mut machine = Lacking::with_kernels(&["io-throttle"]);
+    machine.do_not_run = &["uml-6.1.176"];
+    let choice = machine.choose(&plan("ext4", &[]), None);
+    assert_eq!(
+        choice.why,
+        "host lacks io-throttle; User-mode Linux 6.1.176 does not run on this machine (ptrace set fp regs failed, \
+         errno = 14): runs in Linux 6.12.117-amd64 under QEMU, times are emulated"
+    );
+    for (set, runner) in [(&["kernel=uml"][..], None), (&["kernel=6.1"][..], UML)] {
+        assert_eq!(
+            machine.refused(&plan("ext4", set), runner),
+            "kernel uml-6.1.176 does not run on this machine (ptrace set fp regs failed, errno = 14); `fslab kernel \
+             fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
+        );
+    }
+    // Of several the newest that runs, whatever the order of their versions.
+    machine.keep("uml-7.2.7", "7.2.7", "uml", &["EXT4_FS"]);
+    for (set, runner) in [(&[][..], None), (&["kernel=uml"][..], None), (&[][..], UML)] {
+        let choice = machine.choose(&plan("ext4", set), runner);
+        assert_eq!(guest(&choice).kernel.as_deref(), Some("uml-7.2.7"));
+    }
+    machine.do_not_run = &["uml-7.2.7"];
+    for (set, runner) in [(&["kernel=uml"][..], None), (&[][..], UML)] {
+        let choice = machine.choose(&plan("ext4", set), runner);
+        assert_eq!(guest(&choice).kernel.as_deref(), Some("uml-6.1.176"));
+    }
+    machine.do_not_run = &["6.12.117-amd64"];
+    let choice = machine.choose(&plan("ext4", &[]), QEMU);
+    assert_eq!(guest(&choice).kernel.as_deref(), Some("6.1.0-56-amd64"));
 }
 
 #[test]
@@ -347,21 +391,23 @@ fn times_of_hardware_are_the_hosts_alone() {
     let absolute = plan("ext4", &["needs.times=absolute"]);
     let choice = Lacking::with_kernels(&[]).choose(&absolute, None);
     assert_eq!(choice.target, Target::LoopImages);
-    let said = Lacking::with_kernels(&["raid0"]).refused(&absolute, None);
-    assert!(said.starts_with("host lacks raid0; User-mode Linux 6.1.176 lacks times of hardware"));
-    let said = Lacking::with_kernels(&[]).refused(&absolute, QEMU);
+    let printed = Lacking::with_kernels(&["raid0"]).refused(&absolute, None);
     assert!(
-        said.contains("6.12.117-amd64 under QEMU lacks times of hardware"),
-        "{said}"
+        printed.starts_with("host lacks raid0; User-mode Linux 6.1.176 lacks times of hardware")
+    );
+    let printed = Lacking::with_kernels(&[]).refused(&absolute, QEMU);
+    assert!(
+        printed.contains("6.12.117-amd64 under QEMU lacks times of hardware"),
+        "{printed}"
     );
 }
 
 #[test]
 fn virtual_time_is_qemus_alone() {
     let machine = Lacking::with_kernels(&[]);
-    let virtual_time = |runner| Wish {
+    let virtual_time = |runner| ExecutorRequest {
         virtual_time: true,
-        ..machine.wish(runner)
+        ..machine.request(runner)
     };
     for runner in [None, QEMU] {
         let choice = choose_on(&machine, &plan("ext4", &[]), &virtual_time(runner)).unwrap();
@@ -371,15 +417,16 @@ fn virtual_time_is_qemus_alone() {
             "as asked: runs in Linux 6.12.117-amd64 under QEMU, in virtual time"
         );
     }
-    let said = "virtual time is QEMU's alone; leave out --virtual-time, or say --executor qemu";
+    let printed =
+        "virtual time is QEMU's alone; leave out --virtual-time, or choose --executor qemu";
     for runner in [HOST, UML] {
         assert_eq!(
             machine.refused_as(&plan("ext4", &[]), &virtual_time(runner)),
-            said
+            printed
         );
     }
     let uml = plan("ext4", &["kernel=uml"]);
-    assert_eq!(machine.refused_as(&uml, &virtual_time(None)), said);
+    assert_eq!(machine.refused_as(&uml, &virtual_time(None)), printed);
 }
 
 #[test]
@@ -391,13 +438,13 @@ fn a_crash_check_is_sent_to_who_logs_writes() {
         GuestMachine::Qemu
     );
     for runner in [HOST, UML] {
-        let said = machine.refused(&crash, runner);
+        let printed = machine.refused(&crash, runner);
         assert!(
-            said.ends_with(
+            printed.ends_with(
                 "dm-log-writes (crash check); run it with --executor qemu, or without the crash check (--set \
                  crash.enabled=false)"
             ),
-            "{said}"
+            "{printed}"
         );
     }
 }

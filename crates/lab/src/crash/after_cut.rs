@@ -7,14 +7,14 @@ use record::{Crash, Evidence};
 use rig::recovery::Recovery;
 
 use super::cut::{Came, WITNESS};
+use super::durability::Kept;
 use super::image::Throwaway;
 use super::judge::{How, Judge};
-use super::of_trial::{Court, Told};
-use super::promise::Kept;
+use super::trial::{Context, CrashResult};
 use super::{Part, Recover, note};
 use crate::error::Error;
 
-/// A disk whose power was cut, and nobody writes to any more.
+/// A disk whose power was cut and that is no longer written to.
 #[derive(Clone, Debug)]
 pub(crate) struct AfterCut {
     pub(crate) disk: Part,
@@ -24,27 +24,27 @@ pub(crate) struct AfterCut {
 
 /// What the recovered filesystem holds.
 #[derive(Default)]
-struct Seen {
+struct RecoveredContent {
     kept: Kept,
     witness: bool,
 }
 
 impl AfterCut {
     /// Recovers a copy of the disk, has it judged, and looks for what was promised.
-    pub(super) fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
-        let Court {
+    pub(super) fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
+        let Context {
             cell,
             spec,
             journal,
             interrupt,
             ..
-        } = *court;
+        } = *context;
         let begun = Instant::now();
         let mut came = Came::read(&self.promise)?;
         let kind = cell.filesystem.kind.name();
         rig::fsck::program_present(kind)?;
         let disk = self.disk.open()?;
-        court.watcher.phase("crash image of the power cut");
+        context.watcher.phase("crash image of the power cut");
         let image = Throwaway::of(&*disk, journal)?;
         let how = How {
             filesystem: kind,
@@ -69,15 +69,15 @@ impl AfterCut {
                 came.cut.lost = seen.kept.lost;
                 came.cut.dropped = Some(!seen.witness);
             }
-            Err(why) => came
-                .notes
-                .push(format!("nobody looked for what was synced: {why}")),
+            Err(why) => came.notes.push(format!(
+                "it was not checked whether what was synced is there: {why}"
+            )),
         }
         let evidence = evidence(&came);
         crash.notes = came.notes;
         crash.cut = Some(came.cut);
         crash.seconds = begun.elapsed().as_secs_f64();
-        Ok(Told {
+        Ok(CrashResult {
             crash,
             evidence: vec![evidence],
         })
@@ -85,11 +85,11 @@ impl AfterCut {
 }
 
 /// Mounts what was recovered and judged, and looks.
-fn look(judge: &mut Judge<'_>, image: &Throwaway, came: &Came) -> Result<Seen, String> {
+fn look(judge: &mut Judge<'_>, image: &Throwaway, came: &Came) -> Result<RecoveredContent, String> {
     if !rustix::process::geteuid().is_root() {
         return Err("a mount needs root".into());
     }
-    let mut seen = Seen::default();
+    let mut seen = RecoveredContent::default();
     let mounted = judge.mounted(image.path(), &mut |root| {
         seen.kept = came.promise.look(root);
         seen.witness = root.join(WITNESS).exists();
@@ -114,7 +114,7 @@ fn evidence(came: &Came) -> Evidence {
         name: "power_cut".into(),
         holds: cut.dropped,
         detail: format!(
-            "by {}: a file written after it, whose sync said {:?}, {became}",
+            "by {}: a file written after it, whose sync returned {:?}, {became}",
             cut.by, cut.sync_after
         ),
     }

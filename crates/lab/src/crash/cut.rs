@@ -1,10 +1,10 @@
 //! A power cut while a trial runs: the moment, what was promised until then, and a witness that it came.
 //!
-//! dm-flakey stands under the filesystem. At the moment its table is exchanged for one that keeps nothing any more (or fails each
+//! dm-flakey is under the filesystem. At the moment its table is exchanged for one that keeps nothing any more (or fails each
 //! write, as the device was made), which no request sees half of. A machine without power would not go on, so the workload is
 //! stopped; the filesystem is unmounted without anything of that reaching the disk, and the disk is what the cut has left.
 //!
-//! Two moments can be chosen. Behind a phase everything has just been synced, so all of it is promised. In the middle of a
+//! Two moments can be chosen. After a phase everything has just been synced, so all of it is promised. In the middle of a
 //! phase the filesystem writes what it likes; promised is what was there when the phase began, and is untouched since.
 //!
 //! A cut that never came looks just like a filesystem that lost nothing. So a witness is written and synced after it, and has to be
@@ -24,18 +24,18 @@ use rig::device::PowerSwitch;
 use serde::{Deserialize, Serialize};
 use study::CrashSpec;
 
-use super::promise::Promise;
+use super::durability::Promise;
 use crate::error::Error;
 
 /// The witness's name at the root of the filesystem.
 pub(super) const WITNESS: &str = "written-after-the-power-cut";
 
-/// Where a trial's promise lies, below the run's folder.
+/// The file of a trial's promise, below the run's folder.
 pub(crate) fn file_of(trial: u32) -> PathBuf {
     PathBuf::from(format!("promises/trial-{:04}.json", trial + 1))
 }
 
-/// A cut that came, as the trial leaves it to whoever judges.
+/// A cut that came, as the trial leaves it to be judged.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Came {
     pub(super) cut: PowerCut,
@@ -57,7 +57,7 @@ impl Came {
         self.cut.after_seconds.is_some()
     }
 
-    /// That phase, or the one behind which it came.
+    /// That phase, or the one after which it came.
     pub(crate) fn phase(&self) -> &str {
         &self.cut.phase
     }
@@ -96,7 +96,7 @@ enum State {
 /// The power is off.
 struct Moment {
     phase: String,
-    /// Seconds from its beginning; none: it came behind it.
+    /// Seconds from its beginning; none: it came after it.
     after: Option<f64>,
     promise: Promise,
     notes: Vec<String>,
@@ -134,7 +134,7 @@ impl Cutter {
         });
     }
 
-    /// A phase is over and told.
+    /// A phase has ended and is reported.
     pub(crate) fn phase_finished(&self, name: &str) {
         self.step(|state| match state {
             State::Before if self.is_wanted(name) => self.behind(name, Vec::new()),
@@ -143,7 +143,7 @@ impl Cutter {
                 None => self.behind(
                     name,
                     vec![format!(
-                        "the phase was over before {} ms had passed: the power was cut behind it",
+                        "the phase was over before {} ms had passed: the power was cut after it",
                         self.after.unwrap_or_default().as_millis()
                     )],
                 ),
@@ -157,7 +157,7 @@ impl Cutter {
         self.phase.as_deref().is_none_or(|phase| phase == name)
     }
 
-    /// Cuts the power behind all that was written.
+    /// Cuts the power after everything was written.
     fn behind(&self, phase: &str, notes: Vec<String>) -> Result<State, String> {
         let promise = self.promise()?;
         self.switch.cut().map_err(|error| error.to_string())?;
@@ -191,7 +191,7 @@ impl Cutter {
 
     /// The workload has ended, in whatever way. Whether its power was cut before, or that failed.
     ///
-    /// A device without power may end a workload by an error, before the thread that cut it has told.
+    /// A device without power may end a workload by an error, before the thread that cut it has reported.
     pub(crate) fn came(&self) -> bool {
         self.step(|state| match state {
             State::Within { phase, timer } => match timer.stop() {
@@ -204,7 +204,7 @@ impl Cutter {
         !matches!(*state, State::Before)
     }
 
-    /// Behind the workload, which finished these phases: writes the witness.
+    /// After the workload, which finished these phases: writes the witness.
     ///
     /// # Errors
     /// The power was never cut: why.
@@ -313,7 +313,7 @@ impl Timer {
     }
 }
 
-/// The workload goes on until it is told, which is after this: what it removes when it is stopped was promised.
+/// The workload goes on until it is stopped, which is after this: what it removes when it is stopped was promised.
 fn fire(
     begun: Instant,
     mut promise: Promise,

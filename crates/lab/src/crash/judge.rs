@@ -1,4 +1,4 @@
-//! One image: recovery, the filesystem's own checker, and `fslab check` beside it.
+//! One image: recovery, the filesystem's own checker, and `fslab check` as well.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ const PROBLEMS: usize = 8;
 pub(super) struct Judged {
     /// Entries that are in it.
     pub(super) moment: usize,
-    /// Whether it is clean after recovery; none: nobody could say.
+    /// Whether it is clean after recovery; none: no checker gave a verdict.
     pub(super) clean: Option<bool>,
     /// Why it would not be recovered.
     pub(super) refused: Option<String>,
     /// How the checker ended.
     pub(super) explanation: String,
     /// Its first words on what is wrong.
-    pub(super) said: Vec<String>,
+    pub(super) printed: Vec<String>,
     /// `fslab check` on the recovered image.
     pub(super) own: Option<Own>,
-    /// Exit codes beside each other.
+    /// Exit codes of both checkers.
     pub(super) compared: Vec<Compared>,
 }
 
@@ -46,7 +46,7 @@ impl Judged {
     }
 }
 
-/// What `fslab check` says.
+/// The verdict of `fslab check`.
 pub(super) struct Own {
     pub(super) exit: u8,
     pub(super) problems: Vec<String>,
@@ -149,7 +149,7 @@ impl<'a> Judge<'a> {
             moment,
             clean,
             refused,
-            said: said(&theirs.output),
+            printed: printed(&theirs.output),
             explanation: theirs.explanation,
             own,
             compared,
@@ -172,7 +172,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Mounts an image for somebody to `look` at.
+    /// Mounts an image for `look`.
     pub(super) fn mounted(
         &mut self,
         image: &Path,
@@ -195,6 +195,7 @@ impl<'a> Judge<'a> {
             kind: kind.to_owned(),
             device: image.to_owned(),
             block_name: None,
+            // It needs the option for a file.
             extra: Kind::of_name(kind)
                 .and_then(|kind| kind.properties().checker.file_option)
                 .map(str::to_owned)
@@ -215,7 +216,7 @@ impl<'a> Judge<'a> {
         Ok(report)
     }
 
-    /// Two of e2fsck's versions are known; what the installed one says is compared with its own.
+    /// Two of e2fsck's versions are known; the installed one's verdict is compared with its own.
     fn own(&self, source: &dyn BlockSource) -> Result<Own, Error> {
         let reference = if self.checker[1].contains("1.47.0") {
             Reference::E2fsck1470
@@ -258,7 +259,7 @@ fn beside(theirs: &Report, own: &Own, recovered: bool) -> Option<Compared> {
 }
 
 /// The first lines that are no heading, no banner and no figure.
-fn said(output: &str) -> Vec<String> {
+fn printed(output: &str) -> Vec<String> {
     const NOISE: [&str; 11] = [
         "Pass ",
         "Phase ",
@@ -291,7 +292,7 @@ mod tests {
                       Inode 12, i_blocks is 8, should be 16.  Fix? no\n\nPass 2: Checking directory structure\n\
                       Entry 'a' in / (2) has deleted/unused inode 13.  Clear? no\n";
         assert_eq!(
-            said(output),
+            printed(output),
             [
                 "Inode 12, i_blocks is 8, should be 16.  Fix? no",
                 "Entry 'a' in / (2) has deleted/unused inode 13.  Clear? no"

@@ -1,4 +1,4 @@
-//! What a guest says of its trial, and what of it is taken.
+//! The messages of a guest about its trial, and which of them are accepted.
 //!
 //! Events go on to the log as they come, but only those that a trial has, of this trial, and each trial
 //! ends once: the log is the truth of a run, and a guest may not write another trial's part of
@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use guest::machine::Ended;
+use guest::machine::GuestExit;
 use record::{Event, FailureKind, Ledger};
 
-use super::job::Said;
+use super::job::GuestMessage;
 
 /// Why an attempt ended early.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Stopped {
     }
 }
 
-/// What one guest has said so far.
+/// The messages of one guest so far.
 #[derive(Debug)]
 pub(super) struct Account {
     /// The trial's number, from 0.
@@ -52,26 +52,26 @@ impl Account {
         }
     }
 
-    /// Takes what was said. `false`: the guest has to be stopped. `other` gets what is no event.
+    /// Takes a message. `false`: the guest has to be stopped. `other` gets what is no event.
     pub(super) fn hear(
         &mut self,
-        said: Said,
+        message: GuestMessage,
         emit: &mut dyn FnMut(Event) -> bool,
-        other: &mut dyn FnMut(&Said),
+        other: &mut dyn FnMut(&GuestMessage),
     ) -> bool {
         let over = self.finished.is_some() || self.failed.is_some();
-        match said {
-            Said::Event(event) if over || !self.belongs(&event) => {
+        match message {
+            GuestMessage::Event(event) if over || !self.belongs(&event) => {
                 let event = serde_json::to_value(&event).unwrap_or_default();
                 self.refuse(&event["event"].to_string(), over)
             }
-            Said::Event(event) if matches!(*event, Event::TrialFinished { .. }) => {
+            GuestMessage::Event(event) if matches!(*event, Event::TrialFinished { .. }) => {
                 self.finished = Some(*event);
                 true
             }
-            Said::Event(event) => emit(*event),
-            Said::Failed { .. } if over => self.refuse("a failure", over),
-            Said::Failed {
+            GuestMessage::Event(event) => emit(*event),
+            GuestMessage::Failed { .. } if over => self.refuse("a failure", over),
+            GuestMessage::Failed {
                 kind,
                 message,
                 ledger,
@@ -84,9 +84,9 @@ impl Account {
                 });
                 true
             }
-            Said::Context(_) => self.refuse("a context record", over),
-            said => {
-                other(&said);
+            GuestMessage::Context(_) => self.refuse("a context record", over),
+            message => {
+                other(&message);
                 true
             }
         }
@@ -96,10 +96,10 @@ impl Account {
         let why = if over {
             "after the trial's end"
         } else {
-            "which is not its trial's to say"
+            "which is not for its trial to report"
         };
         self.strange = Some(format!(
-            "the guest said {what}, {why}; the trial does not count"
+            "the guest reported {what}, {why}; the trial does not count"
         ));
         false
     }
@@ -121,16 +121,16 @@ impl Account {
 
     /// What was refused, which explains why the guest was stopped.
     pub(super) fn strange(&mut self) -> Option<Stopped> {
-        let said = self.strange.take()?;
-        Some(Stopped::new(FailureKind::Trial, said))
+        let printed = self.strange.take()?;
+        Some(Stopped::new(FailureKind::Trial, printed))
     }
 
     /// What it came to, of a guest that ended by itself: the trial's last event.
-    pub(super) fn close(self, ended: &Ended, console: &Path) -> Result<Event, Stopped> {
+    pub(super) fn close(self, ended: &GuestExit, console: &Path) -> Result<Event, Stopped> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
-        let Ended { code, last, .. } = ended;
+        let GuestExit { code, last, .. } = ended;
         let console = console.display();
         match self.finished {
             Some(event) if *code == 0 => Ok(event),
@@ -155,8 +155,8 @@ impl Account {
 mod tests {
     use super::*;
 
-    fn finished(trial: u32) -> Said {
-        Said::Event(Box::new(Event::TrialFinished {
+    fn finished(trial: u32) -> GuestMessage {
+        GuestMessage::Event(Box::new(Event::TrialFinished {
             trial,
             samples: Vec::new(),
             evidence: Vec::new(),
@@ -165,15 +165,15 @@ mod tests {
         }))
     }
 
-    fn context(when: &str) -> Said {
-        Said::Event(Box::new(Event::Context {
+    fn context(when: &str) -> GuestMessage {
+        GuestMessage::Event(Box::new(Event::Context {
             when: when.into(),
             context: serde_json::Value::Null,
         }))
     }
 
-    fn ended(code: i32) -> Ended {
-        Ended {
+    fn ended(code: i32) -> GuestExit {
+        GuestExit {
             code,
             release: "6.1".into(),
             boot_seconds: 1.0,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// What is logged of these words of trial 2, and the account.
-    fn told(words: Vec<Said>) -> (Vec<Event>, bool, Account) {
+    fn reported(words: Vec<GuestMessage>) -> (Vec<Event>, bool, Account) {
         let (mut account, mut log) = (Account::of(1), Vec::new());
         let mut emit = |event| {
             log.push(event);
@@ -191,41 +191,41 @@ mod tests {
         };
         let heard = words
             .into_iter()
-            .all(|said| account.hear(said, &mut emit, &mut |_| ()));
+            .all(|printed| account.hear(printed, &mut emit, &mut |_| ()));
         (log, heard, account)
     }
 
     #[test]
     fn a_result_counts_when_the_guest_ended_well() {
-        let whole = || told(vec![context("trial 2"), finished(1)]);
+        let whole = || reported(vec![context("trial 2"), finished(1)]);
         let (log, heard, account) = whole();
         assert!(heard && log.len() == 1, "the last event is held back");
         let event = account.close(&ended(0), Path::new("/c")).unwrap();
         assert!(matches!(event, Event::TrialFinished { trial: 1, .. }));
-        let said = whole().2.close(&ended(1), Path::new("/c")).unwrap_err();
-        assert_eq!(said.kind, FailureKind::Trial);
+        let printed = whole().2.close(&ended(1), Path::new("/c")).unwrap_err();
+        assert_eq!(printed.kind, FailureKind::Trial);
         assert_eq!(
-            said.message,
+            printed.message,
             "the guest ended with code 1 after its result, which does not count without its files: \
              fslab: /run/x: 3 of 5 bytes could be read; its console is /c"
         );
-        let said = told(vec![])
+        let printed = reported(vec![])
             .2
             .close(&ended(0), Path::new("/c"))
             .unwrap_err();
-        assert!(said.message.contains("no result"), "{}", said.message);
+        assert!(printed.message.contains("no result"), "{}", printed.message);
     }
 
     #[test]
     fn what_is_not_the_trials_is_refused() {
-        let run_finished = Said::Event(Box::new(Event::RunFinished {
+        let run_finished = GuestMessage::Event(Box::new(Event::RunFinished {
             finished: 1,
             failed: 0,
             skipped: 0,
             seconds: 1.0,
             peak_rss: 1,
         }));
-        let failed = Said::Failed {
+        let failed = GuestMessage::Failed {
             kind: FailureKind::Trial,
             message: "no".into(),
             ledger: Ledger::default(),
@@ -233,7 +233,7 @@ mod tests {
         for (words, says) in [
             (
                 vec![run_finished],
-                "\"run_finished\", which is not its trial's",
+                "\"run_finished\", which is not for its trial",
             ),
             (vec![finished(0)], "\"trial_finished\", which is not"),
             (vec![context("start")], "\"context\", which is not"),
@@ -247,24 +247,24 @@ mod tests {
                 "a failure, after the trial's end",
             ),
         ] {
-            let (log, heard, mut account) = told(words);
+            let (log, heard, mut account) = reported(words);
             assert!(!heard && log.is_empty());
-            let said = account.strange().unwrap().message;
-            assert!(said.contains(says), "{said}");
+            let printed = account.strange().unwrap().message;
+            assert!(printed.contains(says), "{printed}");
         }
     }
 
     #[test]
-    fn a_failure_is_told_as_it_was_said() {
-        let failed = Said::Failed {
+    fn a_failure_is_reported_as_it_was_said() {
+        let failed = GuestMessage::Failed {
             kind: FailureKind::Cell,
             message: "no xfs here".into(),
             ledger: Ledger::default(),
         };
-        let said = told(vec![failed]).2.close(&ended(0), Path::new("/c"));
-        let said = said.unwrap_err();
+        let printed = reported(vec![failed]).2.close(&ended(0), Path::new("/c"));
+        let printed = printed.unwrap_err();
         assert_eq!(
-            (said.kind, said.message.as_str()),
+            (printed.kind, printed.message.as_str()),
             (FailureKind::Cell, "no xfs here")
         );
     }

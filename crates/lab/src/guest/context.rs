@@ -1,4 +1,4 @@
-//! The context record of guests: what one says of itself before the first trial, and what its trials are told.
+//! The context record of guests: what one reports before the first trial, and what its trials get.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use study::Trial;
 use super::GuestExecutor;
 use super::files::Arriving;
 use super::image::Image;
-use super::job::{Job, Said};
+use super::job::{GuestMessage, Job};
 use super::limits::LEAST_LIMIT;
 use crate::error::Error;
-use crate::executor::{Surroundings, Taken};
+use crate::executor::{KernelContext, Surroundings};
 
-/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file behind two
+/// What times of a guest are. Under KVM the processor itself runs it, but its disk is a file below two
 /// kernels, so that is `emulated`, too.
 fn timing(engine: Engine) -> &'static str {
     match engine {
@@ -26,7 +26,11 @@ fn timing(engine: Engine) -> &'static str {
 
 impl GuestExecutor<'_> {
     /// The context of one kernel. KVM that does not answer is given up here, for the whole run.
-    pub(super) fn taken(&mut self, at: usize, around: &Surroundings) -> Result<Taken, Error> {
+    pub(super) fn taken(
+        &mut self,
+        at: usize,
+        around: &Surroundings,
+    ) -> Result<KernelContext, Error> {
         // The binary is hashed here, and while the guest boots: in an emulated one it takes seconds.
         let mut record = std::thread::scope(|scope| {
             scope.spawn(probe::context::binary_sha256);
@@ -49,7 +53,7 @@ impl GuestExecutor<'_> {
         })?;
         let image = &self.kernels[at];
         self.describe(image, &mut record);
-        Ok(Taken {
+        Ok(KernelContext {
             kernel: image.level.clone(),
             record,
         })
@@ -63,15 +67,15 @@ impl GuestExecutor<'_> {
         let mut record = None;
         let job = Job::Context {
             around: Box::new(Surroundings {
-                // Nobody else is in there, whose I/O could be watched.
+                // No other program is in there, whose I/O could be watched.
                 watch: Duration::ZERO,
                 // The guest names its own, and starts from the same bytes wherever the run's folder is.
                 folder: PathBuf::new(),
                 ..around.clone()
             }),
         };
-        let mut hear = |said| {
-            if let Said::Context(taken) = said {
+        let mut hear = |printed| {
+            if let GuestMessage::Context(taken) = printed {
                 record = Some(*taken);
             }
             true
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_is_not_told_where_the_lab_was_started() {
+    fn a_guest_is_not_reported_where_the_lab_was_started() {
         let mut record: ContextRecord = serde_json::from_value(serde_json::json!({
             "taken_at": "2026-01-01T00:00:00Z", "monotonic_ns": 1, "took_ms": 1.0, "observed_idle_ms": 0.0,
             "items": {"run.kernel": {"number": 50, "value": "6.1", "source": "the lab"}},
@@ -155,8 +159,8 @@ mod tests {
         let of_process = probe::context::OF_PROCESS.map(|name| (name.to_owned(), one.clone()));
         record.items.extend(of_process);
         record.items.insert("run.host_kernel".into(), one);
-        let told = for_a_guest(record);
-        let names: Vec<&str> = told.items.keys().map(String::as_str).collect();
+        let reported = for_a_guest(record);
+        let names: Vec<&str> = reported.items.keys().map(String::as_str).collect();
         assert_eq!(names, ["run.binary_sha256", "run.kernel"]);
     }
 }

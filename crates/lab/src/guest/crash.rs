@@ -5,11 +5,11 @@
 //! log, and it is taken wherever a cell's device is one.
 //!
 //! Either log begins with the blank disk, so nothing has to be copied beforehand. Its first entries are mkfs's, and a
-//! power cut in the middle of mkfs is nobody's question. What is judged begins where the filesystem was mounted:
+//! power cut in the middle of mkfs is of no interest. What is judged begins where the filesystem was mounted:
 //! at a mark that the lab in the guest puts into dm-log-writes' log, or with the entry that was the last of QEMU's when the
-//! guest said so. QEMU's ends with the last flush before the guest unmounts, since the rig then wipes
+//! guest reported it. QEMU's ends with the last flush before the guest unmounts, since the rig then wipes
 //! the disk; dm-log-writes' ends with the unmount, and the disk is left as it is. As both the log and the disk are here,
-//! the whole log is held against the disk: a log that lacks a write would judge images that never were.
+//! the whole log is compared with the disk: a log that lacks a write would judge images that never were.
 
 use std::fs::File;
 use std::ops::Range;
@@ -25,11 +25,11 @@ use study::{CrashMethod, CrashSpec, Trial};
 
 use super::account::Stopped;
 use super::disks;
-use super::job::Said;
+use super::job::GuestMessage;
 use crate::crash::after_cut::AfterCut;
 use crate::crash::cut;
-use crate::crash::of_trial::{Court, Finished, Left, MOUNTED, Told, unjudged};
-use crate::crash::place::{self, Writer};
+use crate::crash::requirements::{self, Writer};
+use crate::crash::trial::{Context, CrashResult, Finished, Left, MOUNTED, unjudged};
 use crate::crash::{self, From, Part};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -57,12 +57,12 @@ enum Kept {
     },
 }
 
-/// A log that QEMU writes, and what it held when the guest said where it was.
+/// A log that QEMU writes, and its length at the guest's messages.
 struct Beside {
     log: File,
     /// Entries of the log when the filesystem was mounted; 0: it never was.
     ready: AtomicUsize,
-    /// Entries when it was about to be unmounted: behind it the rig wipes the disk. 0: it never was.
+    /// Entries when it was about to be unmounted: after that the rig wipes the disk. 0: it never was.
     over: AtomicUsize,
 }
 
@@ -78,7 +78,7 @@ impl Logged {
         };
         let made = if spec.method == CrashMethod::Cut {
             alone(disks)
-        } else if place::logged_by_itself(&trial.cell.device) {
+        } else if requirements::logged_by_itself(&trial.cell.device) {
             inside(trial, disks)
         } else {
             beside(disks, images)
@@ -100,7 +100,7 @@ impl Logged {
         Ok(Some(Logged { spec, disk, log }))
     }
 
-    /// Looks at the log when the filesystem is ready.
+    /// MidphaseSampler at the log when the filesystem is ready.
     pub(super) fn note(&self, event: &Event) {
         if let Kept::Beside(beside) = &self.log
             && matches!(event, Event::FilesystemReady { .. })
@@ -109,10 +109,10 @@ impl Logged {
         }
     }
 
-    /// Looks at the log when the filesystem is unmounted.
-    pub(super) fn see(&self, said: &Said) {
+    /// MidphaseSampler at the log when the filesystem is unmounted.
+    pub(super) fn see(&self, message: &GuestMessage) {
         if let Kept::Beside(beside) = &self.log
-            && matches!(said, Said::Step(step) if step == UNMOUNTING)
+            && matches!(message, GuestMessage::Step(step) if step == UNMOUNTING)
         {
             beside.over.store(beside.entries(), Ordering::Relaxed);
         }
@@ -125,12 +125,12 @@ impl Logged {
         folder: &Path,
         watcher: &dyn Watcher,
         interrupt: &Interrupt,
-    ) -> Result<Told, Stopped> {
+    ) -> Result<CrashResult, Stopped> {
         let left = self.left(&folder.join(cut::file_of(trial.slot.trial)));
         let judged = Journal::open(folder)
             .map_err(Error::from)
             .and_then(|journal| {
-                left.judge(&Court {
+                left.judge(&Context {
                     cell: &trial.cell,
                     spec: &self.spec,
                     journal: &journal,

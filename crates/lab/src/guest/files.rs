@@ -2,7 +2,7 @@
 //!
 //! A guest's kernel may be anybody's, so what it sends is believed as little as any other input. Its
 //! files arrive in a folder of their own and move to their places only when the guest has ended well:
-//! a torn file never stands under a name that counts, and none of the run's own files (its log, its
+//! a partial file never has a name that counts, and none of the run's own files (its log, its
 //! lock, the journal of what `fslab clean` undoes) can be written by a guest, because a name has to
 //! be one that this very trial leaves.
 
@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 
-/// Top folders of the run's own; whatever else has a part named by the trial is the trial's.
+/// Top folders of the run's own; everything else with a part named by the trial is the trial's.
 const OURS: [&str; 3] = ["images", "mnt", "guests"];
 
 /// The folder that a guest's files arrive in; gone when dropped.
@@ -33,7 +33,7 @@ impl Arriving {
         }
     }
 
-    /// Where it is; whoever writes there makes it.
+    /// The folder; the machine makes it when a file arrives.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -167,8 +167,8 @@ mod tests {
             let run = tempfile::tempdir().unwrap();
             fs::write(run.path().join("events.jsonl"), "kept").unwrap();
             let good = "telemetry/trial-0002.tele";
-            let said = arrived(run.path(), &[name]).install(1).unwrap_err();
-            assert!(said.to_string().contains(name), "{said}");
+            let printed = arrived(run.path(), &[name]).install(1).unwrap_err();
+            assert!(printed.to_string().contains(name), "{printed}");
             assert!(!run.path().join(good).exists());
             let left: Vec<_> = fs::read_dir(run.path()).unwrap().flatten().collect();
             assert_eq!(left.len(), 2, "{name}: {left:?}");

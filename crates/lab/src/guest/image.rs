@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use guest::boot_probe::{Answer, Prober};
 use guest::initramfs::{self, Store};
 use guest::kernel::{Cache, Form, Has, Kernel};
 use guest::machine;
 use study::Plan;
 
 use super::job::Job;
-use crate::choice::user_mode_linux;
 use crate::error::Error;
 use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget};
@@ -24,6 +24,8 @@ const VIRTIO: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
 const MEMORY: u64 = 2 << 30;
 /// What a guest's kernel and the lab in it need besides a trial's own memory.
 const BESIDES: u64 = 512 << 20;
+/// CPUs of a guest at most: what QEMU gives a q35 machine without remapping of interrupts.
+const MOST_CPUS: usize = 255;
 
 /// What guests start from, all trials of a cell's kernel the same.
 pub(super) struct Image {
@@ -33,6 +35,10 @@ pub(super) struct Image {
     pub(super) called: String,
     /// The kernel's file.
     pub(super) kernel: PathBuf,
+    /// The folder of a program's own interpreter and libraries.
+    pub(super) libraries: Option<PathBuf>,
+    /// Words that the kernel's command line gets on this machine.
+    pub(super) append: Vec<String>,
     /// Bytes of memory.
     pub(super) memory: u64,
     /// CPUs.
@@ -55,9 +61,29 @@ pub(super) fn check(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
             )));
         }
         modules(&kernel, &needs)?;
+        runs(&cache, &kernel)?;
         room(memory(&needs), available())?;
     }
     Ok(())
+}
+
+/// The answer of the kernel's test boot on this machine.
+fn runs(cache: &Cache, kernel: &Kernel) -> Result<Answer, Error> {
+    let answer = Prober::new(cache).answer(kernel, false, &mut |_| ());
+    let answer = answer.map_err(Error::Guest)?;
+    match answer.failure() {
+        None => Ok(answer),
+        Some(reason) => Err(Error::Preflight(format!(
+            "kernel {} does not run on this machine: {reason}; {}",
+            kernel.name,
+            match kernel.form {
+                Form::Uml => {
+                    "`fslab kernel fetch uml` brings the newest User-mode Linux, or run it with --executor qemu"
+                }
+                Form::Vmlinux => "`fslab kernel list` shows which kernels run",
+            }
+        ))),
+    }
 }
 
 /// Bytes of memory of a guest.
@@ -65,7 +91,7 @@ fn memory(needs: &Needs) -> u64 {
     MEMORY.max(needs.memory.saturating_add(BESIDES))
 }
 
-/// MemAvailable, bytes; none where the kernel does not tell.
+/// MemAvailable, bytes; none where the kernel does not report it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let mut lines = text.lines().filter_map(probe::meminfo::parse_line);
@@ -107,7 +133,7 @@ impl Image {
     pub(super) fn all(target: &GuestTarget, plan: &Plan) -> Result<Vec<Image>, Error> {
         let cache = Cache::open(target.cache.as_deref())?;
         let store = Store::open(&cache)?;
-        // The program that runs, though its file may be replaced meanwhile: read once a run.
+        // The program that runs, though its file may have been replaced: read once a run.
         let init = store.init(Path::new("/proc/self/exe"))?;
         let mut images = Vec::new();
         for (level, name) in target.each() {
@@ -122,9 +148,12 @@ impl Image {
             images.push(Image {
                 level: level.map(str::to_owned),
                 called: called(&kernel),
+                append: runs(&cache, &kernel)?.append().to_vec(),
+                libraries: kernel.libraries.clone(),
                 kernel: kernel.image.clone(),
                 memory: memory(&needs),
-                cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+                cpus: std::thread::available_parallelism()
+                    .map_or(1, |n| n.get().min(MOST_CPUS) as u32),
                 parts,
             });
         }
@@ -156,7 +185,17 @@ fn called(kernel: &Kernel) -> String {
 fn find(machine: GuestMachine, name: Option<&str>, cache: &Cache) -> Result<Kernel, Error> {
     match (name, machine) {
         (Some(name), _) => Ok(cache.kernel(name)?),
-        (None, GuestMachine::Uml) => user_mode_linux(cache),
+        (None, GuestMachine::Uml) => {
+            let kernels = cache.uml_kernels()?;
+            let runs_here = kernels.iter().find(|kernel| runs(cache, kernel).is_ok());
+            let found = runs_here.or(kernels.first()).cloned();
+            found.ok_or_else(|| {
+                Error::Preflight(
+                    "no User-mode Linux on this machine; `fslab kernel fetch uml` brings one"
+                        .into(),
+                )
+            })
+        }
         (None, GuestMachine::Qemu) => {
             let newest = cache
                 .kernels()?
@@ -217,10 +256,10 @@ mod tests {
         };
         assert_eq!(memory(&needs), u64::MAX);
         assert_eq!(memory(&Needs::default()), MEMORY);
-        let said = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
+        let printed = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
         assert!(
-            said.contains("2048 MiB") && said.contains("2047 MiB"),
-            "{said}"
+            printed.contains("2048 MiB") && printed.contains("2047 MiB"),
+            "{printed}"
         );
         room(MEMORY, Some(MEMORY)).unwrap();
         room(MEMORY, None).unwrap();

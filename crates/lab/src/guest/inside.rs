@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use guest::init::Voice;
+use guest::init::ChannelWriter;
 use record::{Event, RunFolder};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use study::Trial;
 use workload::Progress;
 
 use super::disks;
-use super::job::{Job, Said};
-use crate::executor::{Executor as _, Surroundings, Taken};
+use super::job::{GuestMessage, Job};
+use crate::executor::{Executor as _, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
 use crate::watch::Watcher;
@@ -29,7 +29,7 @@ use crate::watch::Watcher;
 const FOLDER: &str = "/run/fslab/trial";
 /// How long a disk may take to appear after its driver.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Progress is told so often at most.
+/// The shortest time between two reports of progress.
 const PACE: Duration = Duration::from_secs(1);
 
 /// Is the guest, if this process is one: it does not come back then.
@@ -37,11 +37,11 @@ pub fn be_guest() -> Option<Infallible> {
     guest::init::asked().then(|| guest::init::run(work))
 }
 
-fn work(job: Value, voice: &Voice) -> i32 {
+fn work(job: Value, channel: &ChannelWriter) -> i32 {
     let done = serde_json::from_value(job)
         .map_err(|error| format!("the job cannot be read: {error}"))
         .and_then(|job| match job {
-            Job::Context { around } => context(*around, voice),
+            Job::Context { around } => context(*around, channel),
             Job::Trial {
                 trial,
                 context,
@@ -50,7 +50,7 @@ fn work(job: Value, voice: &Voice) -> i32 {
                 let trial = Inside {
                     trial: *trial,
                     serials,
-                    voice,
+                    channel,
                 };
                 trial.run(context.map(|context| *context))
             }
@@ -65,23 +65,23 @@ fn work(job: Value, voice: &Voice) -> i32 {
     }
 }
 
-fn context(mut around: Surroundings, voice: &Voice) -> Result<(), String> {
+fn context(mut around: Surroundings, channel: &ChannelWriter) -> Result<(), String> {
     // The host puts its own in the place: this program was cut down for the guest.
     probe::context::binary_is(String::new());
     around.folder = PathBuf::from("/run");
     around.device = None;
-    say(voice, &Said::Context(Box::new(around.take())))
+    say(channel, &GuestMessage::Context(Box::new(around.take())))
 }
 
-fn say(voice: &Voice, said: &impl Serialize) -> Result<(), String> {
-    let said = serde_json::to_value(said).map_err(|error| error.to_string())?;
-    voice.say(said)
+fn say(channel: &ChannelWriter, message: &impl Serialize) -> Result<(), String> {
+    let message = serde_json::to_value(message).map_err(|error| error.to_string())?;
+    channel.say(message)
 }
 
 struct Inside<'a> {
     trial: Trial,
     serials: Vec<String>,
-    voice: &'a Voice,
+    channel: &'a ChannelWriter,
 }
 
 impl Inside<'_> {
@@ -93,31 +93,32 @@ impl Inside<'_> {
             Ok((node, serial.clone()))
         });
         let target = disks::target(found.collect::<Result<_, String>>()?);
-        let (watcher, interrupt) = (Told::new(self.voice), Interrupt::manual());
+        let (watcher, interrupt) = (ChannelWatcher::new(self.channel), Interrupt::manual());
         let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
             .map_err(|error| error.to_string())?;
         executor.leave_logs();
         if let Some(context) = context {
             let hash = context.value("run.binary_sha256").and_then(Value::as_str);
             probe::context::binary_is(hash.unwrap_or_default().to_owned());
-            executor.compare_with(vec![Taken {
+            executor.compare_with(vec![KernelContext {
                 kernel: None,
                 record: context,
             }]);
         }
-        let voice = self.voice;
-        let mut emit =
-            |event: Event| say(voice, &Said::Event(Box::new(as_the_hosts(event)))).is_ok();
+        let channel = self.channel;
+        let mut emit = |event: Event| {
+            say(channel, &GuestMessage::Event(Box::new(as_the_hosts(event)))).is_ok()
+        };
         if let Err(failure) = executor.run(&self.trial, &mut emit) {
-            let failed = Said::Failed {
+            let failed = GuestMessage::Failed {
                 kind: failure.kind,
                 message: failure.message,
                 ledger: failure.ledger,
             };
-            say(voice, &failed)?;
+            say(channel, &failed)?;
         }
         drop(executor);
-        voice.send_below(folder.dir(), &|path| !is_result(path))
+        channel.send_below(folder.dir(), &|path| !is_result(path))
     }
 }
 
@@ -164,33 +165,33 @@ fn with_serial(class: &Path, serial: &str) -> Option<PathBuf> {
         .map(|disk| Path::new("/dev").join(disk.file_name()))
 }
 
-/// Tells the host what a watcher is told here.
-struct Told<'a> {
-    voice: &'a Voice,
+/// Sends to the host what a watcher gets here.
+struct ChannelWatcher<'a> {
+    channel: &'a ChannelWriter,
     last: Mutex<Option<Instant>>,
 }
 
-impl<'a> Told<'a> {
-    fn new(voice: &'a Voice) -> Self {
-        Told {
-            voice,
+impl<'a> ChannelWatcher<'a> {
+    fn new(channel: &'a ChannelWriter) -> Self {
+        ChannelWatcher {
+            channel,
             last: Mutex::new(None),
         }
     }
 
     // A host that does not hear stops the machine; nothing is to be done about it here.
-    fn tell(&self, said: &Said) {
-        let _ = say(self.voice, said);
+    fn tell(&self, message: &GuestMessage) {
+        let _ = say(self.channel, message);
     }
 }
 
-impl Watcher for Told<'_> {
+impl Watcher for ChannelWatcher<'_> {
     fn step(&self, _trial: &Trial, step: &str) {
-        self.tell(&Said::Step(step.into()));
+        self.tell(&GuestMessage::Step(step.into()));
     }
 
     fn phase(&self, name: &str) {
-        self.tell(&Said::Phase(name.into()));
+        self.tell(&GuestMessage::Phase(name.into()));
     }
 
     fn progress(&self, progress: &Progress) {
@@ -207,7 +208,7 @@ impl Watcher for Told<'_> {
             progress.steps,
             progress.steps_total,
         ];
-        self.tell(&Said::Progress(progress.phase.clone(), figures));
+        self.tell(&GuestMessage::Progress(progress.phase.clone(), figures));
     }
 }
 

@@ -27,10 +27,10 @@ pub(super) enum Job {
     },
 }
 
-/// What a guest says.
+/// A message of a guest's job.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum GuestMessage {
     /// The record that was asked for.
     Context(Box<ContextRecord>),
     /// An event of the trial.

@@ -1,4 +1,4 @@
-//! How long a guest may live, and how long it may say nothing.
+//! How long a guest may run, and how long it may be silent.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use study::{Plan, Slot};
 
 /// How long KVM has to show that it works.
 pub(super) const KVM_PROOF: Duration = Duration::from_secs(10);
-/// A guest's limit: so long, and so many times its trial's estimate on a host's disk.
+/// A guest's limit: a base, plus a multiple of its trial's estimate on a host's disk.
 pub(super) const LEAST_LIMIT: Duration = Duration::from_secs(600);
 const SLOWER: f64 = 60.0;
-/// Seconds without a sign of life after which a guest counts as hung, for machines that are slower than any
+/// Seconds without a heartbeat after which a guest counts as hung, for machines that are slower than any
 /// that were thought of.
 const SILENCE: &str = "FSLAB_GUEST_SILENCE";
 

@@ -19,17 +19,17 @@ use super::findings::Stopped;
 use crate::crash::From;
 use crate::crash::after_cut::AfterCut;
 use crate::crash::cut::{self, Cutter};
-use crate::crash::of_trial::{Court, Finished, JUDGING, Left, MOUNTED, Told, unjudged};
-use crate::crash::place::Writer;
-use crate::observer::{Seen, TrialObserver};
+use crate::crash::requirements::Writer;
+use crate::crash::trial::{Context, CrashResult, Finished, JUDGING, Left, MOUNTED, unjudged};
+use crate::observer::{Observations, TrialObserver};
 
 impl LocalExecutor<'_> {
-    /// Leaves logs of writes, and the disks that they are of, to whoever reads them after this process: for guests.
+    /// Leaves logs of writes, and the disks that they are of, to the host: for guests.
     pub(crate) fn leave_logs(&mut self) {
         self.leaves_logs = true;
     }
 
-    /// Says in the log of writes that the filesystem is whole from here on.
+    /// Marks in the log of writes that the filesystem is whole from here on.
     pub(super) fn mark_mounted(&self, trial: &Trial, prepared: &Prepared) -> Result<(), Stopped> {
         if trial.cell.crash.is_none() {
             return Ok(());
@@ -58,7 +58,7 @@ impl LocalExecutor<'_> {
         trial: &Trial,
         observer: TrialObserver<'_>,
         ran: Result<Outcome, workload::Error>,
-    ) -> Result<(Outcome, Seen), Stopped> {
+    ) -> Result<(Outcome, Observations), Stopped> {
         let Some(cutter) = observer.cutter() else {
             return Err(failed(
                 FailureKind::Trial,
@@ -86,11 +86,11 @@ impl LocalExecutor<'_> {
             )
         })?;
         let mut seen = observer.into_seen();
-        let told = std::mem::take(&mut seen.finished);
-        let phases = if phases.is_empty() { told } else { phases };
+        let reported = std::mem::take(&mut seen.finished);
+        let phases = if phases.is_empty() { reported } else { phases };
         if came.is_within() {
             warnings.push(format!(
-                "the power was cut within phase {}: neither it nor what would have come behind it has figures",
+                "the power was cut within phase {}: there are no figures for it or any later phase",
                 came.phase()
             ));
         }
@@ -102,20 +102,20 @@ impl LocalExecutor<'_> {
         Ok((outcome, seen))
     }
 
-    /// Unmounts and undoes everything. What is said of power cuts goes before it, if the trial is `whole`.
+    /// Unmounts and undoes everything. The result of power cuts is reported before it, if the trial is `whole`.
     pub(super) fn finish(
         &self,
         trial: &Trial,
         mut prepared: Prepared,
         whole: bool,
         ledger: &mut Ledger,
-    ) -> Result<Option<Told>, Stopped> {
+    ) -> Result<Option<CrashResult>, Stopped> {
         let begun = Instant::now();
         let asked = trial.cell.crash.as_ref().filter(|_| whole);
         let left = asked.map_or(Ok(None), |spec| self.left(trial, spec, &mut prepared));
         ledger.umount += begun.elapsed().as_secs_f64();
         let left = left.map_err(|error| self.rig_failure(error))?;
-        let told = match (asked, left) {
+        let reported = match (asked, left) {
             (Some(_), Some(_)) if self.leaves_logs => {
                 prepared.leave();
                 return Ok(None);
@@ -127,7 +127,7 @@ impl LocalExecutor<'_> {
         let finished = prepared.finish();
         ledger.umount += begun.elapsed().as_secs_f64();
         finished.map_err(|error| self.rig_failure(error))?;
-        told
+        reported
     }
 
     /// Unmounts; what is left to judge.
@@ -154,9 +154,9 @@ impl LocalExecutor<'_> {
         Ok(prepared.close_log()?.map(log).map(Left::Log))
     }
 
-    fn judge(&self, trial: &Trial, spec: &CrashSpec, left: &Left) -> Result<Told, Stopped> {
+    fn judge(&self, trial: &Trial, spec: &CrashSpec, left: &Left) -> Result<CrashResult, Stopped> {
         self.watcher.step(trial, JUDGING);
-        let judged = left.judge(&Court {
+        let judged = left.judge(&Context {
             cell: &trial.cell,
             spec,
             journal: self.rig.journal(),
@@ -174,11 +174,11 @@ fn is_cut(spec: &CrashSpec) -> bool {
     spec.method == CrashMethod::Cut
 }
 
-/// What a workload says that was stopped by the cut, if it says more than that it was stopped.
+/// The message of a workload that was stopped by the cut, if it is more than that it was stopped.
 fn ended(error: &workload::Error) -> Vec<String> {
     match error {
         workload::Error::Interrupted { .. } => Vec::new(),
-        other => vec![format!("behind the power cut the workload ended: {other}")],
+        other => vec![format!("after the power cut the workload ended: {other}")],
     }
 }
 

@@ -5,16 +5,16 @@ use record::{Event, Evidence, FailureKind, Sample};
 use rig::Class;
 
 use super::LocalExecutor;
-use crate::check::Checked;
+use crate::checked::Checked;
 use crate::executor::Emit;
-use crate::traced::Explained;
+use crate::trial_trace::Explained;
 
 /// What a trial has shown so far.
 pub(super) struct Findings {
     pub(super) samples: Vec<Sample>,
     pub(super) evidence: Vec<Evidence>,
     pub(super) warnings: Vec<String>,
-    /// What lies where on the device, for its trace.
+    /// The block map of the device, for its trace.
     pub(super) places: Places,
 }
 
@@ -35,7 +35,7 @@ impl Findings {
         })
     }
 
-    /// What the trial's traces tell.
+    /// The result of the trial's traces.
     pub(super) fn take(&mut self, explained: Explained, trial: u32, emit: &mut Emit<'_>) {
         for trace in explained.traces {
             emit(Event::Traced { trial, trace });

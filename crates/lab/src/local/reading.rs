@@ -9,7 +9,8 @@ use study::{CheckSpec, ScanSpec, Trial};
 
 use super::findings::{Findings, Stopped};
 use super::{LocalExecutor, UNMOUNTING};
-use crate::check::{self, Checked};
+use crate::check;
+use crate::checked::Checked;
 use crate::executor::Emit;
 use crate::{convert, observer, scan, scan_program};
 

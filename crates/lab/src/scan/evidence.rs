@@ -4,7 +4,7 @@ use std::path::Path;
 
 use workload::{Evidence, residency};
 
-/// Pages of the device that somebody else may bring into the page cache during a pass: libblkid was seen to put 261 of them there when
+/// Pages of the device that other programs may bring into the page cache during a pass: libblkid was seen to put 261 of them there when
 /// a filesystem was mounted anywhere.
 const LOOKED_AT: u64 = 512;
 
@@ -16,8 +16,8 @@ pub(super) fn resident(device: &Path) -> Result<u64, String> {
     }
 }
 
-/// Whether a pass that read so many bytes left the page cache out: a pass through it would have left its pages there. A few
-/// hundred can be somebody else's; a pass that read no more than those cannot be told from them, and is not judged.
+/// Whether a pass that read this many bytes bypassed the page cache: a pass through it would have left its pages there. A few
+/// hundred can be another program's; a pass that read no more cannot be distinguished from them, and is not judged.
 pub(super) fn direct(
     before: &Result<u64, String>,
     after: &Result<u64, String>,
@@ -36,7 +36,7 @@ pub(super) fn direct(
             let detail = format!(
                 "{read} pages were read with O_DIRECT and {grown} came into the page cache"
             );
-            let why = "; too few to tell them from those of whoever else looks at the device";
+            let why = "; too few to distinguish them from those of other programs";
             let doubt = if holds.is_none() { why } else { "" };
             (holds, format!("{detail}{doubt}"))
         }

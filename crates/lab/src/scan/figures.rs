@@ -4,7 +4,7 @@ use std::fs;
 
 use workload::{Clocks, Evidence, PhaseReport};
 
-/// What a pass cost, whoever read.
+/// The cost of a pass, with any reader.
 pub(super) struct Costs {
     pub(super) real_s: f64,
     pub(super) user_s: f64,

@@ -1,7 +1,7 @@
 //! The model reader of 2011: [`::check::reading`], with his switches.
 //!
 //! How large its cache is, is a share of the metadata, which only a reading knows: directories are found in
-//! inodes. So there is one before, with nobody's clock running, and the caches below (the image under a loop
+//! inodes. So there is one before, with no clock running, and the caches below (the image under a loop
 //! device has one) are dropped and proven cold after it. Rejected: bytes as the parameter, which every change of the
 //! population would put into the other regime.
 

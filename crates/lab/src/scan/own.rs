@@ -1,6 +1,6 @@
 //! `fslab check` as the reader: its passes, with what each of them asked the device for.
 //!
-//! It runs in this process as its command runs it on a device that nobody has read: all processors, requests of its own choosing, one
+//! It runs in this process as its command runs it on a device that was not read before: all processors, requests of its own choosing, one
 //! ascending sweep a pass, no cache. Rejected: the command as a program. Its figures of each pass are printed when all is over, and
 //! the device's counters could not be read around each.
 

@@ -31,7 +31,7 @@ pub(crate) struct Unsettled {
 /// Gives all free blocks of a mounted ext4 to files, removes these, and syncs.
 ///
 /// # Errors
-/// The filesystem can neither say what is free nor allocate it, or a file cannot be removed.
+/// The filesystem can neither report what is free nor allocate it, or a file cannot be removed.
 pub(crate) fn settle(kind: FilesystemKind, mount_point: &Path) -> Result<(), Unsettled> {
     // ext2 and ext3 as mke2fs makes them have every bitmap written, and no extents to allocate by.
     if kind != FilesystemKind::Ext4 {

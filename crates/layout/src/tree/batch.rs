@@ -53,7 +53,7 @@ impl Batch {
         &self.opened
     }
 
-    /// Closes all: one call for each run of numbers, which are as many as other files stand between
+    /// Closes all: one call for each run of numbers, which are as many as other files are between
     /// them, and one more.
     pub(super) fn clear(&mut self) {
         let mut run: Option<Run> = None;

@@ -12,7 +12,7 @@ pub(super) struct Entry {
     name: u32,
 }
 
-/// A part of a directory: regular files, or entries of a kind that the directory does not tell.
+/// A part of a directory: regular files, or entries whose type the directory does not hold.
 #[derive(Debug, Default)]
 pub(super) struct Portion {
     pub(super) entries: Vec<Entry>,

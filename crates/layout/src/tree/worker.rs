@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
     ) -> Option<u64> {
         let descriptor = match opened {
             Ok(descriptor) => descriptor,
-            // A link or socket, on a filesystem whose directories do not tell kinds.
+            // A link or socket, on a filesystem whose directories do not hold types.
             Err(Errno::LOOP | Errno::NXIO) => {
                 self.tally.other();
                 return None;

@@ -133,7 +133,7 @@ fn filefrag_on_xfs_needs_root() {
     assert!(
         error
             .to_string()
-            .contains("(xfs) does not tell where directories lie")
+            .contains("(xfs) does not report where directories are")
     );
     run(&[
         "cp",
@@ -158,7 +158,7 @@ fn filefrag_on_btrfs_needs_root() {
     let error = FileLayout::read(&folder, Options::default()).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("(btrfs) does not tell where directories lie"),
+        text.contains("(btrfs) does not report where directories are"),
         "{text}"
     );
     assert!(layout(&paths[6]).summary.encoded > 0);
@@ -451,7 +451,7 @@ fn a_folder_without_permission_is_one_line_and_tmpfs_an_error_needs_root() {
         whole.unwrap_err().to_string(),
     ] {
         assert!(
-            text.contains("(tmpfs) does not tell where files lie"),
+            text.contains("(tmpfs) does not report where files are"),
             "{text}"
         );
         assert_eq!(text.lines().count(), 1);

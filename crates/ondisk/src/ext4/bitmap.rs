@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::{Checksum, Error, Geometry, GroupDescriptor, Seed};
 
-/// A bitmap as it lies in its block.
+/// A bitmap as stored in its block.
 #[derive(Debug, Clone, Copy)]
 pub struct Bitmap<'a> {
     bytes: &'a [u8],
@@ -176,7 +176,7 @@ fn covered<'a>(what: &'static str, bytes: &'a [u8], bits: u32) -> Result<&'a [u8
 }
 
 /// Writes into `bytes`, a block, the block bitmap that a group marked `BLOCK_UNINIT` stands for: in use are
-/// the group's superblock and descriptors, and its own bitmaps and inode table as far as they lie in it.
+/// the group's superblock and descriptors, and its own bitmaps and inode table as far as they are in it.
 pub fn fill_uninit_block_bitmap(
     geometry: &Geometry,
     group: u32,

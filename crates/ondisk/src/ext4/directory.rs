@@ -24,7 +24,7 @@ pub const LONGEST_NAME: usize = 255;
 const SHORTEST: usize = 12;
 const HASH: usize = 8;
 
-/// An entry as it lies in its block.
+/// An entry as stored in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Its offset in the block, in bytes.
@@ -37,7 +37,7 @@ pub struct Entry<'a> {
     pub file_type: u8,
     /// The name.
     pub name: &'a [u8],
-    /// What lies between the name and the next entry.
+    /// The bytes between the name and the next entry.
     pub slack: &'a [u8],
 }
 

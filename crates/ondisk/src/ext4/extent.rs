@@ -1,6 +1,6 @@
 //! Extent trees.
 //!
-//! A node is a header and entries of 12 bytes: extents in a leaf, indexes above. The root lies in
+//! A node is a header and entries of 12 bytes: extents in a leaf, indexes above. The root is in
 //! the 60 bytes of `i_block`, any other node fills a block and, with `metadata_csum`, carries its checksum
 //! after the room for its last entry. Source: Documentation/filesystems/ext4/ifork.rst.
 

@@ -103,7 +103,7 @@ features! {
         RECOVER = 0x4, "needs_recovery";
         /// This device is an external journal.
         JOURNAL_DEV = 0x8, "journal_dev";
-        /// Descriptor blocks lie in the groups they describe.
+        /// Descriptor blocks are in the groups they describe.
         META_BG = 0x10, "meta_bg";
         /// Files may be mapped by extents.
         EXTENTS = 0x40, "extent";
@@ -111,9 +111,9 @@ features! {
         BIT64 = 0x80, "64bit";
         /// Multiple mount protection.
         MMP = 0x100, "mmp";
-        /// Bitmaps and tables may lie outside of their group.
+        /// Bitmaps and tables may be outside of their group.
         FLEX_BG = 0x200, "flex_bg";
-        /// Large attribute values lie in inodes of their own.
+        /// Large attribute values are in inodes of their own.
         EA_INODE = 0x400, "ea_inode";
         /// Data in directory entries, never in the kernel.
         DIRDATA = 0x1000, "dirdata";
@@ -121,7 +121,7 @@ features! {
         CSUM_SEED = 0x2000, "metadata_csum_seed";
         /// Directories over 2 GiB or of three index levels.
         LARGEDIR = 0x4000, "large_dir";
-        /// Small files lie within their inode.
+        /// Small files are within their inode.
         INLINE_DATA = 0x8000, "inline_data";
         /// Encrypted inodes may exist.
         ENCRYPT = 0x10000, "encrypt";

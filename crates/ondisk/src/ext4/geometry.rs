@@ -191,7 +191,7 @@ impl Geometry {
             .then(|| group * self.inodes_per_group + index + 1)
     }
 
-    /// Where an inode lies: its block and the offset in it, by its group's descriptor. `None` when there is
+    /// The place of an inode: its block and the offset in it, by its group's descriptor. `None` when there is
     /// no such inode or the table would leave the 64-bit block numbers.
     pub fn inode_position(&self, ino: u32, desc: &GroupDescriptor) -> Option<(u64, u32)> {
         let (_, index) = self.index_of_inode(ino)?;
@@ -201,7 +201,7 @@ impl Geometry {
         Some((block, (byte % u64::from(self.block_size)) as u32))
     }
 
-    /// Where a group's bitmaps and inode table may lie by the rules of the checker: within the group,
+    /// Where a group's bitmaps and inode table may be by the rules of the checker: within the group,
     /// or anywhere with `flex_bg`. `flex_bg` is given because a flexible group of one group is legal.
     pub fn metadata_range(&self, group: u32, flex_bg: bool) -> Range<u64> {
         if flex_bg {

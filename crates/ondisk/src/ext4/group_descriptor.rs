@@ -1,4 +1,4 @@
-//! Group descriptors: where a group's bitmaps and inode table lie, and its counts.
+//! Group descriptors: the places of a group's bitmaps and inode table, and its counts.
 //!
 //! Two sizes exist: 32 bytes, and with the 64bit feature 64 or more, whose second half holds the high
 //! halves of the first. A descriptor is copied out of its block (64 bytes) instead of viewed, so that code that uses

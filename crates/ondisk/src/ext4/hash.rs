@@ -6,7 +6,7 @@
 //! names are both encrypted and case-folded; its key is secret, and so such directories store each hash beside the name.
 //!
 //! The result is a major hash, which orders the index and whose lowest bit is 0 (in the index that bit marks a
-//! collision that goes on in the next block), and a minor one that only orders readdir.
+//! collision that continues in the next block), and a minor one that only orders readdir.
 
 mod half_md4;
 mod lanes;

@@ -3,7 +3,7 @@
 //! Block 0 of the directory is the root: the entries `.` and `..`, whose record reaches to the block's end,
 //! and within it the hash's version, the depth and the index. Inner nodes begin with an unused
 //! entry that covers the whole block. The first entry of every index has no hash (it is 0 by meaning); in its
-//! place lie `limit`, the room, and `count`. Blocks are *logical* blocks of the directory. Source:
+//! place are `limit`, the room, and `count`. Blocks are *logical* blocks of the directory. Source:
 //! Documentation/filesystems/ext4/directory.rst, "Hash Tree Directories".
 
 use super::directory::{rec_len_from_disk, rec_len_to_disk};

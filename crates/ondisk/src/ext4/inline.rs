@@ -1,7 +1,7 @@
 //! Content within the inode: the first 60 bytes in `i_block`, the rest as the value of the
 //! attribute `system.data`, which exists even when it is empty.
 //!
-//! A directory's inline entries lie in two areas, each filled to its end by its own chain. The first four
+//! A directory's inline entries are in two areas, each filled to its end by its own chain. The first four
 //! bytes are the parent's inode; there are no entries `.` and `..`. Source:
 //! Documentation/filesystems/ext4/inlinedata.rst.
 
@@ -30,7 +30,7 @@ impl<'a> InlineData<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Record`] when the attribute's value lies outside of the inode.
+    /// [`Error::Record`] when the attribute's value is outside of the inode.
     pub fn read(inode: &Inode<'a>) -> Result<Option<Self>, Error> {
         let head = &inode.raw().i_block;
         let Some(list) = List::of_inode(inode.body()) else {

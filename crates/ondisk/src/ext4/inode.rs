@@ -168,7 +168,7 @@ impl<'a> Inode<'a> {
         self.bytes.iter().all(|byte| *byte == 0)
     }
 
-    /// `i_extra_isize` as it lies there; 0 in an inode of 128 bytes. A checker finds it wrong when it is no multiple of 4
+    /// `i_extra_isize` as stored; 0 in an inode of 128 bytes. A checker finds it wrong when it is no multiple of 4
     /// or leaves the inode; see [`Inode::extra_is_legal`].
     pub fn extra_isize(&self) -> u16 {
         super::u16_at(self.bytes, OLD_SIZE).unwrap_or(0)

@@ -19,13 +19,13 @@ pub use superblock::{JournalSuperblock, TagFormat};
 /// `h_magic` of every block that is not data.
 pub const MAGIC: u32 = 0xc03b_3998;
 
-/// Big-endian 32 bits at `at`, if they lie within `bytes`.
+/// Big-endian 32 bits at `at`, if they are within `bytes`.
 fn be32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let end = at.checked_add(4)?;
     Some(u32::from_be_bytes(bytes.get(at..end)?.try_into().ok()?))
 }
 
-/// Big-endian 16 bits at `at`, if they lie within `bytes`.
+/// Big-endian 16 bits at `at`, if they are within `bytes`.
 fn be16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let end = at.checked_add(2)?;
     Some(u16::from_be_bytes(bytes.get(at..end)?.try_into().ok()?))

@@ -1,6 +1,6 @@
 //! Inodes that are deleted or cut off but not yet done: a list through the inodes, or a file.
 //!
-//! The list begins at `s_last_orphan` and goes on in `i_dtime`. The file (`orphan_file`) is an array of
+//! The list begins at `s_last_orphan` and continues in `i_dtime`. The file (`orphan_file`) is an array of
 //! inode numbers in blocks that each end with a magic number and a checksum, so that many processors can work
 //! on it at once. Source: Documentation/filesystems/ext4/orphan.rst.
 

@@ -1,6 +1,6 @@
-//! Targets of symbolic links that lie within the inode.
+//! Targets of symbolic links inside the inode.
 //!
-//! Below 60 bytes a target lies in `i_block` and takes no block. The kernel once decided by `i_blocks`, which
+//! Below 60 bytes a target is in `i_block` and takes no block. The kernel once decided by `i_blocks`, which
 //! went wrong with attribute blocks and inodes; today it decides by the size, and so does this.
 
 use super::inline::InlineData;

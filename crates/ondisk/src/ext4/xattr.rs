@@ -4,7 +4,7 @@
 //! Entries grow from the front, values from the back; an entry points to its value by an
 //! offset that counts from the start of the block, or, in an inode, from the first entry. A list ends at four
 //! zero bytes. Reading is in two steps, because damage has two kinds: [`List::entries`] follows the list and breaks
-//! off where that is broken; [`List::value`] fails for a single entry whose value lies outside.
+//! off where that is broken; [`List::value`] fails for a single entry whose value is outside.
 //! Source: Documentation/filesystems/ext4/attributes.rst.
 
 mod sums;
@@ -151,7 +151,7 @@ impl<'a> List<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Record`] when it lies outside of the block or inode. A value in an inode of its own has no bytes
+    /// [`Error::Record`] when it is outside of the block or inode. A value in an inode of its own has no bytes
     /// here and gives an empty slice.
     pub fn value(&self, entry: &Entry<'_>) -> Result<&'a [u8], Error> {
         if entry.e_value_inum != 0 || entry.e_value_size == 0 {

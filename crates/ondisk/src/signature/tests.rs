@@ -46,7 +46,7 @@ fn program(name: &str) -> Option<PathBuf> {
 /// Runs a program, with its output in `output` where one is given. False where it is not installed.
 fn ran(name: &str, arguments: &[&str], folder: &Path, output: Option<&str>) -> bool {
     let Some(program) = program(name) else {
-        println!("skipped: needs {name}");
+        testkit::skip!("needs {name}");
         return false;
     };
     let stdout = output.map_or_else(Stdio::null, |name| {
@@ -165,7 +165,7 @@ fn compressed_files_and_metadata_images_are_named() {
 #[test]
 fn partitions_made_by_sfdisk_are_found_with_their_offsets() {
     let Some(sfdisk) = program("sfdisk") else {
-        println!("skipped: needs sfdisk");
+        testkit::skip!("needs sfdisk");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

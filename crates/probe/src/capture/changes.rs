@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::detached::{self, Detached};
+use super::detached::{self, Detached, chosen};
 use super::{Device, Error, relay};
 
 pub(super) const TRACER: &str = "blk";
@@ -247,12 +247,6 @@ fn buffer_size(text: &str) -> Option<u64> {
     }
 }
 
-/// The word in brackets: `local global [mono]`.
-pub(super) fn chosen(text: &str) -> Option<&str> {
-    text.split_whitespace()
-        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +256,5 @@ mod tests {
         assert_eq!(buffer_size("1410"), Some(1410));
         assert_eq!(buffer_size("7 (expanded: 1408)"), Some(1408));
         assert_eq!(buffer_size("X"), None);
-        assert_eq!(chosen("local global [mono] boot"), Some("mono"));
-        assert_eq!(chosen("local"), None);
     }
 }

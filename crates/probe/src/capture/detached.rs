@@ -94,3 +94,20 @@ pub(super) fn write(path: &Path, value: &str) -> Result<(), Error> {
     file.write_all(value.as_bytes())
         .map_err(|error| Error::kernel(path, "cannot change the setting", error))
 }
+
+/// The word in brackets: `local global [mono]`.
+pub(super) fn chosen(text: &str) -> Option<&str> {
+    text.split_whitespace()
+        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_word_is_in_brackets() {
+        assert_eq!(chosen("local global [mono] boot"), Some("mono"));
+        assert_eq!(chosen("local"), None);
+    }
+}

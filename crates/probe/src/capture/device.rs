@@ -61,7 +61,7 @@ impl Device {
         format!("{}:{}", self.number >> 20, self.number & 0xf_ffff)
     }
 
-    /// The whole disk's folder: a partition lies in it.
+    /// The whole disk's folder, which holds the partition's.
     fn disk(&self) -> &Path {
         if self.folder.join("partition").exists() {
             self.folder.parent().unwrap_or(&self.folder)

@@ -1,14 +1,14 @@
 //! An event of the blk tracer becomes a record of blktrace.
 //!
 //! The tracer reserves a `struct blk_io_trace` in the ring buffer and fills it as for blktrace's own
-//! relay files, with three exceptions: magic and sequence lie under the header that every event of
+//! relay files, with three exceptions: magic and sequence are under the header that every event of
 //! the ring buffer has (`struct trace_entry`, 8 bytes), and the time is the buffer's
 //! (kernel/trace/blktrace.c, `__blk_add_trace`). These three are filled in here.
 //!
 //! Since Linux 6.19 the tracer writes `struct blk_io_trace2` instead, whose action is twice as wide and
 //! follows the process. Nothing in tracefs names the layout, but the word where the older one has
 //! the device does: a device number has its major from bit 20 on, and the upper half of an action, which
-//! stands there in the newer one, holds the few categories of operations on zones.
+//! is there in the newer one, holds the few categories of operations on zones.
 
 use blktrace::record::{Head, MAGIC, SIZE, VERSION};
 
@@ -53,7 +53,7 @@ fn older(data: &[u8]) -> Option<([u8; SIZE], usize)> {
     Some((bytes, SIZE2))
 }
 
-/// The type of the blk tracer's events: in `enum trace_type` it stands between `TRACE_USER_STACK`
+/// The type of the blk tracer's events: in `enum trace_type` it is between `TRACE_USER_STACK`
 /// and `TRACE_BPUTS`, whose numbers are in their `format` files (it has none itself). Numbers
 /// before it move from kernel to kernel, this order has stood since 3.10. None when the two do not
 /// leave exactly one number between them.

@@ -13,7 +13,7 @@ use std::fs;
 pub(super) const LENGTH: usize = 16;
 /// Inode of the first pid namespace (include/linux/proc_ns.h, `PROC_PID_INIT_INO`).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-/// What the kernel itself says of a task whose name it forgot.
+/// The kernel's name for a task whose name it forgot.
 pub(super) const UNKNOWN: &str = "<...>";
 
 /// Looks names up.

@@ -30,7 +30,7 @@ pub(super) struct Output {
     names: Names,
     /// Numbers of the devices, in the order asked for.
     numbers: Vec<u32>,
-    /// A device's files lie together, in the order of the CPUs.
+    /// A device's files are adjacent, in the order of the CPUs.
     streams: Vec<Stream>,
     cpus: usize,
     unnamed: Vec<Unnamed>,

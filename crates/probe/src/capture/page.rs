@@ -27,7 +27,7 @@ const DELTA_BITS: u32 = 27;
 /// An absolute time holds 59 bits; the rest is the page's.
 const STAMP_BITS: u32 = 59;
 
-/// Where the parts of a page lie.
+/// The offsets of the parts of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     timestamp: usize,
@@ -195,7 +195,7 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// Kind and time of an event's first word; bit fields lie the other way round on big-endian machines.
+/// Kind and time of an event's first word; bit fields are in the other order on big-endian machines.
 fn split(head: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (head & 31, u64::from(head >> 5))

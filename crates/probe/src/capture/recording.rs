@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::changes::CLOCK;
 use super::relay;
+use super::request::{Counted, Request};
 use super::summary::{Cpu, FORMAT, Summary};
 use super::tracer::{self, Tracer};
 use super::{Changes, Device, Error, Mask, output};
@@ -25,19 +26,10 @@ pub struct Options {
     pub buffer: u64,
 }
 
-/// What was asked for, looked at.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) devices: Vec<Device>,
-    pub(super) out: PathBuf,
-    pub(super) mask: Mask,
-    pub(super) buffer: u64,
-}
-
 /// A recording that can begin: everything is checked and nothing touched.
 #[derive(Debug)]
 pub struct Plan {
-    asked: Asked,
+    asked: Request,
     changes: Changes,
     method: Method,
 }
@@ -53,7 +45,7 @@ enum Method {
 /// same; the files stay as they are.
 #[derive(Debug)]
 pub struct Recording {
-    asked: Asked,
+    asked: Request,
     changes: Changes,
     started: Instant,
     /// None once it is over.
@@ -64,14 +56,6 @@ pub struct Recording {
 enum Session {
     Tracer(tracer::Session),
     Relay(relay::Session),
-}
-
-/// What was counted of a device.
-pub(super) struct Counted {
-    pub(super) cpus: Vec<Cpu>,
-    pub(super) lost: u64,
-    pub(super) lost_is_shared: bool,
-    pub(super) broken: u64,
 }
 
 impl Plan {
@@ -110,7 +94,7 @@ impl Plan {
             Err(error) => return Err(error),
         };
         Ok(Plan {
-            asked: Asked {
+            asked: Request {
                 devices,
                 out: options.out.clone(),
                 mask: options.mask,

@@ -58,7 +58,7 @@ pub(super) fn available() -> Result<(), Error> {
     let security = Detached::open("securityfs", Path::new("/sys/kernel/security"));
     // Without the lockdown module the file is missing: nothing is locked.
     let lockdown = security.and_then(|fs| std::fs::read_to_string(fs.path("lockdown")));
-    match lockdown.as_deref().ok().and_then(super::changes::chosen) {
+    match lockdown.as_deref().ok().and_then(super::detached::chosen) {
         None | Some("none") => Ok(()),
         Some(level) => no(format!(
             "kernel lockdown ({level}) forbids to read debugfs's trace files"
@@ -72,7 +72,7 @@ pub(super) struct Counted {
     pub(super) cpus: Vec<(u32, u64, u64, u64)>,
     /// Events dropped, by the kernel's own count.
     pub(super) dropped: u64,
-    /// Files whose bytes are no records.
+    /// Files that do not hold records.
     pub(super) broken: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which devices stand upon others.
+//! Which devices are stacked on others.
 
 use std::fs;
 use std::path::Path;

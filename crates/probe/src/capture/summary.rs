@@ -44,7 +44,7 @@ pub struct Summary {
     pub broken_pages: u64,
     /// Whether an analysis has to be marked: events were lost or could not be read.
     pub degraded: bool,
-    /// The files lie on the device itself, whose trace so holds their own writing.
+    /// The files are on the device itself, so its trace includes their own writes.
     pub traces_itself: bool,
 }
 
@@ -72,7 +72,7 @@ impl Summary {
         }
     }
 
-    /// Where a device's summary lies.
+    /// The path of a device's summary.
     pub fn path(dir: &Path, device: &str) -> PathBuf {
         dir.join(format!("{device}.blktrace.json"))
     }

@@ -13,7 +13,7 @@ use super::detached::{self, Detached};
 use super::output::Output;
 use super::page::Layout;
 use super::reader::Reader;
-use super::recording::{Asked, Counted};
+use super::request::{Counted, Request};
 use super::summary::{self, Cpu};
 use super::{Changes, Device, Error, changes, event};
 
@@ -63,7 +63,7 @@ impl Tracer {
     }
 
     /// Lets it run; what it changes is taken back by `changes` when this fails.
-    pub(super) fn start(self, asked: &Asked, changes: &Changes) -> Result<Session, Error> {
+    pub(super) fn start(self, asked: &Request, changes: &Changes) -> Result<Session, Error> {
         let output = Output::create(&asked.out, &asked.devices, &self.cpus, asked.mask)?;
         let mut session = Session {
             tracer: self,
@@ -82,7 +82,7 @@ impl Tracer {
 }
 
 impl Session {
-    fn begin(&mut self, asked: &Asked, mut output: Output) -> Result<(), Error> {
+    fn begin(&mut self, asked: &Request, mut output: Output) -> Result<(), Error> {
         let tracer = &self.tracer;
         let kib = asked.buffer.div_ceil(1024).to_string();
         // The tracer first: see `changes`. The clock empties the buffer.
@@ -125,7 +125,7 @@ impl Session {
     /// each device.
     pub(super) fn finish(
         mut self,
-        asked: &Asked,
+        asked: &Request,
         changes: &Changes,
     ) -> Result<Vec<Counted>, Error> {
         let reader = self.join(&asked.out);

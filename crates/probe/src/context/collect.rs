@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::catalogue::catalogue;
 use super::entry::{Entry, How};
 use super::{Item, Options, Subject};
 use crate::Roots;
@@ -47,12 +46,17 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>, options: &'a Options) -> Self {
+    /// Begins a record; `entries` are the items that it may have.
+    pub(super) fn new(
+        subject: &'a Subject<'a>,
+        options: &'a Options,
+        entries: Vec<&'static Entry>,
+    ) -> Self {
         let mut collector = Collector {
             subject,
             options,
             mounts: Vec::new(),
-            entries: catalogue(),
+            entries,
             items: BTreeMap::new(),
         };
         if let Ok(text) = collector.read_bytes("/proc/self/mountinfo") {

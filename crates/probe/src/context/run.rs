@@ -1,4 +1,4 @@
-//! The run itself: items 50 to 60. Most of these stand with each trial or are given by the caller.
+//! The run itself: items 50 to 60. Most of these are recorded with each trial or given by the caller.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -111,7 +111,7 @@ pub const OF_PROCESS: [&str; 4] = [
 /// The items of [`OF_PROCESS`] as they are here.
 pub fn of_process() -> BTreeMap<String, Item> {
     let (subject, options) = (Subject::default(), Options::default());
-    let mut c = Collector::new(&subject, &options);
+    let mut c = Collector::new(&subject, &options, ENTRIES.iter().collect());
     process(&mut c);
     c.taken()
 }

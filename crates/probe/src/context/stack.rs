@@ -23,7 +23,7 @@ pub(super) struct Target {
     pub(super) node: Option<PathBuf>,
 }
 
-/// What the subject stands on.
+/// The block devices under the subject.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     /// The filesystem under test.

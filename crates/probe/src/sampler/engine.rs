@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::source::{self, Source};
-use super::{Options, SamplerError, Sink, Stats, monotonic_ns, nanoseconds};
+use super::{Options, SamplerError, Sink, Stats, monotonic_ns};
+use crate::clock::nanoseconds;
 use crate::tasks::scan::Tracker;
 
 pub(super) struct Engine {

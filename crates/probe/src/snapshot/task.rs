@@ -32,7 +32,7 @@ pub(super) struct Busy<'a> {
     pub(super) percent: f64,
 }
 
-/// Every task that can be read. Those that end meanwhile are left out.
+/// Every task that can be read; those that end during the scan are left out.
 pub(super) fn all(roots: &Roots) -> Vec<Task> {
     let page_kib = rustix::param::page_size() as u64 / 1024;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);

@@ -10,7 +10,7 @@
 const BY_NODE: [&str; 2] = ["kswapd", "kcompactd"];
 
 /// The name under which a task's CPU time is added up; never empty, without dots, blanks or
-/// control characters, so that it can stand in a column name.
+/// control characters, so that it can be part of a column name.
 pub fn aggregate(comm: &[u8]) -> String {
     let text = String::from_utf8_lossy(comm);
     clean(&reduce(&text))

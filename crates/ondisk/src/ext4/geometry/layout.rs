@@ -2,8 +2,8 @@
 //!
 //! Two layouts of the group descriptors exist. In the old one the whole table follows the superblock
 //! and each of its backups, and reserved blocks for growth may follow the table. With `meta_bg` the
-//! descriptors of as many groups as fit one block (a "metablock group") lie in the first, second and
-//! last of those very groups. A filesystem may begin in the old layout and go on in the new one
+//! descriptors of as many groups as fit one block (a "metablock group") are in the first, second and
+//! last of those groups. A filesystem may begin in the old layout and continue in the new one
 //! (`s_first_meta_bg`). Source: Documentation/filesystems/ext4/blockgroup.rst.
 
 use std::ops::Range;
@@ -96,7 +96,7 @@ impl Geometry {
         }
     }
 
-    /// Whether a group's descriptors lie in the `meta_bg` layout.
+    /// Whether a group's descriptors are in the `meta_bg` layout.
     pub fn in_meta_bg(&self, group: u32) -> bool {
         group / self.descs_per_block() >= self.first_meta_bg
     }

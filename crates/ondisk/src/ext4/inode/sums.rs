@@ -2,7 +2,7 @@
 //!
 //! The checksum is a CRC of the inode's number, its generation and its slot with both checksum fields as zeros. Putting these
 //! together in memory costs as much as the CRC itself. But a CRC is linear: what a byte adds to it depends on the byte and
-//! on how many follow, and on nothing else. So the slot is taken as it lies there, and twelve small tables say what number,
+//! on how many follow, and on nothing else. So the slot is taken as stored, and twelve small tables say what number,
 //! generation and the stored checksum itself add or take away.
 
 use std::fmt;
@@ -15,7 +15,7 @@ type Table = [u32; 256];
 
 /// Bytes of number and generation, which come before the slot.
 const BEFORE: usize = 8;
-/// Where the generation lies in a slot.
+/// Offset of the generation in a slot.
 const GENERATION_AT: usize = 0x64;
 
 /// Judges the checksums of inodes of one size under one seed.

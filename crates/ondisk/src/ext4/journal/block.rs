@@ -56,7 +56,7 @@ impl BlockType {
 /// The first 12 bytes of every block that is not data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// `h_blocktype` as it lies there; see [`Header::kind`].
+    /// `h_blocktype` as stored; see [`Header::kind`].
     pub h_blocktype: u32,
     /// The transaction.
     pub h_sequence: u32,

@@ -64,7 +64,7 @@ impl Tag {
     }
 }
 
-/// The checksum of a data block as its tag stores it; `seed` is that of the journal, `data` the block as it lies in
+/// The checksum of a data block as its tag stores it; `seed` is that of the journal, `data` the block as stored in
 /// the journal. `None` for a journal without checksums in its tags.
 pub fn data_checksum(format: TagFormat, seed: Seed, sequence: u32, data: &[u8]) -> Option<u32> {
     let sum = crc32c(seed.over(&sequence.to_be_bytes()), data);

@@ -13,7 +13,7 @@ const TAIL_TID: usize = 4;
 /// A change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// Blocks were mapped to a file: the entry of an extent leaf, as it would lie there.
+    /// Blocks were mapped to a file: the entry of an extent leaf, as it would be stored.
     AddRange {
         /// The file.
         ino: u32,
@@ -60,7 +60,7 @@ pub enum Record<'a> {
     },
 }
 
-/// A name and what it stands for.
+/// A name and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dentry<'a> {
     /// The directory.
@@ -71,7 +71,7 @@ pub struct Dentry<'a> {
     pub name: &'a [u8],
 }
 
-/// A record, where it lies, and the checksum up to here.
+/// A record, its offset, and the checksum up to here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed<'a> {
     /// Offset of its tag in the slice.

@@ -23,12 +23,12 @@ pub fn entry_hash(name: &[u8], value: &[u8], sign: Sign) -> u32 {
     })
 }
 
-/// The hash of an attribute whose value lies in an inode: the hash of the value stands for it.
+/// The hash of an attribute whose value is in an inode: the hash of the value is used for it.
 pub fn entry_hash_of_inode(name: &[u8], value_hash: u32, sign: Sign) -> u32 {
     name_hash(name, sign).rotate_left(16) ^ value_hash
 }
 
-/// The hash of a value that lies in an inode of its own, as that inode stores it
+/// The hash of a value in an inode of its own, as that inode stores it
 /// ([`Inode::ea_hash`](crate::ext4::Inode::ea_hash)). `seed` is [`Superblock::seed`](crate::ext4::Superblock::seed).
 pub fn value_hash(seed: Seed, value: &[u8]) -> u32 {
     seed.over(value)

@@ -21,7 +21,7 @@ pub(super) struct Copy {
     source: File,
     to: PathBuf,
     file: BufWriter<File>,
-    /// The begin of a record whose end is not there yet.
+    /// The start of a record whose end was not read yet.
     part: Vec<u8>,
     pub(super) bytes: u64,
     pub(super) events: u64,
@@ -54,7 +54,7 @@ impl Copy {
         })
     }
 
-    /// Copies what is there now; whether there was anything.
+    /// Copies the bytes that are available; returns whether there were any.
     pub(super) fn pass(&mut self, buffer: &mut [u8]) -> Result<bool, Error> {
         let mut any = false;
         loop {

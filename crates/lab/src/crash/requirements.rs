@@ -1,9 +1,9 @@
 //! Where a crash check can follow a trial: refused beforehand anywhere else.
 //!
-//! What is judged is the disk itself, after a power cut that dm-flakey made; it stands under the filesystem wherever fslab makes
+//! What is judged is the disk itself, after a power cut that dm-flakey made; it is under the filesystem wherever fslab makes
 //! the device. Or it is a log of all that reached one disk. Two write one: QEMU logs a guest's disk on the host, and
 //! dm-log-writes logs in the kernel of the trial, which is what the host and User-mode Linux have. Where QEMU does not
-//! run the trial, a plain device of a cell with a crash check therefore becomes `log_writes`. Whatever else ran the
+//! run the trial, a plain device of a cell with a crash check therefore becomes `log_writes`. Anything else that ran the
 //! trial would give the same figures and silently no check, and a reader would take "no damage" for an answer.
 
 use study::{
@@ -55,7 +55,7 @@ impl Writer {
         }
     }
 
-    /// Who does where the trials run there; nobody on a disk or in a directory that is given.
+    /// What logs writes where the trials run there; nothing on a disk or in a directory that is given.
     fn at(target: &Target) -> Option<Writer> {
         match target {
             Target::Guest(guest) if guest.machine == GuestMachine::Qemu => Some(Writer::Qemu),
@@ -65,7 +65,7 @@ impl Writer {
     }
 }
 
-/// Puts the plain devices of cells with a crash check upon dm-log-writes, where nobody else logs, and upon dm-flakey
+/// Puts the plain devices of cells with a crash check on dm-log-writes, where nothing else logs, and on dm-flakey
 /// where the power is cut.
 pub fn prepare(plan: &mut Plan, target: &Target) {
     let Some(writer) = Writer::at(target) else {
@@ -94,7 +94,7 @@ pub fn prepare(plan: &mut Plan, target: &Target) {
     }
 }
 
-/// Refuses a plan whose crash check nobody would make there.
+/// Refuses a plan whose crash check cannot be made there.
 ///
 /// # Errors
 /// A target that keeps no log of writes, or a device whose log would not be the filesystem's.

@@ -18,7 +18,7 @@ use workload::clock::now_ns;
 const MOST: u64 = 16 << 30;
 /// How often their size is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long somebody else's tracing is waited for.
+/// How long another tracer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A device to be traced.
@@ -44,7 +44,7 @@ impl Subject {
 /// The devices of a trial, the filesystem's first. `disk` is the one under the run's folder.
 ///
 /// # Errors
-/// One line: a directory that lies on no block device.
+/// One line: a directory that is on no block device.
 pub(crate) fn subjects(prepared: &Prepared, disk: Option<&str>) -> Result<Vec<Subject>, String> {
     if let Some(node) = prepared.device_node() {
         let mut all = vec![Subject {
@@ -197,7 +197,7 @@ impl Traced {
     fn close(&mut self) {
         if let Some(watcher) = self.watcher.take() {
             watcher.thread().unpark();
-            // It has nothing to tell.
+            // There is nothing to report.
             let _ = watcher.join();
         }
         if !self.closed {
@@ -224,7 +224,7 @@ enum Hindrance {
     Journal(#[from] rig::Error),
 }
 
-/// Tries again for a while as long as somebody else traces: a look of `trace-cmd` or another run's trial
+/// Tries again for a while as long as another tracer is active: a look of `trace-cmd` or another run's trial
 /// is over soon, and giving up would cost the cell a trial.
 fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Hindrance>) -> Result<T, Hindrance> {
     let until = Instant::now() + PATIENCE;
@@ -238,7 +238,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Hindrance>) -> Result<T, 
     }
 }
 
-/// Begins to record; what it changes stands in the journal before it is changed.
+/// Begins to record; what it changes is in the journal before it is changed.
 fn begin(
     journal: &Journal,
     subjects: &[Subject],

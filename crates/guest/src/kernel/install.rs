@@ -1,4 +1,4 @@
-//! From a heap of files to a kernel's folder: the image as ELF, the modules decompressed, the index.
+//! From the files of packages or a build tree to a kernel's folder: the image as ELF, the modules decompressed, the index.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -41,7 +41,7 @@ const USEFUL: &[&str] = &[
     "kernel/drivers/virtio/",
     "kernel/drivers/watchdog/softdog.ko",
 ];
-/// Below those, what is large and of no use: virtualisation of guests of its own, and network filesystems.
+/// Below those, what is large and of no use: KVM, and network filesystems.
 const USELESS: &[&str] = &[
     "kernel/arch/x86/kvm/",
     "kernel/arch/x86/events/",
@@ -223,7 +223,7 @@ impl Kind {
     }
 }
 
-/// What stands below `modules/RELEASE/` in a path.
+/// The part of a path below `modules/RELEASE/`.
 fn below_release(path: &Path) -> Option<PathBuf> {
     let mut parts = path.components();
     parts.find(|part| *part == Component::Normal("modules".as_ref()))?;

@@ -1,7 +1,7 @@
 //! What a filesystem has promised to keep: all that was synced when the power went.
 //!
-//! A checker says whether a filesystem is consistent; an empty one is. Whoever cuts the power wants to know besides
-//! whether what fsync(2) and syncfs(2) had confirmed is still there. So everything is listed right behind a sync, every byte of files
+//! A checker reports whether a filesystem is consistent; an empty one is. A power cut also asks
+//! whether what fsync(2) and syncfs(2) had confirmed is still there. So everything is listed right after a sync, every byte of files
 //! read into a sum, and looked for after recovery. Of what the workload has changed between the sync and the cut nothing was
 //! promised, and it is left out; that it was left alone is seen by inode, size and times.
 
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use probe::context::file_sha256;
 use serde::{Deserialize, Serialize};
 
-/// At most so many are listed.
+/// Most that are listed.
 const MOST_ENTRIES: usize = 200_000;
-/// At most so many bytes of files are read.
+/// Most bytes of files that are read.
 const MOST_BYTES: u64 = 1 << 30;
-/// Lost ones are named up to so many.
+/// Most lost ones that are named.
 const NAMED: usize = 10;
 /// Made by mkfs, and moved or changed by a recovery.
 const NOT_PROMISED: &str = "lost+found";
@@ -56,7 +56,7 @@ enum Thing {
     },
 }
 
-/// What changes when somebody writes to it.
+/// What changes when it is written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -149,7 +149,7 @@ impl Promise {
         (all, read)
     }
 
-    /// Looks for all of it at `root`.
+    /// MidphaseSampler for all of it at `root`.
     pub(super) fn look(&self, root: &Path) -> Kept {
         let mut kept = Kept::default();
         for entry in &self.entries {

@@ -1,6 +1,6 @@
 //! The archive that a guest starts from.
 //!
-//! The kernel unpacks any number of cpio archives, one behind the other, into its first root
+//! The kernel unpacks any number of concatenated cpio archives into its first root
 //! filesystem. So a guest's archive is a concatenation of parts, and a part that has not
 //! changed is not made again:
 //!
@@ -12,7 +12,7 @@
 //! | job | the files of the trial | for each guest |
 //!
 //! A guest's root is laid out as a merged /usr: `/bin`, `/sbin`, `/lib`, `/lib64` are links into `/usr`, and
-//! a program lies where it lies on the host. [`PATH`] is the guest's; what lies elsewhere on the host has a
+//! a program is where it is on the host. [`PATH`] is the guest's; what is elsewhere on the host has a
 //! link in it.
 
 mod cpio;

@@ -1,4 +1,4 @@
-//! What a person calls a kernel: a series, a version, a release, or uml.
+//! A kernel as named on the command line: a series, a version, a release, or uml.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use super::error::Error;
 
 /// A kernel as asked for.
 ///
-/// A number stands for everything that begins with it, part by part: 6.1 is 6.1.0-56 and 6.1.192 and not 6.12;
+/// A number means every version that begins with it, part by part: 6.1 is 6.1.0-56 and 6.1.192 and not 6.12;
 /// the newest of them is meant. `-cloud` asks for Debian's small build for virtual machines, which has
 /// fewer modules and boots faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum KernelSpec {
     /// User-mode Linux.
     Uml,
     /// An image for a machine.
@@ -23,7 +23,7 @@ pub enum Wanted {
     },
 }
 
-impl Wanted {
+impl KernelSpec {
     /// Whether a kernel of this release, of this upstream version, is meant.
     pub fn fits(&self, release: &str, version: &str) -> bool {
         match self {
@@ -45,13 +45,13 @@ impl Wanted {
     }
 }
 
-/// A release without what says how it was built: 6.1.0-56 of 6.1.0-56-cloud-amd64.
+/// A release without its flavour: 6.1.0-56 of 6.1.0-56-cloud-amd64.
 pub(crate) fn base(release: &str) -> &str {
     let release = release.strip_suffix("-amd64").unwrap_or(release);
     release.strip_suffix("-cloud").unwrap_or(release)
 }
 
-/// The numbers in a version, as they stand: [6, 1, 0, 56].
+/// The numbers in a version, in order: [6, 1, 0, 56].
 pub(crate) fn numbers(version: &str) -> Vec<u32> {
     version
         .split(|c: char| !c.is_ascii_digit())
@@ -65,7 +65,7 @@ fn begins(whole: &str, prefix: &str) -> bool {
         .is_some_and(|rest| rest.chars().next().is_none_or(|c| !c.is_ascii_digit()))
 }
 
-impl FromStr for Wanted {
+impl FromStr for KernelSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ impl FromStr for Wanted {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for KernelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uml => f.write_str("uml"),
@@ -112,8 +112,9 @@ mod tests {
 
     #[test]
     fn a_number_stands_for_all_that_begin_with_it() {
-        let fits =
-            |text: &str, release, version| text.parse::<Wanted>().unwrap().fits(release, version);
+        let fits = |text: &str, release, version| {
+            text.parse::<KernelSpec>().unwrap().fits(release, version)
+        };
         assert!(fits("6.1", "6.1.0-56-amd64", "6.1.192"));
         assert!(!fits("6.1", "6.12.117+deb12-amd64", "6.12.117"));
         assert!(!fits("6.1", "6.1.0-56-cloud-amd64", "6.1.192"));
@@ -134,12 +135,15 @@ mod tests {
     #[test]
     fn what_is_no_version_is_refused() {
         for text in ["", "latest", "-6.1", "6.1/..", "6.1 x", "x.y"] {
-            let error = text.parse::<Wanted>().unwrap_err();
+            let error = text.parse::<KernelSpec>().unwrap_err();
             assert!(error.is_usage(), "{text}");
         }
         for text in ["6.1", "6.12-cloud", "uml", "5.10.262"] {
-            assert_eq!(text.parse::<Wanted>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<KernelSpec>().unwrap().to_string(), text);
         }
-        assert_eq!("6.12-cloud".parse::<Wanted>().unwrap().series(), [6, 12]);
+        assert_eq!(
+            "6.12-cloud".parse::<KernelSpec>().unwrap().series(),
+            [6, 12]
+        );
     }
 }

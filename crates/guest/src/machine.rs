@@ -1,21 +1,21 @@
 //! Machines: a kernel, an initramfs and disks, run to their end by a program of the host.
 //!
-//! A [`Machine`] says what is wanted; [`Machine::run`] starts it, hands on what its init says,
-//! and returns when it is gone, however it ended. Two programs can do it. User-mode Linux is a
-//! kernel built as an ordinary program: it boots in a second and a half anywhere, has one CPU and no
-//! block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
+//! A [`Machine`] describes it; [`Machine::run`] starts it, passes on the messages of its init,
+//! and returns when it has ended, in whatever way. Two programs can do it. User-mode Linux is a
+//! kernel built as an ordinary program: it boots in a second and a half on most machines ([`crate::boot_probe`]
+//! finds out which), has one CPU and no block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
 //!
 //! What holds for both:
 //!
 //! - Nothing is left on the host, not even by kill -9 of the lab: the initramfs is an anonymous file of
 //!   memory, disks are handed over as open files (which may have no name), the channel is a pair of
-//!   sockets, what UML writes for itself lies in a mount namespace of its own, and the machine's
+//!   sockets, what UML writes for itself is in memory of its own, and the machine's
 //!   program dies with the thread that runs it (PR_SET_PDEATHSIG; UML's many processes with the
 //!   first of their pid namespace). So two runs cannot meet, either. What stays is what was asked
 //!   for: the console, and the files that came over.
-//! - Nothing waits for ever: init has a time to say its first word, a heartbeat after it, and a limit
-//!   for the whole. stdin is empty, the machine's as init's: whatever asks a question gets an end of file.
-//! - Only a guest that says `done` has done it. A panic, a hang, or an end too early is an error that
+//! - Nothing waits for ever: there is a time limit for init's first line, for the time between heartbeats, and
+//!   for the whole. stdin of the machine and of init is empty: a program that asks a question gets an end of file.
+//! - Only a guest that sends `done` has finished. A panic, a hang, or an end too early is an error that
 //!   quotes the console, which is kept.
 //!
 //! Rejected: a shared folder for results (9p, virtiofs, hostfs). Kernels differ in which they have,
@@ -46,7 +46,7 @@ pub use qemu::Accelerator;
 /// where it finds its channel: `virtio` or a terminal's node.
 pub const MARK: &str = "fslab_guest";
 
-/// What [`MARK`] says where the channel is a virtio-serial port, and the port's name.
+/// The value of [`MARK`] where the channel is a virtio-serial port, and the port's name.
 pub(crate) const VIRTIO: &str = "virtio";
 pub(crate) const PORT: &str = "lab.result";
 
@@ -56,6 +56,11 @@ pub(crate) const PORT: &str = "lab.result";
 /// [`Error::MissingProgram`] with the package to install.
 pub fn installed_uml() -> Result<PathBuf, Error> {
     uml::installed()
+}
+
+/// The program of QEMU, if it is installed.
+pub(crate) fn qemu_program() -> Option<PathBuf> {
+    crate::programs::find(qemu::PROGRAM)
 }
 
 /// What runs the machine.
@@ -119,15 +124,18 @@ pub struct Machine {
     pub engine: Engine,
     /// The kernel: for QEMU an ELF image or a bzImage, for UML the program.
     pub kernel: PathBuf,
+    /// The folder of the interpreter and the libraries that UML's own process is started with; without one, those of
+    /// this machine. See [`crate::kernel::Kernel::libraries`].
+    pub libraries: Option<PathBuf>,
     /// The initramfs; see [`initramfs()`].
     pub initramfs: File,
     /// Bytes of memory.
     pub memory: u64,
-    /// CPUs; UML has one whatever is asked.
+    /// CPUs. UML has one unless `append` has `ncpus=`.
     pub cpus: u32,
     /// Its disks.
     pub disks: Vec<Disk>,
-    /// Further words of the kernel's command line.
+    /// Further words of the kernel's command line, and UML's own options (`seccomp=on`).
     pub append: Vec<String>,
     /// How long what may take.
     pub limits: Limits,
@@ -139,21 +147,21 @@ pub struct Machine {
 
 /// How a guest ended that came to its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct GuestExit {
     /// Its job's exit code.
     pub code: i32,
     /// Its kernel's release.
     pub release: String,
     /// Seconds from the start to its first line.
     pub boot_seconds: f64,
-    /// Seconds from the start until it was gone.
+    /// Seconds from the start until the last of its processes had ended.
     pub seconds: f64,
     /// The last words of its console, as a piece of a sentence (`: fslab: no such disk`), or nothing.
     pub last: String,
 }
 
 impl Machine {
-    /// Runs it to its end. `heard` gets what the job says, in order, and `false` from it stops the
+    /// Runs it to its end. `heard` gets the documents of the job, in order, and `false` from it stops the
     /// machine; so does `cancelled`, asked ten times a second.
     ///
     /// # Errors
@@ -162,12 +170,12 @@ impl Machine {
         &self,
         heard: &mut dyn FnMut(Value) -> bool,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Ended, Error> {
+    ) -> Result<GuestExit, Error> {
         session::run(self, heard, cancelled)
     }
 }
 
-/// Puts an initramfs together in memory: a file that has no name and goes with its last user.
+/// Assembles an initramfs in memory: a file without a name, freed with its last user.
 ///
 /// # Errors
 /// When a part or the job's program cannot be read.

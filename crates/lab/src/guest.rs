@@ -1,15 +1,15 @@
-//! Trials in a guest kernel: a machine for each, gone before the next.
+//! Trials in a guest kernel: a machine for each, ended before the next.
 //!
-//! A guest is made anew for every trial, so no trial sees what another left in memory, and boots in
+//! Every trial has a new guest, so no trial sees what another left in memory. It boots in
 //! two seconds. Before the first trial one guest takes its own context record; that boot also
 //! shows whether the machine works at all, and, where the processor promises KVM, whether
-//! it keeps the promise: if nothing is heard of init in ten seconds, the run goes on under TCG
-//! and says so.
+//! it keeps the promise: if init sends nothing in ten seconds, the run goes on under TCG
+//! with a note.
 //!
-//! The trial's last event is held back until the guest has said its own last line and every file is
-//! in its place: what a machine that died half-way has said does not make a whole trial.
+//! The trial's last event is held back until the guest has sent its own last line and every file is
+//! in its place: the messages of a machine that died half-way are not a whole trial.
 //!
-//! The clock of a guest runs, but what it times is an emulated processor or a disk behind two kernels. So
+//! The clock of a guest runs, but what it times is an emulated processor or a disk below two kernels. So
 //! the run's context says `emulated`, reports mark every time with it, and none is compared with
 //! a host's. Counts, layouts, traces and verdicts of checkers are as true as anywhere.
 
@@ -36,10 +36,10 @@ use self::account::{Account, Stopped};
 use self::crash::Logged;
 use self::files::Arriving;
 use self::image::Image;
-use self::job::{Job, Said};
+use self::job::{GuestMessage, Job};
 use self::limits::{KVM_PROOF, LEAST_LIMIT, limits, patient};
 use crate::error::Error;
-use crate::executor::{Emit, Executor, Failure, Surroundings, Taken};
+use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::target::{GuestMachine, GuestTarget};
 use crate::watch::Watcher;
@@ -80,7 +80,7 @@ pub struct GuestExecutor<'a> {
     no_kvm: Option<String>,
     folder: PathBuf,
     images: PathBuf,
-    contexts: Vec<Taken>,
+    contexts: Vec<KernelContext>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -116,15 +116,15 @@ impl<'a> GuestExecutor<'a> {
         })
     }
 
-    /// Boots a machine with a job and hands on what it says.
+    /// Boots a machine with a job and passes on its messages.
     fn boot(
         &self,
         image: &Image,
         job: &Job,
         disks: Vec<Disk>,
         place: &Place<'_>,
-        heard: &mut dyn FnMut(Said) -> bool,
-    ) -> Result<machine::Ended, machine::Error> {
+        heard: &mut dyn FnMut(GuestMessage) -> bool,
+    ) -> Result<machine::GuestExit, machine::Error> {
         let first_line = match self.engine {
             Engine::Qemu(Accelerator::Kvm) if self.contexts.is_empty() => KVM_PROOF,
             _ => Limits::default().first_line,
@@ -132,11 +132,12 @@ impl<'a> GuestExecutor<'a> {
         let machine = Machine {
             engine: self.engine,
             kernel: image.kernel.clone(),
+            libraries: image.libraries.clone(),
             initramfs: image.with_job(job)?,
             memory: image.memory,
             cpus: image.cpus,
             disks,
-            append: Vec::new(),
+            append: image.append.clone(),
             limits: patient(Limits {
                 first_line,
                 whole: place.limit,
@@ -146,9 +147,9 @@ impl<'a> GuestExecutor<'a> {
             files: place.files.folder().to_owned(),
         };
         let mut strange = false;
-        let mut hear = |said: Value| {
-            if let Ok(said) = serde_json::from_value(said) {
-                heard(said)
+        let mut hear = |message: Value| {
+            if let Ok(message) = serde_json::from_value(message) {
+                heard(message)
             } else {
                 strange = true;
                 false
@@ -190,12 +191,12 @@ impl<'a> GuestExecutor<'a> {
         let limit = self.limits.get(trial.slot.cell as usize);
         let place = self.place(&name, &files, limit.copied().unwrap_or(LEAST_LIMIT));
         let mut account = Account::of(number);
-        let mut hear = |said| {
-            let mut show = |said: &Said| {
+        let mut hear = |message| {
+            let mut show = |message: &GuestMessage| {
                 if let Some(logged) = &logged {
-                    logged.see(said);
+                    logged.see(message);
                 }
-                self.show(trial, said);
+                self.show(trial, message);
             };
             let mut emit = |event: Event| {
                 if let Some(logged) = &logged {
@@ -203,7 +204,7 @@ impl<'a> GuestExecutor<'a> {
                 }
                 emit(event)
             };
-            account.hear(said, &mut emit, &mut show)
+            account.hear(message, &mut emit, &mut show)
         };
         self.watcher.step(trial, "booting the guest");
         let ended = self.boot(image, &job, disks, &place, &mut hear);
@@ -221,18 +222,18 @@ impl<'a> GuestExecutor<'a> {
             ledger.device += (ended.seconds - ledger.total).max(0.0);
         }
         if let Some(logged) = logged {
-            self.watcher.step(trial, crate::crash::of_trial::JUDGING);
+            self.watcher.step(trial, crate::crash::trial::JUDGING);
             let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
             judged.tell(emit, &mut event);
         }
         Ok(event)
     }
 
-    fn show(&self, trial: &Trial, said: &Said) {
-        match said {
-            Said::Step(step) => self.watcher.step(trial, step),
-            Said::Phase(name) => self.watcher.phase(name),
-            Said::Progress(phase, [bytes, bytes_total, steps, steps_total]) => {
+    fn show(&self, trial: &Trial, message: &GuestMessage) {
+        match message {
+            GuestMessage::Step(step) => self.watcher.step(trial, step),
+            GuestMessage::Phase(name) => self.watcher.phase(name),
+            GuestMessage::Progress(phase, [bytes, bytes_total, steps, steps_total]) => {
                 self.watcher.progress(&Progress {
                     phase: phase.clone(),
                     bytes: *bytes,
@@ -306,7 +307,7 @@ fn stopped(error: machine::Error) -> Stopped {
 }
 
 impl Executor for GuestExecutor<'_> {
-    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<Taken>, Error> {
+    fn contexts(&mut self, around: &Surroundings) -> Result<Vec<KernelContext>, Error> {
         let mut all = Vec::new();
         for at in 0..self.kernels.len() {
             self.watcher
@@ -321,11 +322,11 @@ impl Executor for GuestExecutor<'_> {
         self.no_kvm.take().map(note).into_iter().collect()
     }
 
-    fn compare_with(&mut self, contexts: Vec<Taken>) {
+    fn compare_with(&mut self, contexts: Vec<KernelContext>) {
         self.contexts = contexts;
     }
 
-    /// A guest's disk is a file: what the host's disk can do says nothing of it.
+    /// A guest's disk is a file: what the host's disk can do is not what it can do.
     fn references(&mut self, _plan: &Plan) -> Vec<Result<Reference, String>> {
         vec![Err(format!(
             "raw-device reference: not measured: the trials run in a guest ({}) whose times are emulated",

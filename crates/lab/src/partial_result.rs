@@ -1,7 +1,7 @@
 //! What was measured until a filesystem was full: no result, but not to be lost either.
 //!
 //! A trial that ends for want of space counts as failed, with its message. The phases that it broke
-//! off stand in the log all the same, with what they had done until then, because whoever asks how far
+//! off are in the log all the same, with what they had done until then, because a reader who asks how far
 //! it came or where its files slowed down has nothing else to look at.
 
 use workload::{Error, Evidence, PhaseReport};

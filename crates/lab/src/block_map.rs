@@ -1,8 +1,8 @@
-//! What lies where on a trial's device, so that a trace can tell data from metadata and journal.
+//! The block map of a trial's device: it lets a trace distinguish data from metadata and journal.
 //!
 //! The trace alone knows too little (see [`blktrace::analysis::window`]); the mounted filesystem knows
-//! where its log and its tables are (GETFSMAP), and where the files lie. That a sector of none of them is
-//! metadata may only be said where no file has come and gone meanwhile.
+//! where its log and its tables are (GETFSMAP), and the extents of the files. A sector in none of them is
+//! metadata only where no file has come and gone since.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +21,7 @@ use crate::layout::Walk;
 const MOST_FILES: usize = 64;
 const MOST_REGIONS: usize = 1 << 20;
 
-/// What lies where, in sectors of the disk; none in a directory, whose disk is not ours alone. `whole`:
+/// The block map, in sectors of the disk; none in a directory, whose disk is not ours alone. `whole`:
 /// the files that are there now are all there were.
 pub(crate) fn of(prepared: &Prepared, whole: bool) -> Option<Places> {
     prepared.device_node()?;
@@ -53,7 +53,7 @@ fn region(begin: u64, end: u64, kind: Kind) -> Region {
     (begin / 512, end.div_ceil(512), kind)
 }
 
-/// The filesystem's own structures, where it tells.
+/// The filesystem's own structures, where it reports them.
 fn fixed(root: &Path) -> Option<Vec<Region>> {
     let folder = File::open(root).ok()?;
     let device = folder.metadata().ok()?.dev();
@@ -72,7 +72,7 @@ fn fixed(root: &Path) -> Option<Vec<Region>> {
     Some(regions)
 }
 
-/// XFS's log, of which GETFSMAP tells only where there is a reverse-mapping tree.
+/// XFS's log, which GETFSMAP reports only where there is a reverse-mapping tree.
 fn log_of_xfs(root: &Path) -> Option<Region> {
     let xfs = Xfs::of(File::open(root).ok()?).ok()?;
     // A filesystem block's number has the AG in its upper bits.
@@ -84,7 +84,7 @@ fn log_of_xfs(root: &Path) -> Option<Region> {
     (xfs.log_start > 0).then(|| region(begin, end, Kind::Journal))
 }
 
-/// Where all files lie; none when they are too many, or one does not tell.
+/// The extents of all files; none when they are too many, or when one has no map.
 fn files(root: &Path) -> Option<Vec<Region>> {
     let walk = Walk::of(root, MOST_FILES);
     if walk.files == 0 || walk.files > MOST_FILES as u64 {

@@ -1,14 +1,14 @@
 //! iostat's and top's rows from the middle of a phase, as the mails of 2008 show them.
 //!
 //! A thread looks at the machine while a phase runs, and when the phase is over the two looks that
-//! enclose most of its middle third give the rows. Nobody knows beforehand how long a phase takes,
+//! enclose most of its middle third give the rows. How long a phase takes is not known beforehand,
 //! so the looks of a workload come at growing distances (a quarter of the time that has passed):
 //! whatever the length, a few fall into the middle third, and a phase of hours costs some tens of
 //! them. A checker's passes begin at any time, so there the pace is even, and is halved when the
 //! looks become many.
 //!
-//! A look costs a few milliseconds of another CPU, next to nothing beside a phase. Rejected: looking
-//! when the workload tells its progress, which is too seldom for phases of less than a second, which
+//! A look costs a few milliseconds of another CPU, next to nothing compared with a phase. Rejected: looking
+//! when the workload reports its progress, which is too seldom for phases of less than a second, which
 //! are those that people try out first.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ pub(crate) enum Pace {
 }
 
 /// Takes looks, while a phase runs, at every level of a device's stack and at all tasks.
-pub(crate) struct Looks {
+pub(crate) struct MidphaseSampler {
     shared: Arc<Shared>,
     /// None: there is no thread, and so no rows; the measurement is as good.
     thread: Option<JoinHandle<()>>,
@@ -59,9 +59,9 @@ struct State {
     over: bool,
 }
 
-impl Looks {
-    /// A thread that waits for [`Looks::begin`].
-    pub(crate) fn below(device: Option<&str>, pace: Pace) -> Looks {
+impl MidphaseSampler {
+    /// A thread that waits for [`MidphaseSampler::begin`].
+    pub(crate) fn below(device: Option<&str>, pace: Pace) -> MidphaseSampler {
         let devices = device.map_or_else(Vec::new, stack);
         let shared = Arc::new(Shared {
             devices,
@@ -74,7 +74,7 @@ impl Looks {
             .name("fslab-looks".into())
             .spawn(move || theirs.look_on())
             .ok();
-        Looks { shared, thread }
+        MidphaseSampler { shared, thread }
     }
 
     /// A phase begins: from now on there are looks, and the earlier ones are forgotten.
@@ -107,7 +107,7 @@ impl Looks {
     }
 }
 
-impl Drop for Looks {
+impl Drop for MidphaseSampler {
     fn drop(&mut self) {
         self.shared.state().over = true;
         self.shared.changed.notify_all();
@@ -132,7 +132,7 @@ impl Shared {
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            // Whoever begins or ends a phase must not wait for a look.
+            // The thread that begins or ends a phase must not wait for a look.
             drop(state);
             let at = now_ns();
             let look = Snapshot::take(&Roots::default(), &self.devices).ok();
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use std::thread::sleep;
 
-    fn run(looks: &Looks, milliseconds: u64) -> (u64, u64) {
+    fn run(looks: &MidphaseSampler, milliseconds: u64) -> (u64, u64) {
         looks.begin();
         let begin = now_ns();
         sleep(Duration::from_millis(milliseconds));
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_phase_of_a_second_has_a_middle_and_a_blink_has_none() {
         for pace in [Pace::Growing, Pace::Even] {
-            let looks = Looks::below(None, pace);
+            let looks = MidphaseSampler::below(None, pace);
             let (begin, end) = run(&looks, 900);
             let middle = looks.of(begin, end).unwrap();
             assert!(
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_thread_without_work_ends_with_its_owner_and_has_taken_nothing() {
-        let looks = Looks::below(None, Pace::Growing);
+        let looks = MidphaseSampler::below(None, Pace::Growing);
         looks.rest();
         assert!(looks.of(0, u64::MAX).is_none());
         let shared = Arc::clone(&looks.shared);

@@ -12,7 +12,7 @@ use super::recording::Recorded;
 /// Name of the figures of a whole trace among those of phases.
 const WHOLE: &str = "trial";
 
-/// When the phases of a trial ran, as its events tell.
+/// When the phases of a trial ran, by its events.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Vec<(String, Window)>);
 
@@ -48,7 +48,7 @@ pub(crate) struct Explained {
 }
 
 impl Recorded {
-    /// Explains the traces by phase. `places` says what lies where on the first device.
+    /// Explains the traces by phase. `places` is the block map of the first device.
     pub(crate) fn explain(&self, spans: &Spans, places: &Places) -> Explained {
         let mut explained = Explained::default();
         let nowhere = Places::default();
@@ -163,7 +163,7 @@ impl Recorded {
     }
 }
 
-/// Figures with the losses, which nobody can date and so count for every phase.
+/// Figures with the losses, whose time is not known and which count for every phase.
 fn named(figures: Figures, lost: u64) -> BTreeMap<String, f64> {
     let lost = ("trace_lost", lost as f64);
     let all = figures.into_iter().chain([lost]);

@@ -1,4 +1,4 @@
-//! Where a log or a disk lies: a file or device, or a part of one.
+//! The source of a log or a disk: a file or device, or a part of one.
 //!
 //! A guest's disk may have been cut into slices, of which one holds the data and another their log; on the host
 //! both are one file.

@@ -1,10 +1,10 @@
 //! Bytes of a phase against the device's own counters (DESIGN: bytes are cross-checked).
 //!
-//! Direct I/O and whatever ends with a sync must have reached the device whole. What may rightly
-//! never reach it is told, not judged: a buffered read that the page cache answered, and files that
+//! Direct I/O and everything that ends with a sync must have reached the device whole. What may rightly
+//! never reach it is reported, not judged: a buffered read that the page cache answered, and files that
 //! were unlinked again before anything wrote them out. A check reads what its format asks for, which
-//! no workload can say, so it has no such evidence at all. A scan reads past every cache: the device must have
-//! moved what it asked for, and no more. Where it moved a little more, that can have been somebody else, and nothing is shown.
+//! no workload can know, so it has no such evidence at all. A scan reads past every cache: the device must have
+//! moved what it asked for, and no more. Where it moved a little more, another program may have caused it, and nothing is shown.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ pub(crate) fn now(device: Option<&str>) -> Option<Reading> {
     diskstats::find(&text, device?)
 }
 
-/// Bytes that others may read from a device meanwhile: libblkid looks at every device when somebody mounts one
+/// Bytes that other programs may read from a device in that time: libblkid looks at every device when one is mounted
 /// anywhere, and was seen to read 1.02 MiB of each.
 const LOOKED_AT: u64 = 2 << 20;
 
@@ -34,7 +34,7 @@ pub(crate) fn evidence(
     before: Option<Reading>,
     after: Option<Reading>,
 ) -> Evidence {
-    let told = |holds: Option<bool>, detail: String| Evidence {
+    let reported = |holds: Option<bool>, detail: String| Evidence {
         phase: Some(phase.name.clone()),
         name: "bytes_on_device".into(),
         holds,
@@ -42,15 +42,15 @@ pub(crate) fn evidence(
     };
     let scans = phase.name.starts_with("scan");
     if phase.bytes_transferred == 0 && !scans {
-        return told(None, "the phase moved no bytes".into());
+        return reported(None, "the phase moved no bytes".into());
     }
     let (Some((was, before)), Some((is, after))) = (before, after) else {
         let why = "no block device of its own: its counters cannot be read";
-        return told(None, why.into());
+        return reported(None, why.into());
     };
     let delta = match before.delta(&was, &after, &is) {
         Ok(delta) => delta,
-        Err(error) => return told(None, error.to_string()),
+        Err(error) => return reported(None, error.to_string()),
     };
     let (read, written) = (delta.sectors_read() * 512, delta.sectors_written() * 512);
     let asked = phase.bytes_transferred;
@@ -58,10 +58,10 @@ pub(crate) fn evidence(
     let more = seen.saturating_sub(asked + asked / 100);
     if scans && (1..=LOOKED_AT).contains(&more) {
         let why = format!(
-            "the pass asked for {asked} bytes and the device read {seen}: as much more as whoever mounts a filesystem \
+            "the pass asked for {asked} bytes and the device read {seen}: as much more as a mount of a filesystem \
              reads of every device"
         );
-        return told(None, why);
+        return reported(None, why);
     }
     let whole = seen * 100 >= asked * 99 && !(scans && more > 0);
     // What may fall short without a fault.
@@ -70,7 +70,7 @@ pub(crate) fn evidence(
     } else {
         !shown(phase, "direct_io_honoured") && !shown(phase, "cold_cache")
     };
-    told(
+    reported(
         (whole || !may).then_some(whole),
         format!("moved {asked} bytes; the device read {read} and wrote {written}"),
     )
@@ -202,9 +202,10 @@ mod tests {
         let before = reading("7 0 loop0 5 0 100 0 10 0 200 0 0 0 0 0 0 0 0 0 0");
         let after = reading("7 0 loop0 6 0 108 0 14 9 1224 0 0 0 0 0 0 0 0 0 0");
         let found = samples(&phase("write", 1, ""), before.as_ref(), after.as_ref());
-        let told: Vec<(&str, f64)> = found.iter().map(|s| (s.metric.as_str(), s.value)).collect();
+        let reported: Vec<(&str, f64)> =
+            found.iter().map(|s| (s.metric.as_str(), s.value)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("device_read", 4096.0),
                 ("device_written", 524_288.0),

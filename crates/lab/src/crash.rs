@@ -1,12 +1,12 @@
 //! The crash check: what would a power cut have left?
 //!
 //! A log of a device's writes ([`blockio::log_writes`]) gives the device as of every flush. Each such image is
-//! made anew as a sparse file, recovered as its user would do it (the kernel's mount, `e2fsck -p`), and judged by
+//! made as a sparse file, recovered as its user would do it (the kernel's mount, `e2fsck -p`), and judged by
 //! the filesystem's own checker. For ext2/3/4 `fslab check` gives a second opinion on the same image, twice:
 //! before recovery it reads the image from the log itself, without a copy, and after it from the file. Where the
 //! two differ, the report says so; a check whose reference is never questioned would be worth less.
 //!
-//! Everything happens after the trial, on the host, whatever kernel wrote the log. Nothing is timed.
+//! Everything happens after the trial, on the host, whichever kernel wrote the log. Nothing is timed.
 //!
 //! The power can also be cut while a trial runs ([`cut`]): then there is one image, the disk itself, and besides it
 //! is asked whether all that was synced is still there ([`promise`]).
@@ -16,12 +16,12 @@
 
 pub(crate) mod after_cut;
 pub(crate) mod cut;
+mod durability;
 mod image;
 mod judge;
-pub(crate) mod of_trial;
-mod part;
-pub mod place;
-mod promise;
+pub mod requirements;
+mod source;
+pub(crate) mod trial;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,17 +38,17 @@ use crate::interrupt::Interrupt;
 use crate::watch::Watcher;
 use image::Throwaway;
 use judge::{How, Judge, Judged};
-use part::{Source, open};
+use source::{Source, open};
 
-pub use part::Part;
+pub use source::Part;
 
-/// Images that are not clean are listed up to so many.
+/// Most images listed that are not clean.
 const LISTED: usize = 10;
 
 /// What the device was before the log began.
 #[derive(Clone, Debug)]
 pub enum Base {
-    /// Blank, so many bytes.
+    /// Blank, of this many bytes.
     Blank(u64),
     /// As this image or device is.
     Image(PathBuf),
@@ -57,9 +57,9 @@ pub enum Base {
 /// Where in the log the filesystem is whole for the first time: nothing before it is judged.
 #[derive(Clone, Debug)]
 pub enum From {
-    /// Behind so many entries.
+    /// After this many entries.
     Entry(usize),
-    /// Behind the mark of this name.
+    /// After the mark of this name.
     Mark(String),
 }
 
@@ -70,7 +70,7 @@ pub enum Recover {
     Mount,
     /// `e2fsck -p`.
     E2fsck,
-    /// Nothing: it is judged as it lies there.
+    /// Nothing: it is judged as it is.
     Nothing,
 }
 
@@ -106,11 +106,11 @@ pub struct Request {
     pub filesystem: String,
     /// Where the filesystem is whole.
     pub from: From,
-    /// No moment behind so many entries; none: to the end of the log.
+    /// Entries of the log that are considered; none: all.
     pub until: Option<usize>,
     /// After what a power cut is tried.
     pub boundary: Boundary,
-    /// At most so many, evenly spread; 0 means all.
+    /// Most images, evenly spread; 0 means all.
     pub most: usize,
     /// What recovers.
     pub recover: Recover,
@@ -120,7 +120,7 @@ pub struct Request {
     pub keep: Option<PathBuf>,
 }
 
-/// Judges what a log holds. Images lie in the journal's folder while they are judged.
+/// Judges what a log holds. Images are in the journal's folder while they are judged.
 ///
 /// # Errors
 /// No log, no such mark, no base; a checker that is not here; no room; a mount that cannot be tried; an
@@ -194,7 +194,7 @@ fn open_log(part: &Part) -> Result<Log<Source>, Error> {
     Log::open(part.open()?).map_err(|error: LogError| Error::Preflight(error.to_string()))
 }
 
-/// How many entries the log has now, so far as its superblock says.
+/// How many entries the log has now, by its superblock.
 pub(crate) fn entries(log: &Part) -> Result<usize, Error> {
     Ok(open_log(log)?.entries().len())
 }
@@ -239,7 +239,7 @@ fn note_log(crash: &mut Crash, log: &Log<Source>, device: u64) {
     }
 }
 
-/// Bytes of the log up to the end of its last entry: a log on a disk of its own has the rest of the disk behind it.
+/// Bytes of the log up to the end of its last entry: a log on a disk of its own is followed by the rest of the disk.
 fn used(log: &Log<Source>) -> u64 {
     let data = |entry: &blockio::log_writes::Entry| if entry.has_data() { entry.len } else { 0 };
     let last = log.entries().last();
@@ -255,7 +255,7 @@ fn name(boundary: Boundary) -> &'static str {
 }
 
 fn interrupted() -> Error {
-    Error::Interrupted("the crash check was interrupted; it left nothing behind".into())
+    Error::Interrupted("the crash check was interrupted; nothing of it is left".into())
 }
 
 /// Counts a judgement, and lists it where it is not clean, with the last mark before its moment.
@@ -304,7 +304,7 @@ fn note(
         mark,
         refused: judged.refused,
         checker: judged.explanation,
-        said: judged.said,
+        said: judged.printed,
         own_exit: judged.own.as_ref().map(|own| own.exit),
         own_problems: judged.own.map(|own| own.problems).unwrap_or_default(),
     });

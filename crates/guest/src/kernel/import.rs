@@ -15,6 +15,7 @@ use super::add::Added;
 use super::cache::Cache;
 use super::error::{Doing as _, Error};
 use super::record::Kernel;
+use crate::hex::hex;
 
 /// Most files of a folder of modules: a wrong folder (`/`) must not be read for minutes.
 const MOST_FILES: usize = 200_000;
@@ -32,7 +33,7 @@ impl Cache {
         }
         say(&format!("copying {} into the cache", added.image.display()));
         match self.add(&name, added, say) {
-            // Another fslab did the same meanwhile.
+            // Another process added it in the meantime.
             Err(Error::Exists { name, dir }) => {
                 known(self).unwrap_or(Err(Error::Exists { name, dir }))
             }
@@ -68,12 +69,7 @@ fn name(added: &Added) -> Result<String, Error> {
         }
     }
     let digest = digest.finalize();
-    let digits: Vec<String> = digest
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let digits = digits.concat();
+    let digits = hex(&digest[..6]);
     let stem = added.image.file_name().unwrap_or_default();
     let stem = stem.to_string_lossy();
     let plain = |c: &char| c.is_ascii_alphanumeric() || "._+".contains(*c);
@@ -117,8 +113,8 @@ fn is_module(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collect::write;
     use super::super::image::tests::vmlinux;
+    use super::super::install::write;
     use super::super::modinfo::tests::module;
     use super::*;
 
@@ -136,12 +132,15 @@ mod tests {
             modules: Some(tree.clone()),
             config: None,
         };
-        let mut said = Vec::new();
-        let first = cache.keep(&added, &mut |text| said.push(text.to_owned()));
+        let mut printed = Vec::new();
+        let first = cache.keep(&added, &mut |text| printed.push(text.to_owned()));
         let first = first.unwrap();
         assert!(first.name.starts_with("bzImageofme-") && first.has("xfs"));
         let again = cache.keep(&added, &mut |_| panic!("it is there")).unwrap();
-        assert_eq!((again.name.as_str(), said.len()), (first.name.as_str(), 1));
+        assert_eq!(
+            (again.name.as_str(), printed.len()),
+            (first.name.as_str(), 1)
+        );
         // A further module, then another build.
         let ext4 = tree.join("kernel/fs/ext4/ext4.ko");
         write(&ext4, &module(&["vermagic=6.6.5-mine SMP"])).unwrap();

@@ -6,7 +6,7 @@
 //! nothing of the experiment would be left. (e2fsck and fsck.ocfs2 are programs: `scan_program`.)
 //!
 //! The passes are phases of the trial like any other, with the device's counters around each: the bytes that the
-//! reader asked for are held against those.
+//! reader asked for are compared with those.
 
 mod evidence;
 mod figures;
@@ -27,7 +27,7 @@ use workload::{Evidence, Observer, PhaseReport};
 use crate::convert;
 use crate::executor::Emit;
 use crate::interrupt::Interrupt;
-use crate::observer::{self, Asked, TrialObserver};
+use crate::observer::{self, ObserverOptions, TrialObserver};
 use crate::watch::Watcher;
 
 pub(crate) use settle::settle;
@@ -68,7 +68,7 @@ pub(crate) enum Stop {
     /// The device cannot be read past the page cache.
     #[error(transparent)]
     Open(#[from] blockio::OpenError),
-    /// It cannot be read, or holds nothing to read; or somebody asked to stop.
+    /// It cannot be read, or holds nothing to read; or the run is interrupted.
     #[error(transparent)]
     Reading(#[from] reading::Error),
     /// `fslab check` gave no verdict.
@@ -90,7 +90,7 @@ impl Stop {
 
 /// Reads all metadata of what is unmounted; each pass, and all of them as the last phase.
 pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
-    let asked = Asked {
+    let asked = ObserverOptions {
         cutter: None,
         looker: None,
         traced: None,
@@ -115,7 +115,7 @@ pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
     Ok(Scanned { samples, evidence })
 }
 
-/// Opens the device, lets the reader of the cell read it, and tells of the whole: the phases, and the event of the last.
+/// Opens the device, lets the reader of the cell read it, and reports the whole: the phases, and the event of the last.
 fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<(Vec<PhaseReport>, Event), Stop> {
     let missing = || Stop::NoDevice(job.prepared.mount_point().to_owned());
     let device = job.prepared.device_node().ok_or_else(missing)?;
@@ -153,7 +153,7 @@ struct Read {
     end_ns: u64,
 }
 
-/// Turns passes into phases as they come: tells the observer, and holds the page cache's growth against each.
+/// Turns passes into phases as they come: reports to the observer, and compares the page cache's growth with each.
 struct Passes<'a> {
     device: &'a Path,
     cold: Evidence,

@@ -1,8 +1,8 @@
 //! The crash check of a trial: what the study asks of it, and what it adds to the trial.
 //!
 //! Who wrote the log differs (QEMU beside a guest's disk, dm-log-writes in the kernel of the trial), and
-//! so does who judges: the lab in this process, or the lab on the host when the guest is gone. What is asked and
-//! told is the same, and is here.
+//! so does who judges: the lab in this process, or the lab on the host when the guest has ended. The request and
+//! the result are the same, and are here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) const MOUNTED: &str = "mounted";
 /// The step in which that is done.
 pub(crate) const JUDGING: &str = "judging what power cuts would have left";
 
-/// A log of a trial that nobody writes to any more.
+/// A log of a trial that is no longer written to.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     /// Who wrote it, in words.
@@ -34,7 +34,7 @@ pub(crate) struct Finished {
     pub(crate) disk: Part,
     /// Where the filesystem was mounted.
     pub(crate) from: From,
-    /// Behind so many entries the disk was not the filesystem's any more; none: it was to the end.
+    /// Entries after which the disk was no longer the filesystem's; none: it was to the end.
     pub(crate) until: Option<usize>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) enum Left {
     Cut(AfterCut),
 }
 
-/// Who judges, and what was asked.
+/// What a judgement needs: the cell, what the study asks for, and how to report and stop.
 #[derive(Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) spec: &'a CrashSpec,
     pub(crate) journal: &'a Arc<Journal>,
@@ -55,10 +55,10 @@ pub(crate) struct Court<'a> {
 }
 
 impl Left {
-    pub(crate) fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
+    pub(crate) fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
         match self {
-            Left::Log(log) => log.judge(court),
-            Left::Cut(cut) => cut.judge(court),
+            Left::Log(log) => log.judge(context),
+            Left::Cut(cut) => cut.judge(context),
         }
     }
 }
@@ -72,19 +72,19 @@ pub(crate) fn unjudged(error: &Error) -> (FailureKind, String) {
     (kind, format!("crash check: {error}"))
 }
 
-/// What came of it.
-pub(crate) struct Told {
+/// The result of a judgement.
+pub(crate) struct CrashResult {
     pub(super) crash: Crash,
     pub(super) evidence: Vec<Evidence>,
 }
 
 impl Finished {
     /// Judges it as the study asks. The device was blank when the log began.
-    fn judge(&self, court: &Court<'_>) -> Result<Told, Error> {
-        let Court { cell, spec, .. } = *court;
+    fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
+        let Context { cell, spec, .. } = *context;
         if !self.has_begin() {
             return Err(Error::Preflight(format!(
-                "the log of {} does not say where the filesystem was mounted: it was full before, or its disk could not \
+                "the log of {} has no mark where the filesystem was mounted: it was full before, or its disk could not \
                  be written; give the device a larger log_size (--set stack.log_writes.log_size=SIZE)",
                 self.writer
             )));
@@ -106,10 +106,15 @@ impl Finished {
             timeout: Duration::from_secs(spec.timeout_seconds.into()),
             keep: None,
         };
-        let mut crash = super::run(&request, court.journal, court.watcher, court.interrupt)?;
+        let mut crash = super::run(
+            &request,
+            context.journal,
+            context.watcher,
+            context.interrupt,
+        )?;
         self.writer.clone_into(&mut crash.writer);
         let whole = super::is_whole(&self.log, &self.disk)?;
-        Ok(Told {
+        Ok(CrashResult {
             evidence: vec![log_is_whole(&crash, whole)],
             crash,
         })
@@ -124,7 +129,7 @@ impl Finished {
     }
 }
 
-impl Told {
+impl CrashResult {
     /// Adds what came of it to the trial and to its last event.
     pub(crate) fn tell(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
         let Event::TrialFinished {
@@ -185,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    fn finished(told: Told) -> (Vec<Event>, Event) {
+    fn finished(reported: CrashResult) -> (Vec<Event>, Event) {
         let mut event = Event::TrialFinished {
             trial: 3,
             samples: Vec::new(),
@@ -193,18 +198,18 @@ mod tests {
             warnings: Vec::new(),
             ledger: Ledger::default(),
         };
-        let mut said = Vec::new();
-        told.tell(
+        let mut printed = Vec::new();
+        reported.tell(
             &mut |event| {
-                said.push(event);
+                printed.push(event);
                 true
             },
             &mut event,
         );
-        (said, event)
+        (printed, event)
     }
 
-    fn told(whole: bool, damaged: u64) -> Told {
+    fn reported(whole: bool, damaged: u64) -> CrashResult {
         let crash = Crash {
             writer: "dm-log-writes".into(),
             entries: 12,
@@ -213,7 +218,7 @@ mod tests {
             damaged,
             ..Crash::default()
         };
-        Told {
+        CrashResult {
             evidence: vec![log_is_whole(&crash, whole)],
             crash,
         }
@@ -221,8 +226,11 @@ mod tests {
 
     #[test]
     fn the_evidence_names_who_wrote_the_log() {
-        let (said, event) = finished(told(true, 0));
-        assert!(matches!(&said[..], [Event::CrashChecked { trial: 3, .. }]));
+        let (printed, event) = finished(reported(true, 0));
+        assert!(matches!(
+            &printed[..],
+            [Event::CrashChecked { trial: 3, .. }]
+        ));
         let Event::TrialFinished {
             evidence, warnings, ..
         } = event
@@ -239,7 +247,7 @@ mod tests {
 
     #[test]
     fn damage_is_a_warning_and_a_log_with_a_gap_does_not_hold() {
-        let (_, event) = finished(told(false, 1));
+        let (_, event) = finished(reported(false, 1));
         let Event::TrialFinished {
             evidence, warnings, ..
         } = event

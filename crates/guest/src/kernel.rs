@@ -2,7 +2,7 @@
 //!
 //! [`Cache::fetch`] brings a kernel from the distribution's own archive through a private apt
 //! folder: the host's package lists, configuration and installed packages are neither read for
-//! versions nor changed, and apt checks the signatures. [`Cache::add`] takes a kernel that somebody built.
+//! versions nor changed, and apt checks the signatures. [`Cache::add`] takes a kernel that was built by hand.
 //! Either way the cache then holds, below `kernels/NAME/`:
 //!
 //! ```text
@@ -13,14 +13,13 @@
 //! modules.json       what they are called and what they depend on
 //! ```
 //!
-//! What a kernel can do ([`Kernel::has`]) is written nowhere: it is worked out of the configuration and the
+//! What a kernel can do ([`Kernel::has`]) is not stored: it is derived from the configuration and the
 //! modules each time, so that a newer fslab knows more of an old cache.
 
 mod add;
 mod apt;
 mod cache;
 mod capabilities;
-mod collect;
 mod compression;
 mod config;
 mod deb;
@@ -28,14 +27,18 @@ mod error;
 mod fetch;
 mod host;
 mod image;
-mod keep;
+mod import;
+mod install;
+mod installed;
+mod kernel_spec;
+mod libraries;
 mod mirror;
 mod modinfo;
 mod modules;
 mod packages;
 mod record;
+mod release;
 mod suites;
-mod wanted;
 
 pub use add::Added;
 pub use cache::Cache;
@@ -43,7 +46,7 @@ pub use capabilities::{CAPABILITIES, Capabilities, Capability, Has};
 pub use error::Error;
 pub use fetch::{FetchOptions, Fetched};
 pub use host::Host;
+pub use kernel_spec::KernelSpec;
 pub use modules::ModuleFile;
 pub use packages::{Offer, newest};
 pub use record::{Form, Kernel, Source};
-pub use wanted::Wanted;

@@ -1,4 +1,4 @@
-//! `fslab trace record`: block traces while a command runs, for a time, or until somebody stops it.
+//! `fslab trace record`: block traces while a command runs, for a time, or until it is stopped.
 //!
 //! The recording is the probes' work. What is added here is what surrounds it: the journal in the
 //! output folder, so that `fslab clean` can switch tracing off after a kill -9, and the command.
@@ -35,7 +35,7 @@ pub struct Request {
     pub buffer: u64,
     /// Ends after this time at the latest.
     pub time: Option<Duration>,
-    /// Program and arguments to run meanwhile; the recording ends with it.
+    /// Program and arguments to run; the recording ends with it.
     pub command: Vec<OsString>,
 }
 
