@@ -4,10 +4,10 @@
 //! clock. A pass lasts from its heading to whatever says that it is over: its own times (e2fsck),
 //! the next heading, a word that nothing follows, or the end of the program.
 
-use super::account::Account;
 use super::checker::{Checker, CpuSeconds, Heard, Of, Said};
-use super::meter::Reading;
+use super::phases::Account;
 use super::report::Inventory;
+use super::sampler::Reading;
 
 /// The name of the whole check.
 pub(super) const WHOLE: &str = "check";

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use workload::{Clocks, Evidence, PhaseReport, RunReport};
 
 use super::checker::{CpuSeconds, Heard, Of};
-use super::ledger::{Ledger, Part, Stretch, WHOLE};
-use super::meter::Reading;
 use super::report::{Inventory, Span};
-use super::spent::Spent;
+use super::sampler::Reading;
+use super::timeline::{Ledger, Part, Stretch, WHOLE};
+use super::usage_delta::Spent;
 
 /// A ledger that is closed.
 pub(super) struct Account {

@@ -17,24 +17,24 @@
 //! The observer is asked whether to stop and gets progress. It gets no phases, because a
 //! pass is only known to be over when its successor runs: they are all in the [`Report`].
 
-mod account;
 mod btrfs;
 mod checker;
 mod e2fsck;
 mod f2fs;
-mod ledger;
-mod meter;
 mod namespace;
 mod ocfs2;
 mod output;
+mod phases;
 mod process;
 mod report;
 mod run;
-mod spent;
+mod sampler;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod tree;
+mod usage_delta;
 mod watch;
 mod xfs_repair;
 

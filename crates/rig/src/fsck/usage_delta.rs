@@ -2,7 +2,7 @@
 
 use probe::diskstats::Counters;
 
-use super::meter::{Cpu, Reading};
+use super::sampler::{Cpu, Reading};
 
 /// Time, CPU and device traffic of a stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
