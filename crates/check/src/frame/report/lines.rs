@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(bytes(1 << 20), "1 MiB");
         assert_eq!(bytes(1 << 20 | 1 << 15), "1.03 MiB");
         assert_eq!(bytes(79_164_837_199_872), "72 TiB");
-        assert_eq!(bytes(79_164_837_199_873), "72.0 TiB");
+        assert_eq!(bytes(79_164_837_199_873), "72 TiB");
         assert_eq!(plural(1, "finding"), "1 finding");
         assert_eq!(plural(1000, "finding"), "1,000 findings");
         assert_eq!((mebibytes(0), mebibytes(1), mebibytes(1 << 20)), (0, 1, 1));
