@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use check::Watch;
-use check::ext4::{Options, Reference};
+use check::ext4::e2fsck::problems::problem;
+use check::ext4::{self, Reference};
+use check::{Options, Progress};
 use serde::{Deserialize, Serialize};
 
 // The tests of the checker ask the same.
@@ -90,10 +91,7 @@ fn named_problems(xml: &str) -> Vec<String> {
         .filter_map(|rest| rest.split("code=\"0x").nth(1)?.get(..6))
         .filter_map(|code| u32::from_str_radix(code, 16).ok())
         .filter(|code| code & 0xfff != 0)
-        .map(|code| {
-            check::Problem::of(code)
-                .map_or(format!("{code:#08x}"), |problem| problem.name.to_owned())
-        })
+        .map(|code| problem(code).map_or(format!("{code:#08x}"), |problem| problem.name.to_owned()))
         .take(8)
         .collect()
 }
@@ -101,7 +99,7 @@ fn named_problems(xml: &str) -> Vec<String> {
 /// Ends a check that goes on for too long.
 struct Deadline(Instant);
 
-impl Watch for Deadline {
+impl Progress for Deadline {
     fn cancelled(&self) -> bool {
         Instant::now() > self.0
     }
@@ -117,14 +115,22 @@ pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgemen
     let options = Options {
         threads,
         keep: 64,
-        reference: Reference::E2fsck1470,
         paths: false,
         ..Options::default()
     };
+    let own = ext4::Options {
+        reference: Reference::E2fsck1470,
+        ..ext4::Options::default()
+    };
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let source = blockio::Buffered::open(image).map_err(|error| error.to_string())?;
-        check::ext4::check(&source, &options, &Deadline(Instant::now() + patience))
-            .map_err(|error| error.to_string())
+        ext4::check(
+            &source,
+            &options,
+            &own,
+            &Deadline(Instant::now() + patience),
+        )
+        .map_err(|error| error.to_string())
     }));
     match judged {
         Err(_) => failed("panicked".into()),
@@ -137,7 +143,12 @@ pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgemen
             problems.dedup();
             problems.truncate(8);
             Judgement {
-                code: Some(report.verdicts.e2fsck.exit_code.into()),
+                code: Some(
+                    report
+                        .verdict(check::report::Judge::Reference)
+                        .exit_code
+                        .into(),
+                ),
                 failure: None,
                 problems,
             }

@@ -8,8 +8,7 @@ use std::error::Error;
 use std::path::Path;
 
 use blockio::Mode;
-use check::Unwatched;
-use check::ext4::Options;
+use check::{Options, Silent, ext4};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -24,9 +23,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let opened = blockio::open(Path::new(&image), Mode::Buffered)?;
     let mut least: Vec<(&str, [f64; 3])> = Vec::new();
     for time in 0..times.max(1) {
-        let report = check::ext4::check(&*opened.source, &options, &Unwatched)?;
+        let report = check::ext4::check(
+            &*opened.source,
+            &options,
+            &ext4::Options::default(),
+            &Silent,
+        )?;
         let inodes = report
             .inventory
+            .as_ref()
             .map_or(1, |inventory| inventory.files.inodes);
         let costs = report.passes.iter().chain([&report.total]);
         for (nth, cost) in costs.enumerate() {

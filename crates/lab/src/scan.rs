@@ -17,7 +17,7 @@ mod settle;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ::check::reading;
+use ::check::strategy;
 use blockio::Direct;
 use record::{Event, FailureKind, Sample};
 use rig::Prepared;
@@ -70,10 +70,10 @@ pub(crate) enum Stop {
     Open(#[from] blockio::OpenError),
     /// It cannot be read, or holds nothing to read; or the run is interrupted.
     #[error(transparent)]
-    Reading(#[from] reading::Error),
+    Reading(#[from] strategy::Error),
     /// `fslab check` gave no verdict.
     #[error(transparent)]
-    Check(#[from] ::check::ext4::Failure),
+    Check(#[from] ::check::Failure),
 }
 
 impl Stop {

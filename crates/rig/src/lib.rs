@@ -8,8 +8,9 @@
 //!   [`clean()`] reads the journal and asks the kernel, and believes neither alone. Rejected:
 //!   autoclear loop devices and detached mounts, which vanish by themselves but at a time that
 //!   no one controls, inside another's measurement.
-//! - **The gate says every reason.** A real disk is taken only when no use and no signature is
-//!   found and it is named by its serial ([`gate`]), twice, the second time held open exclusively.
+//! - **The gate says every reason.** A real disk is taken only when it is not in use, is empty (or
+//!   holds what this tool left), and is named by its serial ([`gate`]); it is examined twice, the
+//!   second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.
 //! - **Read back, not assumed.** What was asked (direct I/O, readahead, limits, mount options, the
 //!   driver) is compared with what sysfs, the control groups, mountinfo and the superblock's own
@@ -18,7 +19,6 @@
 //! Filesystems are made by the distribution's mkfs and mounted by the kernel's mount API, whose
 //! log names the option that was refused. The rig knows kinds; variants are the study's data.
 
-mod bounds;
 pub mod cache;
 mod cgroup;
 mod clean;
@@ -36,6 +36,7 @@ mod mounted;
 mod prepared;
 pub mod recovery;
 pub mod reference;
+mod resource_limits;
 mod reversal;
 mod rig;
 mod syscall;

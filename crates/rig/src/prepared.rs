@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use workload::Evidence;
 
-use crate::bounds::Bounds;
 use crate::cache::{self, ColdProof};
 use crate::device::readahead::{OfFilesystem, Readahead};
 use crate::device::stack::dm;
@@ -19,6 +18,7 @@ use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
 use crate::memory::GroupReading;
 use crate::mounted::Mounted;
+use crate::resource_limits::Bounds;
 use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 

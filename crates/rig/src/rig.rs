@@ -14,7 +14,6 @@ use probe::mountinfo;
 
 use workload::Evidence;
 
-use crate::bounds::Asked;
 use crate::clean::{self, Undone};
 use crate::device::Device;
 use crate::device::block::Disk;
@@ -28,6 +27,7 @@ use crate::lazy_init::Settled;
 use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
+use crate::resource_limits::Asked;
 use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 

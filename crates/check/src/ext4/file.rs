@@ -12,51 +12,49 @@ use ondisk::ext4::extent::Node;
 use ondisk::ext4::inode::Content;
 use ondisk::ext4::{Checksum, Error, Inode};
 
-use super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Why a file, or the rest of it, cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FileError {
-    /// The number is none.
+    /// There is no such inode.
     #[error("there is no inode {0}; the superblock that names it is damaged")]
     NoInode(u32),
     /// A read failed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The inode is not what was written last.
+    /// The checksum of the inode is wrong.
     #[error(
         "the inode's checksum is {:#010x} and its bytes give {:#010x}; it is damaged",
         .0.stored,
         .0.computed
     )]
     Checksum(Checksum),
-    /// A node of its map is none.
+    /// A node of its map is damaged.
     #[error(transparent)]
     Format(#[from] Error),
     /// A pointer leaves the filesystem.
     #[error("its map names block {0}, which is not in the filesystem")]
     Outside(u64),
     /// It is in too many pieces.
-    #[error("its map has more pieces than there is memory for; allow more")]
+    #[error("its map has more pieces than the memory limit allows; raise the limit")]
     NoRoom,
     /// Two pointers lead to one node.
     #[error("its map leads to block {0} twice")]
     Twice(u64),
     /// The levels of a tree do not count down.
-    #[error(
-        "the node in block {block} of its extent tree says depth {found} instead of {expected}"
-    )]
+    #[error("the node in block {block} of its extent tree has depth {found} instead of {expected}")]
     Depth {
         /// The node's block.
         block: u64,
-        /// What it says.
+        /// Its depth.
         found: u16,
         /// What its parent asks for.
         expected: u16,
     },
 }
 
-/// Blocks of a file that lie side by side.
+/// Consecutive blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// First block of the file.
@@ -67,7 +65,7 @@ pub(crate) struct Stretch {
     pub len: u64,
 }
 
-/// Where a file lies, as far as its map could be followed.
+/// The blocks of a file, as far as its map could be followed.
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     /// In the order of the map, which is ascending where the map is sound.
@@ -89,7 +87,7 @@ impl Map {
         Some(stretch.physical + (logical - stretch.logical))
     }
 
-    /// Blocks of the file up to where the reference's walk ends, which goes on behind holes in extent trees and not in block maps.
+    /// Blocks of the file up to where the reference's walk ends, which continues after holes in extent trees and not in block maps.
     pub(crate) fn reach(&self) -> u64 {
         if !self.extents {
             return self.without_hole();
@@ -160,7 +158,7 @@ impl Volume<'_> {
         Ok(bytes)
     }
 
-    /// Where the blocks of an inode lie.
+    /// The map of an inode.
     pub(crate) fn map(&self, inode: &Inode<'_>) -> Map {
         let mut walk = Walk {
             volume: self,
@@ -188,16 +186,16 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn push(&mut self, logical: u64, physical: u64, len: u64) -> Result<(), FileError> {
-        // Nobody's file begins with the superblock, whatever the first block of data is.
+        // No file includes the superblock, whatever the first data block is.
         let first = u64::from(self.volume.geometry.first_data_block).max(1);
-        let behind = self.volume.geometry.blocks_count;
-        if physical < first || physical >= behind {
+        let end = self.volume.geometry.blocks_count;
+        if physical < first || physical >= end {
             return Err(FileError::Outside(physical));
         }
-        if len > behind - physical {
+        if len > end - physical {
             // What is still inside counts: the reference walks as far.
-            self.push(logical, physical, behind - physical)?;
-            return Err(FileError::Outside(behind));
+            self.push(logical, physical, end - physical)?;
+            return Err(FileError::Outside(end));
         }
         match self.map.stretches.last_mut() {
             Some(last)

@@ -1,4 +1,4 @@
-//! For tests: filesystems made by mke2fs, damaged by hand, and what e2fsck says of them.
+//! For tests: filesystems made by mke2fs, damaged by hand, and e2fsck's verdict on them.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,18 +6,26 @@ use std::process::Command;
 use ondisk::ext4::group_descriptor::DescriptorChecksum;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
-use super::{Options, Reference};
+use crate::ext4::options::{Options as Own, Reference};
+use crate::frame::options::Options;
 
-/// Options of the tests: two threads, and the verdict of the e2fsck they are compared with.
+/// Options of the tests: two threads.
 pub(crate) fn options() -> Options {
     Options {
         threads: 2,
-        reference: Reference::E2fsck1470,
         ..Options::default()
     }
 }
 
-/// A filesystem of so many KiB that mke2fs makes with these options.
+/// Options for ext4: the verdict of the e2fsck that the tests compare with.
+pub(crate) fn own() -> Own {
+    Own {
+        reference: Reference::E2fsck1470,
+        ..Own::default()
+    }
+}
+
+/// A filesystem of `kib` KiB, made by mke2fs with these options.
 pub(crate) fn made(options: &[&str], kib: u32) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
@@ -52,7 +60,7 @@ pub(crate) fn debugfs(image: &[u8], commands: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// What e2fsck says.
+/// e2fsck's verdict.
 #[derive(Debug)]
 pub(crate) struct Judged {
     /// Its exit code.
@@ -75,9 +83,9 @@ pub(crate) fn e2fsck(image: &[u8]) -> Judged {
     let (path, log) = (dir.path().join("image"), dir.path().join("log"));
     std::fs::write(&path, image).unwrap();
     let option = format!("problem_log={}", log.display());
-    let said = testkit::reference::e2fsck(&path, &["-E", &option]);
+    let result = testkit::reference::e2fsck(&path, &["-E", &option]);
     Judged {
-        exit: said.code.unwrap_or(-1),
+        exit: result.code.unwrap_or(-1),
         codes: codes(&log),
     }
 }

@@ -1,11 +1,11 @@
-//! Pass 3: does each directory hang on the root, and does its `..` say where?
+//! Pass 3: is each directory connected to the root, and does its `..` name its parent?
 //!
-//! Pass 2 has left each directory's parent, the directory that names it. From each directory the way is followed up until one is met
-//! that was met before; a way that ends without a parent ends in a directory that nothing names.
+//! Pass 2 has found each directory's parent, the directory that names it. How parents are followed is
+//! [`crate::frame::connectivity`].
 //!
-//! e2fsck has a search for loops that never comes to run: a directory that was met before counts as connected, and each in a loop
-//! has been met when the loop closes (found with 1.47.0, and its source is the same today). A tree that bites its tail, out of everybody's
-//! reach, is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
+//! e2fsck has a search for loops that never runs: a directory that was met before counts as connected, and each in a loop
+//! has been met when the loop closes (found with 1.47.0; its source is the same today). An unreachable loop of directories
+//! is sound to it. Here it is found, for the strict verdict. So are the states of `lost+found` that would keep a repair from using it,
 //! which e2fsck looks at only when it repairs.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,37 +17,38 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::slots::Slots;
-use super::{Directory, Failure, Run, State, Volume};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P3_BAD_DOT_DOT, P3_LOOPED_DIR, P3_LPF_ENCRYPTED, P3_LPF_INLINE_DATA, P3_LPF_NOTDIR,
     P3_NO_LF_DIR, P3_NO_ROOT_INODE, P3_NO_ROOT_INODE_ABORT, P3_ROOT_NOT_DIR_ABORT,
     P3_UNCONNECTED_DIR,
 };
+use crate::ext4::state::{Directories, Directory, Run, State};
+use crate::ext4::volume::Volume;
+use crate::frame::connectivity::{Break, Tree, Walk};
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
 
 const LOST_AND_FOUND: &[u8] = b"lost+found";
 
-/// Judges how the directories hang together.
+/// Judges how the directories are connected.
 ///
 /// # Errors
 /// The check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
     let has_root = root(state, log);
     let list = &state.directories.list;
-    let mut ways = Ways {
-        state,
-        met: vec![Met::Never; list.len()],
-        way: Vec::new(),
-    };
-    if let Some(root) = state.directories.position(ROOT) {
-        ways.met[root] = Met::Before;
-    }
+    let tree = Parents(&state.directories);
+    let mut walk = Walk::new(&tree);
     for (at, directory) in list.iter().enumerate() {
-        if at.is_multiple_of(1 << 16) && volume.watch.cancelled() {
+        if at.is_multiple_of(1 << 16) && volume.progress.cancelled() {
             return Err(Failure::Stopped);
         }
-        ways.follow(at, log);
+        walk.follow(at, |broken| {
+            if let Some(finding) = disconnected(list, at, broken) {
+                log.add(finding);
+            }
+        });
         dot_dot(directory, log);
     }
     if has_root {
@@ -70,74 +71,38 @@ fn root(state: &State, log: &mut Log) -> bool {
     true
 }
 
-/// What is known of a directory on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Met {
-    Never,
-    /// On the way that is being followed.
-    Now,
-    Before,
-}
+/// Directories by their place in the list, and their parents.
+struct Parents<'a>(&'a Directories);
 
-/// The ways from directories to the root.
-struct Ways<'a> {
-    state: &'a State,
-    /// By place in the list.
-    met: Vec<Met>,
-    way: Vec<usize>,
-}
-
-impl Ways<'_> {
-    /// Follows the parents of a directory up to one that was met.
-    fn follow(&mut self, from: usize, log: &mut Log) {
-        let directories = &self.state.directories;
-        let mut at = from;
-        loop {
-            match self.met[at] {
-                Met::Before => break,
-                Met::Now => {
-                    self.say_loop(at, from, log);
-                    break;
-                }
-                Met::Never => {}
-            }
-            self.met[at] = Met::Now;
-            self.way.push(at);
-            let parent = directories.list[at].parent.load(Relaxed);
-            if let Some(above) = directories.position(parent) {
-                at = above;
-                continue;
-            }
-            let finding = Finding::new(&P3_UNCONNECTED_DIR).inode(directories.list[at].inode);
-            log.add(finding.order(directories.list[from].inode.into()));
-            break;
-        }
-        for at in self.way.drain(..) {
-            self.met[at] = Met::Before;
-        }
+impl Tree for Parents<'_> {
+    fn len(&self) -> usize {
+        self.0.list.len()
     }
 
-    /// The way has come back to a directory on it.
-    fn say_loop(&self, at: usize, from: usize, log: &mut Log) {
-        let list = &self.state.directories.list;
-        let start = self.way.iter().position(|on| *on == at).unwrap_or(0);
-        let round = &self.way[start..];
-        let least = round.iter().map(|at| &list[*at]);
-        let Some(directory) = least.min_by_key(|directory| directory.inode) else {
-            return;
-        };
-        let finding = Finding::new(&P3_LOOPED_DIR)
-            .inode(directory.inode)
-            .note(format!(
-                "{} directories name each other in a round",
-                round.len()
-            ))
-            .order(list[from].inode.into());
-        log.add(finding.beyond_reference());
+    fn root(&self) -> Option<usize> {
+        self.0.position(ROOT)
+    }
+
+    fn parent(&self, at: usize) -> Option<usize> {
+        self.0.position(self.0.list[at].parent.load(Relaxed))
     }
 }
 
-/// Compares `..` with who names the directory.
+/// What keeps a directory from the root; `from` is the directory whose parents were followed.
+fn disconnected(list: &[Directory], from: usize, broken: Break<'_>) -> Option<Finding> {
+    let finding = match broken {
+        Break::NoParent(at) => Finding::new(&P3_UNCONNECTED_DIR).inode(list[at].inode),
+        Break::Loop(members) => {
+            let lowest = members.iter().map(|at| list[*at].inode).min()?;
+            let note = format!("{} directories name each other in a loop", members.len());
+            let finding = Finding::new(&P3_LOOPED_DIR).inode(lowest).note(note);
+            finding.beyond_reference()
+        }
+    };
+    Some(finding.order(list[from].inode.into()))
+}
+
+/// Compares `..` with the directory that has the name.
 fn dot_dot(directory: &Directory, log: &mut Log) {
     let (found, parent) = (
         directory.dotdot.load(Relaxed),
@@ -174,7 +139,7 @@ fn lost_and_found(volume: &Volume<'_>, state: &State, log: &mut Log) {
                 &P3_LPF_INLINE_DATA
             } else if has(flag::ENCRYPT) {
                 &P3_LPF_ENCRYPTED
-            } else if state.kinds.get(inode) != Some(FileType::Directory) {
+            } else if state.file_type(inode) != Some(FileType::Directory) {
                 &P3_LPF_NOTDIR
             } else {
                 return;

@@ -1,4 +1,4 @@
-//! Pass 4: is each inode named as often as it says?
+//! Pass 4: does each inode have as many names as its link count?
 //!
 //! Nearly all are, so the maps are compared from one end to the other, 64 inodes at a time, and inodes are read only where they differ.
 
@@ -13,30 +13,33 @@ use ondisk::ext4::{FileType, Inode};
 
 use super::pass2::bad_inode;
 use super::slots::Slots;
-use super::{Failure, Reference, State, Volume};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P4_BAD_REF_COUNT, P4_DIR_NLINK_FEATURE, P4_DIR_OVERFLOW_REF_COUNT, P4_EA_INODE_REF_COUNT,
     P4_EA_INODE_SPURIOUS_FLAG, P4_INCONSISTENT_COUNT, P4_UNATTACHED_INODE, P4_ZERO_LEN_INODE,
 };
+use crate::ext4::options::Reference;
+use crate::ext4::state::State;
+use crate::ext4::volume::Volume;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
 
-/// Links that a directory may have before it says 1 instead.
+/// Links that a directory may have before its count is 1 instead.
 const MOST_LINKS: u32 = 65_000;
 /// What e2fsck's tables hold; more is taken for this.
 const MOST_COUNTED: u32 = 65_500;
 
-/// Judges link counts, and what nothing names.
+/// Judges link counts, and inodes without a name.
 ///
 /// # Errors
 /// The check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
-    let unseen = state.unseen_names.lock();
-    let unseen = unseen.unwrap_or_else(PoisonError::into_inner);
+    let unreached = state.unreached_names.lock();
+    let unreached = unreached.unwrap_or_else(PoisonError::into_inner);
     let mut pass = Pass {
         volume,
         state,
-        unseen: &unseen,
+        unreached: &unreached,
         slots: Slots::new(volume),
         log,
     };
@@ -45,12 +48,15 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
     let first = sb.first_ino();
     let plain = state.attributes.has_no_values();
     for index in 0..state.used.len().div_ceil(64) {
-        if index.is_multiple_of(1 << 14) && volume.watch.cancelled() {
+        if index.is_multiple_of(1 << 14) && volume.progress.cancelled() {
             return Err(Failure::Stopped);
         }
         let mut used = state.used.word(index);
         // Nearly always: a name and a link for each of them.
-        if plain && state.named.exactly_once(index) == used && state.links.are(index, used) {
+        if plain
+            && state.name_counts.exactly_once(index) == used
+            && state.link_counts.are(index, used)
+        {
             continue;
         }
         while used != 0 {
@@ -65,8 +71,8 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
             }
         }
     }
-    for ino in unseen.keys() {
-        pass.by_names_seen(*ino);
+    for ino in unreached.keys() {
+        pass.by_names_reached(*ino);
     }
     Ok(())
 }
@@ -74,8 +80,8 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
 struct Pass<'a> {
     volume: &'a Volume<'a>,
     state: &'a State,
-    /// Names that e2fsck has not seen, of inodes whose checksum is wrong.
-    unseen: &'a BTreeMap<u32, u32>,
+    /// Names that e2fsck does not reach, of inodes whose checksum is wrong.
+    unreached: &'a BTreeMap<u32, u32>,
     slots: Slots<'a>,
     log: &'a mut Log,
 }
@@ -83,8 +89,8 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn inode(&mut self, ino: u32) {
         let state = self.state;
-        let links = state.links.get(ino).min(MOST_COUNTED);
-        let mut named = state.named.get(ino).min(MOST_COUNTED);
+        let links = state.links(ino).min(MOST_COUNTED);
+        let mut named = state.names(ino).min(MOST_COUNTED);
         let refs = state.attributes.value_refs(ino);
         // Sound inodes end here.
         let plain = refs == 0 && state.attributes.value_inodes.is_empty();
@@ -106,8 +112,7 @@ impl Pass<'_> {
             if !self.volume.sb.has_ro_compat(RoCompat::DIR_NLINK) {
                 let finding = Finding::new(&P4_DIR_NLINK_FEATURE).inode(ino);
                 let most = format!("at most {MOST_LINKS}");
-                self.log
-                    .add(finding.found(state.named.get(ino)).expected(most));
+                self.log.add(finding.found(state.names(ino)).expected(most));
             }
             named = 1;
         }
@@ -118,7 +123,7 @@ impl Pass<'_> {
         let indexed = directory.is_some_and(|dir| dir.flags & flag::INDEX != 0);
         let say = |problem| {
             let finding = Finding::new(problem).inode(ino);
-            finding.found(state.links.get(ino)).expected(named)
+            finding.found(state.links(ino)).expected(named)
         };
         // It has had more subdirectories than can be counted, and has lost some since.
         if indexed && named > 1 && links == 1 {
@@ -137,7 +142,7 @@ impl Pass<'_> {
             .value_inodes
             .binary_search(&ino)
             .is_ok();
-        let newest = self.volume.options.reference == Reference::E2fsck1474;
+        let newest = self.volume.ext4.reference == Reference::E2fsck1474;
         if refs == 0 {
             if flagged && newest {
                 self.read_again(ino);
@@ -160,7 +165,7 @@ impl Pass<'_> {
         if let Some(inode) = self.slots.read(ino) {
             let stored = inode.ea_refcount();
             let raw = inode.raw();
-            // Lustre's have no count, but both times alike.
+            // Lustre's have no count, but two equal times.
             if stored != u64::from(refs) && raw.i_ctime.get() != raw.i_atime.get() {
                 let finding = Finding::new(&P4_EA_INODE_REF_COUNT).inode(ino);
                 self.log.add(finding.found(stored).expected(refs));
@@ -169,28 +174,28 @@ impl Pass<'_> {
         true
     }
 
-    /// e2fsck reads the inode here, and ends if its checksum is wrong. Where it has not seen all names, it decides by those it has seen.
+    /// e2fsck reads the inode here, and stops if its checksum is wrong. Where it has not reached all names, it decides by those it has.
     fn read_again(&mut self, ino: u32) {
-        if self.state.unsealed.contains(ino) && !self.unseen.contains_key(&ino) {
+        if self.state.bad_checksum.contains(ino) && !self.unreached.contains_key(&ino) {
             self.ends_at(ino);
         }
     }
 
-    /// Whether e2fsck reads an inode again of which it has not seen all names: `.` of a directory that it has passed over.
-    fn by_names_seen(&mut self, ino: u32) {
+    /// Whether e2fsck reads an inode again of which it has not reached all names: `.` of a directory that it has skipped.
+    fn by_names_reached(&mut self, ino: u32) {
         let state = self.state;
-        let unseen = self.unseen.get(&ino).copied().unwrap_or(0);
-        let seen = state.named.get(ino).saturating_sub(unseen);
-        let links = state.links.get(ino).min(MOST_COUNTED);
+        let unreached = self.unreached.get(&ino).copied().unwrap_or(0);
+        let reached = state.names(ino).saturating_sub(unreached);
+        let links = state.links(ino).min(MOST_COUNTED);
         let left_out = state.imagic.contains(ino) || state.on_bad_blocks.contains(ino);
-        if (seen == 0 || seen.min(MOST_COUNTED) != links) && !left_out {
+        if (reached == 0 || reached.min(MOST_COUNTED) != links) && !left_out {
             self.ends_at(ino);
         }
     }
 
     fn ends_at(&mut self, ino: u32) {
         let finding = Finding::new(&P4_INCONSISTENT_COUNT).inode(ino);
-        let note = "e2fsck has to read the inode again, and its checksum is wrong";
+        let note = "e2fsck reads the inode again, and its checksum is wrong";
         self.log.add(finding.note(note).stops_reference());
     }
 
@@ -198,11 +203,11 @@ impl Pass<'_> {
     fn unattached(&mut self, ino: u32) {
         self.read_again(ino);
         if let Some(inode) = self.slots.read(ino) {
-            for fault in bad_inode::judge(self.volume, ino, &inode) {
+            for fault in bad_inode::judge(self.volume, &self.state.attributes.values, ino, &inode) {
                 // e2fsck raises these in pass 4, with the numbers of pass 2.
                 let finding = Finding::new(fault.problem).inode(ino);
                 let finding = fault.into_finding(finding);
-                self.log.add(finding.beside(&P4_UNATTACHED_INODE));
+                self.log.add(finding.raised_with(&P4_UNATTACHED_INODE));
             }
             if is_empty(&inode) {
                 self.log.add(Finding::new(&P4_ZERO_LEN_INODE).inode(ino));
@@ -215,8 +220,8 @@ impl Pass<'_> {
 /// Whether a file or directory has neither blocks nor attributes of its own.
 fn is_empty(inode: &Inode<'_>) -> bool {
     let kind = inode.file_type();
-    let behind = OLD_SIZE + usize::from(inode.extra_isize());
-    let body = inode.bytes().get(behind..).unwrap_or(&[]);
+    let body = OLD_SIZE + usize::from(inode.extra_isize());
+    let body = inode.bytes().get(body..).unwrap_or(&[]);
     matches!(kind, Some(FileType::Regular | FileType::Directory))
         && inode.raw().i_blocks_lo.get() == 0
         && List::of_inode(body).is_none()

@@ -1,11 +1,6 @@
-//! The paths of what was found.
-//!
-//! A number of an inode tells an owner nothing, and names are not kept while directories are checked: a hundred million
-//! of them would not fit. So they are looked up afterwards, for the inodes that findings name and for nobody else: which directory has
-//! an entry for each is one more sweep over all directories, and only if there are such findings; the
-//! names of the directories above it are read from their parents alone.
+//! The names in ext4 directories of the inodes that findings name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 use blockio::{Content, Span};
@@ -13,18 +8,13 @@ use ondisk::ext4::Inode;
 use ondisk::ext4::directory::entries;
 use ondisk::ext4::inline::InlineData;
 use ondisk::ext4::inode::flag;
+use ondisk::ext4::inode::number::ROOT;
 
-use super::{Directory, Failure, Run, State, Volume};
-use crate::log::Findings;
-
-/// Inodes whose path is looked for at most.
-const WANTED: usize = 20_000;
-/// Directories above each other at most; more is a loop, or as good as one.
-const DEPTH: usize = 1024;
-const ROOT: u32 = 2;
-
-/// Where an inode is named: the directory, and the name there.
-type Names = BTreeMap<u32, (u32, Vec<u8>)>;
+use super::state::{Directory, Run, State};
+use super::volume::Volume;
+use crate::frame::failure::Failure;
+use crate::frame::log::Findings;
+use crate::frame::paths::{self, Names};
 
 /// Fills in the paths of the findings; how many inodes have one.
 pub(crate) fn fill(
@@ -32,14 +22,15 @@ pub(crate) fn fill(
     state: &State,
     findings: &mut Findings,
 ) -> Result<u64, Failure> {
-    let wanted = wanted(findings);
+    let root = u64::from(ROOT);
+    let wanted = paths::wanted(findings, |ino| ino >= 11 || ino == root);
     if wanted.is_empty() {
         return Ok(0);
     }
     let directories = &state.directories;
-    let files = wanted.iter().filter(|ino| directories.get(**ino).is_none());
+    let directory = |ino: u64| directories.get(u32::try_from(ino).ok()?);
     let mut names = Names::new();
-    if files.count() > 0 {
+    if wanted.iter().any(|ino| directory(*ino).is_none()) {
         look(
             volume,
             directories.list.iter(),
@@ -48,95 +39,28 @@ pub(crate) fn fill(
             &mut names,
         )?;
     }
-    let (children, parents) = above(state, &wanted, &names);
+    let (children, parents) = paths::above(&wanted, &names, |ino| {
+        let directory = directory(ino).filter(|_| ino != root)?;
+        let parent = directory.parent.load(Relaxed);
+        (parent != 0).then_some(parent.into())
+    });
     let runs: Vec<Run> = directories
         .runs
         .iter()
-        .filter(|run| parents.contains(&run.inode))
+        .filter(|run| parents.contains(&run.inode.into()))
         .copied()
         .collect();
-    let inline = parents.iter().filter_map(|ino| directories.get(*ino));
+    let inline = parents.iter().filter_map(|ino| directory(*ino));
     look(volume, inline, &runs, &children, &mut names)?;
-    let mut told = BTreeSet::new();
-    for finding in &mut findings.list {
-        let place = &finding.place;
-        let path = match (place.directory, &place.name, place.inode) {
-            // An entry is where it stands, whatever it leads to.
-            (Some(directory), Some(name), _) => path(directory, &names).map(|mut path| {
-                if path != "/" {
-                    path.push('/');
-                }
-                path + name
-            }),
-            (Some(ino), None, _) | (None, _, Some(ino)) => path(ino, &names),
-            (None, _, None) => None,
-        };
-        if path.is_some() {
-            told.insert(place.inode.or(place.directory));
-        }
-        finding.path = path;
-    }
-    Ok(told.len() as u64)
+    Ok(paths::fill(findings, &names, root))
 }
 
-/// The inodes that findings name.
-fn wanted(findings: &Findings) -> BTreeSet<u32> {
-    let mut wanted = BTreeSet::new();
-    for finding in &findings.list {
-        let ino = finding.place.directory.or(finding.place.inode);
-        wanted.extend(ino.filter(|ino| *ino >= 11 || *ino == ROOT));
-        if wanted.len() >= WANTED {
-            break;
-        }
-    }
-    wanted
-}
-
-/// The directories on the way from the wanted ones to the root, and those that have the entries for them.
-fn above(state: &State, wanted: &BTreeSet<u32>, names: &Names) -> (BTreeSet<u32>, BTreeSet<u32>) {
-    let (mut children, mut parents) = (BTreeSet::new(), BTreeSet::new());
-    for ino in wanted {
-        let mut at = names.get(ino).map_or(*ino, |(directory, _)| *directory);
-        for _ in 0..DEPTH {
-            let Some(directory) = state.directories.get(at).filter(|_| at != ROOT) else {
-                break;
-            };
-            let parent = directory.parent.load(Relaxed);
-            if parent == 0 || !children.insert(at) {
-                break;
-            }
-            parents.insert(parent);
-            at = parent;
-        }
-    }
-    (children, parents)
-}
-
-/// From the root down.
-fn path(ino: u32, names: &Names) -> Option<String> {
-    let (mut at, mut parts) = (ino, Vec::new());
-    while at != ROOT {
-        let (parent, name) = names.get(&at)?;
-        parts.push(String::from_utf8_lossy(name));
-        if parts.len() > DEPTH {
-            return None;
-        }
-        at = *parent;
-    }
-    let mut path = String::new();
-    for part in parts.iter().rev() {
-        path.push('/');
-        path.push_str(part);
-    }
-    Some(if path.is_empty() { "/".into() } else { path })
-}
-
-/// Reads these directories for the names of some inodes. The first that is found stays.
+/// Reads these directories for names of these inodes. The first that is found is kept.
 fn look<'a>(
     volume: &Volume<'_>,
     directories: impl Iterator<Item = &'a Directory>,
     runs: &[Run],
-    inodes: &BTreeSet<u32>,
+    inodes: &BTreeSet<u64>,
     names: &mut Names,
 ) -> Result<(), Failure> {
     let block = u64::from(volume.geometry.block_size);
@@ -172,21 +96,21 @@ fn collect(
     directory: u32,
     bytes: &[u8],
     block_size: u32,
-    inodes: &BTreeSet<u32>,
+    inodes: &BTreeSet<u64>,
     found: &mut Names,
 ) {
     for entry in entries(bytes, block_size).map_while(Result::ok) {
         let itself = matches!(entry.name, b"." | b".." | b"");
-        if !itself && inodes.contains(&entry.inode) {
+        if !itself && inodes.contains(&entry.inode.into()) {
             found
-                .entry(entry.inode)
-                .or_insert_with(|| (directory, entry.name.to_vec()));
+                .entry(entry.inode.into())
+                .or_insert_with(|| (directory.into(), entry.name.to_vec()));
         }
     }
 }
 
 /// The same for a directory within its inode. One that cannot be read has no names.
-fn inline(volume: &Volume<'_>, ino: u32, inodes: &BTreeSet<u32>, names: &mut Names) {
+fn inline(volume: &Volume<'_>, ino: u32, inodes: &BTreeSet<u64>, names: &mut Names) {
     let geometry = &volume.geometry;
     let position = geometry.index_of_inode(ino).and_then(|(group, _)| {
         let descriptor = volume.descriptors.get(group as usize)?;

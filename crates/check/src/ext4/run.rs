@@ -7,31 +7,35 @@ use blockio::layer::Counting;
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::memory::{self, Estimate, Guard};
-use super::{
-    Failure, Options, Reference, State, Volume, after, pass0, pass1, pass2, pass3, pass4, pass5,
-    paths,
-};
-use crate::log::{Findings, Log};
-use crate::meter::{Meter, STAGES, Stage};
-use crate::report::{Filesystem, Inventory, Memory, Report, Subject, Unjudged};
-use crate::usage::Usage;
-use crate::verdict::Verdicts;
-use crate::watch::Watch;
+use super::e2fsck::log::Log;
+use super::e2fsck::{self, PASSES};
+use super::options::Options as Own;
+use super::state::State;
+use super::volume::Volume;
+use super::{memory, pass0, pass1, pass2, pass3, pass4, pass5, paths, post};
+use crate::frame::failure::Failure;
+use crate::frame::log::Findings;
+use crate::frame::memory::{Estimate, Guard, fit};
+use crate::frame::options::Options;
+use crate::frame::pass::Meter;
+use crate::frame::progress::Progress;
+use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
+use crate::frame::usage::Usage;
 
 /// Checks an ext2, ext3 or ext4 filesystem, from the superblock to the quota files, and never writes.
 ///
 /// # Errors
-/// There is no verdict: it was stopped, or its maps do not fit into memory. Damage, unreadable blocks and a superblock that
-/// nobody can use are findings.
+/// There is no verdict: the check was cancelled, or its maps do not fit into memory. Damage, unreadable blocks and an unusable superblock
+/// are findings.
 pub fn check(
     source: &dyn BlockSource,
     options: &Options,
-    watch: &dyn Watch,
+    own: &Own,
+    progress: &dyn Progress,
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
-    let mut meter = Meter::new(&counting);
-    let outcome = passes(&counting, options, watch, &mut meter)?;
+    let mut meter = Meter::new(&counting, progress);
+    let outcome = passes(&counting, options, own, progress, &mut meter)?;
     let (passes, total) = meter.finish();
     Ok(Report {
         subject: Subject {
@@ -39,11 +43,8 @@ pub fn check(
             bytes: source.len(),
             filesystem: outcome.filesystem,
         },
-        reference: match options.reference {
-            Reference::E2fsck1474 => "1.47.4",
-            Reference::E2fsck1470 => "1.47.0",
-        },
-        verdicts: Verdicts::of(&outcome.findings, options.reference),
+        reference: Some(own.reference.program()),
+        verdicts: e2fsck::verdicts(&outcome.findings, own.reference),
         unstable: false,
         findings: outcome.findings,
         unjudged: outcome.unjudged,
@@ -51,15 +52,16 @@ pub fn check(
         passes,
         total,
         memory: Memory {
+            stated_total: outcome.estimate.as_ref().map(Estimate::total),
             stated: outcome.estimate,
-            stated_total: outcome.estimate.map(|estimate| estimate.total()),
             peak: Usage::now().peak_memory,
         },
         sequential_rate: None,
     })
 }
 
-/// What the passes have left when they have come as far as they could.
+/// What the passes leave.
+#[derive(Default)]
 struct Outcome {
     findings: Findings,
     filesystem: Option<Filesystem>,
@@ -68,82 +70,60 @@ struct Outcome {
     inventory: Option<Inventory>,
 }
 
-/// Runs a pass under the meter, and tells who watches.
-macro_rules! pass {
-    ($meter:expr, $watch:expr, $number:literal, $run:expr, $count:expr) => {{
-        let stage: &Stage = &STAGES[$number];
-        $watch.begin(stage.name);
-        if $watch.cancelled() {
-            return Err(Failure::Stopped);
-        }
-        let result = $meter.pass(stage, || $run, $count);
-        if let Some(cost) = $meter.last() {
-            $watch.end(cost);
-        }
-        result
-    }};
-}
-
 fn passes<'a, S: BlockSource>(
     source: &'a Counting<S>,
     options: &Options,
-    watch: &'a dyn Watch,
+    own: &Own,
+    progress: &'a dyn Progress,
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
-    let opened = pass!(
-        meter,
-        watch,
-        0,
-        open(source, options, watch, &mut log),
-        |opened| match opened {
-            Ok(Some(volume)) => volume.geometry.groups.into(),
-            _ => 0,
-        }
+    let opened = meter.run(
+        &PASSES[0],
+        || open(source, options, own, progress, &mut log),
+        |opened| {
+            let volume = opened.as_ref();
+            volume.map_or(0, |volume| volume.geometry.groups.into())
+        },
     )?;
     let Some(mut volume) = opened else {
         return Ok(Outcome {
             findings: log.finish(),
-            filesystem: None,
-            estimate: None,
-            unjudged: Unjudged::default(),
-            inventory: None,
+            ..Outcome::default()
         });
     };
-    let estimate = memory::fit(&mut volume)?;
-    watch.memory(estimate.total());
-    watch.foresee(memory::bytes_to_read(&volume));
+    let estimate = fit(&mut volume)?;
+    progress.memory(estimate.total());
+    progress.foresee(memory::bytes_to_read(&volume));
     let volume = &volume;
     let log = &mut log;
-    let state = pass!(meter, watch, 1, pass1::run(volume, log), |state| {
-        state
-            .as_ref()
-            .map_or(0, |state| state.used.count(0..state.used.len()))
-    })?;
-    let state = &state;
+    let state = &meter.run(
+        &PASSES[1],
+        || pass1::run(volume, log),
+        |state| state.used.count(0..state.used.len()),
+    )?;
     let directories = state.directories.list.len() as u64;
     let runs = state.directories.runs.iter();
     let blocks = runs.map(|run| u64::from(run.len)).sum();
-    watch.foresee(memory::bytes_behind(volume, blocks));
-    pass!(meter, watch, 2, pass2::run(volume, state, log), |_| blocks)?;
-    pass!(meter, watch, 3, pass3::run(volume, state, log), |_| {
-        directories
-    })?;
+    progress.foresee(memory::bytes_after_pass1(volume, blocks));
+    meter.run(&PASSES[2], || pass2::run(volume, state, log), |()| blocks)?;
+    meter.run(
+        &PASSES[3],
+        || pass3::run(volume, state, log),
+        |()| directories,
+    )?;
     let inventory = inventory(volume, state);
-    pass!(meter, watch, 4, pass4::run(volume, state, log), |_| {
-        inventory.files.inodes
-    })?;
+    let inodes = inventory.files.inodes;
+    meter.run(&PASSES[4], || pass4::run(volume, state, log), |()| inodes)?;
     let groups = volume.geometry.groups.into();
-    pass!(meter, watch, 5, pass5::run(volume, state, log), |_| groups)?;
-    pass!(meter, watch, 6, after::run(volume, state, log), |_| 0)?;
+    meter.run(&PASSES[5], || pass5::run(volume, state, log), |()| groups)?;
+    meter.run(&PASSES[6], || post::run(volume, state, log), |()| 0)?;
     let mut findings = std::mem::replace(log, Log::new(0)).finish();
     if options.paths {
-        pass!(
-            meter,
-            watch,
-            7,
-            paths::fill(volume, state, &mut findings),
-            |told| { told.as_ref().map_or(0, |told| *told) }
+        meter.run(
+            &PASSES[7],
+            || paths::fill(volume, state, &mut findings),
+            |found| *found,
         )?;
     }
     Ok(Outcome {
@@ -157,15 +137,16 @@ fn passes<'a, S: BlockSource>(
     })
 }
 
-/// Opens it and checks what is before pass 1; none when nothing can be opened, which then is a finding.
+/// Opens the filesystem and runs the checks before pass 1; none when nothing can be opened, which is a finding.
 fn open<'a>(
     source: &'a dyn BlockSource,
     options: &Options,
-    watch: &'a dyn Watch,
+    own: &Own,
+    progress: &'a dyn Progress,
     log: &mut Log,
 ) -> Result<Option<Volume<'a>>, Failure> {
     let guard = Guard::new(options.memory);
-    let mut volume = match pass0::open(source, options, log) {
+    let mut volume = match pass0::open(source, options, own, log) {
         Ok(volume) => volume,
         Err(unusable) => {
             return match unusable.memory {
@@ -174,7 +155,7 @@ fn open<'a>(
             };
         }
     };
-    volume.watch = watch;
+    volume.progress = progress;
     volume.guard = guard;
     pass0::check(&volume, log);
     Ok(Some(volume))
@@ -186,7 +167,8 @@ fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
     let clusters = state.blocks.count(0..state.blocks.len());
     Inventory {
         blocks: (clusters * cluster).min(volume.geometry.blocks_count),
-        files: state.statistics,
+        files: state.statistics.files,
+        facts: state.statistics.facts(),
     }
 }
 
@@ -199,11 +181,13 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
         features: features(sb),
         block_size: geometry.block_size,
         blocks: geometry.blocks_count,
-        inode_size: geometry.inode_size,
-        inodes: geometry.inodes_count(),
-        groups: geometry.groups,
+        facts: Facts(vec![
+            ("inode_size", geometry.inode_size.into()),
+            ("groups", geometry.groups.into()),
+        ]),
+        inodes: geometry.inodes_count().into(),
         free_blocks: sb.free_blocks_count(),
-        free_inodes: sb.s_free_inodes_count.get(),
+        free_inodes: sb.s_free_inodes_count.get().into(),
     }
 }
 
@@ -247,33 +231,34 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::meter::Cost;
+    use crate::frame::cost::Cost;
     use blockio::Ram;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<(String, u64)>>);
+    struct Recorded(Mutex<Vec<(String, u64)>>);
 
-    impl Watch for Heard {
+    impl Progress for Recorded {
         fn begin(&self, pass: &'static str) {
             self.0.lock().unwrap().push((format!("begin {pass}"), 0));
         }
 
         fn end(&self, cost: &Cost) {
-            let said = (format!("end {}", cost.pass), cost.bytes);
-            self.0.lock().unwrap().push(said);
+            let event = (format!("end {}", cost.pass), cost.bytes);
+            self.0.lock().unwrap().push(event);
         }
     }
 
     #[test]
-    fn who_watches_is_told_what_a_pass_cost() {
-        let heard = Heard::default();
-        let report = check(&Ram::sparse(1 << 20), &Options::default(), &heard).unwrap();
-        assert_eq!(report.verdicts.e2fsck.exit_code, 8);
-        let told = heard.0.into_inner().unwrap();
+    fn progress_gets_the_cost_of_a_pass() {
+        let recorded = Recorded::default();
+        let source = Ram::sparse(1 << 20);
+        let report = check(&source, &Options::default(), &Own::default(), &recorded).unwrap();
+        assert_eq!(report.verdicts.reference.unwrap().exit_code, 8);
+        let events = recorded.0.into_inner().unwrap();
         let read = report.passes[0].bytes;
         assert!(read >= 1024);
         assert_eq!(
-            told,
+            events,
             [("begin 0".to_owned(), 0), ("end 0".to_owned(), read)]
         );
     }

@@ -1,11 +1,11 @@
-//! Single inodes, read when a name or a count has shown that there is something to say about them.
+//! Single inodes, read when a name or a count has shown a fault in them.
 //!
-//! They are asked for in ascending order or nearly so, and a table holds hundreds of them side by side; so a piece of
+//! They are asked for in ascending order or nearly so, and a table holds hundreds of adjacent inodes; so a piece of
 //! the table is read at once and kept.
 
 use ondisk::ext4::Inode;
 
-use super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Bytes of the table that are kept; no inode is torn by multiples of it.
 const WINDOW: u64 = 64 << 10;
@@ -57,10 +57,10 @@ impl<'a> Slots<'a> {
         Inode::read(&self.window[from..], size).ok()
     }
 
-    /// Reads what is around a byte, or if that does not succeed, only the `size` bytes from it.
+    /// Reads what is around a byte, or if that fails, only the `size` bytes from it.
     fn fill(&mut self, at: u64, size: usize) -> Option<()> {
         let source = self.volume.source;
-        // Behind the end there is nothing, however often it is asked for.
+        // Nothing can be read past the end.
         if at.checked_add(size as u64)? > source.len() {
             return None;
         }
@@ -91,17 +91,17 @@ mod tests {
     use blockio::{BlockSource, Ram};
 
     use super::*;
-    use crate::ext4::oracle::{made, options};
+    use crate::ext4::e2fsck::log::Log;
+    use crate::ext4::oracle::{made, options, own};
     use crate::ext4::pass0;
-    use crate::log::Log;
 
-    /// What is behind the end of a device, or beside a bad sector, was once read again for each inode that was asked for.
+    /// What is past the end of a device, or next to a bad sector, is not read again for each inode.
     #[test]
     fn what_cannot_be_read_is_not_tried_again_for_each_inode() {
         let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
         let read = |source: &dyn BlockSource| {
             let counting = Counting::new(source);
-            let volume = pass0::open(&counting, &options(), &mut Log::new(1)).unwrap();
+            let volume = pass0::open(&counting, &options(), &own(), &mut Log::new(1)).unwrap();
             let before = counting.counts().bytes;
             let mut slots = Slots::new(&volume);
             let found = (1..2000).filter(|ino| slots.read(*ino).is_some()).count();
@@ -129,13 +129,13 @@ mod tests {
         let image = made(&["-t", "ext4", "-O", "^has_journal", "-N", "2000"], 2048);
         let options = options();
         let sound = Ram::new(&image);
-        let volume = pass0::open(&sound, &options, &mut Log::new(1)).unwrap();
+        let volume = pass0::open(&sound, &options, &own(), &mut Log::new(1)).unwrap();
         let table = volume.descriptors[0].inode_table() * u64::from(volume.geometry.block_size);
         let first = table.next_multiple_of(WINDOW);
         let sector = |at: u64| at + 512..at + 1024;
         let bad = Ram::new(&image).failing([sector(first), sector(first + WINDOW)], 5);
         let counting = Counting::new(&bad);
-        let volume = pass0::open(&counting, &options, &mut Log::new(1)).unwrap();
+        let volume = pass0::open(&counting, &options, &own(), &mut Log::new(1)).unwrap();
         let before = counting.counts().bytes;
         let mut slots = Slots::new(&volume);
         let ino = |at: u64| ((at - table) / 256 + 1) as u32;

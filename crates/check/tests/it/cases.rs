@@ -8,10 +8,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::debian;
 use blockio::Buffered;
-use check::ext4::{Options, Reference, check};
+use check::ext4::check;
+use check::ext4::e2fsck::problems::problem;
 use check::report::Report;
-use check::{Class, Problem, Unwatched};
+use check::{Class, Options, Silent};
 use fixtures::bases as base;
 use forge::damage::{self, Case, Filesystem};
 use testkit::reference::e2fsck;
@@ -42,10 +44,15 @@ impl Bases {
 fn ours(image: &Path) -> Report {
     let options = Options {
         threads: 1,
-        reference: Reference::E2fsck1470,
         ..Options::default()
     };
-    check(&Buffered::open(image).unwrap(), &options, &Unwatched).unwrap()
+    check(
+        &Buffered::open(image).unwrap(),
+        &options,
+        &debian(),
+        &Silent,
+    )
+    .unwrap()
 }
 
 fn is_1470() -> bool {
@@ -69,12 +76,12 @@ fn judge(case: &Case, image: &Path, reference: Option<i32>) -> Vec<String> {
         .iter()
         .any(|f| f.problem.code == case.code);
     // Banners and what e2fsck would add by itself are nothing to find, and what it meets first may hide the rest.
-    let notice = Problem::of(case.code).is_some_and(|p| p.class == Class::Notice);
+    let notice = problem(case.code).is_some_and(|p| p.class == Class::Notice);
     let hidden = matches!(case.reference, damage::Reference::Silent(_));
     if !found && !notice && !hidden {
         wrong.push(format!("{}: not found; instead {codes:?}", case.name));
     }
-    let code = i32::from(report.verdicts.e2fsck.exit_code);
+    let code = i32::from(report.verdict(check::report::Judge::Reference).exit_code);
     if reference.is_some_and(|reference| reference != code) {
         wrong.push(format!(
             "{}: exit code {code}, e2fsck's {reference:?}; {codes:?}",

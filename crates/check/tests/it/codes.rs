@@ -26,7 +26,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 fn named(text: &str) -> BTreeSet<u32> {
     let constant = |word: &str| {
         let name = word.strip_prefix('P')?;
-        let problem = check::problem::ALL
+        let problem = check::ext4::e2fsck::problems::ALL
             .iter()
             .find(|problem| problem.name == name);
         problem.map(|problem| problem.code)
@@ -38,13 +38,15 @@ fn named(text: &str) -> BTreeSet<u32> {
 /// The problems whose names a text quotes: `"1_ZERO_DTIME"`.
 fn quoted(text: &str) -> BTreeSet<u32> {
     let name = |word: &str| {
-        let problem = check::problem::ALL.iter().find(|p| p.name == word);
+        let problem = check::ext4::e2fsck::problems::ALL
+            .iter()
+            .find(|p| p.name == word);
         problem.map(|problem| problem.code)
     };
     text.split('"').filter_map(name).collect()
 }
 
-/// Where each code stands in product code, and where in tests.
+/// The file of each code in product code, and its tests.
 #[derive(Default)]
 struct Found {
     product: BTreeMap<u32, String>,
@@ -61,8 +63,12 @@ impl Found {
         for part in ["crates/check/src/ext4", "crates/check/tests"] {
             let mut files = Vec::new();
             sources(&root.join(part), &mut files);
-            for file in files {
-                found.file(part, &root.join(part), &file);
+            // The table defines every code and the verdict weighs some; neither looks for one.
+            let looks = |file: &&PathBuf| {
+                !file.ends_with("e2fsck/problems.rs") && !file.ends_with("e2fsck/verdict.rs")
+            };
+            for file in files.iter().filter(looks) {
+                found.file(part, &root.join(part), file);
             }
         }
         found
@@ -168,7 +174,7 @@ fn document(found: &Found) -> String {
     let mut out = HEAD.to_owned();
     let shown = || {
         let left_out = |problem: &Problem| matches!(problem.class, Class::Repair | Class::Dead);
-        check::problem::ALL
+        check::ext4::e2fsck::problems::ALL
             .iter()
             .filter(move |problem| !left_out(problem))
     };

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use blockio::Ram;
-use check::ext4::{Options, Reference};
-use check::{Report, Unwatched};
+use check::ext4::{self, Reference};
+use check::{Options, Report, Silent};
 #[allow(unused_imports, reason = "each test file uses a part")]
 pub(crate) use fixtures::problem_codes::{self as codes, counts, names};
 use ondisk::ext4::group_descriptor::GroupDescriptor;
@@ -148,10 +148,17 @@ impl Image {
         let source = Ram::new(&self.bytes);
         let options = Options {
             threads: 2,
-            reference: Reference::E2fsck1470,
             ..Options::default()
         };
-        check::ext4::check(&source, &options, &Unwatched).unwrap()
+        check::ext4::check(&source, &options, &debian(), &Silent).unwrap()
+    }
+}
+
+/// The verdict of the e2fsck that is installed with Debian 12.
+pub(crate) fn debian() -> ext4::Options {
+    ext4::Options {
+        reference: Reference::E2fsck1470,
+        ..ext4::Options::default()
     }
 }
 

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use check::ext4::{ExternalJournal, Options, Reference, check};
+use check::ext4::e2fsck::problems::problem;
+use check::ext4::{self, ExternalJournal, Reference, check};
 use check::report::Report;
-use check::{Problem, Unwatched};
+use check::{Options, Problem, Silent};
 use testkit::reference::e2fsck;
 
 /// No image of these is so large that a check takes longer.
@@ -60,13 +61,16 @@ fn unpack(packed: &Path, image: &Path) {
 fn ours(image: &Path, journal: Option<&Path>, reference: Reference) -> Report {
     let opened = blockio::open(image, blockio::Mode::Buffered).unwrap();
     let options = Options {
-        reference,
-        journal: journal.map(|path| ExternalJournal::open(path).unwrap()),
         threads: 2,
         ..Options::default()
     };
+    let own = ext4::Options {
+        reference,
+        journal: journal.map(|path| ExternalJournal::open(path).unwrap()),
+        ..ext4::Options::default()
+    };
     let begin = Instant::now();
-    let report = check(&*opened.source, &options, &Unwatched).unwrap();
+    let report = check(&*opened.source, &options, &own, &Silent).unwrap();
     assert!(begin.elapsed() < LONGEST, "{}", image.display());
     report
 }
@@ -79,7 +83,7 @@ fn logged(image: &Path, journal: Option<&Path>, log: &Path) -> Option<Vec<&'stat
         options.extend(["-j".into(), path.display().to_string()]);
     }
     e2fsck(image, &options);
-    let codes = codes::logged(log)?.into_iter().filter_map(Problem::of);
+    let codes = codes::logged(log)?.into_iter().filter_map(problem);
     Some(codes.filter(|problem| problem.is_fault()).collect())
 }
 
@@ -171,7 +175,11 @@ fn each_image_has_the_references_verdict() {
             assert!(!strict.is_clean(), "{name}");
             continue;
         }
-        newest.verdict(name, report.verdicts.e2fsck.exit_code, &row["rc_1.47.4"]);
+        newest.verdict(
+            name,
+            report.verdict(check::report::Judge::Reference).exit_code,
+            &row["rc_1.47.4"],
+        );
         let strict = if row["strict"] == "clean" {
             "clean"
         } else {
@@ -188,7 +196,11 @@ fn each_image_has_the_references_verdict() {
                 .push(format!("{name}: strictly {found}, should be {strict}"));
         }
         let older = ours(&image, journal, Reference::E2fsck1470);
-        debian.verdict(name, older.verdicts.e2fsck.exit_code, &row["rc_1.47.0"]);
+        debian.verdict(
+            name,
+            older.verdict(check::report::Judge::Reference).exit_code,
+            &row["rc_1.47.0"],
+        );
         if let Some(theirs) = logged(&image, journal, &log) {
             let ends = || row["pass0_or_abort"].split(',').find_map(of_name);
             let theirs = theirs.first().copied().or_else(ends);
@@ -207,7 +219,7 @@ fn each_image_has_the_references_verdict() {
 
 fn of_name(name: &str) -> Option<&'static Problem> {
     let name = name.strip_prefix("PR_")?;
-    check::problem::ALL
+    check::ext4::e2fsck::problems::ALL
         .iter()
         .find(|problem| problem.name == name)
         .copied()
@@ -231,7 +243,7 @@ fn every_repaired_image_is_clean() {
         let journal = outside(&folder.join("repaired"), &row["image"], scratch.path())
             .or_else(|| outside(&folder.join("images"), &row["image"], scratch.path()));
         let report = ours(&image, journal.as_deref(), Reference::E2fsck1474);
-        if report.verdicts.e2fsck.is_clean() {
+        if report.verdict(check::report::Judge::Reference).is_clean() {
             clean += 1;
         } else {
             differ.push(format!("{}: {:?}", row["image"], report.findings.list));

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use crate::common::debian;
 use blockio::Ram;
-use check::Unwatched;
-use check::ext4::{Options, Reference, check};
+use check::ext4::check;
+use check::{Options, Silent};
 use ondisk::ext4::group_descriptor::DescriptorChecksum;
 use ondisk::ext4::journal::JournalSuperblock;
 use ondisk::ext4::{Geometry, Superblock};
@@ -220,11 +221,10 @@ fn damaged_metadata_has_the_references_verdict() {
         *verdicts.entry(expected).or_insert(0) += 1;
         let checked = Options {
             threads: 2,
-            reference: Reference::E2fsck1470,
             ..Options::default()
         };
-        let report = check(&Ram::new(&image), &checked, &Unwatched).unwrap();
-        let found = i32::from(report.verdicts.e2fsck.exit_code);
+        let report = check(&Ram::new(&image), &checked, &debian(), &Silent).unwrap();
+        let found = i32::from(report.verdict(check::report::Judge::Reference).exit_code);
         if found != expected {
             let codes: Vec<_> = report
                 .findings

@@ -35,7 +35,7 @@ fn same(what: &str, image: &Image) -> (i32, Vec<&'static str>) {
     let found: Vec<_> = list.map(|finding| finding.problem.name).collect();
     let raised = common::names(&raised);
     assert_eq!(
-        i32::from(report.verdicts.e2fsck.exit_code),
+        i32::from(report.verdict(check::report::Judge::Reference).exit_code),
         code,
         "{what}: {found:?}, e2fsck {raised:?}"
     );
@@ -383,13 +383,19 @@ fn what_has_no_end_is_cut_off_the_same_by_any_number_of_threads() {
         loosely(&mut image, ino, BLOCK + 4 * nth, &word.to_le_bytes());
     }
     let judge = |threads: usize| {
-        let mut options = check::ext4::Options {
+        let mut options = check::Options {
             threads,
-            ..check::ext4::Options::default()
+            ..check::Options::default()
         };
         options.sweep.request = 4096;
         let ram = blockio::Ram::new(&image.bytes);
-        let report = check::ext4::check(&ram, &options, &check::Unwatched).unwrap();
+        let report = check::ext4::check(
+            &ram,
+            &options,
+            &check::ext4::Options::default(),
+            &check::Silent,
+        )
+        .unwrap();
         let strict = report.verdicts.strict.exit_code;
         let list = report.findings.list.iter();
         let told = list.map(|finding| {

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use blockio::Ram;
-use check::ext4::{Failure, Options, check};
+use check::ext4::{self, check};
 use check::report::{Judge, Report};
-use check::{Finding, Unwatched, Watch};
+use check::{Failure, Finding, Options, Progress, Silent};
 
 /// mke2fs's arguments: block sizes, feature sets of all ages, odd layouts.
 const VARIANTS: [&str; 18] = [
@@ -109,11 +109,17 @@ fn what_mke2fs_makes_is_sound() {
         }
         made_any += 1;
         let opened = blockio::open(&image, blockio::Mode::Buffered).unwrap();
-        let report = check(&*opened.source, &options(2), &Unwatched).unwrap();
+        let report = check(
+            &*opened.source,
+            &options(2),
+            &ext4::Options::default(),
+            &Silent,
+        )
+        .unwrap();
         let faults: Vec<&Finding> = report.faults().collect();
         assert!(faults.is_empty(), "{variant}: {faults:?}");
         assert!(
-            report.verdict(Judge::Strict).is_clean() && report.verdict(Judge::E2fsck).is_clean()
+            report.verdict(Judge::Strict).is_clean() && report.verdict(Judge::Reference).is_clean()
         );
         let inventory = report.inventory.unwrap();
         let (regular, directories) = if is_filled(variant) {
@@ -136,7 +142,7 @@ fn what_mke2fs_makes_is_sound() {
         );
         assert_eq!(
             inventory.files.inodes,
-            u64::from(fs.inodes - fs.free_inodes),
+            fs.inodes - fs.free_inodes,
             "{variant}"
         );
     }
@@ -178,7 +184,7 @@ fn damaged(scratch: &Path) -> Vec<u8> {
 fn the_number_of_threads_changes_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let image = Ram::new(&damaged(scratch.path()));
-    let one = check(&image, &options(1), &Unwatched).unwrap();
+    let one = check(&image, &options(1), &ext4::Options::default(), &Silent).unwrap();
     assert!(
         one.findings.tallies.len() >= 6,
         "{:?}",
@@ -187,7 +193,7 @@ fn the_number_of_threads_changes_nothing() {
     for threads in [2, 5, 16] {
         let mut options = options(threads);
         options.sweep.request = 16 << 10;
-        let many = check(&image, &options, &Unwatched).unwrap();
+        let many = check(&image, &options, &ext4::Options::default(), &Silent).unwrap();
         for (one, many) in told(&one).iter().zip(told(&many)) {
             assert_eq!(*one, many, "{threads} threads");
         }
@@ -200,7 +206,7 @@ fn the_number_of_threads_changes_nothing() {
 fn findings_have_paths() {
     let scratch = tempfile::tempdir().unwrap();
     let image = Ram::new(&damaged(scratch.path()));
-    let report = check(&image, &options(2), &Unwatched).unwrap();
+    let report = check(&image, &options(2), &ext4::Options::default(), &Silent).unwrap();
     let path = |finding: &&Finding| finding.path.is_some();
     let paths = report.faults().filter(path).count();
     assert!(paths > 300, "{paths}");
@@ -212,7 +218,7 @@ fn findings_have_paths() {
         paths: false,
         ..options(2)
     };
-    let report = check(&image, &without, &Unwatched).unwrap();
+    let report = check(&image, &without, &ext4::Options::default(), &Silent).unwrap();
     assert!(
         report
             .findings
@@ -229,13 +235,19 @@ fn an_unreadable_sector_anywhere_is_no_panic_and_no_clean_verdict_by_accident() 
     let image = scratch.path().join("image");
     made("-t ext4 -b 1024", &image).unwrap();
     let bytes = std::fs::read(&image).unwrap();
-    let sound = check(&Ram::new(&bytes), &options(2), &Unwatched).unwrap();
+    let sound = check(
+        &Ram::new(&bytes),
+        &options(2),
+        &ext4::Options::default(),
+        &Silent,
+    )
+    .unwrap();
     let mut noticed = 0;
     // The descriptors, bitmaps and tables lie within the first 2 MiB and after each 8 MiB.
     for sector in (0..4096).step_by(37) {
         let range = sector * 512..(sector + 1) * 512;
         let ram = Ram::new(&bytes).failing([range], 5);
-        let report = check(&ram, &options(2), &Unwatched).unwrap();
+        let report = check(&ram, &options(2), &ext4::Options::default(), &Silent).unwrap();
         noticed += u32::from(!report.findings.list.is_empty());
         // Nothing that was read for a sound filesystem goes unread and unsaid.
         let failed: u64 = report.total.errors;
@@ -250,7 +262,7 @@ fn an_unreadable_sector_anywhere_is_no_panic_and_no_clean_verdict_by_accident() 
 /// Stops at the so-manieth question.
 struct Impatient(AtomicU64);
 
-impl Watch for Impatient {
+impl Progress for Impatient {
     fn cancelled(&self) -> bool {
         self.0.fetch_sub(1, Relaxed) <= 1
     }
@@ -264,7 +276,12 @@ fn a_check_can_be_stopped() {
     let opened = blockio::open(&image, blockio::Mode::Buffered).unwrap();
     for questions in [1, 2, 3, 4] {
         let watch = Impatient(AtomicU64::new(questions));
-        let stopped = check(&*opened.source, &options(1), &watch);
+        let stopped = check(
+            &*opened.source,
+            &options(1),
+            &ext4::Options::default(),
+            &watch,
+        );
         assert!(matches!(stopped, Err(Failure::Stopped)), "{questions}");
     }
 }
@@ -279,10 +296,21 @@ fn too_little_memory_is_said_before_pass_1() {
         memory: Some(memory),
         ..options(2)
     };
-    let refused = check(&*opened.source, &limited(1 << 20), &Unwatched);
+    let refused = check(
+        &*opened.source,
+        &limited(1 << 20),
+        &ext4::Options::default(),
+        &Silent,
+    );
     assert!(matches!(refused, Err(Failure::Memory { needs, .. }) if needs > 1 << 20));
     // The buffers give way first.
-    let small = check(&*opened.source, &limited(30 << 20), &Unwatched).unwrap();
+    let small = check(
+        &*opened.source,
+        &limited(30 << 20),
+        &ext4::Options::default(),
+        &Silent,
+    )
+    .unwrap();
     assert!(small.memory.stated_total.unwrap() <= 30 << 20);
     assert!(small.verdict(Judge::Strict).is_clean());
 }
@@ -310,7 +338,7 @@ fn more_descriptors_than_the_machine_has_memory_are_refused() {
     put(0x28, 1);
     let mut ram = blockio::Ram::sparse(15 << 40);
     ram.put(1024, &superblock);
-    let refused = check(&ram, &options(2), &Unwatched);
+    let refused = check(&ram, &options(2), &ext4::Options::default(), &Silent);
     let Err(Failure::Memory { needs, limit }) = refused else {
         panic!("{:?}", refused.map(|report| report.findings.list));
     };
@@ -324,7 +352,7 @@ struct Foreseen {
     said: std::sync::Mutex<Vec<(u64, u64)>>,
 }
 
-impl Watch for Foreseen {
+impl Progress for Foreseen {
     fn foresee(&self, bytes: u64) {
         let before = self.expected.load(Relaxed);
         self.said.lock().unwrap().push((before, bytes));
@@ -351,7 +379,13 @@ fn what_is_to_be_read_is_foreseen() {
         made(variant, &image).unwrap();
         let bytes = std::fs::read(&image).unwrap();
         let watch = Foreseen::default();
-        check(&Ram::new(&bytes), &options(2), &watch).unwrap();
+        check(
+            &Ram::new(&bytes),
+            &options(2),
+            &ext4::Options::default(),
+            &watch,
+        )
+        .unwrap();
         let all = watch.expected.into_inner();
         let said = watch.said.into_inner().unwrap();
         let [(0, first), (tables, behind)] = said[..] else {

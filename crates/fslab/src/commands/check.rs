@@ -4,8 +4,9 @@ mod address_space;
 mod target;
 mod watch;
 
-use ::check::ext4::{ExternalJournal, Failure, Options, Reference};
+use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge};
+use ::check::{Checker, Failure, Options, device};
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
 use crate::{exit, out};
@@ -31,7 +32,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let target = &args.target;
     let offset = args.offset.map_or(0, study::Bytes::get);
     let first = target::open(target)?;
-    let mounted = ::check::mounted::writable(target);
+    let mounted = device::writable(target);
     if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
         return Ok(operational(&format!(
             "{}: is mounted read-write on {}; unmount it, or use --live and treat the verdict as unstable",
@@ -46,15 +47,13 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
         return Ok(operational(&other.message));
     }
-    let cached = args.io == IoArg::Auto && ::check::mostly_cached(target);
+    let cached = args.io == IoArg::Auto && device::mostly_cached(target);
     let opened = ::blockio::open(target, mode(args.io, cached))?;
     let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
-    let mut options = options(args, cached);
-    if let Some(path) = &args.journal {
-        options.journal = Some(ExternalJournal::open(path)?);
-    }
+    let options = options(args, cached);
+    let checker = checker(args, &*source)?;
     let terminal = Terminal::new();
-    let checked = ::check::ext4::check(&*source, &options, &terminal);
+    let checked = checker.check(&*source, &options, &terminal);
     drop(terminal);
     let mut report = match checked {
         Ok(report) => report,
@@ -64,9 +63,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         Err(error) => return Err(error.into()),
     };
-    report.unstable = mounted.is_some() || ::check::mounted::writable(target).is_some();
+    report.unstable = mounted.is_some() || device::writable(target).is_some();
     if args.ideal {
-        match ::check::sequential_rate(target) {
+        match device::sequential_rate(target) {
             Ok(rate) => report.set_sequential_rate(rate),
             Err(error) => out::say(&format!("fslab: no ideal times: {error}")),
         }
@@ -120,21 +119,40 @@ fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
 
 fn judge(verdict: VerdictArg) -> Judge {
     match verdict {
-        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::E2fsck,
+        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::Reference,
         VerdictArg::Strict => Judge::Strict,
     }
 }
 
-fn options(args: &CheckArgs, cached: bool) -> Options {
-    let mut options = Options {
-        memory: args.memory.map(study::Bytes::get),
-        keep: args.keep,
+/// The checker of the format. The options that only ext4 has choose ext4; so does a source without a superblock that is known,
+/// because an ext filesystem has backups of its own.
+fn checker(
+    args: &CheckArgs,
+    source: &dyn ::blockio::BlockSource,
+) -> Result<Box<dyn Checker>, ::blockio::OpenError> {
+    let own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
             VerdictArg::E2fsck | VerdictArg::Strict => Reference::E2fsck1474,
         },
         superblock: args.superblock,
         block_size: args.block_size,
+        journal: args
+            .journal
+            .as_deref()
+            .map(ExternalJournal::open)
+            .transpose()?,
+    };
+    let of_ext4 =
+        own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
+    let found = ::check::for_source(source).filter(|_| !of_ext4);
+    Ok(found.unwrap_or_else(|| Box::new(ext4::Checker::new(own))))
+}
+
+fn options(args: &CheckArgs, cached: bool) -> Options {
+    let mut options = Options {
+        memory: args.memory.map(study::Bytes::get),
+        keep: args.keep,
         paths: !args.no_paths,
         ..Options::default()
     };
@@ -144,20 +162,19 @@ fn options(args: &CheckArgs, cached: bool) -> Options {
             options.sweep.request = bytes.unwrap_or(usize::MAX);
             options.scale = false;
         }
-        None if cached => options.sweep.request = ::check::CACHED_REQUEST,
+        None if cached => options.sweep.request = device::CACHED_REQUEST,
         None => {}
     }
     if let Some(threads) = args.threads {
-        options.threads = threads.into();
+        options.set_threads(threads.into());
     }
     let room = address_space::room();
     if let Some(room) = room {
-        options.threads = options.threads.min(room.threads);
+        options.set_threads(options.threads.min(room.threads));
     }
-    options.sweep.depth = 4 * options.threads.max(2);
     if room.is_some_and(|room| room.little) {
         options.sweep.depth = 2 * options.threads;
-        options.sweep.request = options.sweep.request.min(::check::CACHED_REQUEST);
+        options.sweep.request = options.sweep.request.min(device::CACHED_REQUEST);
     }
     options
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use blockio::{BlockSource, Mode};
-use check::ext4::{Options, Reference};
-use check::{Unwatched, report};
+use check::ext4::{self, Reference};
+use check::{Options, Silent, report};
 use fskind::Kind;
 use rig::fsck::{self, Exit, Report, Verdict};
 use rig::recovery::{self, Recovery};
@@ -224,11 +224,14 @@ impl<'a> Judge<'a> {
             Reference::E2fsck1474
         };
         let options = Options {
-            reference,
             paths: false,
             ..Options::default()
         };
-        let checked = check::ext4::check(source, &options, &Unwatched);
+        let own = ext4::Options {
+            reference,
+            ..ext4::Options::default()
+        };
+        let checked = ext4::check(source, &options, &own, &Silent);
         let checked = checked.map_err(|error| {
             if self.interrupt.is_raised() {
                 interrupted()
@@ -241,7 +244,7 @@ impl<'a> Judge<'a> {
             .filter(|tally| tally.problem.is_fault())
             .map(|tally| tally.problem.name.to_owned());
         Ok(Own {
-            exit: checked.verdict(report::Judge::E2fsck).exit_code,
+            exit: checked.verdict(report::Judge::Reference).exit_code,
             problems: problems.take(PROBLEMS).collect(),
         })
     }

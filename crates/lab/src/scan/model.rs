@@ -1,4 +1,4 @@
-//! The model reader of 2011: [`::check::reading`], with his switches.
+//! The model reader of 2011: [`::check::strategy`], with his switches.
 //!
 //! How large its cache is, is a share of the metadata, which only a reading knows: directories are found in
 //! inodes. So there is one before, with no clock running, and the caches below (the image under a loop
@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use ::check::reading::{self, Figures, Moment, Reading, Strategy};
+use ::check::strategy::{self, Figures, Moment, Reading, Strategy};
 use blockio::Direct;
 use study::ScanSpec;
 use workload::{Evidence, Observer, PhaseReport};
@@ -24,10 +24,10 @@ pub(super) fn read(
     observer: &dyn Observer,
 ) -> Result<Read, Stop> {
     let metadata = measure(source, job.interrupt)?;
-    let strategy = strategy(job.spec, metadata);
+    let strategy = strategy_of(job.spec, metadata);
     let mut passes = Passes::cold(job, device, observer)?;
     let begin_ns = workload::clock::now_ns();
-    let reading = reading::read_watched(source, &strategy, &mut |moment| {
+    let reading = strategy::read_watched(source, &strategy, &mut |moment| {
         hear(&mut passes, moment);
         go_on(job.interrupt)
     })?;
@@ -41,15 +41,15 @@ pub(super) fn read(
 }
 
 /// Bytes of all metadata: what a reading meets, in the way that costs least.
-fn measure(source: &Direct, interrupt: &Interrupt) -> Result<u64, reading::Error> {
+fn measure(source: &Direct, interrupt: &Interrupt) -> Result<u64, strategy::Error> {
     const CACHE: u64 = 64 << 20;
     let strategy = Strategy::improved(CACHE);
-    let reading = reading::read_watched(source, &strategy, &mut |_| go_on(interrupt))?;
+    let reading = strategy::read_watched(source, &strategy, &mut |_| go_on(interrupt))?;
     Ok(reading.metadata_bytes)
 }
 
 /// The study's parameters as the reader's.
-fn strategy(spec: &ScanSpec, metadata: u64) -> Strategy {
+fn strategy_of(spec: &ScanSpec, metadata: u64) -> Strategy {
     Strategy {
         precache: spec.precache,
         prefill: spec.prefill,
@@ -134,7 +134,7 @@ mod tests {
             cache: 0.25,
             ..ScanSpec::default()
         };
-        assert_eq!(strategy(&spec, 4000).cache, 1000);
-        assert_eq!(strategy(&spec, 4000).scan_buffer, 32 << 10);
+        assert_eq!(strategy_of(&spec, 4000).cache, 1000);
+        assert_eq!(strategy_of(&spec, 4000).scan_buffer, 32 << 10);
     }
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ::check::{Cost, Report, STAGES, Watch, ext4};
+use ::check::{Cost, Options, Pass, Progress, Report, ext4};
 use blockio::Direct;
 use workload::{Evidence, Observer};
 
@@ -22,12 +22,14 @@ pub(super) fn read(
     device: &Path,
     observer: &dyn Observer,
 ) -> Result<Read, Stop> {
+    let checker = ::check::for_source(source).unwrap_or_else(|| Box::<ext4::Checker>::default());
     let listener = Listener {
+        all: checker.passes(),
         passes: Mutex::new(Passes::cold(job, device, observer)?),
         interrupt: job.interrupt,
     };
     let begin_ns = workload::clock::now_ns();
-    let report = ext4::check(source, &ext4::Options::default(), &listener)?;
+    let report = checker.check(source, &Options::default(), &listener)?;
     let end_ns = workload::clock::now_ns();
     let passes = listener.passes.into_inner();
     let passes = passes.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -41,14 +43,16 @@ pub(super) fn read(
 }
 
 struct Listener<'a> {
+    /// The checker's passes.
+    all: &'static [Pass],
     passes: Mutex<Passes<'a>>,
     interrupt: &'a Interrupt,
 }
 
-impl Watch for Listener<'_> {
+impl Progress for Listener<'_> {
     fn begin(&self, pass: &'static str) {
         // 1B to 1D are part of pass 1.
-        if STAGES.iter().any(|stage| stage.name == pass)
+        if self.all.iter().any(|one| one.name == pass)
             && let Ok(passes) = self.passes.lock()
         {
             passes.begins(pass);
@@ -101,12 +105,13 @@ fn clean(report: &Report) -> Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::check::Unwatched;
+    use ::check::{Checker as _, Silent};
     use blockio::Ram;
 
     #[test]
     fn a_pass_of_the_checker_is_a_phase_with_its_requests() {
-        let report = ext4::check(&Ram::sparse(1 << 20), &ext4::Options::default(), &Unwatched);
+        let checker = ext4::Checker::default();
+        let report = checker.check(&Ram::sparse(1 << 20), &Options::default(), &Silent);
         let report = report.unwrap();
         let cost = &report.passes[0];
         let phase = costs(cost).phase("scan_pass_0".into(), Vec::new());

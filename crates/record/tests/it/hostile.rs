@@ -23,7 +23,7 @@ fn stopped(dir: &Path) {
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("skipped: needs root");
+        testkit::skip!("needs root");
     }
     root
 }

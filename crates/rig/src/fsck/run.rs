@@ -13,14 +13,14 @@ use workload::{Evidence, Observer};
 use crate::{Error, Result, command};
 
 use super::Request;
-use super::account::Account;
 use super::checker::{self, Checker};
-use super::ledger::Ledger;
-use super::meter::{Cpu, Meter, Reading};
 use super::output::{self, Output};
+use super::phases::Account;
 use super::process::{self, Ended, Process};
 use super::report::{Exit, Report, Verdict};
+use super::sampler::{Cpu, Meter, Reading};
 use super::terminal;
+use super::timeline::Ledger;
 use super::watch::{Cut, Seen, Watch};
 
 /// What tests put in place of the host.

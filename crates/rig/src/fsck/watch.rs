@@ -15,10 +15,10 @@ use workload::clock::now_ns;
 use workload::{Observer, Progress};
 
 use super::checker::Checker;
-use super::ledger::{Ledger, WHOLE};
-use super::meter::{Meter, Reading};
 use super::output::Output;
 use super::process::Process;
+use super::sampler::{Meter, Reading};
+use super::timeline::{Ledger, WHOLE};
 
 /// How long a wait lasts at most before the memory, the time and the observer are looked at.
 const SLICE: Duration = Duration::from_millis(50);

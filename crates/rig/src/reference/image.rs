@@ -10,10 +10,10 @@ use std::path::Path;
 
 use super::random::Random;
 use super::{Measured, Options, measure};
-use crate::bounds::{Asked, Bounds};
 use crate::device::Device;
 use crate::device::loop_image::{self, LoopImage};
 use crate::limits::Limits;
+use crate::resource_limits::{Asked, Bounds};
 use crate::rig::{Rig, Target};
 use crate::{Error, Result};
 

@@ -7,10 +7,10 @@ use std::time::Instant;
 use workload::Evidence;
 
 use super::{Request, Rig};
-use crate::bounds::Asked;
 use crate::device::Device;
 use crate::device::directory::WorkFolder;
 use crate::prepared::{Facts, Prepared, State, Timings};
+use crate::resource_limits::Asked;
 use crate::{Error, Result};
 
 impl Rig {

@@ -4,14 +4,14 @@ use blockio::BlockSource;
 use ondisk::ext4::Superblock;
 use ondisk::ext4::superblock::MAGIC;
 
-use super::super::{Options, Reference};
-use super::library;
+use crate::ext4::options::{Options, Reference};
+use crate::ext4::pass0::libext2fs_open;
 
 /// Block and block size of the backup that e2fsck would try. `known` is the superblock whose descriptors cannot be right, if the
 /// superblock itself could be opened.
 ///
-/// 1.47.0 looks behind the first group only, and believes the primary about where that is. Later versions look at each group that a
-/// `sparse_super` filesystem would have a backup in, for a superblock that says the block size it was found by.
+/// 1.47.0 looks only after the first group, and takes its size from the primary. Later versions look at each group that a
+/// `sparse_super` filesystem would have a backup in, for a superblock with the block size it was found by.
 pub(super) fn choose(
     source: &dyn BlockSource,
     known: Option<&Superblock>,
@@ -29,7 +29,7 @@ pub(super) fn choose(
             let sizes = options.block_size.map_or(all_sizes(), |size| vec![size]);
             let found = sizes
                 .into_iter()
-                .map(|size| (behind_first_group(size), size))
+                .map(|size| (after_first_group(size), size))
                 .find(|(block, size)| is_backup(source, *block, *size));
             Some(found.unwrap_or((8193, 1024)))
         }
@@ -52,7 +52,7 @@ fn block_size(sb: &Superblock) -> Option<u32> {
     1024_u32.checked_shl(sb.s_log_block_size.get())
 }
 
-fn behind_first_group(size: u32) -> u64 {
+fn after_first_group(size: u32) -> u64 {
     u64::from(size) * 8 + u64::from(size == 1024)
 }
 
@@ -78,7 +78,7 @@ fn groups(bound: u64) -> Vec<u64> {
 }
 
 fn is_backup(source: &dyn BlockSource, block: u64, size: u32) -> bool {
-    library::read(source, Some((block, size)))
+    libext2fs_open::read(source, Some((block, size)))
         .is_ok_and(|sb| sb.s_magic.get() == MAGIC && block_size(&sb) == Some(size))
 }
 

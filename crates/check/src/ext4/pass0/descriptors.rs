@@ -4,13 +4,14 @@ use ondisk::ext4::Checksum;
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum};
 
-use super::super::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_BB_NOT_GROUP, P0_BB_UNINIT_LAST, P0_GDT_CSUM, P0_GDT_CSUM_LATCH, P0_GDT_ITABLE_UNUSED,
-    P0_GDT_UNINIT, P0_IB_NOT_GROUP, P0_ITABLE_NOT_GROUP, P0_RELOCATE_HINT, Problem,
+    P0_GDT_UNINIT, P0_IB_NOT_GROUP, P0_ITABLE_NOT_GROUP, P0_RELOCATE_HINT,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Places, checksums, flags, in the order of groups.
 pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
@@ -98,7 +99,7 @@ impl Walk<'_> {
         );
     }
 
-    /// The last group's bitmap has padding that must be set, so somebody must have written it.
+    /// The last group's bitmap has padding that must be set, so it must have been written.
     fn last(&mut self, group: u32) {
         let last = group + 1 == self.volume.geometry.groups;
         if last && self.flags(group) & BLOCK_UNINIT != 0 {

@@ -16,17 +16,18 @@ use ondisk::ext4::superblock::MAGIC as FILESYSTEM_MAGIC;
 use ondisk::ext4::{FileType, Inode, Superblock};
 use zerocopy::FromBytes;
 
-use super::super::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_CANT_FIND_JOURNAL, P0_CLEAR_V2_JOURNAL, P0_EXT_JOURNAL_BAD_SUPER,
     P0_EXT_JOURNAL_SUPER_CSUM_INVALID, P0_EXTERNAL_JOURNAL_HINT, P0_JOURNAL_BAD_INODE,
     P0_JOURNAL_BAD_SUPER, P0_JOURNAL_BAD_UUID, P0_JOURNAL_HAS_JOURNAL, P0_JOURNAL_RECOVER_SET,
     P0_JOURNAL_RECOVERY_CLEAR, P0_JOURNAL_RESET_JOURNAL, P0_JOURNAL_RUN,
     P0_JOURNAL_UNSUPP_INCOMPAT, P0_JOURNAL_UNSUPP_MULTIFS, P0_JOURNAL_UNSUPP_ROCOMPAT,
-    P0_JOURNAL_UNSUPP_VERSION, Problem,
+    P0_JOURNAL_UNSUPP_VERSION,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Fewest blocks of a journal.
 const LEAST: u64 = 1024;
@@ -67,7 +68,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
 /// Whether the superblock knows the device that the journal is on.
 pub(super) fn hint(volume: &Volume<'_>, log: &mut Log) {
     let sb = &volume.sb;
-    let journal = volume.options.journal.as_ref();
+    let journal = volume.ext4.journal.as_ref();
     let device = journal.and_then(|journal| journal.device);
     let Some(device) = device.filter(|_| sb.s_journal_uuid != [0; 16]) else {
         return;
@@ -92,7 +93,7 @@ struct Found {
     hole: Option<String>,
 }
 
-/// The inode is not that of a journal; what e2fsck says then depends on whether there should be one.
+/// The inode is not that of a journal; what e2fsck reports then depends on whether there should be one.
 fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
     let sb = &volume.sb;
     let ino = sb.s_journal_inum.get();
@@ -117,7 +118,7 @@ fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
 fn inside(volume: &Volume<'_>) -> Result<Found, String> {
     let sb = &volume.sb;
     let ino = sb.s_journal_inum.get();
-    // The reference's library counts inodes by the field, which nobody has judged yet.
+    // The reference's library counts inodes by the field, which has not been checked yet.
     let last = volume.geometry.inodes_count().min(sb.s_inodes_count.get());
     if ino == 0 || ino > last {
         return Err(format!("there is no inode {ino}"));
@@ -170,7 +171,7 @@ fn of_inode(volume: &Volume<'_>, slot: &[u8]) -> Result<Found, String> {
     }
     let map = volume.map(&inode);
     let mapped = map.reach();
-    // e2fsck's walk ends at a block before the first one of the superblock, which nobody has judged yet.
+    // e2fsck's walk ends at a block before the first one of the superblock, which has not been checked yet.
     let least = u64::from(volume.sb.s_first_data_block.get());
     let mapped = if least > volume.geometry.first_data_block.into() {
         let early = |nth: &u64| map.block(*nth).is_some_and(|block| block < least);
@@ -206,7 +207,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     let mut stop = |problem, note: String| {
         log.add(Finding::new(problem).note(note).stops_reference());
     };
-    let Some(journal) = &volume.options.journal else {
+    let Some(journal) = &volume.ext4.journal else {
         stop(
             &P0_CANT_FIND_JOURNAL,
             "it is on a device of its own, and none was named".into(),
@@ -214,7 +215,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
         return None;
     };
     let source = &*journal.source;
-    let sb = match super::library::read(source, None) {
+    let sb = match super::libext2fs_open::read(source, None) {
         Ok(sb) => sb,
         Err(error) => {
             stop(&P0_EXT_JOURNAL_BAD_SUPER, error.to_string());
@@ -245,7 +246,7 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     read_outside(volume, source, &sb, log)
 }
 
-/// The journal's superblock lies in the block behind the device's.
+/// The journal's superblock is in the block after the device's.
 fn read_outside(
     volume: &Volume<'_>,
     source: &dyn BlockSource,

@@ -1,26 +1,28 @@
-//! The fields of the superblock, each for itself.
+//! The fields of the superblock, each by itself.
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Incompat, RoCompat};
 use ondisk::ext4::inode::number;
 use ondisk::ext4::superblock::FLAG_TEST_FILESYS;
 
-use super::super::Volume;
-use super::library::{self, MAX_CLUSTERS};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_64BIT_WITHOUT_EXTENTS, P0_BAD_MIN_EXTRA_ISIZE, P0_BAD_WANT_EXTRA_ISIZE,
     P0_CLEAR_TESTFS_FLAG, P0_CSUM_SEED_WITHOUT_META_CSUM, P0_FIRST_DATA_BLOCK,
     P0_FIRST_META_BG_TOO_BIG, P0_FS_REV_LEVEL, P0_FS_SIZE_WRONG, P0_FUTURE_SB_LAST_MOUNT,
     P0_FUTURE_SB_LAST_MOUNT_FUDGED, P0_FUTURE_SB_LAST_WRITE, P0_FUTURE_SB_LAST_WRITE_FUDGED,
     P0_HURD_CLEAR_FILETYPE, P0_INODE_COUNT_BIG, P0_INODE_COUNT_WRONG, P0_INVALID_QUOTA_INO,
-    P0_META_AND_GDT_CSUM_SET, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED, Problem,
+    P0_META_AND_GDT_CSUM_SET, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED,
 };
+use crate::ext4::pass0::libext2fs_open;
+use crate::ext4::pass0::libext2fs_open::MAX_CLUSTERS;
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
-/// A clock may be wrong by so many seconds: e2fsck's default.
+/// Tolerance of clocks, seconds: e2fsck's default.
 const FUDGE: i64 = 86_400;
-/// `s_encoding`: UTF-8 by Unicode 12.1, the only one there is.
+/// `s_encoding`: UTF-8 by Unicode 12.1, the only encoding defined.
 const UTF8: u16 = 1;
 /// `s_creator_os` of the Hurd.
 const HURD: u32 = 1;
@@ -56,24 +58,23 @@ pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     })
 }
 
-/// Features and encodings that nobody knows: the reference refuses to go on, and nothing here is judged by them.
+/// Unknown features and encodings: the reference stops, and nothing here is judged by them.
 pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
-    let (compat, ro_compat) = library::unknown_features(&volume.sb);
+    let (compat, ro_compat) = libext2fs_open::unknown_features(&volume.sb);
     for (field, bits) in [
         ("s_feature_compat", compat),
         ("s_feature_ro_compat", ro_compat),
     ] {
         if bits != 0 {
-            let note = format!(
-                "{field} has bits nobody knows ({bits:#x}); what they stand for is not checked"
-            );
+            let note = format!("{field} has unknown bits ({bits:#x}), which are not checked");
             log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
         }
     }
     let encoding = volume.sb.s_encoding.get();
     if volume.sb.has_incompat(Incompat::CASEFOLD) && encoding != UTF8 {
-        let note =
-            format!("s_encoding is {encoding:#x}, which nobody knows; how names fold is not told");
+        let note = format!(
+            "s_encoding is {encoding:#x}, an unknown encoding; case folding is not checked"
+        );
         log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
     }
 }
@@ -226,7 +227,7 @@ fn inode_count(volume: &Volume<'_>, log: &mut Log) {
                 .found(found)
                 .expected(expected),
         );
-        // Having been told not to correct it, e2fsck has nothing to go by.
+        // With the answer no, e2fsck has no usable value.
         log.add(
             Finding::new(&P0_MISC_CORRUPT_SUPER)
                 .found(found)

@@ -1,14 +1,14 @@
-//! Multiple mount protection: is somebody using the filesystem?
+//! Multiple mount protection: is the filesystem in use?
 
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::mmp::{Holder, MAGIC, Mmp};
 
-use super::super::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_MMP_CSUM_INVALID, P0_MMP_INVALID_BLK, P0_MMP_INVALID_MAGIC, P0_OPEN_FAILED,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
 
 /// The block that `s_mmp_block` names. e2fsck ends at each of these findings; a mount that is alive, or died, it does not mind
 /// when it only reads.
@@ -29,10 +29,9 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         return;
     }
     let finding = match volume.read_block(block) {
-        Err(error) => Some(
-            Finding::new(&P0_OPEN_FAILED)
-                .note(format!("who uses the filesystem cannot be told: {error}")),
-        ),
+        Err(error) => Some(Finding::new(&P0_OPEN_FAILED).note(format!(
+            "whether the filesystem is in use cannot be read: {error}"
+        ))),
         Ok(bytes) => judge(volume, &bytes),
     };
     if let Some(finding) = finding {

@@ -10,14 +10,14 @@ use ondisk::ext4::inode::number::RESIZE;
 use ondisk::ext4::mode::TYPE_MASK;
 use ondisk::ext4::{FileType, Inode};
 
-use super::super::Volume;
 use super::super::file::FileError;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_CLEAR_RESIZE_INODE, P0_DISABLE_RESIZE_INODE, P0_NONZERO_RESERVED_GDT_BLOCKS,
     P0_RESIZE_INODE_INVALID,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
 
 /// Word of `i_block` with the doubly indirect block.
 const DOUBLY: usize = 13;
@@ -94,7 +94,7 @@ impl<'a> Area<'a> {
         }
     }
 
-    /// One of them; so many, it included, are left.
+    /// One of them; `left` are left, this one included.
     fn block(&mut self, block: u64, left: u64) -> Result<&[u8], FileError> {
         let size = self.volume.block_size();
         let held = |area: &Self| {

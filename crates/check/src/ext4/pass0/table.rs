@@ -7,7 +7,7 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
-use super::super::Claims;
+use crate::ext4::volume::Claims;
 
 /// The descriptors as they are to be used, and what they claimed.
 #[derive(Debug, Default)]
@@ -109,7 +109,7 @@ pub(super) fn exists(
 fn within(source: &dyn BlockSource, block: u64, block_size: u64) -> Result<(), ReadError> {
     let end = block
         .checked_add(1)
-        .and_then(|behind| behind.checked_mul(block_size));
+        .and_then(|end| end.checked_mul(block_size));
     if end.is_some_and(|end| end <= source.len()) {
         return Ok(());
     }
@@ -208,7 +208,7 @@ pub(super) fn contradiction(
     ))
 }
 
-/// Ranges that are joined while they come one behind the other.
+/// Ranges that are joined while they are consecutive.
 #[derive(Debug, Default)]
 struct Ranges(Vec<Range<u64>>);
 

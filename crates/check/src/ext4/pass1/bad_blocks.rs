@@ -8,21 +8,21 @@ use std::ops::Range;
 use ondisk::ext4::Inode;
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
 use super::iterate::iterate;
 use super::map::Role;
 use super::maps::Maps;
-use super::nodes::Nodes;
 use super::walk::Item;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::worker::{self, Worker};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_GROUP_DESCRIPTORS, P1_BAD_PRIMARY_BLOCK, P1_BAD_PRIMARY_BLOCK_PROMPT,
     P1_BAD_PRIMARY_GROUP_DESCRIPTOR, P1_BAD_PRIMARY_SUPERBLOCK, P1_BAD_SUPERBLOCK,
     P1_BADBLOCKS_IN_BADBLOCKS, P1_BB_BAD_BLOCK, P1_BB_FS_BLOCK, P1_BB_ILLEGAL_BLOCK_NUM,
     P1_BBINODE_BAD_METABLOCK, P1_BBINODE_BAD_METABLOCK_PROMPT, P1_BLOCK_ITERATE, P1_IB_BAD_BLOCK,
-    P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK, Problem,
+    P1_INODE_BBLOCK_LATCH, P1_INVALID_BAD_INODE, P1_PROGERR_CLAIMED_BLOCK,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Listed blocks that are looked at, each as often as it is listed.
 const MOST: u64 = 1 << 22;
@@ -78,7 +78,7 @@ impl Listed {
         self.blocks.dedup();
     }
 
-    /// What is to be said where not all were looked at.
+    /// The note where not all were checked.
     pub(super) fn judge(&self, log: &mut Log) {
         if self.cut {
             let note = format!(
@@ -99,7 +99,7 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
     let Ok(inode) = Inode::read(bytes, volume.geometry.inode_size) else {
         return listed;
     };
-    let (first, behind) = (
+    let (first, end_of_blocks) = (
         u64::from(volume.geometry.first_data_block),
         volume.geometry.blocks_count,
     );
@@ -110,11 +110,11 @@ pub(super) fn listed(maps: &Maps<'_>, bytes: &[u8]) -> Listed {
     if !wrong && !inode.has_flags(flag::INLINE_DATA) {
         iterate(
             maps,
-            &mut Nodes::new(volume),
+            &mut worker::nodes(volume),
             number::BAD,
             &inode,
             &mut |role, block, len| {
-                let end = block.saturating_add(len).min(behind);
+                let end = block.saturating_add(len).min(end_of_blocks);
                 if matches!(role, Role::Data(_)) {
                     listed.take(block.max(first)..end);
                 }
@@ -202,7 +202,7 @@ impl Worker<'_> {
         } else {
             // The list is judged while it is walked: an extent of twelve bytes lists 32,768 blocks.
             let (maps, ino) = (self.maps, item.ino);
-            let mut nodes = Nodes::new(maps.volume);
+            let mut nodes = worker::nodes(maps.volume);
             let mut left = MOST;
             let mut each = |role, block: u64, len: u64| {
                 let len = len.min(left);
@@ -255,7 +255,7 @@ impl Worker<'_> {
         self.find_owner(listing, block);
     }
 
-    /// Asks the question about the whole list, once, and says what is wrong.
+    /// Asks the question about the whole list, once, and reports what is wrong.
     fn ask(&mut self, listing: &mut Listing<'_>, problem: &'static Problem, block: u64) {
         if !std::mem::replace(&mut listing.asked, true) {
             self.add(&listing.item, Finding::new(&P1_INODE_BBLOCK_LATCH));

@@ -1,17 +1,18 @@
-//! The blocks of an inode, and what its counters say of them (e2fsck's `check_blocks`).
+//! The blocks of an inode, compared with its counters (e2fsck's `check_blocks`).
 
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
-use super::attributes::{Charge, stage};
 use super::walk::{Item, Stuck, Walk, has_blocks};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
     P1_ZERO_LENGTH_DIR,
 };
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::frame::finding::Finding;
 
-/// From here on the superblock must say that there are large files.
+/// From this size the superblock must have the feature `large_file`.
 const LARGE_FILE: u64 = 1 << 31;
 
 /// What is wrong with a size, by the numbers that e2fsck gives it.
@@ -21,7 +22,7 @@ enum BadSize {
     DirectoryTooLong,
     /// 2: it is shorter.
     DirectoryTooShort,
-    /// 3: data lie behind the end.
+    /// 3: there are data past the end.
     DataBehindEnd,
     /// 4: more than pointers can map.
     BeyondPointers,
@@ -38,7 +39,7 @@ impl BadSize {
         match self {
             BadSize::DirectoryTooLong => "the directory has fewer blocks",
             BadSize::DirectoryTooShort => "the directory has more blocks",
-            BadSize::DataBehindEnd => "written blocks lie behind the end",
+            BadSize::DataBehindEnd => "written blocks past the end",
             BadSize::BeyondPointers => "a block map cannot map as much",
             BadSize::NotWholeBlocks => "a directory has whole blocks",
             BadSize::BeyondExtents => "extents cannot map as much",
@@ -79,7 +80,7 @@ impl Worker<'_> {
         self.walk_blocks(item, &mut walk);
         match walk.stuck.take() {
             None => {}
-            // Blocks that are walked twice are claimed twice, so the file is told of in pass 1D as well.
+            // Blocks that are walked twice are claimed twice, so pass 1D reports the file as well.
             Some(stuck) if stuck.is_ours() => {
                 let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());
                 self.add(item, finding.beyond_reference());
@@ -91,9 +92,9 @@ impl Worker<'_> {
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {
             if item.is_dir {
-                self.statistics.fragmented_directories += 1;
+                self.statistics.files.fragmented_directories += 1;
             } else {
-                self.statistics.fragmented_files += 1;
+                self.statistics.files.fragmented_files += 1;
             }
         }
         if item.inode.has_flags(flag::INDEX) {
@@ -119,7 +120,7 @@ impl Worker<'_> {
         }
         let by_extents = item.inode.has_flags(flag::EXTENTS) && features.extents;
         // Symbolic links alone come here, those with a block of attributes: of files and directories with this flag `has_blocks`
-        // says that they have none.
+        // reports that they have none.
         if item.inode.has_flags(flag::INLINE_DATA) && !by_extents {
             walk.stuck = Some(Stuck::Inline);
             return;
@@ -205,8 +206,8 @@ impl Worker<'_> {
         let block_size = volume.block_size() as u64;
         let extents = self.maps.features.extents && item.inode.has_flags(flag::EXTENTS);
         let written = u64::try_from(walk.last_written).ok();
-        let behind = written.is_some_and(|last| size < last.wrapping_mul(block_size));
-        if behind && !item.inode.has_flags(flag::VERITY) {
+        let past_end = written.is_some_and(|last| size < last.wrapping_mul(block_size));
+        if past_end && !item.inode.has_flags(flag::VERITY) {
             Some(BadSize::DataBehindEnd)
         } else if !extents && size > most_of_pointers(block_size) {
             Some(BadSize::BeyondPointers)

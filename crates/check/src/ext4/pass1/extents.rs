@@ -7,19 +7,20 @@
 use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::{flag, number};
 
-use super::Worker;
 use super::walk::{Head, Item, LEVELS, Stuck, Walk, entry, node_checksum_matches};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::problems::{
     P1_COLLAPSE_DBLOCK, P1_CRITICAL_METADATA_COLLISION, P1_EXTENT_BAD_MAX_DEPTH,
     P1_EXTENT_BAD_START_BLK, P1_EXTENT_COLLISION, P1_EXTENT_END_OUT_OF_BOUNDS,
     P1_EXTENT_ENDS_BEYOND, P1_EXTENT_HEADER_INVALID, P1_EXTENT_INDEX_START_INVALID,
     P1_EXTENT_ITERATE_FAILURE, P1_EXTENT_LENGTH_ZERO, P1_EXTENT_ONLY_CSUM_INVALID, P1_INODE_TOOBIG,
     P1_MISALIGNED_CLUSTER, P1_MISSING_EXTENT_HEADER, P1_OUT_OF_ORDER_EXTENTS, P1_TOOBIG_DIR,
-    P1_UNINIT_DBLOCK, P1E_CAN_COLLAPSE_EXTENT_TREE, P1E_CAN_NARROW_EXTENT_TREE, Problem,
+    P1_UNINIT_DBLOCK, P1E_CAN_COLLAPSE_EXTENT_TREE, P1E_CAN_NARROW_EXTENT_TREE,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
-/// Levels that are followed, whatever a root says: the stack is bounded, too.
+/// Levels that are followed, whatever a root contains: the stack is bounded, too.
 const DEEPEST: u16 = 64;
 
 /// One entry, of a leaf or above, with what e2fsck's library derives for it.
@@ -48,7 +49,7 @@ struct Node<'n> {
     start: u64,
     /// The last block they may cover; 0: no bound.
     last: u64,
-    /// The block behind those that its entries cover (`end_blk`).
+    /// The block after those that its entries cover (`end_blk`).
     end: u64,
     /// Its block, 0 for the root.
     block: u64,
@@ -209,8 +210,8 @@ impl Worker<'_> {
     ) -> Option<&'static Problem> {
         let volume = self.maps.volume;
         let last = entry.last();
-        let behind = entry.unwritten || item.inode.has_flags(flag::VERITY);
-        let allowed = last > tree.eof && behind;
+        let past_end = entry.unwritten || item.inode.has_flags(flag::VERITY);
+        let allowed = last > tree.eof && past_end;
         if entry.block == 0 || !self.maps.is_legal(entry.block) {
             return Some(&P1_EXTENT_BAD_START_BLK);
         }
@@ -331,7 +332,7 @@ impl Worker<'_> {
         let seed = self.maps.volume.seed;
         let seed = seed.map(|seed| item.inode.seed(seed, item.ino));
         // The reference's library asks the inode for its generation, and gets none where the inode's own checksum is wrong;
-        // inodes of the old size it has at hand. What it says of the node is forgotten where the start was asked about.
+        // inodes of the old size it has at hand. The result for the node is dropped where the start was asked about.
         let unread = item.wrong && self.maps.volume.geometry.inode_size > 128;
         let bad_checksum =
             first == entry.logical && (unread || !node_checksum_matches(seed, bytes, head));
@@ -399,7 +400,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the tree could be smaller, which nobody need act on.
+    /// Whether the tree could be smaller, which needs no action.
     fn judge_shape(&mut self, item: &Item<'_>, walk: &Walk, depth: u16) {
         let room = (self.maps.volume.block_size() as u64 - 12) / 12;
         let levels = &walk.levels[..LEVELS.min(usize::from(depth) + 1)];

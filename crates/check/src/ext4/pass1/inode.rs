@@ -4,18 +4,21 @@ use ondisk::ext4::extent::Index;
 use ondisk::ext4::inode::{flag, number};
 use ondisk::ext4::{FileType, Inode};
 
-use super::attributes::{Charge, stage};
 use super::walk::{Head, Item, has_blocks};
-use super::{Deep, Worker, aside};
-use crate::ext4::state::Directory;
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::{Deep, Worker};
+use crate::ext4::e2fsck::deferred;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{
     P1_EXTENT_FEATURE, P1_EXTENTS_SET, P1_INODE_IS_GARBAGE, P1_INODE_ONLY_CSUM_INVALID,
     P1_JOURNAL_BAD_MODE, P1_JOURNAL_INODE_NOT_CLEAR, P1_LOW_DTIME, P1_ORPHAN_FILE_BAD_MODE,
     P1_ORPHAN_FILE_NOT_CLEAR, P1_QUOTA_BAD_MODE, P1_QUOTA_INODE_NOT_CLEAR, P1_RESERVED_BAD_MODE,
     P1_ROOT_DTIME, P1_ROOT_NO_DIR, P1_SET_DTIME, P1_SET_IMAGIC, P1_UNSET_EXTENT_FL, P1_ZERO_DTIME,
-    Problem,
 };
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::ext4::state::Directory;
+use crate::ext4::state::slot_of;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Most inodes of a block: 64 KiB of 128 bytes each.
 const MOST: usize = 512;
@@ -81,7 +84,7 @@ impl Worker<'_> {
             let Ok(inode) = Inode::read(slot, size) else {
                 continue;
             };
-            if self.maps.plain.is_unsealed(ino, &inode) {
+            if self.maps.plain.has_bad_checksum(ino, &inode) {
                 wrong.add(nth);
                 odd += 1;
             } else if self.looks_odd(&inode) {
@@ -132,13 +135,13 @@ impl Worker<'_> {
         ino < self.maps.volume.sb.first_ino() || self.is_quota(ino)
     }
 
-    /// Whether the number is one that a quota file has.
+    /// Whether this is the number of a quota file.
     fn is_quota(&self, ino: u32) -> bool {
         let project = self.maps.volume.sb.s_prj_quota_inum.get();
         ino == number::USR_QUOTA || ino == number::GRP_QUOTA || ino == project && ino != 0
     }
 
-    /// Whether the superblock says that it is one.
+    /// Whether the superblock names it as one.
     fn is_quota_of_super(&self, ino: u32) -> bool {
         let sb = &self.maps.volume.sb;
         [
@@ -159,7 +162,7 @@ impl Worker<'_> {
         let sb = &self.maps.volume.sb;
         self.log.stage(stage::FIELDS);
         if wrong {
-            self.unsealed.push(ino);
+            self.bad_checksum.push(ino);
         }
         if garbage && links > 0 {
             self.add(&item, Finding::new(&P1_INODE_IS_GARBAGE));
@@ -169,7 +172,7 @@ impl Worker<'_> {
             self.add(&item, Finding::new(&P1_LOW_DTIME).found(dtime));
         }
         if links != 0 {
-            self.maps.links.set(ino, links.into());
+            self.maps.link_counts.set(slot_of(ino), links.into());
         } else if !self.is_special(ino) {
             if dtime == 0 && raw.i_mode.get() != 0 {
                 self.add(&item, Finding::new(&P1_ZERO_DTIME).found(octal(&inode)));
@@ -190,7 +193,7 @@ impl Worker<'_> {
         self.check_ordinary(&item, wrong);
     }
 
-    /// The flag that says what `i_block` is.
+    /// The flag for extents in `i_block`.
     fn check_extent_flag(&mut self, item: &Item<'_>) {
         let extents = self.maps.features.extents;
         let named = [number::BAD, number::ROOT, number::JOURNAL].contains(&item.ino);
@@ -281,7 +284,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Boot loader, undelete directory, resize inode, and those that are kept for nobody.
+    /// Boot loader, undelete directory, resize inode, and the unassigned reserved inodes.
     fn check_reserved(&mut self, item: &Item<'_>, wrong: bool) {
         self.mark_used(item.ino);
         let mode = item.inode.raw().i_mode.get();
@@ -301,7 +304,7 @@ impl Worker<'_> {
         if let Some(kind) = item.kind
             && kind != FileType::Directory
         {
-            self.maps.kinds.set(item.ino, kind);
+            self.maps.file_types.set(slot_of(item.ino), kind.entry());
         }
         self.blocks_soon(item, Charge::default(), wrong);
     }
@@ -335,7 +338,9 @@ impl Worker<'_> {
             self.bad.push(item.ino);
         }
         if let Some(file_type) = kind.file_type {
-            self.maps.kinds.set(item.ino, file_type);
+            self.maps
+                .file_types
+                .set(slot_of(item.ino), file_type.entry());
             self.statistics.count(file_type);
             let fast = file_type == FileType::Symlink && !has_blocks(&item.inode, item.kind);
             self.statistics.fast_symlinks += u64::from(fast);
@@ -357,7 +362,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Fields that must be 0; pass 2 says which.
+    /// Fields that must be 0; pass 2 reports which.
     fn has_forbidden_fields(&self, item: &Item<'_>) -> bool {
         let features = self.maps.features;
         let raw = item.inode.raw();
@@ -372,12 +377,12 @@ impl Worker<'_> {
 
     pub(super) fn mark_used(&mut self, ino: u32) {
         self.maps.used.set(u64::from(ino) - 1);
-        self.statistics.inodes += 1;
+        self.statistics.files.inodes += 1;
     }
 
     /// Counts the blocks now, or with others when that needs reading.
     fn blocks_soon(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
-        let early = wrong && aside::is_put(&self.maps.volume.sb, item.ino, &item.inode);
+        let early = wrong && deferred::is_deferred(&self.maps.volume.sb, item.ino, &item.inode);
         if early {
             self.judge_checksum(item, wrong);
         }
@@ -401,10 +406,10 @@ impl Worker<'_> {
     fn walk(&mut self, item: &Item<'_>, charge: Charge, wrong: bool) {
         let volume = self.maps.volume;
         self.log
-            .aside(aside::provisional(volume, item.ino, &item.inode));
+            .defer(deferred::provisional(volume, item.ino, &item.inode));
         self.check_blocks(item, charge);
         self.judge_checksum(item, wrong);
-        self.log.aside(None);
+        self.log.defer(None);
     }
 
     /// Walks the inodes of a batch, their nodes read beforehand.
@@ -426,7 +431,7 @@ impl Worker<'_> {
         self.deep_bytes.clear();
     }
 
-    /// Everything else was looked at, and the checksum is still wrong.
+    /// Reports a wrong checksum, after everything else was checked.
     pub(super) fn judge_checksum(&mut self, item: &Item<'_>, wrong: bool) {
         let Some(seed) = self.maps.volume.seed.filter(|_| wrong) else {
             return;

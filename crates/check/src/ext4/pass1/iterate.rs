@@ -11,13 +11,13 @@ use ondisk::ext4::inode::{Inode, flag};
 
 use super::map::Role;
 use super::maps::Maps;
-use super::nodes::Nodes;
 use super::walk::{Head, Stuck, entry, node_checksum_matches};
+use crate::frame::prefetch::Prefetch;
 
 /// Shows every run of blocks to `each`: its role, its first block, its length. What the walk ended at, if it did not come to its end.
 pub(super) fn iterate(
     maps: &Maps<'_>,
-    nodes: &mut Nodes<'_>,
+    nodes: &mut Prefetch<'_>,
     ino: u32,
     inode: &Inode<'_>,
     each: &mut dyn FnMut(Role, u64, u64),
@@ -50,7 +50,7 @@ pub(super) fn iterate(
 
 struct Walker<'w, 'a, 'n> {
     maps: &'w Maps<'a>,
-    nodes: &'w mut Nodes<'n>,
+    nodes: &'w mut Prefetch<'n>,
     /// Of the inode's checksums.
     seed: Option<Seed>,
     each: &'w mut dyn FnMut(Role, u64, u64),

@@ -8,14 +8,15 @@ use ondisk::ext4::block_map;
 use ondisk::ext4::extent::{Extent, Index};
 use ondisk::ext4::inode::number;
 
-use super::Worker;
 use super::walk::{Head, Item, Stuck, Walk, entry};
-use crate::finding::Finding;
-use crate::problem::{
+use super::worker::Worker;
+use crate::ext4::e2fsck::problems::{
     P1_BLOCK_ITERATE, P1_CRITICAL_METADATA_COLLISION, P1_ILLEGAL_BLOCK_NUM, P1_INODE_BLOCK_LATCH,
     P1_INODE_TOOBIG, P1_MISALIGNED_CLUSTER, P1_SUPPRESS_MESSAGES, P1_TOO_MANY_BAD_BLOCKS,
-    P1_TOOBIG_DIR, P1_TOOBIG_REG, P1_TOOBIG_SYMLINK, Problem,
+    P1_TOOBIG_DIR, P1_TOOBIG_REG, P1_TOOBIG_SYMLINK,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Illegal pointers after which the reference asks whether to go on.
 const MANY: u32 = 12;
@@ -25,7 +26,7 @@ const MANY: u32 = 12;
 pub(super) enum Role {
     /// Logical block so much of the file.
     Data(u64),
-    /// Pointers, so many levels above the data; 0 in an extent tree, 4 for a translator of the Hurd.
+    /// Pointers, and the number of levels above the data; 0 in an extent tree, 4 for a translator of the Hurd.
     Node(u32),
 }
 
@@ -50,7 +51,7 @@ impl Worker<'_> {
             if *word == 0 {
                 logical += self.span(levels);
             } else {
-                // The next tree is walked all the same; only the last fault is told.
+                // The next tree is walked all the same; only the last fault is reported.
                 let _ = self.walk_tree(item, walk, *word, levels, &mut logical, 0, &[]);
             }
         }

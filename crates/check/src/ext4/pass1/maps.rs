@@ -1,29 +1,31 @@
-//! What the workers of pass 1 share: the maps, and how a block is claimed.
+//! What the threads of pass 1 share: the maps, and how a block is claimed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::super::state::{Bits, Kinds, Links, OutOfMemory};
 use super::super::volume::Volume;
 use super::metadata::Metadata;
-use super::plain::Plain;
+use crate::ext4::pass1::fast_path::Plain;
+use crate::frame::maps::FileTypes;
+use crate::frame::maps::LinkCounts;
+use crate::frame::maps::{Bits, OutOfMemory};
 
 /// The features that decide how an inode is read, asked once.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is one bit of the superblock.
-pub(super) struct Features {
-    pub(super) extents: bool,
-    pub(super) inline_data: bool,
-    pub(super) huge_file: bool,
-    pub(super) bigalloc: bool,
-    pub(super) large_dir: bool,
-    pub(super) wide: bool,
-    pub(super) quota: bool,
-    pub(super) orphan_file: bool,
-    pub(super) imagic: bool,
-    pub(super) hurd: bool,
+pub(in crate::ext4) struct Features {
+    pub(in crate::ext4) extents: bool,
+    pub(in crate::ext4) inline_data: bool,
+    pub(in crate::ext4) huge_file: bool,
+    pub(in crate::ext4) bigalloc: bool,
+    pub(in crate::ext4) large_dir: bool,
+    pub(in crate::ext4) wide: bool,
+    pub(in crate::ext4) quota: bool,
+    pub(in crate::ext4) orphan_file: bool,
+    pub(in crate::ext4) imagic: bool,
+    pub(in crate::ext4) hurd: bool,
 }
 
 /// `s_creator_os` of the Hurd.
@@ -47,44 +49,44 @@ impl Features {
     }
 }
 
-/// The maps, and who may claim what.
-pub(super) struct Maps<'a> {
-    pub(super) volume: &'a Volume<'a>,
-    pub(super) features: Features,
+/// The maps, and the bounds of what may be claimed.
+pub(in crate::ext4) struct Maps<'a> {
+    pub(in crate::ext4) volume: &'a Volume<'a>,
+    pub(in crate::ext4) features: Features,
     pub(super) plain: Plain,
-    pub(super) used: Bits,
-    pub(super) blocks: Bits,
+    pub(in crate::ext4) used: Bits,
+    pub(in crate::ext4) blocks: Bits,
     /// Clusters claimed twice.
-    pub(super) shared: Bits,
+    pub(in crate::ext4) shared: Bits,
     any_shared: AtomicBool,
-    pub(super) kinds: Kinds,
-    pub(super) links: Links,
-    pub(super) metadata: Metadata,
+    pub(in crate::ext4) file_types: FileTypes,
+    pub(in crate::ext4) link_counts: LinkCounts,
+    pub(in crate::ext4) metadata: Metadata,
     /// `i_dtime` below the number of inodes looks like the link of a list of orphans; not where the clock was that low.
-    pub(super) low_dtime: bool,
+    pub(in crate::ext4) low_dtime: bool,
     /// Blocks of a cluster.
-    pub(super) ratio: u64,
+    pub(in crate::ext4) ratio: u64,
     first: u64,
     end: u64,
     /// Files may share blocks by a feature of the filesystem.
-    pub(super) sharing: bool,
+    pub(in crate::ext4) sharing: bool,
     /// Nodes that may still be walked.
     budget: AtomicU64,
     /// Blocks of directories that may still be listed.
     listing: AtomicU64,
     /// Blocks that may still be looked at one by one for who else claims them.
     looking: AtomicU64,
-    /// Some of these were all taken: who came too late depends on the threads.
+    /// One of these bounds was reached: what was cut off depends on the threads.
     overdrawn: AtomicBool,
-    /// Blocks that several claim, and whose owners were not looked for.
+    /// Blocks with several claims whose owners were not looked up.
     untraced: AtomicU64,
 }
 
-/// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be told in full.
+/// Bytes of directories that may be listed beyond those that the filesystem has: for small ones, whose damage is to be reported in full.
 const LISTED_TWICE: u64 = 8 << 20;
 
 impl<'a> Maps<'a> {
-    pub(super) fn new(volume: &'a Volume<'a>) -> Result<Maps<'a>, OutOfMemory> {
+    pub(in crate::ext4) fn new(volume: &'a Volume<'a>) -> Result<Maps<'a>, OutOfMemory> {
         let geometry = &volume.geometry;
         let first = u64::from(geometry.first_data_block);
         let ratio = u64::from(geometry.cluster_blocks.max(1));
@@ -100,8 +102,8 @@ impl<'a> Maps<'a> {
             blocks: Bits::new(clusters)?,
             shared: Bits::new(clusters)?,
             any_shared: AtomicBool::new(false),
-            kinds: Kinds::new(inodes)?,
-            links: Links::new(inodes)?,
+            file_types: FileTypes::new(inodes.into())?,
+            link_counts: LinkCounts::new(inodes.into())?,
             metadata: Metadata::default(),
             low_dtime: clock_is_high(volume),
             ratio,
@@ -121,23 +123,23 @@ impl<'a> Maps<'a> {
     }
 
     /// Whether there is such a block.
-    pub(super) fn is_legal(&self, block: u64) -> bool {
+    pub(in crate::ext4) fn is_legal(&self, block: u64) -> bool {
         (self.first..self.end).contains(&block)
     }
 
     /// The cluster of a block, as the maps count them.
-    pub(super) fn cluster(&self, block: u64) -> Option<u64> {
+    pub(in crate::ext4) fn cluster(&self, block: u64) -> Option<u64> {
         self.is_legal(block)
             .then(|| (block - self.first) / self.ratio)
     }
 
     /// Bytes of a cluster.
-    pub(super) fn cluster_bytes(&self) -> u64 {
+    pub(in crate::ext4) fn cluster_bytes(&self) -> u64 {
         self.ratio * u64::from(self.volume.geometry.block_size)
     }
 
     /// Claims a block's cluster.
-    pub(super) fn claim(&self, block: u64) {
+    pub(in crate::ext4) fn claim(&self, block: u64) {
         if let Some(cluster) = self.cluster(block)
             && self.blocks.set(cluster)
         {
@@ -146,7 +148,7 @@ impl<'a> Maps<'a> {
     }
 
     /// Claims the clusters of a run that begins at the start of one; cut to the filesystem.
-    pub(super) fn claim_run(&self, start: u64, end: u64) {
+    pub(in crate::ext4) fn claim_run(&self, start: u64, end: u64) {
         let (start, end) = (start.max(self.first), end.min(self.end));
         if start < end {
             let clusters =
@@ -165,12 +167,12 @@ impl<'a> Maps<'a> {
     }
 
     /// Whether any cluster was claimed twice.
-    pub(super) fn any_shared(&self) -> bool {
+    pub(in crate::ext4) fn any_shared(&self) -> bool {
         self.any_shared.load(Relaxed)
     }
 
     /// How many clusters of these blocks were claimed twice.
-    pub(super) fn contested(&self, blocks: Range<u64>) -> u64 {
+    pub(in crate::ext4) fn contested(&self, blocks: Range<u64>) -> u64 {
         let (start, end) = (blocks.start.max(self.first), blocks.end.min(self.end));
         if start >= end {
             return 0;
@@ -179,15 +181,15 @@ impl<'a> Maps<'a> {
         self.shared.count(clusters)
     }
 
-    /// Takes so many from the blocks of directories that may still be listed; whether there were as many. No two blocks of sound
+    /// Takes `count` of the directory blocks that may still be listed; whether there were as many. No two blocks of sound
     /// directories are the same, and each is read by pass 2: of one node that names a thousand times the whole filesystem,
     /// that would be a thousand readings of it.
-    pub(super) fn may_list(&self, blocks: u64) -> bool {
+    pub(in crate::ext4) fn may_list(&self, blocks: u64) -> bool {
         self.take(&self.listing, blocks)
     }
 
     /// The same of blocks that are looked at one by one.
-    pub(super) fn may_look(&self, blocks: u64) -> bool {
+    pub(in crate::ext4) fn may_look(&self, blocks: u64) -> bool {
         let may = self.take(&self.looking, blocks);
         if !may {
             self.untraced.fetch_add(blocks, Relaxed);
@@ -196,17 +198,17 @@ impl<'a> Maps<'a> {
     }
 
     /// Blocks that [`Maps::may_look`] was asked for in vain.
-    pub(super) fn untraced(&self) -> u64 {
+    pub(in crate::ext4) fn untraced(&self) -> u64 {
         self.untraced.load(Relaxed)
     }
 
     /// Whether some budget was not enough: then what is left out depends on who came first.
-    pub(super) fn is_overdrawn(&self) -> bool {
+    pub(in crate::ext4) fn is_overdrawn(&self) -> bool {
         self.overdrawn.load(Relaxed)
     }
 
     /// Lets as many nodes be walked again, and as many blocks be looked at.
-    pub(super) fn refill(&self) {
+    pub(in crate::ext4) fn refill(&self) {
         let blocks = self.end.saturating_sub(self.first);
         let nodes = blocks.saturating_mul(2).saturating_add(1 << 10);
         self.budget.store(nodes, Relaxed);
@@ -218,11 +220,11 @@ impl<'a> Maps<'a> {
 
     /// Takes one node from what may still be walked. A sound filesystem has fewer nodes than blocks; mappings that lead into
     /// each other have no end.
-    pub(super) fn spend(&self) -> bool {
+    pub(in crate::ext4) fn spend(&self) -> bool {
         self.take(&self.budget, 1)
     }
 
-    /// Takes so many from what is left; whether there was as much.
+    /// Takes `count` of what is left; whether there was as much.
     fn take(&self, left: &AtomicU64, wanted: u64) -> bool {
         let less = |left: u64| left.checked_sub(wanted);
         let taken = left.fetch_update(Relaxed, Relaxed, less).is_ok();

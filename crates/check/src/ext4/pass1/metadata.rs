@@ -1,7 +1,7 @@
 //! The filesystem's own blocks: superblocks, descriptors, bitmaps, inode tables.
 //!
-//! They are marked before any inode maps a block, group by group as e2fsck does it, because what is marked first is in
-//! the right and the other one conflicts. Later the checker asks of single blocks whether they are among them. A second bit
+//! They are marked before any inode maps a block, group by group as e2fsck does it, because what is marked first
+//! counts and the other one conflicts. Later the checker asks of single blocks whether they are among them. A second bit
 //! for each block would answer that; sorted ranges do it in a few hundred KiB for the largest filesystems, since groups have
 //! their pieces side by side.
 
@@ -10,15 +10,16 @@ use std::ops::Range;
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::geometry::GroupLayout;
 
-use super::super::state::{Bits, OutOfMemory};
 use super::super::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{P1_BB_CONFLICT, P1_IB_CONFLICT, P1_ITABLE_CONFLICT, Problem};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{P1_BB_CONFLICT, P1_IB_CONFLICT, P1_ITABLE_CONFLICT};
+use crate::frame::finding::Finding;
+use crate::frame::maps::{Bits, OutOfMemory};
+use crate::frame::problem::Problem;
 
 /// Which blocks belong to the filesystem itself.
 #[derive(Debug, Default)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     /// Ascending, apart from each other, whole clusters.
     ranges: Vec<Range<u64>>,
     first: u64,
@@ -90,21 +91,21 @@ impl Metadata {
 
     /// Whether the cluster of that block holds any of them.
     pub(crate) fn contains(&self, block: u64) -> bool {
-        let behind = self.ranges.partition_point(|range| range.start <= block);
-        behind > 0 && block < self.ranges[behind - 1].end
+        let after = self.ranges.partition_point(|range| range.start <= block);
+        after > 0 && block < self.ranges[after - 1].end
     }
 
     /// Whether any of these clusters, by their numbers in the map, does.
     pub(crate) fn has_clusters(&self, clusters: &Range<u64>) -> bool {
         let block = |cluster: u64| self.first + cluster * self.ratio;
-        let behind = self
+        let after = self
             .ranges
             .partition_point(|range| range.start < block(clusters.end));
-        behind > 0 && block(clusters.start) < self.ranges[behind - 1].end
+        after > 0 && block(clusters.start) < self.ranges[after - 1].end
     }
 }
 
-/// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins behind the end of the table the
+/// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins after the end of the table the
 /// reference marks as many as it would have to be.
 fn descriptors(volume: &Volume<'_>, layout: &GroupLayout) -> Range<u64> {
     let geometry = &volume.geometry;
@@ -140,7 +141,7 @@ impl Marker<'_> {
         }
     }
 
-    /// The block of multiple mount protection is used, but nobody asks for it by name.
+    /// The block of multiple mount protection is used, but no caller asks for it by name.
     fn mark_mmp(&mut self, volume: &Volume<'_>) {
         let block = volume.sb.s_mmp_block.get();
         if volume.sb.has_incompat(Incompat::MMP) && block > self.first && block < self.end {

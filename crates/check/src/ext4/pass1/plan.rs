@@ -5,17 +5,17 @@ use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::group_descriptor::INODE_UNINIT;
 
 use super::super::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::P1_ISCAN_ERROR;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::P1_ISCAN_ERROR;
+use crate::frame::finding::Finding;
 
 /// The part of a group's table that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(in crate::ext4) struct Table {
     /// Where it begins.
-    pub(super) first_block: u64,
+    pub(in crate::ext4) first_block: u64,
     /// Inodes that may be in use.
-    pub(super) inodes: u32,
+    pub(in crate::ext4) inodes: u32,
 }
 
 /// Whether descriptors carry checksums, without which their hints do not count.
@@ -31,7 +31,7 @@ fn lies_inside(volume: &Volume<'_>, first_block: u64) -> bool {
 }
 
 /// The table of a group; none where there is nothing to be read.
-pub(super) fn table(volume: &Volume<'_>, group: u32) -> Option<Table> {
+pub(in crate::ext4) fn table(volume: &Volume<'_>, group: u32) -> Option<Table> {
     let descriptor = volume.descriptors.get(group as usize)?;
     let first_block = descriptor.inode_table();
     if first_block == 0 || !lies_inside(volume, first_block) {
@@ -63,7 +63,7 @@ pub(crate) fn bytes_to_read(volume: &Volume<'_>) -> u64 {
 }
 
 /// All tables as spans in whole blocks, ascending, tagged by their groups; tables outside the filesystem are reported.
-pub(super) fn spans(volume: &Volume<'_>, log: &mut Log) -> Vec<Span> {
+pub(in crate::ext4) fn spans(volume: &Volume<'_>, log: &mut Log) -> Vec<Span> {
     let block = u64::from(volume.geometry.block_size);
     let mut spans = Vec::new();
     for (group, descriptor) in (0..).zip(&volume.descriptors) {

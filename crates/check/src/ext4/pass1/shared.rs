@@ -5,7 +5,7 @@
 //! (1C) are put in at the end like those of all findings.
 //!
 //! Claims are kept as runs of clusters, not one by one, because what is contested is mostly a whole file. A cluster that a
-//! million inodes claim makes a million claims, and no million squared of pairs: of each file only the first partners are told.
+//! million inodes claim makes a million claims, and no million squared of pairs: of each file only the first partners are reported.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -19,21 +19,22 @@ use super::iterate::iterate;
 use super::map::Role;
 use super::maps::Maps;
 use super::metadata::Metadata;
-use super::nodes::Nodes;
 use super::plan;
 use super::walk::has_blocks;
-use super::{Crew, sweep_by};
-use crate::ext4::Failure;
-use crate::ext4::state::Inodes;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::worker;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1B_BLOCK_ITERATE, P1B_DUP_BLOCK, P1B_DUP_RANGE, P1B_ISCAN_ERROR, P1D_CLONE_QUESTION,
     P1D_DELETE_QUESTION, P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES,
     P1D_SHARE_METADATA,
 };
+use crate::ext4::state::InodeSet;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
+use crate::frame::prefetch::Prefetch;
+use crate::frame::sweep::Crew;
 
-/// Partners of a file that are told.
+/// Partners of a file that are reported.
 const PARTNERS: usize = 32;
 
 /// Contested clusters that an inode has.
@@ -46,8 +47,8 @@ struct Claim {
 /// Finds them in one thread.
 struct Tracer<'a> {
     maps: &'a Maps<'a>,
-    on_bad_blocks: &'a Inodes,
-    nodes: Nodes<'a>,
+    on_bad_blocks: &'a InodeSet,
+    nodes: Prefetch<'a>,
     claims: Vec<Claim>,
     log: Log,
 }
@@ -57,22 +58,22 @@ struct Tracer<'a> {
 struct Trace {
     logical_cluster: u64,
     cluster: u64,
-    /// The run of contested blocks that is being told.
-    told: Option<(u64, u64)>,
+    /// The run of contested blocks that is being reported.
+    reporting: Option<(u64, u64)>,
 }
 
-/// Traces all contested clusters to their owners. The reference stops at the first of the `unsealed`.
+/// Traces all contested clusters to their owners. The reference stops at the first of the `bad_checksum`.
 ///
 /// # Errors
 /// There is no queue, or the check was stopped.
 pub(super) fn run(
     maps: &Maps<'_>,
-    on_bad_blocks: &Inodes,
-    unsealed: &[u32],
+    on_bad_blocks: &InodeSet,
+    bad_checksum: &[u32],
     log: &mut Log,
 ) -> Result<(), Failure> {
     let volume = maps.volume;
-    if let Some(first) = unsealed.iter().min() {
+    if let Some(first) = bad_checksum.iter().min() {
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
         let note = "the checksum of the inode is wrong, and the reference does not read on";
         log.add(finding.note(note).stops_reference());
@@ -98,7 +99,7 @@ pub(super) fn run(
 /// Asks all inodes.
 fn trace<'a>(
     maps: &'a Maps<'a>,
-    on_bad_blocks: &'a Inodes,
+    on_bad_blocks: &'a InodeSet,
     crew: Crew,
     log: &Log,
 ) -> Result<Vec<Tracer<'a>>, Failure> {
@@ -107,11 +108,11 @@ fn trace<'a>(
     let make = || Tracer {
         maps,
         on_bad_blocks,
-        nodes: Nodes::new(maps.volume),
+        nodes: worker::nodes(maps.volume),
         claims: Vec::new(),
         log: log.fork(),
     };
-    sweep_by(maps.volume, crew, spans, make, Tracer::take)
+    maps.volume.sweeper().run(crew, spans, make, Tracer::take)
 }
 
 impl Tracer<'_> {
@@ -145,7 +146,7 @@ impl Tracer<'_> {
         let mut trace = Trace {
             logical_cluster: u64::MAX,
             cluster: u64::MAX,
-            told: None,
+            reporting: None,
         };
         let mut found = Found {
             maps: self.maps,
@@ -168,11 +169,11 @@ impl Tracer<'_> {
                 found.log.add(finding.note(stuck.to_string()));
             }
         }
-        let attributes = super::attributes::block_number(self.maps.volume, inode);
+        let attributes = self.maps.volume.attribute_block(inode);
         if attributes != 0 {
             found.take(&mut trace, Role::Node(5), attributes, 1);
         }
-        found.tell(&mut trace);
+        found.report_run(&mut trace);
     }
 }
 
@@ -240,18 +241,18 @@ impl Found<'_, '_> {
     }
 
     fn tell_block(&mut self, trace: &mut Trace, block: u64) {
-        match &mut trace.told {
+        match &mut trace.reporting {
             Some((_, last)) if *last + 1 == block => *last = block,
             _ => {
-                self.tell(trace);
-                trace.told = Some((block, block));
+                self.report_run(trace);
+                trace.reporting = Some((block, block));
             }
         }
     }
 
     /// Reports a run of contested blocks of this inode.
-    fn tell(&mut self, trace: &mut Trace) {
-        let Some((first, last)) = trace.told.take() else {
+    fn report_run(&mut self, trace: &mut Trace) {
+        let Some((first, last)) = trace.reporting.take() else {
             return;
         };
         if self.ino == number::BAD {
@@ -274,7 +275,7 @@ struct Party {
     partners: BTreeSet<u32>,
     /// Some of the clusters are the filesystem's own.
     metadata: bool,
-    /// Somebody else claims one of them.
+    /// Another file claims one of them.
     contested: bool,
 }
 
@@ -286,7 +287,7 @@ impl Contest {
     fn of(metadata: &Metadata, mut claims: Vec<Claim>, is_full: impl Fn() -> bool) -> Contest {
         claims.sort_unstable_by_key(|claim| (claim.clusters.start, claim.ino));
         let mut parties: BTreeMap<u32, Party> = BTreeMap::new();
-        // Those that reach behind the start of the one looked at, and the one of them that nobody has contested yet.
+        // Those that extend past the start of this one, and the one of them that is not contested yet.
         let mut open: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
         let mut quiet: Option<u32> = None;
         for (nth, Claim { clusters, ino }) in claims.into_iter().enumerate() {
@@ -359,7 +360,7 @@ fn report(contest: &Contest, maps: &Maps<'_>, log: &mut Log) {
             let finding = Finding::new(&P1D_DUP_FILE_LIST).inode(*partner);
             log.add(finding.order((*ino).into()));
         }
-        // Only behind a file that has metadata among its blocks does the reference look whether anybody still claims the next ones'.
+        // Only after a file that has metadata among its blocks does the reference check whether the blocks of the next ones are still claimed.
         let dealt = metadata_seen && !party.contested && !party.metadata;
         metadata_seen |= party.metadata;
         if dealt {

@@ -1,4 +1,4 @@
-//! Devices, pipes, sockets and links: whether `i_block` is what the mode promises.
+//! Devices, pipes, sockets and links: whether `i_block` matches the mode.
 //!
 //! Nothing here reads a block, but [`Mapper`], and [`Probe`], which looks whether an inode with a mode of none of these is a
 //! directory after all. A link whose target lies in a block is handed back as [`Link::InBlock`], for a reading in order.
@@ -8,13 +8,13 @@ use ondisk::ext4::extent::{Lookup, Node};
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode, directory, htree};
 
-use super::attributes::{block_number, is_block, read_block};
-use crate::ext4::volume::{Reference, Volume};
+use crate::ext4::options::Reference;
+use crate::ext4::volume::Volume;
 
 /// Bytes of `i_block`.
 const ROOM: usize = 60;
 
-/// Whether `i_block` begins like an extent tree, as the reference decides it.
+/// Whether `i_block` begins like an extent tree, by the rule of the reference.
 pub(crate) fn is_extent_root(inode: &Inode<'_>) -> bool {
     /// Entries that fit.
     const MOST: u16 = 4;
@@ -26,12 +26,12 @@ pub(crate) fn is_extent_root(inode: &Inode<'_>) -> bool {
     word(0) == ondisk::ext4::extent::MAGIC && entries <= max && (MOST - 2..=MOST).contains(&max)
 }
 
-/// Whether a link's target is short enough to lie in `i_block`; nothing else is asked.
+/// Whether a link's target is short enough for `i_block`; nothing else is checked.
 pub(crate) fn is_fast_link(inode: &Inode<'_>) -> bool {
     inode.file_type() == Some(FileType::Symlink) && (1..ROOM as u64).contains(&inode.size())
 }
 
-/// Whether `i_block` maps blocks at all, as the reference decides it (`ext2fs_inode_has_valid_blocks2`).
+/// Whether `i_block` maps blocks at all, by the rule of the reference (`ext2fs_inode_has_valid_blocks2`).
 ///
 /// For links it goes by what they occupy, not by their size. A short link whose only block is that of a value inode was taken for a
 /// long one until e2fsprogs 1.47.4.
@@ -45,11 +45,11 @@ pub(crate) fn maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
 
 fn link_maps_blocks(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
     let raw = inode.raw();
-    if block_number(volume, inode) == 0 {
+    if volume.attribute_block(inode) == 0 {
         if raw.i_blocks_lo.get() == 0 {
             return false;
         }
-        if volume.options.reference != Reference::E2fsck1470 {
+        if volume.ext4.reference != Reference::E2fsck1470 {
             return !is_fast_link(inode);
         }
         return !inode.has_flags(flag::INLINE_DATA);
@@ -63,7 +63,7 @@ pub(crate) fn is_device_like(inode: &Inode<'_>) -> bool {
     if inode.flags() & (flag::INDEX | flag::EXTENTS) != 0 {
         return false;
     }
-    // Kernels leave words behind the device number in place. They count only where flags say that no kernel made this.
+    // Kernels leave the words after the device number in place. They count only where flags show that no kernel made this.
     inode.flags() & (flag::IMMUTABLE | flag::APPEND) == 0
         || inode.block_words()[4..].iter().all(|word| *word == 0)
 }
@@ -108,7 +108,7 @@ pub(crate) fn link(
         alone.then_some(u64::from(words[0]))
     };
     match block {
-        Some(block) if is_block(volume, block) => Link::InBlock(block),
+        Some(block) if volume.is_block(block) => Link::InBlock(block),
         _ => Link::Bad,
     }
 }
@@ -120,7 +120,7 @@ fn only_block(inode: &Inode<'_>) -> Option<u64> {
     (extent.block == 0 && extent.len == 1).then_some(extent.start)
 }
 
-/// Whether a target lies in these bytes that is as long as the inode says. An encrypted one tells its length.
+/// Whether these bytes hold a target of the inode's length. An encrypted one stores its length.
 pub(crate) fn is_target(bytes: &[u8], size: u32, encrypted: bool) -> bool {
     let len = match bytes {
         [low, high, ..] if encrypted => usize::from(u16::from_le_bytes([*low, *high])) + 2,
@@ -213,10 +213,10 @@ impl Mapper<'_> {
     }
 
     fn fetch(&mut self, block: u64) -> Result<(), Lost> {
-        if !is_block(self.volume, block) {
+        if !self.volume.is_block(block) {
             return Err(Lost);
         }
-        read_block(self.volume, block, self.block).map_err(|_| Lost)
+        self.volume.read_into(block, self.block).map_err(|_| Lost)
     }
 }
 
@@ -229,8 +229,8 @@ pub(crate) struct Probe<'a> {
 impl Probe<'_> {
     /// Whether the first block holds `.` for this inode, and then `..`.
     ///
-    /// The reference also wants the blocks to be nobody's so far, which depends on the order of its walk; that `.` names this very
-    /// inode says more.
+    /// The reference also requires the blocks to be unclaimed so far, which depends on the order of its walk; that `.` names this
+    /// inode shows more.
     pub(crate) fn is_directory(
         &mut self,
         ino: u32,
@@ -268,7 +268,7 @@ impl Probe<'_> {
             }
         } else {
             let mut used = words.iter().filter(|word| **word != 0);
-            if !used.all(|word| is_block(self.volume, u64::from(*word))) {
+            if !used.all(|word| self.volume.is_block(u64::from(*word))) {
                 return false;
             }
             let more_than_a_device = words[4..].iter().any(|word| *word != 0);
@@ -277,7 +277,7 @@ impl Probe<'_> {
             }
             u64::from(words[0])
         };
-        read_block(self.volume, first, self.block).is_ok() && self.is_first_block(ino, inode)
+        self.volume.read_into(first, self.block).is_ok() && self.is_first_block(ino, inode)
     }
 
     fn is_first_block(&self, ino: u32, inode: &Inode<'_>) -> bool {

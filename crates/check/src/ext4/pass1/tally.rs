@@ -1,73 +1,58 @@
-//! What is counted by the way: kinds of files, fragmentation, space by owner.
+//! Counts of pass 1: files by type, fragmentation, space by owner.
 
 use std::collections::BTreeMap;
 
 use ondisk::ext4::{FileType, Inode};
-use serde::Serialize;
 
-/// What e2fsck -v prints at its end, as far as inodes say it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Statistics {
-    /// Inodes in use, reserved ones included.
-    pub inodes: u64,
-    /// Regular files.
-    pub regular: u64,
-    /// Directories.
-    pub directories: u64,
-    /// Character devices.
-    pub char_devices: u64,
-    /// Block devices.
-    pub block_devices: u64,
-    /// Pipes.
-    pub fifos: u64,
-    /// Sockets.
-    pub sockets: u64,
-    /// Symbolic links.
-    pub symlinks: u64,
-    /// Those of them with the target in the inode.
-    pub fast_symlinks: u64,
-    /// Files whose blocks do not follow each other.
-    pub fragmented_files: u64,
-    /// Directories likewise.
-    pub fragmented_directories: u64,
+use crate::frame::report::{Facts, FileCounts};
+
+/// What `e2fsck -v` prints at its end, as far as inodes show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statistics {
+    /// Files by type.
+    pub(crate) files: FileCounts,
+    /// Symbolic links with the target in the inode.
+    pub(crate) fast_symlinks: u64,
     /// Inodes with singly, doubly, triply indirect blocks.
-    pub indirect: [u64; 3],
+    pub(crate) indirect: [u64; 3],
     /// Inodes by the depth of their extent tree; the last counts all deeper ones.
-    pub extent_depth: [u64; 6],
-    /// Regular files of 2 GiB and more, which ask for a feature.
-    pub large_files: u64,
-    /// Blocks on the list of bad ones.
-    pub bad_blocks: u64,
+    pub(crate) extent_depth: [u64; 6],
+    /// Regular files of 2 GiB and more, which need a feature.
+    pub(crate) large_files: u64,
+    /// Blocks on the bad-block list.
+    pub(crate) bad_blocks: u64,
 }
 
 impl Statistics {
-    /// Counts a kind.
-    pub(super) fn count(&mut self, kind: FileType) {
-        let place = match kind {
-            FileType::Regular => &mut self.regular,
-            FileType::Directory => &mut self.directories,
-            FileType::CharDevice => &mut self.char_devices,
-            FileType::BlockDevice => &mut self.block_devices,
-            FileType::Fifo => &mut self.fifos,
-            FileType::Socket => &mut self.sockets,
-            FileType::Symlink => &mut self.symlinks,
+    /// Counts a file.
+    pub(super) fn count(&mut self, file_type: FileType) {
+        let files = &mut self.files;
+        let count = match file_type {
+            FileType::Regular => &mut files.regular,
+            FileType::Directory => &mut files.directories,
+            FileType::CharDevice => &mut files.char_devices,
+            FileType::BlockDevice => &mut files.block_devices,
+            FileType::Fifo => &mut files.fifos,
+            FileType::Socket => &mut files.sockets,
+            FileType::Symlink => &mut files.symlinks,
         };
-        *place += 1;
+        *count += 1;
     }
 
     /// Adds another worker's.
     pub(super) fn add(&mut self, other: &Statistics) {
-        self.inodes += other.inodes;
-        self.regular += other.regular;
-        self.directories += other.directories;
-        self.char_devices += other.char_devices;
-        self.block_devices += other.block_devices;
-        self.fifos += other.fifos;
-        self.sockets += other.sockets;
-        self.symlinks += other.symlinks;
+        let (files, more) = (&mut self.files, &other.files);
+        files.inodes += more.inodes;
+        files.regular += more.regular;
+        files.directories += more.directories;
+        files.char_devices += more.char_devices;
+        files.block_devices += more.block_devices;
+        files.fifos += more.fifos;
+        files.sockets += more.sockets;
+        files.symlinks += more.symlinks;
+        files.fragmented_files += more.fragmented_files;
+        files.fragmented_directories += more.fragmented_directories;
         self.fast_symlinks += other.fast_symlinks;
-        self.fragmented_files += other.fragmented_files;
-        self.fragmented_directories += other.fragmented_directories;
         for (sum, part) in self.indirect.iter_mut().zip(other.indirect) {
             *sum += part;
         }
@@ -77,26 +62,37 @@ impl Statistics {
         self.large_files += other.large_files;
         self.bad_blocks += other.bad_blocks;
     }
+
+    /// The counts that only this format has, as reports name them.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts(vec![
+            ("fast_symlinks", self.fast_symlinks.into()),
+            ("indirect", self.indirect.as_slice().into()),
+            ("extent_depth", self.extent_depth.as_slice().into()),
+            ("large_files", self.large_files.into()),
+            ("bad_blocks", self.bad_blocks.into()),
+        ])
+    }
 }
 
-/// What one owner takes.
+/// What one owner uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Bytes, whole clusters.
-    pub bytes: u64,
+pub(crate) struct Taken {
+    /// Bytes in whole clusters.
+    pub(crate) bytes: u64,
     /// Inodes.
-    pub inodes: u64,
+    pub(crate) inodes: u64,
 }
 
-/// What every user, group and project takes, for the quota files. Empty without the feature.
+/// What every user, group and project uses, to compare with the quota files. Empty without the feature.
 #[derive(Clone, Debug, Default)]
-pub struct Owners {
+pub(crate) struct Owners {
     /// By user.
-    pub users: BTreeMap<u32, Taken>,
+    pub(crate) users: BTreeMap<u32, Taken>,
     /// By group.
-    pub groups: BTreeMap<u32, Taken>,
+    pub(crate) groups: BTreeMap<u32, Taken>,
     /// By project.
-    pub projects: BTreeMap<u32, Taken>,
+    pub(crate) projects: BTreeMap<u32, Taken>,
 }
 
 impl Owners {

@@ -9,18 +9,18 @@ use super::super::state::Run;
 
 /// The inode whose blocks are walked.
 #[derive(Clone, Copy)]
-pub(super) struct Item<'i> {
-    pub(super) ino: u32,
-    pub(super) inode: Inode<'i>,
-    pub(super) kind: Option<FileType>,
-    pub(super) is_dir: bool,
-    pub(super) is_reg: bool,
+pub(in crate::ext4) struct Item<'i> {
+    pub(in crate::ext4) ino: u32,
+    pub(in crate::ext4) inode: Inode<'i>,
+    pub(in crate::ext4) kind: Option<FileType>,
+    pub(in crate::ext4) is_dir: bool,
+    pub(in crate::ext4) is_reg: bool,
     /// Its checksum is wrong.
-    pub(super) wrong: bool,
+    pub(in crate::ext4) wrong: bool,
 }
 
 impl<'i> Item<'i> {
-    pub(super) fn new(ino: u32, inode: Inode<'i>, wrong: bool) -> Item<'i> {
+    pub(in crate::ext4) fn new(ino: u32, inode: Inode<'i>, wrong: bool) -> Item<'i> {
         let kind = inode.file_type();
         Item {
             ino,
@@ -35,7 +35,7 @@ impl<'i> Item<'i> {
 
 /// Why a walk did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stuck {
+pub(in crate::ext4) enum Stuck {
     /// A node cannot be read.
     Unread(ReadError),
     /// A node is no node.
@@ -46,7 +46,7 @@ pub(super) enum Stuck {
     Round(u64),
     /// A pointer to an indirect block leads out of the filesystem.
     Outside(u64),
-    /// The content is said to be inline, where the filesystem has nothing inline.
+    /// The content is marked as inline, on a filesystem without inline content.
     Inline,
     /// More nodes than there are blocks: mappings that lead into each other.
     Endless,
@@ -62,7 +62,7 @@ impl std::fmt::Display for Stuck {
             Stuck::BadChecksum(block) => write!(f, "the checksum of block {block} is wrong"),
             Stuck::Round(block) => write!(f, "extent node {block} lies below itself"),
             Stuck::Outside(block) => write!(f, "indirect block {block} is outside the filesystem"),
-            Stuck::Inline => f.write_str("its content is said to be inline"),
+            Stuck::Inline => f.write_str("its content is marked as inline"),
             Stuck::Endless => {
                 f.write_str("mappings lead into each other and are not followed further")
             }
@@ -75,13 +75,13 @@ impl std::fmt::Display for Stuck {
 
 impl Stuck {
     /// Whether the walk was ended here alone: the reference would go on for a very long time.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(in crate::ext4) fn is_ours(&self) -> bool {
         matches!(self, Stuck::Endless | Stuck::Unlisted)
     }
 }
 
 /// Levels of a tree whose filling is looked at.
-pub(super) const LEVELS: usize = 5;
+pub(in crate::ext4) const LEVELS: usize = 5;
 
 /// The state of a walk.
 #[derive(Debug)]
@@ -89,40 +89,40 @@ pub(super) const LEVELS: usize = 5;
     clippy::struct_excessive_bools,
     reason = "what was asked and seen, each by itself"
 )]
-pub(super) struct Walk {
+pub(in crate::ext4) struct Walk {
     /// Clusters counted so far (extents), or blocks that begin one (pointers).
-    pub(super) blocks: u64,
+    pub(in crate::ext4) blocks: u64,
     /// Last logical block that is mapped; all ones before the first.
-    pub(super) last: u64,
+    pub(in crate::ext4) last: u64,
     /// The same of those that hold data; -1 before the first.
-    pub(super) last_written: i64,
+    pub(in crate::ext4) last_written: i64,
     /// Last logical block of a directory that was noted, as a hole or as a block; -1 before the first.
-    pub(super) last_listed: i64,
+    pub(in crate::ext4) last_listed: i64,
     /// Block that came before this one; 0 before the first.
-    pub(super) previous: u64,
+    pub(in crate::ext4) previous: u64,
     /// First logical block not yet mapped by an extent.
-    pub(super) next: u64,
+    pub(in crate::ext4) next: u64,
     /// Illegal pointers.
-    pub(super) illegal: u32,
+    pub(in crate::ext4) illegal: u32,
     /// Blocks do not follow each other.
-    pub(super) fragmented: bool,
+    pub(in crate::ext4) fragmented: bool,
     /// What logical block 0 maps to.
-    pub(super) first: Option<u64>,
+    pub(in crate::ext4) first: Option<u64>,
     /// The question about all illegal pointers has been asked.
-    pub(super) asked_illegal: bool,
+    pub(in crate::ext4) asked_illegal: bool,
     /// The one about too many blocks likewise.
-    pub(super) asked_too_big: bool,
+    pub(in crate::ext4) asked_too_big: bool,
     /// Blocks of a directory were left out, because more were listed than there are.
-    pub(super) unlisted: bool,
+    pub(in crate::ext4) unlisted: bool,
     /// Entries in use, and there is room for, in each level of an extent tree.
-    pub(super) levels: [(u64, u64); LEVELS],
+    pub(in crate::ext4) levels: [(u64, u64); LEVELS],
     /// Why it ended early.
-    pub(super) stuck: Option<Stuck>,
+    pub(in crate::ext4) stuck: Option<Stuck>,
 }
 
 impl Walk {
     /// Before the first block; `blocks` are those of attributes.
-    pub(super) fn new(blocks: u64) -> Walk {
+    pub(in crate::ext4) fn new(blocks: u64) -> Walk {
         Walk {
             blocks,
             last: u64::MAX,
@@ -142,7 +142,7 @@ impl Walk {
     }
 
     /// Whether, with bigalloc, these blocks do not lie in their clusters as the logical ones do in theirs, or a logical cluster is torn.
-    pub(super) fn is_misaligned(&self, ratio: u64, block: u64, logical: u64) -> bool {
+    pub(in crate::ext4) fn is_misaligned(&self, ratio: u64, block: u64, logical: u64) -> bool {
         if ratio <= 1 {
             return false;
         }
@@ -156,7 +156,7 @@ impl Walk {
     }
 
     /// Notes blocks of a directory, and as holes what was left out before them.
-    pub(super) fn list(
+    pub(in crate::ext4) fn list(
         &mut self,
         runs: &mut Vec<Run>,
         inode: u32,
@@ -208,16 +208,16 @@ fn add_run(runs: &mut Vec<Run>, inode: u32, physical: u64, logical: u64, len: u6
 
 /// The counts of a node, where it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) entries: u16,
-    pub(super) max: u16,
-    pub(super) depth: u16,
+pub(in crate::ext4) struct Head {
+    pub(in crate::ext4) entries: u16,
+    pub(in crate::ext4) max: u16,
+    pub(in crate::ext4) depth: u16,
 }
 
 impl Head {
     /// The header of the node that fills `bytes`, if it can be one: its magic, and counts that fit. Its depth is not judged,
     /// as the reference does not: how deep a node lies is decided by the root.
-    pub(super) fn of(bytes: &[u8]) -> Option<Head> {
+    pub(in crate::ext4) fn of(bytes: &[u8]) -> Option<Head> {
         let (header, _) = Header::ref_from_prefix(bytes).ok()?;
         let head = Head {
             entries: header.eh_entries.get(),
@@ -232,8 +232,8 @@ impl Head {
     }
 }
 
-/// Whether the checksum behind the last entry of a node is right, where there is one; `seed` is that of the inode.
-pub(super) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head) -> bool {
+/// Whether the checksum after the last entry of a node is right, where there is one; `seed` is that of the inode.
+pub(in crate::ext4) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head) -> bool {
     let at = 12 + 12 * usize::from(head.max);
     match (seed, bytes.get(at..at + 4)) {
         (Some(seed), Some(stored)) => stored == seed.over(&bytes[..at]).to_le_bytes(),
@@ -242,12 +242,12 @@ pub(super) fn node_checksum_matches(seed: Option<Seed>, bytes: &[u8], head: Head
 }
 
 /// Entry number `nth` of a node.
-pub(super) fn entry(bytes: &[u8], nth: usize) -> Option<&[u8; 12]> {
+pub(in crate::ext4) fn entry(bytes: &[u8], nth: usize) -> Option<&[u8; 12]> {
     bytes.get(12..)?.as_chunks::<12>().0.get(nth)
 }
 
 /// Whether `i_block` holds pointers at all: a directory, a file, or a link that does not fit the inode.
-pub(super) fn has_blocks(inode: &Inode<'_>, kind: Option<FileType>) -> bool {
+pub(in crate::ext4) fn has_blocks(inode: &Inode<'_>, kind: Option<FileType>) -> bool {
     use ondisk::ext4::inode::flag;
     match kind {
         Some(FileType::Directory | FileType::Regular) => {}

@@ -1,4 +1,4 @@
-//! What pass 1 noted of an inode and left until a name leads to it, so that the name can be told.
+//! Faults of an inode that pass 1 noted and left until a name leads to it, so that the name can be reported.
 //!
 //! e2fsck asks this for each name of such an inode, and in pass 4 for each inode that no name leads to, noted or not.
 
@@ -7,15 +7,17 @@ use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode};
 
-use crate::ext4::Volume;
-use crate::ext4::pass1::attributes::{block_number, inline_tail, is_block, read_block};
-use crate::ext4::pass1::special::{self, Link};
-use crate::finding::{Finding, Value};
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P2_BAD_BLOCK_DEV, P2_BAD_CHAR_DEV, P2_BAD_FIFO, P2_BAD_MODE, P2_BAD_SOCKET, P2_BLOCKS_HI_ZERO,
     P2_DIR_SIZE_HIGH_ZERO, P2_FADDR_ZERO, P2_FILE_ACL_BAD, P2_FILE_ACL_ZERO, P2_FRAG_ZERO,
-    P2_FSIZE_ZERO, P2_I_FILE_ACL_HI_ZERO, P2_INVALID_SYMLINK, Problem,
+    P2_FSIZE_ZERO, P2_I_FILE_ACL_HI_ZERO, P2_INVALID_SYMLINK,
 };
+use crate::ext4::pass1::attributes::inline_tail;
+use crate::ext4::pass1::attributes::search::Values;
+use crate::ext4::pass1::special::{self, Link};
+use crate::ext4::volume::Volume;
+use crate::frame::finding::{Finding, Value};
+use crate::frame::problem::Problem;
 
 /// `s_creator_os`.
 const LINUX: u32 = 0;
@@ -58,15 +60,20 @@ fn not_zero(problem: &'static Problem, found: impl Into<Value>) -> Fault {
     }
 }
 
-/// All that is wrong, in e2fsck's order.
-pub(crate) fn judge(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Vec<Fault> {
+/// All faults, in e2fsck's order.
+pub(crate) fn judge(
+    volume: &Volume<'_>,
+    values: &Values,
+    ino: u32,
+    inode: &Inode<'_>,
+) -> Vec<Fault> {
     let (sb, raw) = (&volume.sb, inode.raw());
     let mut faults = Vec::new();
-    let block = block_number(volume, inode);
+    let block = volume.attribute_block(inode);
     if block != 0 && !sb.has_compat(Compat::EXT_ATTR) {
         faults.push(not_zero(&P2_FILE_ACL_ZERO, block));
     }
-    faults.extend(kind(volume, ino, inode));
+    faults.extend(kind(volume, values, ino, inode));
     if raw.i_obso_faddr.get() != 0 {
         faults.push(not_zero(&P2_FADDR_ZERO, raw.i_obso_faddr.get()));
     }
@@ -86,7 +93,7 @@ pub(crate) fn judge(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Vec<Fau
     if creator == LINUX && acl_high != 0 && !sb.has_incompat(Incompat::BIT64) {
         faults.push(not_zero(&P2_I_FILE_ACL_HI_ZERO, acl_high));
     }
-    if block != 0 && !is_block(volume, block) {
+    if block != 0 && !volume.is_block(block) {
         let most = volume.geometry.blocks_count;
         faults.push(Fault {
             found: Some(block.into()),
@@ -111,8 +118,8 @@ fn is_too_high(volume: &Volume<'_>, inode: &Inode<'_>) -> bool {
         && inode.raw().i_blocks_lo.get() < 1 << (BITS - bits)
 }
 
-/// Whether it is what its mode says.
-fn kind(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
+/// Whether it matches its mode.
+fn kind(volume: &Volume<'_>, values: &Values, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
     let device = |problem| (!special::is_device_like(inode)).then(|| fault(problem));
     match inode.file_type() {
         None => Some(Fault {
@@ -124,7 +131,7 @@ fn kind(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
         Some(FileType::Fifo) => device(&P2_BAD_FIFO),
         Some(FileType::Socket) => device(&P2_BAD_SOCKET),
         Some(FileType::Symlink) => {
-            let room = || Some((IN_BLOCK + inline_tail(volume, ino, inode)?.len()) as u64);
+            let room = || Some((IN_BLOCK + inline_tail(volume, values, ino, inode)?.len()) as u64);
             let target = special::link(volume, inode, room);
             let sound = match target {
                 Link::Sound => true,
@@ -141,6 +148,6 @@ fn kind(volume: &Volume<'_>, ino: u32, inode: &Inode<'_>) -> Option<Fault> {
 fn is_sound(volume: &Volume<'_>, inode: &Inode<'_>, block: u64) -> bool {
     let mut bytes = Vec::new();
     let size = inode.raw().i_size_lo.get();
-    read_block(volume, block, &mut bytes).is_ok()
+    volume.read_into(block, &mut bytes).is_ok()
         && special::is_target(&bytes, size, inode.has_flags(flag::ENCRYPT))
 }

@@ -4,31 +4,17 @@ use ondisk::ext4::casefold::Folded;
 use ondisk::ext4::directory::{Entry, HEAD, needed, rec_len_from_disk};
 use ondisk::ext4::hash::{HashVersion, name_hash};
 
-use super::entry::At;
+use super::block_view::{At, Part};
 use super::index;
 use super::names::fold;
-use super::seal::Seal;
 use super::shared::{Dir, Shared};
 use super::worker::{Leaf, Role, Worker};
-use crate::finding::Finding;
-use crate::problem::{
-    P2_DIR_CORRUPTED, P2_LEAF_NODE_MISSING_CSUM, P2_LEAF_NODE_ONLY_CSUM_INVALID, Problem,
+use crate::ext4::e2fsck::problems::{
+    P2_DIR_CORRUPTED, P2_LEAF_NODE_MISSING_CSUM, P2_LEAF_NODE_ONLY_CSUM_INVALID,
 };
-
-/// Bytes that hold a chain of entries.
-#[derive(Clone, Copy)]
-pub(super) struct Part<'b> {
-    pub(super) bytes: &'b [u8],
-    /// Where the chain begins and ends.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Which entry is next: 0 for `.`, 1 for `..`, 2 for any.
-    pub(super) nth: u8,
-    /// Block of the device; 0 within an inode.
-    pub(super) physical: u64,
-    /// Block of the directory.
-    pub(super) logical: u32,
-}
+use crate::ext4::pass2::checksum::Seal;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// The hashes of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +130,7 @@ impl Worker<'_> {
         }
         let seal = Seal::of(bytes, dir.seed);
         // The checksum of a block begins with the inode, which e2fsck then cannot read.
-        let is_broken = seal.is_broken() || (dir.unsealed && seal.values().is_some());
+        let is_broken = seal.is_broken() || (dir.bad_checksum && seal.values().is_some());
         let role = if !dir.indexed {
             Role::Leaf
         } else if logical == 0 {

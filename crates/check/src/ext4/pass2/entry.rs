@@ -1,4 +1,4 @@
-//! One entry: what it is called, and what it leads to.
+//! One entry: its name, and the inode it leads to.
 //!
 //! The order of questions is e2fsck's, and so is what an answer "no" leads to: an entry whose number no inode can have is dropped;
 //! every other counts as a name of its inode however wrong it is, or pass 4 would find other inodes unattached than
@@ -15,32 +15,26 @@ use ondisk::ext4::inode::OLD_SIZE;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::bad_inode;
-use super::block::Part;
+use super::block_view::At;
 use super::names::{self, fold};
 use super::shared::Dir;
 use super::worker::{Second, Worker};
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P2_1ST_NOT_DOT, P2_2ND_NOT_DOT_DOT, P2_BAD_ENCODED_NAME, P2_BAD_ENCRYPTED_NAME,
     P2_BAD_FILETYPE, P2_BAD_INO, P2_BAD_INODE_DOT, P2_BAD_NAME, P2_BB_INODE, P2_CLEAR_FILETYPE,
     P2_DBLIST_ITERATE, P2_DOT_DOT_NULL_TERM, P2_DOT_NULL_TERM, P2_DUP_DOT, P2_DUP_DOT_DOT,
     P2_EA_INODE_DIR_LINK, P2_INCONSISTENT_ENCRYPTION_POLICY, P2_INOREF_BG_INO_UNINIT,
     P2_INOREF_IN_UNUSED, P2_LINK_DOT, P2_LINK_ROOT, P2_MISSING_DOT, P2_MISSING_DOT_DOT,
     P2_NULL_NAME, P2_REPORT_DUP_DIRENT, P2_SET_FILETYPE, P2_SPLIT_DOT, P2_UNENCRYPTED_FILE,
-    P2_UNUSED_INODE, Problem,
+    P2_UNUSED_INODE,
 };
+use crate::ext4::state::slot_of;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The shortest record, that of `.`.
 const SHORTEST: usize = 12;
-
-/// An entry and where it stands.
-#[derive(Clone, Copy)]
-pub(super) struct At<'e> {
-    pub(super) dir: &'e Dir<'e>,
-    pub(super) part: &'e Part<'e>,
-    pub(super) entry: &'e Entry<'e>,
-}
 
 impl Worker<'_> {
     /// Judges an entry; whether it counts as a name of something. `twins`: a name was met twice in this block.
@@ -70,8 +64,8 @@ impl Worker<'_> {
         if shared.state.bad.contains(entry.inode) {
             self.bad_inode(at);
         }
-        let kind = shared.state.kinds.get(entry.inode);
-        // Marks that no feature allows hide nothing from pass 1; the reference minds them all the same.
+        let kind = shared.state.file_type(entry.inode);
+        // Flags that no feature allows hide nothing from pass 1; the reference reports them all the same.
         if kind.is_none() || !shared.volume.claims.uninit.is_empty() {
             self.unknown(at);
         }
@@ -87,9 +81,10 @@ impl Worker<'_> {
             self.twins.push((key, dir.at));
         }
         if self.passes_over {
-            self.unseen(entry.inode);
+            self.count_unreached(entry.inode);
         }
-        self.batch.add(&shared.state.named, entry.inode);
+        self.batch
+            .add(&shared.state.name_counts, slot_of(entry.inode));
         true
     }
 
@@ -140,7 +135,7 @@ impl Worker<'_> {
         self.say(problem, at);
     }
 
-    /// What should not stand here, or not lead there. `wrong`: something was already said.
+    /// What should not be here, or not lead there. `wrong`: a finding was already made.
     fn misplaced(&self, entry: &Entry<'_>, nth: u8, wrong: bool) -> Option<&'static Problem> {
         let shared = self.shared;
         if shared.state.on_bad_blocks.contains(entry.inode) {
@@ -159,7 +154,7 @@ impl Worker<'_> {
             }
         }
         let refs = shared.value_refs.filter(|_| !wrong)?;
-        (refs.get(entry.inode) > 0).then_some(&P2_EA_INODE_DIR_LINK)
+        (refs.get(slot_of(entry.inode)) > 0).then_some(&P2_EA_INODE_DIR_LINK)
     }
 
     /// What is wrong with the inode itself.
@@ -169,8 +164,13 @@ impl Worker<'_> {
         let Some(inode) = self.slots.read(entry.inode) else {
             return;
         };
-        let found = bad_inode::judge(volume, entry.inode, &inode);
-        if self.shared.state.unsealed.contains(entry.inode) {
+        let found = bad_inode::judge(
+            volume,
+            &self.shared.state.attributes.values,
+            entry.inode,
+            &inode,
+        );
+        if self.shared.state.bad_checksum.contains(entry.inode) {
             self.unreadable(at);
         }
         for fault in found {
@@ -226,7 +226,7 @@ impl Worker<'_> {
             Some(kind @ (FileType::Directory | FileType::Regular)) => Some(kind),
             _ if state.bad.contains(entry.inode) => None,
             Some(kind) => {
-                if state.unsealed.contains(entry.inode) {
+                if state.bad_checksum.contains(entry.inode) {
                     self.unreadable(at);
                 }
                 Some(kind)
@@ -249,7 +249,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What the mode says of an inode that pass 1 had no reason to look at.
+    /// The type by the mode of an inode that pass 1 had no reason to look at.
     fn kind_of_unknown(&mut self, at: At<'_>) -> Option<FileType> {
         let (ino, seed) = (at.entry.inode, self.shared.volume.seed);
         let inode = self.slots.read(ino)?;
@@ -361,7 +361,7 @@ impl Worker<'_> {
             .of_block(problem, dir, part, entry.offset)
             .directory(dir.inode())
             .name(entry.name);
-        let order = finding.order;
+        let (order, _) = finding.position_in_pass();
         finding.inode(entry.inode).order(order)
     }
 }

@@ -2,21 +2,21 @@
 
 use ondisk::ext4::htree::RootInfo;
 
-use super::block::Part;
-use super::seal::Seal;
+use super::block_view::Part;
 use super::shared::Dir;
 use super::worker::{Node, Role, Worker};
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P2_HTREE_BAD_COUNT, P2_HTREE_BAD_LIMIT, P2_HTREE_BAD_ROOT, P2_HTREE_NODE_CSUM_INVALID,
     P2_HTREE_ROOT_CSUM_INVALID,
 };
+use crate::ext4::pass2::checksum::Seal;
+use crate::frame::finding::Finding;
 use ondisk::ext4::directory::rec_len_from_disk;
 use ondisk::ext4::feature::Incompat;
 
-/// Where a node's entries begin: behind an unused entry.
+/// Where a node's entries begin: after an unused entry.
 const NODE: usize = 8;
-/// Where a root's information begins: behind `.` and `..`.
+/// Where a root's information begins: after `.` and `..`.
 const INFO: usize = 24;
 const ENTRY: usize = 8;
 const TAIL: usize = 8;
@@ -33,7 +33,7 @@ pub(super) fn is_node(bytes: &[u8], block_size: u32, with_tail: bool) -> bool {
         && usize::from(word(NODE)) == room(bytes.len(), NODE, with_tail)
 }
 
-/// Entries that fit behind a byte of a block.
+/// Entries that fit after an offset in a block.
 fn room(size: usize, at: usize, with_tail: bool) -> usize {
     let tail = if with_tail { TAIL } else { 0 };
     size.saturating_sub(at + tail) / ENTRY
@@ -118,7 +118,7 @@ impl Worker<'_> {
         });
     }
 
-    /// Judges what a root says of the whole index: e2fsck does so before it looks at the entries of that block.
+    /// Judges a root's fields about the whole index: e2fsck does so before it looks at the entries of that block.
     pub(super) fn root(&mut self, dir: &Dir<'_>, part: &Part<'_>) {
         let info = info(part.bytes);
         let large = self.shared.volume.sb.has_incompat(Incompat::LARGEDIR);
@@ -148,7 +148,7 @@ impl Worker<'_> {
 
     fn of_index(
         &self,
-        problem: &'static crate::problem::Problem,
+        problem: &'static crate::frame::problem::Problem,
         dir: &Dir<'_>,
         part: &Part<'_>,
     ) -> Finding {

@@ -9,14 +9,14 @@ use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::{FileType, Inode};
 
-use super::block::{Hashes, Part};
-use super::entry::At;
+use super::block::Hashes;
+use super::block_view::{At, Part};
 use super::shared::{Dir, Shared};
 use super::worker::{Harvest, Worker};
-use crate::ext4::Failure;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{P2_BAD_INLINE_DIR_SIZE, P2_UNEXPECTED_HTREE_BLOCK};
 use crate::ext4::pass1::attributes::inline_tail;
-use crate::log::Log;
-use crate::problem::{P2_BAD_INLINE_DIR_SIZE, P2_UNEXPECTED_HTREE_BLOCK};
+use crate::frame::failure::Failure;
 
 /// Bytes of the parent.
 const PARENT: usize = 4;
@@ -112,9 +112,10 @@ impl Worker<'_> {
     }
 
     fn names_of(&mut self, dir: &Dir<'_>, inode: &Inode<'_>) {
-        // Without the attribute the inode holds the first part alone; pass 1 has said that it is missing. Where attributes
+        // Without the attribute the inode holds the first part alone; pass 1 has reported that it is missing. Where attributes
         // cannot be read, neither part is.
-        let Some(tail) = inline_tail(self.shared.volume, dir.inode(), inode) else {
+        let (volume, values) = (self.shared.volume, &self.shared.state.attributes.values);
+        let Some(tail) = inline_tail(volume, values, dir.inode(), inode) else {
             return;
         };
         let head = &inode.raw().i_block;

@@ -32,7 +32,7 @@ impl Names {
         }
     }
 
-    /// Takes the name at `offset`; whether it was there. `same` says whether the name at another offset is the same.
+    /// Takes the name at `offset`; whether it was there. `same` is whether the name at another offset is the same.
     pub(super) fn insert(&mut self, hash: u32, offset: u32, same: impl Fn(u32) -> bool) -> bool {
         let mask = self.places.len() - 1;
         let mut at = hash as usize & mask;

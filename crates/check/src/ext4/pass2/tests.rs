@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use blockio::Ram;
 
 use super::*;
-use crate::Watch;
-use crate::ext4::oracle::{debugfs, made, options, superblock};
-use crate::ext4::{Options, pass0, pass1};
+use crate::ext4::oracle::{debugfs, made, options, own, superblock};
+use crate::ext4::{pass0, pass1};
+use crate::frame::options::Options;
+use crate::frame::progress::Progress;
 
 /// Counts, and stops at the so-manieth question.
 #[derive(Default)]
@@ -19,7 +20,7 @@ struct Impatient {
     advanced: AtomicU64,
 }
 
-impl Watch for Impatient {
+impl Progress for Impatient {
     fn expect(&self, bytes: u64) {
         self.expected.fetch_add(bytes, Relaxed);
     }
@@ -39,13 +40,13 @@ fn watched(image: &[u8], patience: u64) -> (Result<(), Failure>, Impatient) {
         threads: 1,
         ..options()
     };
-    let mut volume = pass0::open(&ram, &options, &mut Log::new(1)).unwrap();
+    let mut volume = pass0::open(&ram, &options, &own(), &mut Log::new(1)).unwrap();
     let state = pass1::run(&volume, &mut Log::new(1)).unwrap();
     let watch = Impatient {
         patience,
         ..Impatient::default()
     };
-    volume.watch = &watch;
+    volume.progress = &watch;
     let done = run(&volume, &state, &mut Log::new(1));
     (done, watch)
 }
@@ -53,7 +54,7 @@ fn watched(image: &[u8], patience: u64) -> (Result<(), Failure>, Impatient) {
 /// Where the superblock names another hash than the roots do, the leaves of indexes are read a second time.
 #[test]
 fn leaves_that_are_hashed_again_are_watched_and_can_be_stopped() {
-    let plain = plain::tests::image(0);
+    let plain = fast_path::tests::image(0);
     let mut image = plain.to_vec();
     superblock(&mut image, 1024, |sb| sb.s_def_hash_version = 2);
     let (done, once) = watched(plain, u64::MAX);
@@ -70,7 +71,7 @@ fn leaves_that_are_hashed_again_are_watched_and_can_be_stopped() {
     }
 }
 
-/// A directory with a name twice in its first block, and of so many blocks as are said to lie behind each other.
+/// A directory with a name twice in its first block, and this many consecutive blocks.
 fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
     let mut image = made(&["-t", "ext4", "-b", "1024", "-O", "^metadata_csum"], 8000);
     image = debugfs(
@@ -81,7 +82,7 @@ fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
     let at = image.windows(5).position(|bytes| bytes == name).unwrap();
     image[at + 2..at + 5].copy_from_slice(b"one");
     let ram = Ram::new(&image);
-    let mut volume = pass0::open(&ram, &options(), &mut Log::new(1)).unwrap();
+    let mut volume = pass0::open(&ram, &options(), &own(), &mut Log::new(1)).unwrap();
     let mut state = pass1::run(&volume, &mut Log::new(1)).unwrap();
     let last = state.directories.list.last().unwrap().inode;
     let runs = state.directories.runs.iter_mut();
@@ -92,7 +93,7 @@ fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
         patience,
         ..Impatient::default()
     };
-    volume.watch = &watch;
+    volume.progress = &watch;
     let shared = Shared::new(&volume, &state);
     let at = state.directories.position(last).unwrap();
     let mut log = Log::new(10);
@@ -109,11 +110,17 @@ fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
 fn a_directory_with_twins_may_be_of_any_size() {
     let (done, log, _) = twins(1, u64::MAX);
     assert!(done.is_ok());
-    assert_eq!(log.count(&crate::problem::P2_NON_UNIQUE_FILE), 1);
+    assert_eq!(
+        log.count(&crate::ext4::e2fsck::problems::P2_NON_UNIQUE_FILE),
+        1
+    );
     let (done, log, watch) = twins(u32::MAX, u64::MAX);
     assert!(done.is_ok());
-    // The block behind the first is not one of names, so nothing would be built anew.
-    assert_eq!(log.count(&crate::problem::P2_NON_UNIQUE_FILE), 0);
+    // The second block holds no names, so nothing would be rebuilt.
+    assert_eq!(
+        log.count(&crate::ext4::e2fsck::problems::P2_NON_UNIQUE_FILE),
+        0
+    );
     assert_eq!(
         watch.expected.into_inner(),
         u64::from(u32::MAX) * 1024,

@@ -1,21 +1,22 @@
 //! The index of a directory as a whole: does it lead to each block once, at the right depth, and with the right hashes?
 //!
-//! Roots and nodes say from which hash on a block begins; the names in it say which hashes there are. The sweep has left both, in
+//! Roots and nodes give the first hash of a block; the names in it give the hashes it has. The sweep has left both, in
 //! the order of the device, and only now it is known which belong together. A directory whose names stand twice is not judged here,
 //! as e2fsck does not: it would build it anew.
 //!
 //! The rules are e2fsck's to the letter, also where they look odd: a node takes the least hash of its first leaf and the greatest of
 //! its last, and the leaf before a node may reach up to the node's least.
 
-use super::order;
 use super::shared::Shared;
 use super::worker::{Leaf, Node, Role};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order;
+use crate::ext4::e2fsck::problems::{
     P2_HTREE_BAD_DEPTH, P2_HTREE_BADBLK, P2_HTREE_CLEAR, P2_HTREE_DUPREF, P2_HTREE_HASH_ORDER,
-    P2_HTREE_MAX_HASH, P2_HTREE_MIN_HASH, P2_HTREE_NOTREF, Problem,
+    P2_HTREE_MAX_HASH, P2_HTREE_MIN_HASH, P2_HTREE_NOTREF,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Blocks that a directory may have for each that was seen: more is a directory of holes, which are findings already.
 const SPARSE: usize = 16;
@@ -56,7 +57,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// From what was seen of a directory with so many blocks, or none if it is nearly all holes. `nodes` in e2fsck's order.
+    /// From what was seen of a directory with `len` blocks, or none if it is nearly all holes. `nodes` in e2fsck's order.
     pub(super) fn new(
         inode: u32,
         len: usize,
@@ -105,7 +106,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Enters what a root or node says of the blocks below it.
+    /// Enters what a root or node has for the blocks below it.
     fn link(&mut self, node: &Node, log: &mut Log) {
         let (mut least, mut most, mut hash) = (u32::MAX, 0, 0);
         for (nth, (from, child)) in node.entries.iter().copied().enumerate() {
@@ -224,7 +225,7 @@ impl<'a> Tree<'a> {
     /// Steps up to the root; none if there is no way.
     fn depth(&self, logical: usize) -> Option<u32> {
         let mut at = logical;
-        // No root says that it has more levels.
+        // No root has more levels.
         for depth in 0..=u32::from(u8::MAX) + 1 {
             let block = self.blocks.get(at)?;
             if block.role == Role::Root {
@@ -255,9 +256,9 @@ pub(super) fn check(
     for leaves in leaves.chunk_by(|left, right| left.dir == right.dir) {
         let dir = leaves[0].dir;
         let before = nodes.partition_point(|node| node.dir < dir);
-        let behind = nodes.partition_point(|node| node.dir <= dir);
-        let own = &nodes[before..behind];
-        nodes = &nodes[behind..];
+        let after = nodes.partition_point(|node| node.dir <= dir);
+        let own = &nodes[before..after];
+        nodes = &nodes[after..];
         let at = dir as usize;
         if skip.binary_search(&at).is_ok() {
             continue;
@@ -273,7 +274,7 @@ pub(super) fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::P2_HTREE_BAD_DEPTH;
+    use crate::ext4::e2fsck::problems::P2_HTREE_BAD_DEPTH;
 
     fn leaf(logical: u32, role: Role, min: u32, max: u32) -> Leaf {
         Leaf {

@@ -1,15 +1,14 @@
-//! What one thread of pass 2 keeps for itself until all are done.
+//! One thread of pass 2, and what it keeps until all are done.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::names::Names;
-use super::plain::Seen;
 use super::shared::Shared;
-use crate::ext4::named::Batch;
+use crate::ext4::e2fsck::log::Log;
 use crate::ext4::slots::Slots;
-use crate::log::Log;
+use crate::frame::maps::Batch;
 
 /// A block of an indexed directory, and the hashes of the names in it. `min` is above `max` where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +47,25 @@ pub(super) struct Node {
     pub(super) root: Option<(u8, u8)>,
 }
 
-/// A name of a directory that already had one, or that only came first because of the threads.
+/// A further name of a directory, or one that came first only because of the order of the threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Second {
     /// The place in the list of the directory that is named.
     pub(super) child: usize,
     /// When e2fsck comes to it.
     pub(super) key: u64,
-    /// The directory that the name stands in.
+    /// Inode number of the directory that holds the name.
     pub(super) parent: u32,
     pub(super) name: Vec<u8>,
+}
+
+/// What is remembered of a block while it is looked at; kept from block to block for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Each entry in use: where it begins, and the length of its name in the lowest byte.
+    pub(super) entries: Vec<u32>,
+    /// Those that name directories: where they begin.
+    pub(super) children: Vec<u32>,
 }
 
 /// One thread.
@@ -76,11 +84,11 @@ pub(super) struct Worker<'a> {
     pub(super) twins: Vec<(u64, usize)>,
     /// Names whose order could not be judged.
     pub(super) unjudged: u64,
-    /// The directory that is looked at is one that e2fsck passes over.
+    /// The current directory is one that e2fsck skips.
     pub(super) passes_over: bool,
-    /// See [`State::unseen_names`](crate::ext4::State::unseen_names).
-    pub(super) unseen: BTreeMap<u32, u32>,
-    /// Directories within their inodes that e2fsck passes over, and whose entries are no chain.
+    /// See [`State::unreached_names`](crate::ext4::State::unreached_names).
+    pub(super) unreached: BTreeMap<u32, u32>,
+    /// Inline directories that e2fsck skips, and whose entries are no chain.
     pub(super) broken: Vec<u32>,
 }
 
@@ -99,21 +107,21 @@ impl<'a> Worker<'a> {
             twins: Vec::new(),
             unjudged: 0,
             passes_over: false,
-            unseen: BTreeMap::new(),
+            unreached: BTreeMap::new(),
             broken: Vec::new(),
         }
     }
 
-    /// What follows is, or no longer is, of a directory that e2fsck passes over.
+    /// Whether findings and names from here on are of a directory that e2fsck skips.
     pub(super) fn pass_over(&mut self, passes_over: bool) {
         self.passes_over = passes_over;
-        self.log.unseen(passes_over);
+        self.log.unreached(passes_over);
     }
 
-    /// Counts a name that e2fsck does not see, of an inode that it cannot read again.
-    pub(super) fn unseen(&mut self, inode: u32) {
-        if self.shared.state.unsealed.contains(inode) {
-            *self.unseen.entry(inode).or_default() += 1;
+    /// Counts a name that e2fsck does not reach, of an inode that it cannot read again.
+    pub(super) fn count_unreached(&mut self, inode: u32) {
+        if self.shared.state.bad_checksum.contains(inode) {
+            *self.unreached.entry(inode).or_default() += 1;
         }
     }
 }
@@ -133,12 +141,12 @@ impl Harvest {
     pub(super) fn take(&mut self, worker: Worker<'_>, log: &mut Log) {
         let state = worker.shared.state;
         state.unjudged_names.fetch_add(worker.unjudged, Relaxed);
-        worker.batch.finish(&state.named);
+        worker.batch.finish(&state.name_counts);
         log.merge(worker.log);
-        let unseen = state.unseen_names.lock();
-        let mut unseen = unseen.unwrap_or_else(PoisonError::into_inner);
-        for (inode, names) in worker.unseen {
-            *unseen.entry(inode).or_default() += names;
+        let unreached = state.unreached_names.lock();
+        let mut unreached = unreached.unwrap_or_else(PoisonError::into_inner);
+        for (inode, names) in worker.unreached {
+            *unreached.entry(inode).or_default() += names;
         }
         self.leaves.extend(worker.leaves);
         self.nodes.extend(worker.nodes);

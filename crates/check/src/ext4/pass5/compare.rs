@@ -1,13 +1,13 @@
 //! A bitmap on disk against the map in memory, word by word.
 
-use super::super::Bits;
+use crate::frame::maps::Bits;
 
 /// How a run of bits differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Difference {
-    /// Set on disk, nobody's in memory.
+    /// Set on disk, unused in memory.
     Unused,
-    /// Clear on disk, somebody's in memory.
+    /// Clear on disk, in use in memory.
     Used,
 }
 
@@ -28,14 +28,14 @@ pub(super) struct Compared {
     pub differences: u32,
 }
 
-/// Compares the first `bits` bits of `disk` with those of `memory` from `start` on, and tells each run of differences, ascending. The
+/// Compares the first `bits` bits of `disk` with those of `memory` from `start` on, and reports each run of differences, ascending. The
 /// slice is as long as a block, and so a multiple of 8 bytes.
 pub(super) fn compare(
     disk: &[u8],
     bits: u32,
     memory: &Bits,
     start: u64,
-    mut told: impl FnMut(Run),
+    mut report: impl FnMut(Run),
 ) -> Compared {
     let mut compared = Compared::default();
     let mut open: Option<Run> = None;
@@ -66,14 +66,14 @@ pub(super) fn compare(
                         difference,
                     };
                     if let Some(done) = open.replace(run) {
-                        told(done);
+                        report(done);
                     }
                 }
             }
         }
     }
     if let Some(run) = open {
-        told(run);
+        report(run);
     }
     compared
 }

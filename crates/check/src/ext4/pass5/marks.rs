@@ -8,14 +8,14 @@ use std::ops::Range;
 use ondisk::ext4::bitmap::set_range;
 use ondisk::ext4::group_descriptor::BLOCK_UNINIT;
 
-use super::super::Volume;
+use crate::ext4::volume::Volume;
 
 /// Blocks that count as set, ascending, apart from each other.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<Range<u64>>);
 
 impl Marks {
-    /// Of all groups whose descriptor says that the block bitmap was never written, whether it may say so or not; but for the one
+    /// Of all groups whose descriptor marks the block bitmap as never written, whether a feature allows that or not; but for the one
     /// that the reference has forgotten it of.
     pub(super) fn of(volume: &Volume<'_>, forgotten: Option<u32>) -> Marks {
         let geometry = &volume.geometry;

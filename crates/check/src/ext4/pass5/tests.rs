@@ -5,15 +5,17 @@ use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use ondisk::ext4::{Geometry, GroupDescriptor, bitmap};
 
-use super::super::oracle::{debugfs, descriptor, e2fsck, made, options, primary, superblock};
-use super::super::{Options, pass0, pass1};
+use super::super::oracle::{debugfs, descriptor, e2fsck, made, options, own, primary, superblock};
+use super::super::{pass0, pass1};
 use super::run;
-use crate::log::{Findings, Log};
-use crate::problem::P5_FUDGE_BITMAP_ERROR;
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::P5_FUDGE_BITMAP_ERROR;
+use crate::frame::log::Findings;
+use crate::frame::options::Options;
 
 fn ours(source: &dyn BlockSource, options: &Options) -> Findings {
     let mut log = Log::new(100);
-    let volume = pass0::open(source, options, &mut log).unwrap();
+    let volume = pass0::open(source, options, &own(), &mut log).unwrap();
     let state = pass1::run(&volume, &mut Log::new(1)).unwrap();
     let mut log = Log::new(100);
     run(&volume, &state, &mut log).unwrap();
@@ -28,13 +30,13 @@ fn codes(findings: &Findings) -> Vec<u32> {
         .collect()
 }
 
-/// Block uninit is told once for each group, and the reference tells it for each block.
+/// Block uninit is reported once per group here, and once per block by the reference.
 fn same(name: &str, image: &[u8]) -> Findings {
     let reference = e2fsck(image);
     let mut expected = reference.of(&[5]);
     expected.dedup_by(|next, last| *next == 0x05_0018 && next == last);
     let findings = ours(&Ram::new(image), &options());
-    // 1.47.0 may crash behind the first block of an unwritten group.
+    // 1.47.0 may crash after the first block of an unwritten group.
     let cut = if expected.last() == Some(&0x05_0018) && reference.exit == 8 {
         expected.len()
     } else {
@@ -287,7 +289,7 @@ fn groups_that_were_never_written() {
         let mut image = base.clone();
         descriptor(&mut image, *group, edit);
         same(name, &image);
-        // With a wrong checksum nobody is taken at his word.
+        // With a wrong checksum the flags are not trusted.
         let at = 2 * 1024 + *group as usize * 64 + 0x1e;
         image[at] ^= 1;
         same(&format!("{name}, wrong checksum"), &image);
@@ -323,7 +325,7 @@ fn the_bitmap_of_a_group_lies_nowhere() {
 }
 
 #[test]
-fn a_bitmap_that_cannot_be_read_is_told_and_the_others_are_judged() {
+fn a_bitmap_that_cannot_be_read_is_reported_and_the_others_are_judged() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 40_000);
     let (bad, other) = (place(&image, 0, false), place(&image, 4, false));
     image[other + 500] ^= 1;
@@ -354,14 +356,14 @@ fn threads_change_nothing() {
             *byte ^= (nth as u8).wrapping_mul(91) & 0x11;
         }
     }
-    let told = |threads| {
+    let findings = |threads| {
         let options = Options {
             threads,
             ..options()
         };
         format!("{:?}", ours(&Ram::new(&image), &options))
     };
-    assert_eq!(told(1), told(4));
+    assert_eq!(findings(1), findings(4));
 }
 
 /// Where the root names no `lost+found`, a block is set aside for one, and the flag of its group is forgotten.

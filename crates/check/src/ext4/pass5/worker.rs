@@ -7,15 +7,15 @@ use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use super::compare::{Difference, Run, compare};
 use super::marks::Marks;
 use super::{Context, Kind, Stage};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P5_BLOCK_BITMAP_CSUM_INVALID, P5_BLOCK_RANGE_UNUSED, P5_BLOCK_RANGE_USED, P5_BLOCK_UNINIT,
     P5_BLOCK_UNUSED, P5_BLOCK_USED, P5_FREE_BLOCK_COUNT_GROUP, P5_FREE_DIR_COUNT_GROUP,
     P5_FREE_INODE_COUNT_GROUP, P5_FUDGE_BITMAP_ERROR, P5_INODE_BITMAP_CSUM_INVALID,
     P5_INODE_RANGE_UNUSED, P5_INODE_RANGE_USED, P5_INODE_UNINIT, P5_INODE_UNUSED, P5_INODE_USED,
-    Problem,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// What is known of all bitmaps of a kind that came to this thread.
 #[derive(Debug, Default)]
@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
             );
         }
         if uninit {
-            // Whatever lies there: the descriptor says that no inode was ever in use.
+            // Whatever is there: by the descriptor no inode was ever in use.
             bytes.fill(0);
         }
         let start = u64::from(group) * u64::from(bits);
@@ -255,7 +255,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Bits behind the last that counts must be set: in the map up to the end of a full group, and in what was read up to the end of
+    /// Bits after the last valid one must be set: in the map up to the end of a full group, and in what was read up to the end of
     /// the block.
     fn padding(&mut self, kind: Kind, group: u32, bytes: &[u8], bits: u32, full: u32, read: bool) {
         let set = |bit: u32| bytes[(bit / 8) as usize] >> (bit % 8) & 1 == 1;
@@ -285,7 +285,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A group that is marked as never written has something in use. e2fsck says so for each block; once is enough here.
+    /// A group that is marked as never written has something in use. e2fsck reports it for each block; once is enough here.
     fn uninit(&mut self, kind: Kind, group: u32, run: Run) {
         let number = self.number(kind, group, run.first);
         let finding = match kind {
@@ -299,7 +299,7 @@ impl<'a> Worker<'a> {
         self.log.add(finding.group(group));
     }
 
-    /// The same of the group whose flag the reference has forgotten, which then says nothing of it.
+    /// The same for the group whose flag the reference has dropped, and which it does not report.
     fn forgotten(&mut self, group: u32, bits: u32) {
         let volume = self.context.volume;
         let mut bytes = vec![0; self.block_size()];
@@ -337,7 +337,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Joins runs across the borders of groups, and tells them.
+    /// Joins runs across the borders of groups, and reports them.
     pub(super) fn borders(&mut self) {
         let cluster = u64::from(self.context.volume.geometry.cluster_blocks);
         for (kind, step) in [(Kind::Blocks, cluster), (Kind::Inodes, 1)] {

@@ -47,7 +47,7 @@ impl Cases {
         let (code, theirs) = image.oracle();
         let report = image.judge();
         let (ours, theirs) = (set(&with_stop(&report)), set(&theirs));
-        let exit = i32::from(report.verdicts.e2fsck.exit_code);
+        let exit = i32::from(report.verdict(check::report::Judge::Reference).exit_code);
         let all = report.findings.list.iter();
         self.raised.extend(all.map(|finding| finding.problem.name));
         if exit != code || ours != theirs {

@@ -125,12 +125,12 @@ fn the_first_of_two_names_makes_the_parent() {
         poke(image, D, "file", 0, &DEEP.to_le_bytes());
         poke(image, D, "file", 7, &[2]);
     });
-    assert_eq!(late(&report), (Some(SUB), Some("deep".to_owned())));
+    assert_eq!(late(&report), (Some(SUB.into()), Some("deep".to_owned())));
     let report = cases.case("a later name", &image, |image| {
         poke(image, DEEP, "last", 0, &SUB.to_le_bytes());
         poke(image, DEEP, "last", 7, &[2]);
     });
-    assert_eq!(late(&report), (Some(DEEP), Some("last".to_owned())));
+    assert_eq!(late(&report), (Some(DEEP.into()), Some("last".to_owned())));
     cases.finish(&["2_LINK_DIR"]);
 }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockio::Ram;
-use check::Unwatched;
-use check::ext4::Options;
+use check::{Options, Silent, ext4};
 use ondisk::ext4::inode::flag;
 
 use crate::common::Image;
@@ -110,7 +109,13 @@ fn inodes_that_hold_values() {
         threads: 2,
         ..Options::default()
     };
-    let report = check::ext4::check(&Ram::new(&image.bytes), &options, &Unwatched).unwrap();
+    let report = check::ext4::check(
+        &Ram::new(&image.bytes),
+        &options,
+        &ext4::Options::default(),
+        &Silent,
+    )
+    .unwrap();
     let list = report.findings.list.iter();
     let codes: BTreeSet<_> = list.map(|finding| finding.problem.name).collect();
     assert!(codes.contains("2_EA_INODE_DIR_LINK"), "{codes:?}");

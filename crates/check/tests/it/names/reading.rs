@@ -1,8 +1,7 @@
 //! How blocks come in: not at all, or to several threads.
 
 use blockio::Ram;
-use check::Unwatched;
-use check::ext4::Options;
+use check::{Options, Silent, ext4};
 
 use crate::names::images::{D, SUB, TREE, base, dir_block, indexed};
 
@@ -19,7 +18,7 @@ fn what_cannot_be_read_is_said() {
         threads: 2,
         ..Options::default()
     };
-    let report = check::ext4::check(&source, &options, &Unwatched).unwrap();
+    let report = check::ext4::check(&source, &options, &ext4::Options::default(), &Silent).unwrap();
     let list = &report.findings.list;
     let unread = list
         .iter()
@@ -27,7 +26,10 @@ fn what_cannot_be_read_is_said() {
         .unwrap();
     assert_eq!(unread.place.block, Some(block / 1024));
     assert!(unread.reference_stops);
-    assert_eq!(report.verdicts.e2fsck.exit_code, 12);
+    assert_eq!(
+        report.verdict(check::report::Judge::Reference).exit_code,
+        12
+    );
 }
 
 #[test]
@@ -44,7 +46,13 @@ fn threads_change_nothing() {
             now: 0,
             ..Options::default()
         };
-        let report = check::ext4::check(&Ram::new(&image.bytes), &options, &Unwatched).unwrap();
+        let report = check::ext4::check(
+            &Ram::new(&image.bytes),
+            &options,
+            &ext4::Options::default(),
+            &Silent,
+        )
+        .unwrap();
         report.findings.list
     };
     let one = of(1);

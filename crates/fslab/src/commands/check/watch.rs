@@ -119,7 +119,7 @@ fn line(pass: &str, share: u64, done: u64, all: u64, elapsed: Duration) -> Strin
     text
 }
 
-impl ::check::Watch for Terminal {
+impl ::check::Progress for Terminal {
     fn begin(&self, pass: &'static str) {
         // What only the start, or the pass before, had to run.
         ::check::give_back_program();
@@ -156,7 +156,7 @@ impl ::check::Watch for Terminal {
 
 #[cfg(test)]
 mod tests {
-    use ::check::Watch as _;
+    use ::check::Progress as _;
 
     use super::*;
 
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    impl ::check::Watch for Looking {
+    impl ::check::Progress for Looking {
         fn begin(&self, pass: &'static str) {
             self.terminal.begin(pass);
             self.look();
@@ -275,13 +275,16 @@ mod tests {
         for case in [None, Some("1d-dup-file")] {
             case.into_iter().for_each(damage);
             let looking = Looking::new();
-            let mut options = ::check::ext4::Options {
+            let mut options = ::check::Options {
                 threads: 2,
                 ..Default::default()
             };
             options.sweep.request = 4096;
             let source = ::blockio::open(&image, ::blockio::Mode::Buffered).unwrap();
-            let report = ::check::ext4::check(&*source.source, &options, &looking).unwrap();
+            let report = ::check::for_source(&*source.source)
+                .unwrap()
+                .check(&*source.source, &options, &looking)
+                .unwrap();
             assert_eq!(report.findings.tallies.is_empty(), case.is_none());
             let shares = looking.shares.into_inner().unwrap();
             assert!(shares.is_sorted(), "{shares:?}");

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use check::Unwatched;
-use check::ext4::{Options, Reference};
+use check::ext4::{self, Reference};
+use check::{Options, Silent};
 
 use crate::check_crashed::codes;
 use crate::common::{run_in, stderr, stdout};
@@ -78,12 +78,15 @@ pub(crate) fn ours(image: &Path) -> Judgement {
         panic!("{file}: {}{}", stdout(&said), stderr(&said));
     };
     let options = Options {
-        reference: Reference::E2fsck1470,
         threads: 2,
         ..Options::default()
     };
+    let own = ext4::Options {
+        reference: Reference::E2fsck1470,
+        ..ext4::Options::default()
+    };
     let source = blockio::Buffered::open(image).unwrap();
-    let report = check::ext4::check(&source, &options, &Unwatched).unwrap();
+    let report = check::ext4::check(&source, &options, &own, &Silent).unwrap();
     let codes = codes::raised(&report);
     Judgement { exit, codes }
 }

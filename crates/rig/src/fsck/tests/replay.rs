@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use crate::fsck::account::Account;
 use crate::fsck::checker::{self, Heard, Said};
-use crate::fsck::ledger::Ledger;
-use crate::fsck::meter::{Cpu, Reading};
+use crate::fsck::phases::Account;
 use crate::fsck::report::Verdict;
+use crate::fsck::sampler::{Cpu, Reading};
+use crate::fsck::timeline::Ledger;
 
 /// Line `n` arrives at second `n`, and each second takes 0.6 s of user and 0.2 s of system time.
 fn reading(line: usize) -> Reading {

@@ -8,19 +8,20 @@ use ondisk::ext4::journal::JournalSuperblock;
 use zerocopy::FromBytes;
 
 use super::{old, ours, same, two};
-use crate::ext4::oracle::{debugfs, made, options, primary, superblock};
-use crate::ext4::pass0::open;
-use crate::ext4::{ExternalJournal, Options};
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P0_EXT_JOURNAL_SUPER_CSUM_INVALID, P0_EXTERNAL_JOURNAL_HINT, P0_JOURNAL_BAD_UUID,
 };
+use crate::ext4::options::ExternalJournal;
+use crate::ext4::options::Options as Own;
+use crate::ext4::oracle::{debugfs, made, options, own, primary, superblock};
+use crate::ext4::pass0::open;
 
 /// Where the journal's superblock lies.
 fn journal_at(image: &[u8]) -> usize {
     let ram = Ram::new(image);
     let mut log = Log::new(1);
-    let volume = open(&ram, &options(), &mut log).unwrap();
+    let volume = open(&ram, &options(), &own(), &mut log).unwrap();
     let slot = volume.read_inode(8).unwrap();
     let inode = ondisk::ext4::Inode::read(&slot, volume.geometry.inode_size).unwrap();
     let block = volume.map(&inode).block(0).unwrap();
@@ -118,14 +119,14 @@ fn external_journals() {
         sb.s_journal_dev = 0x700.into();
     });
     let with = |journal: &[u8], device| {
-        let options = Options {
+        let own = Own {
             journal: Some(ExternalJournal {
                 source: Arc::new(Ram::new(journal)),
                 device,
             }),
-            ..options()
+            ..own()
         };
-        let findings = ours(&image, &options);
+        let findings = ours(&image, &own);
         findings
             .list
             .iter()
@@ -137,12 +138,15 @@ fn external_journals() {
     let mut other = journal.clone();
     superblock(&mut other, 1024, |sb| sb.s_uuid[0] ^= 1);
     assert_eq!(with(&other, None), [&P0_JOURNAL_BAD_UUID]);
-    let mut unsealed = journal;
-    superblock(&mut unsealed, 1024, |sb| {
+    let mut bad_checksum = journal;
+    superblock(&mut bad_checksum, 1024, |sb| {
         sb.s_feature_ro_compat = RoCompat::METADATA_CSUM.0.into();
     });
-    assert!(with(&unsealed, None).is_empty());
-    unsealed[1024 + 1020] ^= 1;
-    assert_eq!(with(&unsealed, None), [&P0_EXT_JOURNAL_SUPER_CSUM_INVALID]);
+    assert!(with(&bad_checksum, None).is_empty());
+    bad_checksum[1024 + 1020] ^= 1;
+    assert_eq!(
+        with(&bad_checksum, None),
+        [&P0_EXT_JOURNAL_SUPER_CSUM_INVALID]
+    );
     same("not at hand", &image);
 }

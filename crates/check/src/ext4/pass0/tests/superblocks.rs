@@ -3,12 +3,14 @@
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::{as_logged, old, one, ours, same, two};
-use crate::ext4::oracle::{made, options, superblock};
-use crate::ext4::{Options, Reference};
-use crate::problem::{
+use super::{as_logged, old, one, ours, ours_with, same, two};
+use crate::ext4::e2fsck::problems::{
     P0_FUTURE_SB_LAST_MOUNT, P0_FUTURE_SB_LAST_MOUNT_FUDGED, P0_FUTURE_SB_LAST_WRITE, P0_SB_CORRUPT,
 };
+use crate::ext4::options::Options as Own;
+use crate::ext4::options::Reference;
+use crate::ext4::oracle::{made, options, own, superblock};
+use crate::frame::options::Options;
 
 /// A change to the primary superblock.
 type Change = fn(&mut Superblock);
@@ -99,7 +101,7 @@ const FIELDS: &[(&str, Change)] = &[
     }),
 ];
 
-/// What it says of journal, mount protection and time.
+/// Fields of journal, mount protection and time.
 const OTHERS: &[(&str, Change)] = &[
     ("no journal inode", |sb| sb.s_journal_inum = 0.into()),
     ("journal inode too high", |sb| {
@@ -174,25 +176,56 @@ fn backups_that_are_no_better() {
     same("cut off", &image);
 }
 
+/// A journal that no feature allows is found before the filesystem is marked valid, so it does not count where the superblock ends
+/// the check.
+#[test]
+fn faults_of_the_journal_do_not_count_before_the_superblock_is_judged() {
+    let without_feature = |sb: &mut Superblock| {
+        sb.s_feature_compat = (sb.s_feature_compat.get() & !Compat::HAS_JOURNAL.0).into();
+        sb.s_first_ino = 99_999.into();
+    };
+    let cases: [(&str, Change); 2] = [
+        ("without the feature", |_| {}),
+        ("and to be recovered", |sb| {
+            sb.s_feature_incompat = (sb.s_feature_incompat.get() | Incompat::RECOVER.0).into();
+        }),
+    ];
+    for (name, change) in cases {
+        let mut image = one();
+        superblock(&mut image, 1024, |sb| {
+            without_feature(sb);
+            change(sb);
+        });
+        same(name, &image);
+    }
+    let mut image = one();
+    superblock(&mut image, 1024, without_feature);
+    assert_eq!(
+        crate::ext4::oracle::e2fsck(&image).exit,
+        8,
+        "the case is the one that is meant"
+    );
+}
+
 #[test]
 fn later_versions_look_at_more_backups() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 64 << 10);
     for at in [1024, 8193 * 1024] {
         image[at + 56..at + 58].fill(0);
     }
-    let newest = Options {
+    let newest = Own {
         reference: Reference::E2fsck1474,
-        ..options()
+        ..own()
     };
     assert_eq!(as_logged(&ours(&image, &newest)), [0x44]);
-    let before = ours(&image, &options());
+    let before = ours(&image, &own());
     assert!(
         before
             .tallies
             .iter()
             .any(|tally| tally.problem == &P0_SB_CORRUPT)
     );
-    same("behind the second group", &image);
+    same("after the second group", &image);
 }
 
 #[test]
@@ -204,7 +237,7 @@ fn a_clock_may_be_a_day_off() {
         sb.s_wtime_hi = 1;
     });
     let at = |now| {
-        let findings = ours(&image, &Options { now, ..options() });
+        let findings = ours_with(&image, &Options { now, ..options() }, &own());
         findings
             .list
             .iter()
@@ -227,17 +260,17 @@ fn a_backup_that_is_asked_for_is_used() {
     let mut image = two();
     image[..3072].fill(0);
     for block_size in [Some(1024), None] {
-        let options = Options {
+        let own = Own {
             superblock: Some(8193),
             block_size,
-            ..options()
+            ..own()
         };
-        let findings = ours(&image, &options);
+        let findings = ours(&image, &own);
         assert!(findings.list.is_empty(), "{findings:#?}");
     }
-    let options = Options {
+    let own = Own {
         superblock: Some(8192),
-        ..options()
+        ..own()
     };
-    assert_eq!(ours(&image, &options).list.len(), 1);
+    assert_eq!(ours(&image, &own).list.len(), 1);
 }

@@ -11,22 +11,25 @@ use super::policy::Policies;
 use super::region::Region;
 use super::roots::Roots;
 use super::value::{Owner, ValueJudge};
-use super::{Attributes, Shared, into_inner, list, stage};
-use crate::ext4::Failure;
-use crate::ext4::state::{Links, Run};
-use crate::ext4::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use super::{Attributes, Shared, into_inner, list};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{
     P1_BAD_EA_BLOCK, P1_EA_BLOCK_ONLY_CSUM_INVALID, P1_EA_MULTI_BLOCK, P1_EXTATTR_READ_ABORT,
     P1_EXTATTR_REFCOUNT, P1_READ_EA_BLOCK,
 };
+use crate::ext4::state::Run;
+use crate::ext4::state::slot_of;
+use crate::ext4::volume::Volume;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
+use crate::frame::maps::LinkCounts;
 
 /// Reference counts are compared when all inodes are through: first those that are too high, then those that are too low.
 const TOO_HIGH: u64 = 1 << 60;
 const TOO_LOW: u64 = 1 << 61;
 
-/// One block that somebody wants to see.
+/// One block that is needed.
 enum Job<'a> {
     Use(&'a Use),
     Target(&'a Target),
@@ -73,16 +76,17 @@ impl Shared {
             policies: Policies::new(handed.ranges),
             bad,
             roots,
+            values: self.values,
         })
     }
 }
 
-/// Reads all blocks that were asked for and judges what is in them; gives the links that are none.
+/// Reads all blocks that were asked for and judges what is in them; returns the damaged links.
 fn sweep(
     volume: &Volume<'_>,
     mut jobs: Vec<Job<'_>>,
     roots: &Roots,
-    value_refs: &Links,
+    value_refs: &LinkCounts,
     log: &mut Log,
 ) -> Result<Vec<u32>, Failure> {
     if jobs.is_empty() {
@@ -121,7 +125,7 @@ fn sweep(
 /// One thread of the sweep.
 struct Judge<'a> {
     volume: &'a Volume<'a>,
-    value_refs: &'a Links,
+    value_refs: &'a LinkCounts,
     roots: &'a Roots,
     log: Log,
     region: Region,
@@ -172,7 +176,7 @@ impl Judge<'_> {
             .inode(one.ino)
             .block(one.block);
         self.log.add(finding.note("its attributes are not judged"));
-        // The reference goes on with zeros, takes them for a wrong count of users, wants to mend that behind the pass, and ends
+        // The reference goes on with zeros, takes them for a wrong count of users, would repair that after the pass, and stops
         // because the block cannot be read then either.
         self.wrong_refcount(one, 0, false);
     }
@@ -212,7 +216,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The entries, read on behind a magic number that is none, because the reference does.
+    /// The entries, read on past a wrong magic number, because the reference does.
     fn entries(&mut self, one: &Use, block: &[u8], magic: u32) {
         let mut patched = std::mem::take(&mut self.patched);
         let block = if magic == MAGIC {
@@ -240,7 +244,7 @@ impl Judge<'_> {
         }
         if let Ok(list) = List::of_block(block) {
             for named in list::named_inodes(block, list) {
-                self.value_refs.add(named, 1);
+                self.value_refs.add(slot_of(named), 1);
             }
         }
         self.patched = patched;

@@ -8,14 +8,15 @@ use super::super::special;
 use super::Worker;
 use super::search::{DATA, Trouble};
 use super::value::since_1474;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_CASEFOLD_FEATURE, P1_CASEFOLD_NONDIR, P1_CLEAR_EXTENT_FOR_INLINE_DATA,
     P1_CLEAR_EXTENT_INLINE_DATA_FLAGS, P1_CLEAR_EXTENT_INLINE_DATA_INODE,
     P1_CLEAR_INLINE_DATA_FOR_EXTENT, P1_EA_INODE_NONREG, P1_INLINE_DATA_FEATURE,
-    P1_INLINE_DATA_NO_ATTR, P1_INLINE_DATA_SET, P1_ISCAN_ERROR, P1_SPECIAL_EXTENTS_IDATA, Problem,
+    P1_INLINE_DATA_NO_ATTR, P1_INLINE_DATA_SET, P1_ISCAN_ERROR, P1_SPECIAL_EXTENTS_IDATA,
 };
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Flags that this module looks at: of nearly every inode none is set.
 const WATCHED: u32 = flag::CASEFOLD | flag::EA_INODE | flag::INLINE_DATA;

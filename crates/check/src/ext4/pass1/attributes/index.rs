@@ -3,13 +3,14 @@
 use ondisk::ext4::feature::Incompat;
 
 use super::pending::Root;
-use crate::ext4::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_HTREE_BADROOT, P1_HTREE_CANNOT_SIPHASH, P1_HTREE_DEPTH, P1_HTREE_HASHV, P1_HTREE_INCOMPAT,
-    P1_HTREE_NEEDS_SIPHASH, Problem,
+    P1_HTREE_NEEDS_SIPHASH,
 };
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 
 /// Where `struct dx_root_info` begins.
 const INFO: usize = 24;

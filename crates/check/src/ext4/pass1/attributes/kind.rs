@@ -1,4 +1,4 @@
-//! Whether an inode is of the kind that its mode says, and what it is encrypted with.
+//! Whether an inode matches its mode, and its encryption.
 
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::flag;
@@ -7,20 +7,20 @@ use ondisk::ext4::{FileType, Inode};
 use super::pending::Target;
 use super::search::CONTEXT;
 use super::{Worker, policy};
-use crate::ext4::pass1::special::{self, Link, Probe};
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::problems::{
     P1_CORRUPT_ENCRYPTION_XATTR, P1_FAST_SYMLINK_EXTENT_FL, P1_MISSING_ENCRYPTION_XATTR,
     P1_SET_IMMUTABLE, P1_SET_NONZSIZE, P1_SPECIAL_EXTENTS_IDATA, P1_TREAT_AS_DIRECTORY,
 };
+use crate::ext4::pass1::special::{self, Link, Probe};
+use crate::frame::finding::Finding;
 
 /// What an inode turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// What its mode says, if it says anything.
+    /// The type by its mode, if it has a valid one.
     pub(crate) file_type: Option<FileType>,
-    /// It is not what it says: pass 2 says so where a name leads to it. Links with a target in a block are decided later,
+    /// It does not match its mode: pass 2 reports that where a name leads to it. Links with a target in a block are decided later,
     /// see [`Attributes::bad`](super::Attributes::bad).
     pub(crate) bad: bool,
     /// A sound link with inline content: it has no blocks to count, and the reference does not begin to.
@@ -29,7 +29,7 @@ pub(crate) struct Kind {
 
 impl Worker<'_> {
     /// Right after [`Worker::check_body`]: whether it is a directory in disguise, what it is encrypted with, whether
-    /// device, pipe, socket and link are what they say. `sound_checksum` as for [`Worker::check_flags`].
+    /// devices, pipes, sockets and links match their mode. `sound_checksum` as for [`Worker::check_flags`].
     pub(crate) fn check_kind(
         &mut self,
         ino: u32,

@@ -1,17 +1,17 @@
 //! Attribute lists, judged as e2fsck judges them: in an inode up to the first fault, in a block to the end.
 //!
 //! The two have one format and two judges. In an inode the first fault ends the list, and a hash of 0 means "none"; in a block
-//! the reference goes on behind most faults, and every entry has a hash.
+//! the reference continues after most faults, and every entry has a hash.
 
 use ondisk::ext4::xattr::{Entry, HEADER, List, Sign, entry_hash};
 
-use super::Charge;
 use super::region::Region;
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P1_ATTR_HASH, P1_ATTR_NAME_LEN, P1_ATTR_VALUE_SIZE, P1_EA_ALLOC_COLLISION, P1_EA_BAD_NAME,
     P1_EA_BAD_VALUE, P1_INODE_EA_ALLOC_COLLISION,
 };
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::frame::finding::Finding;
 
 /// Bytes of an entry without its name.
 pub(super) const ENTRY: usize = 16;
@@ -50,7 +50,7 @@ pub(super) fn hash_fits(base: &[u8], entry: &Entry<'_>) -> bool {
 }
 
 /// A finding about an entry.
-fn about(problem: &'static crate::problem::Problem, ino: u32, entry: &Entry<'_>) -> Finding {
+fn about(problem: &'static crate::frame::problem::Problem, ino: u32, entry: &Entry<'_>) -> Finding {
     Finding::new(problem)
         .inode(ino)
         .offset(entry.offset)
@@ -233,7 +233,7 @@ fn block_value(
     true
 }
 
-/// The value inodes that a list names, as the reference counts them: to the last entry behind which another could begin.
+/// The value inodes that a list names, as the reference counts them: to the last entry after which another could begin.
 pub(super) fn named_inodes(base: &[u8], list: List<'_>) -> impl Iterator<Item = u32> {
     let len = base.len();
     list.entries()

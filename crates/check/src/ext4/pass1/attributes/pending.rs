@@ -53,7 +53,7 @@ pub(super) struct Pending {
     uses: Vec<Use>,
     pub(super) targets: Vec<Target>,
     pub(super) roots: Vec<Root>,
-    /// Uses behind which blocks that several inodes share are joined again.
+    /// Number of uses after which blocks that several inodes share are joined again.
     limit: usize,
 }
 

@@ -13,7 +13,7 @@ use ondisk::ext4::encryption::{Context, NEWEST_VERSION};
 pub(crate) struct PolicyId(u32);
 
 impl PolicyId {
-    /// All policies of versions that are not known here: no damage, and not to be told apart.
+    /// All policies of versions that are not known here: no damage, and indistinguishable.
     pub(crate) const UNKNOWN: PolicyId = PolicyId(u32::MAX);
 }
 

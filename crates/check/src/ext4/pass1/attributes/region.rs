@@ -1,6 +1,6 @@
 //! Which bytes of an attribute area are taken.
 //!
-//! Entries grow from the front, values from the back, and offsets lie; what belongs to two of them belongs to nobody for sure.
+//! Entries grow from the front, values from the back, and offsets may be damaged; what belongs to two of them has no certain owner.
 
 /// Disjoint ranges of bytes below a bound, ascending, neighbours joined.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Region {
         if len == 0 || end > self.len {
             return false;
         }
-        // The first range that ends behind the start: the only one that can be in the way, or be joined from above.
+        // The first range that ends after the start: the only one that can overlap, or be joined from above.
         let at = self.taken.partition_point(|range| range.1 <= start);
         if self.taken.get(at).is_some_and(|range| range.0 < end) {
             return false;

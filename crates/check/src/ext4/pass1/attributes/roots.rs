@@ -2,7 +2,7 @@
 //!
 //! A root is the first block of its directory, and pass 2 reads all blocks of all directories. Reading it in pass 1 as well cost one more
 //! request for each directory: on a disk that does 200 requests a second that was a quarter of the time of a check of a
-//! million files. So what pass 1 has to say of a root is said when pass 2 holds the block; findings are put into
+//! million files. So pass 1's findings about a root are made when pass 2 holds the block; findings are put into
 //! order by their pass, whenever they are made. Only roots that pass 2 will not come by are read ahead of it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use blockio::{Content, Piece};
 use ondisk::ext4::feature::Incompat;
 
+use super::index;
 use super::pending::Root;
-use super::{index, stage};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order::stage;
+use crate::ext4::e2fsck::problems::{P1_HTREE_BADROOT, P2_FEATURE_LARGE_DIRS};
 use crate::ext4::state::Run;
 use crate::ext4::volume::Volume;
-use crate::finding::Finding;
-use crate::log::Log;
-use crate::problem::{P1_HTREE_BADROOT, P2_FEATURE_LARGE_DIRS};
+use crate::frame::finding::Finding;
 
 /// Those that wait for pass 2.
 #[derive(Debug, Default)]
@@ -90,7 +91,7 @@ impl Roots {
         }
     }
 
-    /// When all have been seen: what they say of the superblock.
+    /// After all were seen: what they show about the superblock.
     pub(crate) fn finish(&self, volume: &Volume<'_>, log: &mut Log) {
         if self.large.load(Relaxed) && !volume.sb.has_incompat(Incompat::LARGEDIR) {
             log.add(Finding::new(&P2_FEATURE_LARGE_DIRS));
@@ -102,8 +103,8 @@ impl Roots {
 fn is_read(root: &Root, firsts: &[(u64, u32)]) -> bool {
     let own = (root.block, root.ino);
     let before = firsts.partition_point(|first| *first < own);
-    let behind = firsts.partition_point(|first| *first <= own);
-    behind - before == 1
+    let after = firsts.partition_point(|first| *first <= own);
+    after - before == 1
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! cannot be read hides the others.
 //!
 //! Two questions are asked this way, and both of few inodes: where an inline inode keeps the rest of its content, and what an
-//! encrypted inode is encrypted with. The library's verdict decides the reference's, so its peculiarities are kept: names are
+//! encrypted inode is encrypted with. The library's result decides the reference's, so its peculiarities are kept: names are
 //! compared with their prefix, and a number without a prefix adds none.
 
 use std::collections::HashMap;
@@ -43,6 +43,7 @@ fn prefix(index: u8) -> &'static str {
 /// What the search goes through.
 pub(super) struct Search<'a> {
     pub(super) volume: &'a Volume<'a>,
+    pub(super) values: &'a Values,
     pub(super) slot: &'a mut Vec<u8>,
     pub(super) block: &'a mut Vec<u8>,
 }
@@ -85,11 +86,11 @@ impl Search<'_> {
         inode: &Inode<'_>,
         name: &[u8],
     ) -> Result<Option<Vec<u8>>, Trouble> {
-        let at = super::block_number(self.volume, inode);
+        let at = self.volume.attribute_block(inode);
         if at == 0 {
             return Ok(None);
         }
-        if !super::is_block(self.volume, at) {
+        if !self.volume.is_block(at) {
             return Err(Trouble::Attribute);
         }
         let mut block = std::mem::take(self.block);
@@ -105,7 +106,9 @@ impl Search<'_> {
         block: &mut Vec<u8>,
         name: &[u8],
     ) -> Result<Option<Vec<u8>>, Trouble> {
-        super::read_block(self.volume, at, block).map_err(|_| Trouble::Beyond)?;
+        self.volume
+            .read_into(at, block)
+            .map_err(|_| Trouble::Beyond)?;
         let header = xattr::Header::read(block).map_err(|_| Trouble::Attribute)?;
         if header.h_blocks.get() != 1 {
             return Err(Trouble::Attribute);
@@ -160,10 +163,10 @@ impl Search<'_> {
             return Err(Trouble::Attribute);
         }
         let ino = entry.e_value_inum;
-        let known = self.volume.values.get(ino);
+        let known = self.values.get(ino);
         let held = known.unwrap_or_else(|| {
             let held = self.held(ino);
-            self.volume.values.keep(ino, held);
+            self.values.keep(ino, held);
             held
         });
         let Held::Value { size, whole, marks } = held else {
@@ -206,7 +209,7 @@ impl Search<'_> {
         held
     }
 
-    /// Whether all bytes of a value can be read; of what is larger than a value may be nobody asks.
+    /// Whether all bytes of a value can be read; a value that is too large is not asked about.
     fn is_whole(&self, ino: u32, inode: &Inode<'_>) -> bool {
         let mut buffer = Vec::new();
         let blocks = inode.size().min(MOST_BYTES.into()) as u32;
@@ -217,7 +220,7 @@ impl Search<'_> {
                 written: true,
             };
             match mapper.block_at(ino, inode, logical) {
-                Ok(Some(block)) => super::read_block(self.volume, block, &mut buffer).is_ok(),
+                Ok(Some(block)) => self.volume.read_into(block, &mut buffer).is_ok(),
                 Ok(None) => true,
                 Err(_) => false,
             }
@@ -235,7 +238,7 @@ enum Held {
     Beyond,
     /// It holds no value.
     No,
-    /// A value of so many bytes, and whether all of it can be read.
+    /// A value of `size` bytes, and whether all of it can be read.
     Value {
         size: u64,
         whole: bool,
@@ -243,13 +246,13 @@ enum Held {
     },
 }
 
-/// Inodes of values that were looked at, by any thread: a block of attributes that a million inodes share may name thousands of
+/// Value inodes that were read, by any thread: a block of attributes that a million inodes share may name thousands of
 /// them, and would otherwise have them read a million times.
 #[derive(Debug, Default)]
 pub(crate) struct Values(Mutex<HashMap<u32, Held>>);
 
 impl Values {
-    /// No more than so many are kept, some 10 MiB.
+    /// Values kept at most, some 10 MiB.
     const MOST: usize = 1 << 18;
 
     fn get(&self, ino: u32) -> Option<Held> {

@@ -9,12 +9,14 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::xattr::{Entry, Sign, entry_hash_of_inode};
 
 use super::list::Values;
-use crate::ext4::volume::{Reference, Volume};
-use crate::finding::Finding;
-use crate::problem::{
+use crate::ext4::e2fsck::problems::{
     P1_ATTR_HASH, P1_ATTR_NO_EA_INODE_FL, P1_ATTR_SET_EA_INODE_FL, P1_ATTR_VALUE_EA_INODE,
-    P1_ATTR_VALUE_SIZE, P1_EA_INODE_FEATURE, P1_ISCAN_ERROR, Problem,
+    P1_ATTR_VALUE_SIZE, P1_EA_INODE_FEATURE, P1_ISCAN_ERROR,
 };
+use crate::ext4::options::Reference;
+use crate::ext4::volume::Volume;
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
 use ondisk::ext4::feature::Incompat;
 
 /// The inode that an attribute belongs to.
@@ -82,7 +84,7 @@ pub(super) fn read_inode<'s>(
 
 /// Whether the verdict is to be that of 1.47.4, which looks at value inodes more closely.
 fn is_newest(volume: &Volume<'_>) -> bool {
-    volume.options.reference != Reference::E2fsck1470
+    volume.ext4.reference != Reference::E2fsck1470
 }
 
 /// A finding that 1.47.0 does not look for.
@@ -116,7 +118,7 @@ impl ValueJudge<'_> {
     }
 }
 
-/// What of an inode of a value says whose it is.
+/// The fields of a value inode that identify its owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     hash: u32,
@@ -152,7 +154,7 @@ fn tie(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> Tie {
     Tie::None
 }
 
-/// The same, for whoever reads attributes without judging them.
+/// The same, for code that reads attributes without judging them.
 pub(super) fn is_tied(volume: &Volume<'_>, owner: Owner, entry: &Entry<'_>, of: Marks) -> bool {
     !matches!(tie(volume, owner, entry, of), Tie::None)
 }

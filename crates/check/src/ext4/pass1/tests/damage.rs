@@ -3,7 +3,8 @@
 use std::os::unix::fs::FileExt;
 
 use super::Image;
-use crate::problem::*;
+use crate::ext4::e2fsck::problems::*;
+use crate::frame::problem::{Class, Problem};
 
 /// The options of mke2fs that a case begins with.
 const EXT4: &[&str] = &["-t", "ext4", "-b", "1024", "-O", "^resize_inode"];
@@ -109,7 +110,7 @@ const CASES: &[Case] = &[
         "sif long block[DIND] 99999999",
         &[&P1_INODE_BLOCK_LATCH],
     ),
-    // What has indirect blocks is walked behind the others of its group, and by where these lie.
+    // Inodes with indirect blocks are walked after the others of their group, in the order of these blocks.
     (
         EXT2,
         "sif long block[DIND] 99999999\nsif short blocks 9",
@@ -195,7 +196,7 @@ const CASES: &[Case] = &[
     (EXT4, "trash table", &[&P1_INODE_IS_GARBAGE]),
 ];
 
-/// Finds a number in what debugfs says.
+/// Finds a number in debugfs's output.
 fn ask(image: &Image, command: &str, before: &str) -> u64 {
     let path = image.path.to_str().unwrap();
     let output = super::run("debugfs", &["-R", command, path], &[0]);
@@ -297,16 +298,17 @@ fn apply(image: &Image, command: &str) {
 
 /// The names of problems as they are compared: in the order of the passes, heads and ends of lists left out.
 fn names<'p>(problems: impl Iterator<Item = &'p Problem>) -> Vec<&'p str> {
-    let told = problems.filter(|problem| problem.pass() == 1 && problem.class != Class::Notice);
-    let mut told: Vec<_> = told.collect();
+    let reported =
+        problems.filter(|problem| problem.pass.number == 1 && problem.class != Class::Notice);
+    let mut reported: Vec<_> = reported.collect();
     // A question that follows another in e2fsck is logged before it.
-    told.sort_by_key(|problem| {
+    reported.sort_by_key(|problem| {
         (
-            problem.subpass(),
+            problem.rank,
             is_bad_primary(problem).then_some(problem.code),
         )
     });
-    told.into_iter().map(|problem| problem.name).collect()
+    reported.into_iter().map(|problem| problem.name).collect()
 }
 
 fn is_bad_primary(problem: &Problem) -> bool {
@@ -333,8 +335,8 @@ fn difference(image: &Image, expected: &[&Problem]) -> Option<String> {
     let ours = asked().take_while(|finding| !finding.reference_stops);
     let ours = names(ours.map(|finding| finding.problem));
     let last = if stop.is_some() { 0x013 } else { u16::MAX };
-    let theirs = theirs.iter().filter_map(|code| Problem::of(*code));
-    let mut theirs = names(theirs.filter(|problem| problem.subpass() <= last));
+    let theirs = theirs.iter().filter_map(|code| problem(*code));
+    let mut theirs = names(theirs.filter(|problem| problem.rank <= last));
     if stop.is_some_and(|stop| theirs.last() == Some(&stop.problem.name)) {
         theirs.pop();
     }

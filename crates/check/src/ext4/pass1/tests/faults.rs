@@ -1,17 +1,18 @@
-//! Devices that cannot be read in places: what lies there is told, everything else is checked.
+//! Devices with unreadable ranges: these are reported, everything else is checked.
 
 use std::fs;
 
 use blockio::{BlockSource, Ram};
 
 use super::{Image, check};
-use crate::finding::Finding;
-use crate::log::Findings;
-use crate::problem::{
-    P1_BLOCK_ITERATE, P1_EXTENT_ITERATE_FAILURE, P1_ISCAN_ERROR, P1_SET_DTIME, Problem,
+use crate::ext4::e2fsck::problems::{
+    P1_BLOCK_ITERATE, P1_EXTENT_ITERATE_FAILURE, P1_ISCAN_ERROR, P1_SET_DTIME,
 };
+use crate::frame::finding::Finding;
+use crate::frame::log::Findings;
+use crate::frame::problem::Problem;
 
-/// The number behind a word in what debugfs says of a file.
+/// The number after a word in debugfs's output for a file.
 fn block_of(image: &Image, command: &str, before: &str) -> u64 {
     let path = image.path.to_str().unwrap();
     let output = super::run("debugfs", &["-R", command, path], &[0]);
@@ -51,7 +52,7 @@ fn a_block_of_the_inode_table_is_lost_and_no_other() {
                 .all(|ino| state.used.get(u64::from(ino) - 1))
         );
         let other = find(&findings, &P1_SET_DTIME).place.inode.unwrap();
-        assert!(!state.on_bad_blocks.contains(other));
+        assert!(!state.on_bad_blocks.contains(u32::try_from(other).unwrap()));
     }
 }
 
@@ -72,7 +73,7 @@ fn nodes_that_cannot_be_read_end_their_file_alone() {
     let image = Image::make(&["-t", "ext2", "-b", "1024"], 8);
     let node = block_of(&image, "stat long", "(IND):");
     let (findings, state) = check(&failing(&image, node), 2);
-    // The doubly indirect block behind it can be read, and the reference forgets.
+    // The doubly indirect block after it can be read, and the reference drops the error.
     let finding = find(&findings, &P1_BLOCK_ITERATE);
     assert!(finding.beyond_reference && !finding.reference_stops && finding.note.is_some());
     let node = block_of(&image, "stat long", "(DIND):");

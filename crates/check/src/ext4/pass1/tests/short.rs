@@ -1,12 +1,13 @@
-//! Plain files go a short way: whatever is changed in one, it must say what the general way says.
+//! Plain files take a fast path: whatever is changed in one, it must give the result of the general way.
 
+use crate::ext4::state::slot_of;
 use blockio::{BlockSource, Buffered};
 use ondisk::ext4::inode::InodeMut;
 
 use super::{Image, plain};
+use crate::ext4::e2fsck::log::Log;
 use crate::ext4::pass1::maps::Maps;
 use crate::ext4::pass1::{Worker, attributes};
-use crate::log::Log;
 
 /// Everything that one block of a table leaves.
 fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
@@ -20,9 +21,12 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     worker.check_table_block(first, table.len() / size, table);
     worker.walk_deep();
     let inodes = first..first + (table.len() / size) as u32;
-    let kinds = inodes
-        .clone()
-        .map(|ino| (maps.kinds.get(ino), maps.links.get(ino)));
+    let kinds = inodes.clone().map(|ino| {
+        (
+            maps.file_types.get(slot_of(ino)),
+            maps.link_counts.get(slot_of(ino)),
+        )
+    });
     let log = std::mem::replace(&mut worker.log, Log::new(1));
     let left = format!(
         "{:?} {:?} {:?} {:?}",
@@ -32,7 +36,7 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     let Worker {
         attributes,
         bad,
-        unsealed,
+        bad_checksum,
         runs,
         refugee,
         statistics,
@@ -41,13 +45,13 @@ fn judge(maps: &mut Maps<'_>, first: u32, table: &[u8], short: bool) -> String {
     attributes.hand_in();
     format!(
         "{left}\n{values:?} {}\n{:?}\n{:?}\n{:?}\n{:?} {:?} {:?}\n{:?} {:?}\n{:?}\n{:?}",
-        shared.told(),
+        shared.collected(),
         kinds.collect::<Vec<_>>(),
         maps.used.ones().collect::<Vec<_>>(),
         maps.blocks.ones().collect::<Vec<_>>(),
         maps.shared.ones().collect::<Vec<_>>(),
         bad,
-        unsealed,
+        bad_checksum,
         runs,
         refugee,
         statistics,
@@ -105,7 +109,7 @@ fn the_short_way_says_what_the_general_way_says() {
             "{options:?}: as it is"
         );
         let size = volume.geometry.inode_size;
-        // 256 bytes and some values of each; sealed again, so that it is not the checksum that tells them apart.
+        // 256 bytes and some values of each; with a new checksum, so that the checksum does not distinguish them.
         for at in 0..usize::from(size) {
             for flip in [1_u8, 2, 8, 0x10, 0x40, 0x80, 0xff] {
                 let mut changed = table.clone();

@@ -1,10 +1,10 @@
-//! Filesystems without fault: nothing is found, and what is used is what the bitmaps say.
+//! Sound filesystems: nothing is found, and what is used matches the bitmaps.
 
 use blockio::{BlockSource, Buffered};
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 
 use super::{Image, plain};
-use crate::ext4::State;
+use crate::ext4::state::State;
 
 /// Compares the maps of pass 1 with the bitmaps on disk.
 fn compare(image: &Image, state: &State, what: &str) {
@@ -124,8 +124,8 @@ fn sound_filesystems_use_what_their_bitmaps_say() {
         assert!(counted.is_empty(), "{what}: {counted:#?}");
         assert!(image.reference().is_empty(), "{what}");
         compare(&image, &state, &what);
-        assert_eq!(state.statistics.directories, 4, "{what}");
-        assert_eq!(state.statistics.symlinks, 2, "{what}");
+        assert_eq!(state.statistics.files.directories, 4, "{what}");
+        assert_eq!(state.statistics.files.symlinks, 2, "{what}");
         let listed: Vec<u32> = state.directories.list.iter().map(|dir| dir.inode).collect();
         assert!(listed.is_sorted() && listed.contains(&2), "{what}");
     }

@@ -7,11 +7,14 @@ use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::{Geometry, GroupDescriptor, Inode, Seed, Superblock};
 
 use super::super::kind::Kind;
-use super::super::{Attributes, Charge, Shared, Worker};
-use crate::ext4::pass1::attributes::Values;
-use crate::ext4::volume::{Options, Reference, Volume};
-use crate::log::{Findings, Log};
-use crate::watch::Unwatched;
+use super::super::{Attributes, Shared, Worker};
+use crate::ext4::e2fsck::log::Log;
+use crate::ext4::options::Reference;
+use crate::ext4::pass1::attributes::charge::Charge;
+use crate::ext4::volume::Volume;
+use crate::frame::log::Findings;
+use crate::frame::options::Options;
+use crate::frame::progress::Silent;
 
 pub(super) const BLOCK: usize = 1024;
 pub(super) const INODES: u32 = 64;
@@ -132,15 +135,17 @@ impl Fixture {
             seed: self.seed(),
             options: Options {
                 threads: 2,
-                reference: self.reference,
                 now: 1_700_000_000,
                 ..Options::default()
             },
+            ext4: crate::ext4::options::Options {
+                reference: self.reference,
+                ..Default::default()
+            },
             backup: None,
             claims: crate::ext4::volume::Claims::default(),
-            guard: crate::ext4::memory::Guard::default(),
-            values: Values::default(),
-            watch: &Unwatched,
+            guard: crate::frame::memory::Guard::default(),
+            progress: &Silent,
         };
         let mut judged = self.judge_on(&volume, inodes, root);
         judged.reads = source.counts().requests;

@@ -7,7 +7,7 @@ use ondisk::ext4::xattr::{self, NewEntry, NewValue};
 use ondisk::ext4::{FileType, htree};
 
 use super::fixture::{BLOCK, Fixture};
-use crate::ext4::volume::Reference;
+use crate::ext4::options::Reference;
 
 const FILE: u16 = 0o100_644;
 const DIRECTORY: u16 = 0o040_755;
@@ -185,7 +185,7 @@ fn links_with_a_block() {
     assert_eq!(long(100, 200, 99), (NONE.to_vec(), true, false));
     assert!(long(100, 0, 100).1 && long(100, 4096, 100).1);
     assert!(!long(BLOCK - 1, 200, BLOCK as u64 - 1).1);
-    assert!(long(BLOCK, 200, BLOCK as u64).1, "no zero behind it");
+    assert!(long(BLOCK, 200, BLOCK as u64).1, "no zero after it");
     assert!(long(0, 201, 100).1, "a hole");
 }
 

@@ -4,9 +4,9 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::inode::{InodeMut, flag};
 use ondisk::ext4::xattr::{self, NewEntry, NewValue};
 
-use super::super::Charge;
 use super::fixture::{BLOCK, Fixture};
-use crate::ext4::volume::Reference;
+use crate::ext4::options::Reference;
+use crate::ext4::pass1::attributes::charge::Charge;
 
 const FILE: u16 = 0o100_644;
 /// Where the attributes of an inode begin, and its first entry.
@@ -379,7 +379,7 @@ fn blocks_that_many_inodes_name_in_turn_are_looked_into_once() {
     assert_eq!(reads(40), reads(4));
 }
 
-/// Whoever looks for one attribute reads the values of all before it, as e2fsprogs does; but not for each inode anew.
+/// A search for one attribute reads the values of all before it, as in e2fsprogs, but not again for each inode.
 #[test]
 fn values_that_many_encrypted_inodes_share_are_read_once() {
     let reads = |inodes: u32| {

@@ -58,7 +58,7 @@ proptest! {
         let mut fixture = Fixture::new().incompat(Incompat(features & 0x3_c7c0 & !0x80));
         fixture.checksums = checksums;
         if older {
-            fixture.reference = crate::ext4::volume::Reference::E2fsck1470;
+            fixture.reference = crate::ext4::options::Reference::E2fsck1470;
         }
         let mut block = block;
         if sound_head {

@@ -1,0 +1,305 @@
+//! For people: what was checked, the verdict, the findings, the cost. 78 columns, apart from longer values.
+
+use std::fmt::Write as _;
+
+use super::lines::{self, bytes, grouped, plural};
+use super::{Filesystem, Inventory, Judge, Report};
+use crate::frame::cost::Cost;
+use crate::frame::finding::Finding;
+use crate::frame::log::Tally;
+use crate::frame::problem::{Class, Severity};
+
+/// The report, with at most `list` findings of each problem (0: all that were kept).
+pub fn text(report: &Report, judge: Judge, list: usize) -> String {
+    let mut out = String::new();
+    subject(&mut out, report);
+    verdict(&mut out, report, judge);
+    findings(&mut out, report, list);
+    if let Some(inventory) = &report.inventory {
+        contents(&mut out, inventory, report.subject.filesystem.as_ref());
+    }
+    costs(&mut out, report);
+    // Labels and names come from the image.
+    words::printable_lines(&out).into_owned()
+}
+
+fn subject(out: &mut String, report: &Report) {
+    let name = lines::printable(&report.subject.name);
+    let Some(fs) = &report.subject.filesystem else {
+        let _ = writeln!(
+            out,
+            "{name}: {}, no usable superblock",
+            bytes(report.subject.bytes)
+        );
+        return;
+    };
+    let label = if fs.label.is_empty() {
+        String::new()
+    } else {
+        format!(" \"{}\"", lines::printable(&fs.label))
+    };
+    let size = fs.blocks.saturating_mul(fs.block_size.into());
+    let truncated = if size > report.subject.bytes {
+        let (end, size) = (bytes(report.subject.bytes), bytes(size));
+        format!(", TRUNCATED: it ends at {end} of {size}")
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        out,
+        "{name}: {}{label}, {} in blocks of {}{truncated}",
+        fs.format,
+        bytes(size),
+        bytes(fs.block_size.into())
+    );
+    out.push_str(&words::wrap("  features: ", 4, &fs.features.join(" "), 78));
+}
+
+fn verdict(out: &mut String, report: &Report, judge: Judge) {
+    let verdict = report.verdict(judge);
+    let _ = write!(
+        out,
+        "\nverdict ({}): {}, exit code {}",
+        lines::judge(report, judge),
+        verdict.word(),
+        verdict.exit_code
+    );
+    out.push('\n');
+    if report.unstable {
+        out.push_str("  unstable: it was mounted read-write during the check\n");
+    }
+    let strict = &report.verdicts.strict;
+    if let Some(reference) = report.reference {
+        if judge == Judge::Reference && strict.is_clean() != verdict.is_clean() {
+            let _ = writeln!(out, "  strict: {}; {}", strict.word(), reference.lenience);
+        }
+        if let Some(problem) = verdict.stopped_at {
+            let _ = writeln!(
+                out,
+                "  {} ends at {problem}; this check continued past it",
+                reference.command
+            );
+        }
+    }
+    if report.unjudged.names > 0 {
+        let _ = writeln!(
+            out,
+            "  not judged: the order of {} (case folding beyond ASCII, or a key is needed)",
+            plural(report.unjudged.names, "name")
+        );
+    }
+    let mut by = [0_u64; 4];
+    let faults = || {
+        report
+            .findings
+            .tallies
+            .iter()
+            .filter(|t| t.problem.is_fault())
+    };
+    for tally in faults() {
+        by[tally.problem.severity as usize] += tally.count;
+    }
+    if faults().next().is_none() {
+        return;
+    }
+    let parts = [
+        (Severity::Data, "data at risk"),
+        (Severity::Metadata, "metadata"),
+        (Severity::Accounting, "accounting"),
+        (Severity::Cosmetic, "cosmetic"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(severity, _)| by[*severity as usize] > 0)
+        .map(|(severity, word)| format!("{word} {}", grouped(by[*severity as usize])))
+        .collect();
+    let _ = writeln!(
+        out,
+        "  {} of {}: {}",
+        plural(by.iter().sum(), "finding"),
+        plural(faults().count() as u64, "kind"),
+        parts.join(", ")
+    );
+}
+
+fn findings(out: &mut String, report: &Report, list: usize) {
+    let mut pass = None;
+    for tally in in_order(report) {
+        let at = tally.problem.pass;
+        if pass != Some(at.number) {
+            pass = Some(at.number);
+            let _ = writeln!(out, "\n{}: {}", at.heading, at.title);
+        }
+        let problem = tally.problem;
+        let _ = writeln!(
+            out,
+            "  {} 0x{:06x}, {}, {}",
+            problem.name,
+            problem.code,
+            kind(problem.class, problem.severity),
+            plural(tally.count, "time")
+        );
+        let _ = writeln!(out, "    {}", problem.meaning);
+        let kept = report
+            .findings
+            .list
+            .iter()
+            .filter(|finding| finding.problem.code == problem.code);
+        let limit = if list == 0 { usize::MAX } else { list };
+        let mut shown = 0;
+        for finding in kept.take(limit) {
+            shown += 1;
+            let _ = writeln!(
+                out,
+                "      {}{}",
+                lines::finding(finding),
+                mark(report, finding)
+            );
+        }
+        if tally.count > shown {
+            let _ = writeln!(out, "      and {} more", grouped(tally.count - shown));
+        }
+    }
+}
+
+/// Problems in the order of their first findings.
+fn in_order(report: &Report) -> Vec<&Tally> {
+    let mut seen: Vec<&Tally> = Vec::new();
+    for finding in &report.findings.list {
+        let code = finding.problem.code;
+        if seen.iter().any(|tally| tally.problem.code == code) {
+            continue;
+        }
+        seen.extend(
+            report
+                .findings
+                .tallies
+                .iter()
+                .find(|t| t.problem.code == code),
+        );
+    }
+    // At least one finding of each problem is kept, so none is missing.
+    seen.sort_by_key(|tally| tally.problem.pass.number);
+    seen
+}
+
+/// How much a problem matters.
+fn kind(class: Class, severity: Severity) -> &'static str {
+    match (class, severity) {
+        (Class::Notice | Class::Repair | Class::Dead, _) => "notice",
+        (Class::Optional, _) => "hint",
+        (_, Severity::Data) => "data at risk",
+        (_, Severity::Metadata) => "metadata",
+        (_, Severity::Accounting) => "accounting",
+        (_, Severity::Cosmetic) => "cosmetic",
+    }
+}
+
+/// What the reference program does at this finding, where that is not to report it and go on.
+fn mark(report: &Report, finding: &Finding) -> String {
+    let Some(reference) = report.reference else {
+        return String::new();
+    };
+    if finding.reference_stops {
+        format!(" [{} ends here]", reference.command)
+    } else if finding.beyond_reference {
+        format!(" [{} does not look for this]", reference.command)
+    } else {
+        String::new()
+    }
+}
+
+fn contents(out: &mut String, inventory: &Inventory, fs: Option<&Filesystem>) {
+    let _ = write!(out, "\nin use: {}", plural(inventory.files.inodes, "inode"));
+    if let Some(fs) = fs {
+        let _ = write!(
+            out,
+            " of {}, {} of {} blocks",
+            grouped(fs.inodes),
+            grouped(inventory.blocks),
+            grouped(fs.blocks)
+        );
+    }
+    out.push('\n');
+    let files = &inventory.files;
+    let kinds = [
+        (files.regular, "regular"),
+        (files.directories, "directories"),
+        (files.symlinks, "symlinks"),
+        (files.char_devices, "character devices"),
+        (files.block_devices, "block devices"),
+        (files.fifos, "fifos"),
+        (files.sockets, "sockets"),
+        (files.fragmented_files, "fragmented"),
+    ];
+    let words: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{} {kind},", grouped(*count)))
+        .collect();
+    let mut words = words;
+    if let Some(last) = words.last_mut() {
+        last.pop();
+    }
+    out.push_str(&words::wrap("  ", 4, &words.join(" "), 78));
+}
+
+/// One row for each pass.
+fn costs(out: &mut String, report: &Report) {
+    let _ = writeln!(
+        out,
+        "\npass   wall s  user s   sys s  wait s     read   device requests   mean  seeks"
+    );
+    for cost in report.passes.iter().chain([&report.total]) {
+        row(out, cost);
+    }
+    for cost in &report.passes {
+        if cost.objects > 0 && cost.wall_s > 0.0 {
+            let ideal = cost
+                .ideal_s
+                .map_or_else(String::new, |ideal| format!("; ideal {ideal:.2} s"));
+            let _ = writeln!(
+                out,
+                "{}: {} {}, {} per second{ideal}",
+                cost.pass,
+                grouped(cost.objects),
+                cost.objects_are,
+                grouped((cost.objects as f64 / cost.wall_s) as u64)
+            );
+        }
+    }
+    if let Some(rate) = report.sequential_rate {
+        let _ = writeln!(
+            out,
+            "ideal: all bytes of the pass at {}/s, the rate of a sequential read",
+            bytes(rate as u64)
+        );
+    }
+    let stated = report
+        .memory
+        .stated_total
+        .map_or_else(String::new, |stated| {
+            format!(" of {} estimated", bytes(stated))
+        });
+    let _ = writeln!(out, "memory: {} peak{stated}", bytes(report.memory.peak));
+}
+
+fn row(out: &mut String, cost: &Cost) {
+    let device = cost.device_bytes.map_or_else(|| "?".into(), bytes);
+    let _ = writeln!(
+        out,
+        "{:<5} {:>7.2} {:>7.2} {:>7.2} {:>7.2} {:>8} {:>8} {:>8} {:>6} {:>6}",
+        cost.pass,
+        cost.wall_s,
+        cost.user_s,
+        cost.system_s,
+        cost.io_wait_s,
+        bytes(cost.bytes).replace(' ', ""),
+        device.replace(' ', ""),
+        cost.requests,
+        bytes(cost.mean_request as u64)
+            .replace(' ', "")
+            .replace("iB", ""),
+        cost.seeks
+    );
+}

@@ -1,0 +1,148 @@
+//! Printed lines and readings, put in order: which pass ran when.
+//!
+//! Pure: it is given readings and never takes one, so recorded outputs can be replayed with any
+//! clock. A pass lasts from its heading to whatever says that it is over: its own times (e2fsck),
+//! the next heading, a word that nothing follows, or the end of the program.
+
+use super::checker::{Checker, CpuSeconds, Heard, Of, Said};
+use super::phases::Account;
+use super::report::Inventory;
+use super::sampler::Reading;
+
+/// The name of the whole check.
+pub(super) const WHOLE: &str = "check";
+
+/// A pass, or a part of one, while it runs and after.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    pub(super) pass: u8,
+    pub(super) title: String,
+    pub(super) begin: Reading,
+    pub(super) end: Option<Reading>,
+}
+
+/// e2fsck's 1B to 1E and 3A.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) pass: u8,
+    pub(super) label: String,
+    pub(super) title: String,
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: Option<u64>,
+}
+
+/// What has been heard and read so far.
+pub(super) struct Ledger {
+    pub(super) checker: &'static dyn Checker,
+    pub(super) begin: Reading,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) parts: Vec<Part>,
+    pub(super) took: Vec<(Of, f64, Option<CpuSeconds>)>,
+    pub(super) read: Vec<(Of, u64, Option<u64>)>,
+    /// MiB of the program's own cache.
+    pub(super) cache: Option<u64>,
+    pub(super) heard: Heard,
+    pub(super) inventory: Inventory,
+}
+
+impl Ledger {
+    /// Begins with the reading that was taken before the program was started.
+    pub(super) fn new(checker: &'static dyn Checker, begin: Reading) -> Ledger {
+        Ledger {
+            checker,
+            begin,
+            stretches: Vec::new(),
+            parts: Vec::new(),
+            took: Vec::new(),
+            read: Vec::new(),
+            cache: None,
+            heard: Heard::default(),
+            inventory: Inventory::default(),
+        }
+    }
+
+    /// Takes down what a line says; `reading` was taken when it arrived.
+    pub(super) fn hear(&mut self, said: Said, reading: &Reading) {
+        match said {
+            Said::Begins { pass, title } => self.open(pass, title, reading),
+            Said::PartBegins { pass, label, title } => {
+                self.close_part(reading.at_ns);
+                self.parts.push(Part {
+                    pass,
+                    label,
+                    title,
+                    begin_ns: reading.at_ns,
+                    end_ns: None,
+                });
+            }
+            Said::Ends => self.close(reading),
+            Said::Took { of, real, cpu } => {
+                let of = self.resolve(of);
+                match &of {
+                    Of::Pass(pass) if self.open_pass() == Some(*pass) => self.close(reading),
+                    Of::Part(_) => self.close_part(reading.at_ns),
+                    _ => {}
+                }
+                self.took.push((of, real, cpu));
+            }
+            Said::Read { of, mib, cached } => {
+                let of = self.resolve(of);
+                self.read.push((of, mib, cached));
+            }
+            Said::CacheOf(mib) => self.cache = Some(mib),
+            Said::Finds => self.heard.faults += 1,
+            Said::Counted(inventory) => self.inventory = inventory,
+            Said::Files(count) => {
+                let files = self.inventory.files_used.get_or_insert(0);
+                *files = files.saturating_add(count);
+            }
+            Said::GivesUp => self.heard.gave_up = true,
+            Said::Dies(signal) => self.heard.signal = Some(signal),
+        }
+    }
+
+    /// What a figure belongs to that does not say so.
+    fn resolve(&self, of: Of) -> Of {
+        match (of, self.open_pass()) {
+            (Of::Open, Some(pass)) => Of::Pass(pass),
+            (Of::Open, None) => Of::Whole,
+            (of, _) => of,
+        }
+    }
+
+    /// The program has ended.
+    pub(super) fn end(mut self, reading: Reading) -> Account {
+        self.close(&reading);
+        Account::new(self, reading)
+    }
+
+    /// The pass that runs now.
+    pub(super) fn open_pass(&self) -> Option<u8> {
+        let last = self.stretches.last()?;
+        last.end.is_none().then_some(last.pass)
+    }
+
+    fn open(&mut self, pass: u8, title: String, reading: &Reading) {
+        self.close(reading);
+        self.heard.passes = true;
+        self.stretches.push(Stretch {
+            pass,
+            title,
+            begin: reading.clone(),
+            end: None,
+        });
+    }
+
+    fn close(&mut self, reading: &Reading) {
+        self.close_part(reading.at_ns);
+        if let Some(last) = self.stretches.last_mut() {
+            last.end.get_or_insert_with(|| reading.clone());
+        }
+    }
+
+    fn close_part(&mut self, at_ns: u64) {
+        if let Some(part) = self.parts.last_mut() {
+            part.end_ns.get_or_insert(at_ns);
+        }
+    }
+}
