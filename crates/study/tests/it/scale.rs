@@ -334,16 +334,16 @@ fn a_value_of_the_command_line_is_never_ignored() {
     for (set, told) in [
         (
             &["fill.files=1000"][..],
-            "--set fill.files=1000: total_files settles files here, so it would be ignored (set \
+            "--set fill.files=1000: total_files sets files here, so this value would be ignored (set \
              total_files instead)",
         ),
         (
             &["fill.total_files=3000", "fill.files=1000"],
-            "--set fill.files=1000: total_files settles files here",
+            "--set fill.files=1000: total_files sets files here",
         ),
         (
             &["fill.size=4k"],
-            "--set fill.size=4k: fill_share settles size here, so it would be ignored (set \
+            "--set fill.size=4k: fill_share sets size here, so this value would be ignored (set \
              fill_share instead)",
         ),
         (&["fill.files=[1000, 2000]"], "a factor here"),
