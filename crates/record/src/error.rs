@@ -200,7 +200,7 @@ impl Error {
 /// What to do about an error of the kernel.
 fn next_step(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => "check the path",
         io::ErrorKind::PermissionDenied => "run as its owner or as root",
         io::ErrorKind::ReadOnlyFilesystem => {
             "mount it read-write (mount -o remount,rw), or copy the run elsewhere"
@@ -216,7 +216,7 @@ fn next_step(cause: &io::Error) -> &'static str {
             Some(23 | 24) => "raise the limit of open files (ulimit -n)",
             // No locks: an NFS without its lock daemon.
             Some(37) => "take a filesystem with file locks (flock)",
-            _ => "look at the kernel log (dmesg) for the disk's side of it",
+            _ => "see the kernel log (dmesg) for errors of the disk",
         },
     }
 }

@@ -266,11 +266,11 @@ fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether a path leads to nothing, or not to a folder.
+/// Whether a path leads to nothing, not to a folder, or cannot be a path at all (too long).
 fn is_elsewhere(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
     )
 }
 

@@ -128,8 +128,8 @@ fn a_check_that_outgrows_its_bound_ends_before_it_and_says_why() {
         .collect();
     assert_eq!(errors.len(), 1, "{said}");
     assert!(
-        errors[0].starts_with("fslab: the check was ended when it held ")
-            && errors[0].contains(" bytes of memory of 67108864 that are allowed: damage makes"),
+        errors[0].starts_with("fslab: the check was stopped at ")
+            && errors[0].contains(" bytes of memory, with a limit of 67108864: damage makes"),
         "{said}"
     );
     assert!(!said.contains("panicked"), "{said}");

@@ -47,7 +47,7 @@ fn a_case_and_random_damage_are_noticed_and_printed() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert_eq!(
         text,
-        "5-block-unused (0x050004): a block that nobody has is in use\n"
+        "5-block-unused (0x050004): a block without an owner is marked in use\n"
     );
     assert_eq!(e2fsck(&path), Some(4));
 

@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
             "count",
             self.options.count,
             format!(
-                "{} blocks of {} bytes are {needed} bytes, more than the {free} free in {}; take \
+                "{} blocks of {} are {needed} bytes, more than the {free} free in {}; take \
                  fewer or a larger target",
                 self.options.count,
                 self.options.block,

@@ -468,7 +468,7 @@ fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
         };
         let error = run_with(&options, &Silent, &maker).unwrap_err().to_string();
         assert!(
-            error.contains(hint) && error.contains("take engine sync"),
+            error.contains(hint) && error.contains("use engine sync"),
             "{error}"
         );
     }
