@@ -201,7 +201,7 @@ mod tests {
     use crate::cgroup::tests::machine;
 
     #[test]
-    fn limits_are_said_in_words() {
+    fn limits_are_described_in_words() {
         let limits = Limits {
             read_bytes: Some(73_400_320),
             write_ops: Some(200),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_limited_is_told_before_anything_is_made() {
+    fn what_cannot_be_limited_is_refused_before_anything_is_made() {
         let (_root, bare) = machine(&[("proc/self/mountinfo", ""), ("proc/self/cgroup", "")]);
         let container = [
             (

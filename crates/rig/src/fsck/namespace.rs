@@ -116,7 +116,7 @@ fn name_of(process: i32) -> PathBuf {
     Path::new("/proc").join(process.to_string()).join("ns/pid")
 }
 
-/// The calling thread's children are born in a new namespace from here on. The namespace of before,
+/// The calling thread's children are born in a new namespace from here on. The previous namespace,
 /// and the new one with its first process; none when any of it cannot be had.
 fn enter() -> Option<(File, Namespace)> {
     let home = File::open(OF_CHILDREN).ok()?;

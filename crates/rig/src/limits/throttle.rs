@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_changed_meanwhile_stays() {
+    fn what_another_process_changed_meanwhile_stays() {
         let folder = tempfile::tempdir().unwrap();
         let setting = |name: &str, text: &str| {
             let file = folder.path().join(name);
