@@ -28,7 +28,7 @@ const MIB: f64 = (1_u64 << 20) as f64;
 const SHARE: u64 = 8;
 /// What a loop image of our own is called; a node it has for the moment only.
 const IMAGE_DEVICE: &str = "loop image";
-/// What it stands for.
+/// What it measures.
 const IMAGE_ABOUT: &str = "a loop image like the trials'";
 
 /// Gets the name of each measurement, and decides when to stop.
