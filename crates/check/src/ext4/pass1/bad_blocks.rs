@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn what_is_left_out_is_reported() {
         for (name, ranges) in [
             ("different ones", vec![(0, 1 << 40)]),
             ("repeats", vec![(7, 8); MOST as usize + 1]),
