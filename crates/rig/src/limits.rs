@@ -93,7 +93,7 @@ enum Mechanism {
 
 impl Held {
     /// Sets `limits` on the device `node` and reads them back. `stale`: what limits the device has
-    /// belong to no one (a loop device that was free a moment ago). `group` is needed in version 2.
+    /// belong to no run (a loop device that was free a moment ago). `group` is needed in version 2.
     pub(crate) fn set(
         journal: &Arc<Journal>,
         node: &Path,

@@ -66,7 +66,7 @@ impl Namespace {
         Ok((spawned?, Some(namespace)))
     }
 
-    /// Kills everybody in it.
+    /// Kills all processes in it.
     pub(super) fn kill(&mut self) {
         self.alive = None;
         if !self.over {
@@ -86,7 +86,7 @@ impl Namespace {
             && fs::read_link(name_of(process)).is_ok_and(|name| name == self.name)
     }
 
-    /// Kills everybody in it and waits until the kernel says that they are gone; all children of
+    /// Kills all processes in it and waits until the kernel says that they are gone; all children of
     /// ours have to be reaped before. False: they do not go within `patience`.
     pub(super) fn end(&mut self, patience: Duration) -> bool {
         self.kill();

@@ -132,7 +132,7 @@ pub(crate) fn take_back(number: &str, settings: &[Setting]) -> Result<usize> {
     Ok(done)
 }
 
-/// Limits that are set by anybody, in words.
+/// Limits in force on the device, as text.
 pub(crate) fn in_force(tree: &Hierarchy, number: &str) -> Option<String> {
     let mut groups = vec![&tree.top];
     if tree.own != tree.top {

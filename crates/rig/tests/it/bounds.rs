@@ -253,7 +253,7 @@ fn a_disk_gets_back_the_limit_that_it_had_needs_root() {
     let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
     let warning = &prepared.warnings()[0];
     assert!(
-        warning.contains("which this run did not set") && warning.contains("52428800"),
+        warning.contains("that this run did not set") && warning.contains("52428800"),
         "{warning}"
     );
     prepared.finish().unwrap();
