@@ -35,7 +35,7 @@ const IMAGE_ABOUT: &str = "a loop image like the trials'";
 pub(crate) struct Listener<'a> {
     /// Gets what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
     pub(crate) begins: &'a dyn Fn(&str),
-    /// Whether someone asked to stop.
+    /// Whether a stop was requested.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 

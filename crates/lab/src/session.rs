@@ -110,7 +110,7 @@ pub fn start(
 /// Goes on with a run that was interrupted or killed.
 ///
 /// # Errors
-/// When there is no such run, it is being written by someone else, or as [`start`].
+/// When there is no such run, it is being written by another process, or as [`start`].
 pub fn resume(
     dir: &Path,
     tool: &str,

@@ -183,7 +183,7 @@ pub(crate) fn open_base(base: &Path) -> Result<OwnedFd, Error> {
 ///
 /// XFS reserves the most blocks that a file not yet written could need for its extents, several for
 /// each; tens of thousands of small files reserve a filesystem full while a third of it is used. It then
-/// flushes and tries once more by itself, and with several writers that may come to nothing. Such
+/// flushes and tries once more by itself, and with several writers that may fail again. Such
 /// a "no space left" does not show the filesystem's size, which the end of a fill is meant to show.
 #[inline]
 fn again_if_reserved<T>(

@@ -20,7 +20,7 @@ fn options(base: &Path) -> FillSpec {
     }
 }
 
-/// In memory where there is such a place: syncfs of a disk waits for everybody's writes.
+/// In memory where there is such a place: syncfs of a disk waits for the writes of all processes.
 pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }

@@ -1,6 +1,6 @@
 //! Inode 1, the list of bad blocks.
 //!
-//! It is looked at before all others, because what it lists is taken from everybody: a listed block that is still free is marked, one that
+//! It is looked at before all others, because what it lists is taken from all other owners: a listed block that is still free is marked, one that
 //! belongs to the filesystem itself is a finding, and inodes on a listed block of their table are not looked at.
 
 use std::ops::Range;
