@@ -129,7 +129,7 @@ pub struct Losses {
 /// Counts of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionSummary {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
     /// Bios queued.
     pub bios: u64,
@@ -154,7 +154,7 @@ pub struct DirectionSummary {
 /// Quantiles of an interval. Exact to 1 %; the extremes and the mean are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalSummary {
-    /// Which.
+    /// The interval.
     pub interval: Interval,
     /// Of bios of this direction; none: of all.
     pub direction: Option<Direction>,

@@ -14,7 +14,7 @@
 //! | the time of an issue that was not seen, in the files of requests | 2^64 - 1 ns, cut to 32 bits | `-` |
 //! | records with a cgroup id | ignored | counted like any other |
 //! | several outstanding bios at one sector | the one that its tree gives first | the one that begins last, then the latest |
-//! | steps of the files of -Z | stand in the order of the devices' first events | of their first work |
+//! | steps of the files of -Z | listed in the order of the devices' first events | of their first work |
 //! | names of devices (-M) | read, and not used | used |
 //! | rows TOTAL of the iostat file | other columns than their heads, zeros in an interval | sums |
 //! | %util of the iostat file | idle also where a request is in flight at the end of an interval | busy |

@@ -5,7 +5,7 @@
 //! note's own time. To print the same text, a reader must read ahead by the same number.
 //!
 //! Records are given in the order of the file. An interrupt can leave two of them exchanged; blkparse
-//! prints them as they stand, so this reader does not sort either (a window that did was tried: it
+//! prints them in file order, so this reader does not sort either (a window that did was tried: it
 //! hid from the analysis what the tools of the time show).
 
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! The files of all CPUs as one sequence.
 //!
 //! The order is blkparse's, ties included, because two analyses of one trace must meet the same
-//! sequence. The files stand in a list by the time of their next event; the first of the list gives
+//! sequence. The files are listed by the time of their next event; the first of the list gives
 //! an event and keeps its place while its next one is not later than the second's. When it must go
 //! back, it goes after the first of the list and before all others of its own time. (Sorting by
 //! time, device and sequence, as blkparse does with a pipe, differs from this on ties.)

@@ -2,7 +2,7 @@
 //!
 //! It is what `blkparse -d` writes beside its text, bytes and all: times count from the first event,
 //! remaps carry the device they became, events of no category are left out. Notes keep their own time
-//! and stand where blkparse took them, up to a batch before their turn. [`crate::Trace::open`] reads
+//! and are where blkparse took them, up to a batch before their turn. [`crate::Trace::open`] reads
 //! such a file as it reads the files of the CPUs.
 
 use std::io::Write;

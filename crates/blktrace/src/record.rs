@@ -28,7 +28,7 @@ pub enum Action {
     FrontMerge,
     /// G: a request was got for a bio.
     GetRequest,
-    /// S: someone slept for want of a request (gone since blk-mq).
+    /// S: a process slept for want of a request (gone since blk-mq).
     SleepRequest,
     /// R: a request was put back.
     Requeue,

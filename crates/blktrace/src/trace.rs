@@ -20,7 +20,7 @@ pub struct Trace {
 /// A file of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFile {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
     /// The number of its base, of those that were opened together.
     pub base: usize,

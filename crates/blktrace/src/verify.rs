@@ -87,7 +87,7 @@ pub struct Bad {
 /// What was found in a file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
     /// The CPU in its name.
     pub cpu: u32,

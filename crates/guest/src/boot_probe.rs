@@ -187,7 +187,7 @@ impl<'a> Prober<'a> {
             at: now(),
             outcome,
         };
-        // A cache that cannot be written gives an answer all the same, each time anew.
+        // A cache that cannot be written gives an answer all the same, determined again each time.
         let _ = store::write(self.cache, &answer);
         Ok(answer)
     }

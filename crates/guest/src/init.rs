@@ -70,7 +70,7 @@ fn work(job: impl FnOnce(Value, &ChannelWriter) -> i32) -> Result<(), String> {
 }
 
 /// The kernel gives init the console as its stdin. A serial line never ends, so a program that
-/// asks a question there waits for ever; /dev/null ends at once.
+/// asks a question there waits forever; /dev/null ends at once.
 fn nothing_to_read() -> Result<(), String> {
     let null = std::fs::File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
     rustix::stdio::dup2_stdin(null).map_err(|error| format!("stdin: {error}"))

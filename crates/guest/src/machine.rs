@@ -13,7 +13,7 @@
 //!   program dies with the thread that runs it (PR_SET_PDEATHSIG; UML's many processes with the
 //!   first of their pid namespace). So two runs cannot meet, either. What stays is what was asked
 //!   for: the console, and the files that came over.
-//! - Nothing waits for ever: there is a time limit for init's first line, for the time between heartbeats, and
+//! - No wait is unlimited: there is a time limit for init's first line, for the time between heartbeats, and
 //!   for the whole. stdin of the machine and of init is empty: a program that asks a question gets an end of file.
 //! - Only a guest that sends `done` has finished. A panic, a hang, or an end too early is an error that
 //!   quotes the console, which is kept.

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Administrators' programs are not in everybody's path.
+/// Administrators' programs are not in every user's path.
 const MORE: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// The program of this name, or at this path.

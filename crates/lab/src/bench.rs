@@ -30,11 +30,11 @@ struct BenchObserver<'a> {
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
     open: Open<(u64, usage::Reading)>,
-    seen: Mutex<Seen>,
+    seen: Mutex<BenchRecord>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct BenchRecord {
     phases: Vec<PhaseReport>,
     usages: Vec<(String, Usage)>,
 }

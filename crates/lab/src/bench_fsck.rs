@@ -1,7 +1,7 @@
 //! The filesystem's own checker alone, on a device or an image: `fslab bench fsck`.
 //!
-//! An image is given to the checker as a file: all three programs take one (xfs_repair wants to be
-//! told), so no loop device is made that would have to be undone. A device that is mounted is
+//! An image is given to the checker as a file: all three programs take one (xfs_repair by an
+//! option), so no loop device is made that would have to be undone. A device that is mounted is
 //! refused, because what a check says of a filesystem that changes under it means nothing.
 
 use std::fmt::Write as _;
@@ -30,12 +30,12 @@ pub struct Request {
     pub timeout: Duration,
 }
 
-struct Looker<'a> {
+struct CheckObserver<'a> {
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
 
-impl Observer for Looker<'_> {
+impl Observer for CheckObserver<'_> {
     fn progress(&self, progress: &Progress) {
         self.watcher.progress(progress);
     }
@@ -50,7 +50,7 @@ impl Observer for Looker<'_> {
 /// # Errors
 /// A target that is no device and no image, is mounted, or holds no known filesystem; a checker
 /// that is not here; an interrupt. A checker that finds errors, crashes or runs out of time is a
-/// report, of which [`fault`] tells.
+/// report, see [`fault`].
 pub fn run(
     request: &Request,
     watcher: &dyn Watcher,
@@ -91,7 +91,7 @@ pub fn run(
         extra: extra(kind, is_device),
         timeout: request.timeout,
     };
-    Ok(fsck::run(&order, &Looker { watcher, interrupt })?)
+    Ok(fsck::run(&order, &CheckObserver { watcher, interrupt })?)
 }
 
 /// What a checker needs when its target is a file.
@@ -164,7 +164,7 @@ pub fn render(report: &Report) -> String {
     let _ = writeln!(
         text,
         "\n{:<14} {:>9} {:>8} {:>8} {:>9} {:>9} {:>7} {:>7}",
-        "Pass", "seconds", "user", "system", "said", "read MiB", "reads", "RSS MiB"
+        "Pass", "seconds", "user", "system", "printed", "read MiB", "reads", "RSS MiB"
     );
     for phase in &report.phases {
         let figure = |name: &str| phase.figures.get(name).copied();
@@ -186,8 +186,8 @@ pub fn render(report: &Report) -> String {
         );
     }
     text.push_str(
-        "\nseconds: by our clock; said: by the program itself; read MiB and reads: by the\n\
-         device's counters; RSS MiB: its largest resident memory so far\n\
+        "\nseconds: by our clock; printed: by the program itself; read MiB and reads: by\n\
+         the device's counters; RSS MiB: its largest resident memory so far\n\
          neither cold nor warm on purpose: what the page cache held of the target was not\n\
          read again (for a cold check, echo 3 > /proc/sys/vm/drop_caches before it)\n",
     );

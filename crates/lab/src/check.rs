@@ -235,7 +235,7 @@ impl Passes<'_> {
 }
 
 impl Observer for Passes<'_> {
-    /// Called when a pass begins, and now and then.
+    /// Called when a pass begins, and periodically.
     fn progress(&self, progress: &Progress) {
         let new = self
             .boundaries

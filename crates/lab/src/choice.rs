@@ -18,7 +18,7 @@ use crate::needs::Needs;
 use crate::target::{GuestMachine, GuestTarget, Target};
 use host_info::{HostInfo, ThisMachine};
 
-/// Who runs trials.
+/// An executor of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// This machine's kernel.
@@ -30,7 +30,7 @@ pub enum Runner {
 /// What a user asks for besides the plan; by default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorRequest {
-    /// Who is to run it; without one, the first that can.
+    /// The executor that is to run it; `None`: the first that can.
     pub runner: Option<Runner>,
     /// Whether trials run in virtual time, which QEMU alone has.
     pub virtual_time: bool,

@@ -20,12 +20,12 @@ pub struct Cleaned {
     pub notes: Vec<String>,
 }
 
-/// Undoes, or with `dry_run` lists, what the runs at or below `dir` left behind. A run that is
+/// Undoes, or with `dry_run` lists, what the runs at or below `dir` left. A run that is
 /// still going, or whose folder is refused, is an error when it is `dir` itself; when it is one of
 /// many the others are cleaned all the same, and it is reported.
 ///
 /// # Errors
-/// When `dir` cannot be read, or as said above.
+/// When `dir` cannot be read, or as stated above.
 pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
     if is_run_folder(dir) {

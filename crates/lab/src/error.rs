@@ -47,7 +47,7 @@ pub enum Error {
     Stopped {
         /// The run's folder.
         run: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<rig::Error>,
     },
     /// A workload run alone.
@@ -74,7 +74,7 @@ pub enum Error {
     /// A file of the run.
     #[error("{path}: {source}; free space or choose another --out, then go on with `fslab resume`", path = path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// What went wrong.
         source: io::Error,

@@ -204,7 +204,7 @@ impl<'a> GuestExecutor<'a> {
                 }
                 emit(event)
             };
-            account.hear(message, &mut emit, &mut show)
+            account.record(message, &mut emit, &mut show)
         };
         self.watcher.step(trial, "booting the guest");
         let ended = self.boot(image, &job, disks, &place, &mut hear);
@@ -224,7 +224,7 @@ impl<'a> GuestExecutor<'a> {
         if let Some(logged) = logged {
             self.watcher.step(trial, crate::crash::trial::JUDGING);
             let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
-            judged.tell(emit, &mut event);
+            judged.report(emit, &mut event);
         }
         Ok(event)
     }

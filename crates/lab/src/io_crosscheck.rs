@@ -186,10 +186,10 @@ mod tests {
         };
         assert_eq!(holds(8 << 20), Some(true));
         assert_eq!(holds((8 << 20) - 70_000), Some(true), "a percent more");
-        assert_eq!(holds(7 << 20), None, "it may be that somebody looked at it");
+        assert_eq!(holds(7 << 20), None, "another process may have read it");
         assert_eq!(holds(6 << 20), None);
         assert_eq!(holds(9 << 20), Some(false), "some came from elsewhere");
-        assert_eq!(holds(4 << 20), Some(false), "somebody else read");
+        assert_eq!(holds(4 << 20), Some(false), "another process read");
         assert_eq!(
             holds(0),
             Some(false),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_tells_what_the_device_did() {
+    fn a_phase_reports_what_the_device_did() {
         let before = reading("7 0 loop0 5 0 100 0 10 0 200 0 0 0 0 0 0 0 0 0 0");
         let after = reading("7 0 loop0 6 0 108 0 14 9 1224 0 0 0 0 0 0 0 0 0 0");
         let found = samples(&phase("write", 1, ""), before.as_ref(), after.as_ref());

@@ -1,6 +1,6 @@
 //! Trials in this process: rig, sampler, workload, evidence, and the rig again.
 //!
-//! What is timed by whom is kept apart here. The rig times mkfs and mount, the workload times its
+//! Each part times its own work. The rig times mkfs and mount, the workload times its
 //! own phases, and this module only adds up a ledger, so that the lab's own time is what is left.
 
 mod crash;
@@ -230,7 +230,7 @@ impl<'a> LocalExecutor<'a> {
             ledger: Ledger::default(),
         };
         if let Some(reported) = judged {
-            reported.tell(emit, &mut event);
+            reported.report(emit, &mut event);
         }
         Ok(event)
     }

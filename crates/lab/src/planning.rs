@@ -20,7 +20,7 @@ pub struct PlanRequest {
     pub kernels: Vec<String>,
     /// Modules of the one image that is given by its path.
     pub modules: Option<PathBuf>,
-    /// Who is to run it.
+    /// The executor that is to run it.
     pub executor: ExecutorRequest,
 }
 

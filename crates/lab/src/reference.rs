@@ -28,14 +28,14 @@ const MIB: f64 = (1_u64 << 20) as f64;
 const SHARE: u64 = 8;
 /// What a loop image of our own is called; a node it has for the moment only.
 const IMAGE_DEVICE: &str = "loop image";
-/// What it stands for.
+/// What it measures.
 const IMAGE_ABOUT: &str = "a loop image like the trials'";
 
 /// Gets the name of each measurement, and decides when to stop.
 pub(crate) struct Listener<'a> {
     /// Gets what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
     pub(crate) begins: &'a dyn Fn(&str),
-    /// Whether someone asked to stop.
+    /// Whether a stop was requested.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 

@@ -1,7 +1,7 @@
 //! The reading of 2011: all metadata of an unmounted filesystem, once.
 //!
-//! The workload has filled the filesystem through the kernel; what is measured begins when it is unmounted. Who reads is the
-//! cell's: the `model` with the switches of 2011, or [`own`], `fslab check`, which has none and reads as whoever calls it gets it. Both are on
+//! The workload has filled the filesystem through the kernel; what is measured begins when it is unmounted. The reader is the
+//! cell's: the `model` with the switches of 2011, or [`own`], `fslab check`, which has none and reads as it does for its other callers. Both are on
 //! O_DIRECT: through the page cache, the second reading of precache would find there what the reader's own cache had lost, and
 //! nothing of the experiment would be left. (e2fsck and fsck.ocfs2 are programs: `scan_program`.)
 //!

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_program_that_counts_no_cache_the_device_tells() {
+    fn of_a_program_that_counts_no_cache_the_device_counts() {
         let mib = f64::from(1 << 20);
         let checked = Checked {
             events: Vec::new(),

@@ -2,8 +2,8 @@
 //!
 //! The session owns the log. Every event goes there first, is flushed, and only then reaches the
 //! watcher; when the log cannot be written the current trial is stopped and undone and the run
-//! ends with an error, because a measurement that nobody keeps is not one. A resumed run takes
-//! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn anew.
+//! ends with an error, because a measurement that is not kept is not one. A resumed run takes
+//! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ use crate::{preflight, reference};
 pub struct Request {
     /// Everything that will run.
     pub plan: Plan,
-    /// Where.
+    /// The machine and device that it runs on.
     pub target: Target,
-    /// Why there, in one line.
+    /// Why this target was chosen, in one line.
     pub why: Option<String>,
     /// The run's folder, to be made.
     pub out: PathBuf,
@@ -110,7 +110,7 @@ pub fn start(
 /// Goes on with a run that was interrupted or killed.
 ///
 /// # Errors
-/// When there is no such run, it is being written by someone else, or as [`start`].
+/// When there is no such run, it is being written by another process, or as [`start`].
 pub fn resume(
     dir: &Path,
     tool: &str,
@@ -135,7 +135,7 @@ pub fn resume(
         tool: tool.to_owned(),
     })?);
     Session::new(folder, log, target, tool, watcher, interrupt)
-        .because(run.said("run.choice"))
+        .because(run.context_item("run.choice"))
         .go()
 }
 
@@ -396,28 +396,28 @@ impl<'a> Session<'a> {
         Ok(all)
     }
 
-    /// What no file of the machine tells.
+    /// Items that no file of the machine contains.
     fn manual(&self, plan: &Plan) -> BTreeMap<String, String> {
-        let mut told = BTreeMap::from([
+        let mut items = BTreeMap::from([
             ("run.tool".into(), self.tool.clone()),
             ("run.seeds".into(), format!("order {}", plan.seed)),
         ]);
         if !matches!(self.target, Target::Guest(_)) {
-            told.insert("run.executor".into(), "host".into());
-            told.insert("run.timing".into(), "real".into());
-            told.insert("run.accelerator".into(), "none".into());
+            items.insert("run.executor".into(), "host".into());
+            items.insert("run.timing".into(), "real".into());
+            items.insert("run.accelerator".into(), "none".into());
             let running = rustix::system::uname();
             let release = running.release().to_string_lossy().into_owned();
-            told.insert("run.kernel".into(), release);
+            items.insert("run.kernel".into(), release);
         }
         if let Some(why) = &self.why {
-            told.insert("run.choice".into(), why.clone());
+            items.insert("run.choice".into(), why.clone());
         }
         if !self.references.is_empty() {
             let words: Vec<String> = self.references.iter().map(reference::summary).collect();
-            told.insert("block.raw_reference".into(), words.join("; "));
+            items.insert("block.raw_reference".into(), words.join("; "));
         }
-        told
+        items
     }
 
     /// Writes the last event, the index and the reports.
@@ -565,18 +565,19 @@ mod tests {
         };
         let before = context("6.1.0-56-amd64", "kvm");
         same_machine(&before, &context("6.1.0-56-amd64", "kvm")).unwrap();
-        // A record of before these items were kept.
+        // A record from before these items were kept.
         same_machine(&json!({"items": {}}), &before).unwrap();
-        let said = same_machine(&before, &context("6.1.0-57-amd64", "kvm"))
+        let message = same_machine(&before, &context("6.1.0-57-amd64", "kvm"))
             .unwrap_err()
             .to_string();
         assert!(
-            said.contains("began in kernel 6.1.0-56-amd64") && said.contains("6.1.0-57-amd64"),
-            "{said}"
+            message.contains("began in kernel 6.1.0-56-amd64")
+                && message.contains("6.1.0-57-amd64"),
+            "{message}"
         );
-        let said = same_machine(&before, &context("6.1.0-56-amd64", "tcg"))
+        let message = same_machine(&before, &context("6.1.0-56-amd64", "tcg"))
             .unwrap_err()
             .to_string();
-        assert!(said.contains("accelerator kvm"), "{said}");
+        assert!(message.contains("accelerator kvm"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! Progress of a run: a terminal, a line now and then, JSON Lines, or nothing.
+//! Progress of a run: a terminal, periodic lines, JSON Lines, or nothing.
 
 use record::Entry;
 use study::Trial;

@@ -102,7 +102,7 @@ pub struct CrashDamage {
     pub refused: Option<String>,
     /// How the checker ended (`exit code 4: errors left uncorrected`).
     pub checker: String,
-    /// The first lines in which it says what is wrong.
+    /// Its first lines that report errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
     /// The exit code of `fslab check` on the same image.

@@ -43,7 +43,7 @@ pub enum Error {
     CannotCreate {
         /// The folder.
         dir: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// No log is there.
@@ -96,7 +96,7 @@ pub enum Error {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// An event could not be written.
@@ -110,7 +110,7 @@ pub enum Error {
         path: PathBuf,
         /// Number of the event that is not recorded.
         seq: u64,
-        /// What the kernel said (no space left, input/output error).
+        /// The kernel's error (no space left, input/output error).
         cause: io::Error,
         /// What the log still holds.
         state: &'static str,
@@ -165,7 +165,7 @@ pub enum Error {
     Index {
         /// The index.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         cause: rusqlite::Error,
     },
 }

@@ -66,7 +66,7 @@ pub struct Mounted {
     pub mount_point: String,
     /// The mkfs command as run; empty for a directory that was there.
     pub mkfs: Vec<String>,
-    /// What `mkfs -V` said.
+    /// The output of `mkfs -V`.
     pub mkfs_version: String,
     /// Filesystem type asked of mount(2) and the type /proc/self/mountinfo shows.
     pub asked_type: String,
@@ -78,7 +78,7 @@ pub struct Mounted {
     pub options: Vec<String>,
     /// Superblock facts: feature lists, block size, inode size, journal size, UUID ...
     pub superblock: BTreeMap<String, String>,
-    /// What the device tells: backing file, direct I/O, write cache, scheduler, readahead.
+    /// Properties of the device: backing file, direct I/O, write cache, scheduler, readahead.
     #[serde(default)]
     pub device_facts: BTreeMap<String, String>,
 }
@@ -186,7 +186,7 @@ pub struct Middle {
 pub struct Reference {
     /// The device read (`/dev/vda`, or a loop image made for this).
     pub device: String,
-    /// What it stands for (`the disk under the images`, `a loop image like the trials'`).
+    /// What it measures (`the disk under the images`, `a loop image like the trials'`).
     pub about: String,
     /// The limit in force, as written in the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -260,7 +260,7 @@ pub struct Member {
     pub busy_ms: u64,
 }
 
-/// Where one file lies. Bytes unless said; places are bytes of the filesystem's device.
+/// Where one file lies. Bytes unless stated otherwise; places are bytes of the filesystem's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileLayout {
     /// Path within the filesystem.
@@ -355,7 +355,7 @@ pub enum Event {
     },
     /// A trial begins.
     TrialStarted {
-        /// Which.
+        /// Its slot in the plan.
         #[schemars(schema_with = "crate::schema::slot")]
         slot: Slot,
         /// Its telemetry file, relative to the run's folder.

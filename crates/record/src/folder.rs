@@ -136,7 +136,7 @@ impl RunFolder {
         &self.dir
     }
 
-    /// What tells whether the folder stays where it is, for a thread of its own.
+    /// A check that the folder is still in its place, for a thread of its own.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -199,7 +199,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Looks.
+    /// Requires that the folder and its log are still in their place.
     ///
     /// # Errors
     /// [`Error::FolderGone`] when it was moved or deleted, or its log was deleted.
@@ -388,10 +388,10 @@ mod tests {
     fn an_empty_folder_is_taken_and_a_full_one_refused() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join("thesis.tex"), "x").unwrap();
-        let said = text(RunFolder::create(temp.path()));
+        let message = text(RunFolder::create(temp.path()));
         assert!(
-            said.contains("thesis.tex") && said.contains("--out"),
-            "{said}"
+            message.contains("thesis.tex") && message.contains("--out"),
+            "{message}"
         );
         let empty = temp.path().join("empty");
         fs::create_dir(&empty).unwrap();
@@ -402,10 +402,10 @@ mod tests {
     fn an_existing_run_is_refused_with_the_way_on() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join(EVENTS), "").unwrap();
-        let said = text(RunFolder::create(temp.path()));
+        let message = text(RunFolder::create(temp.path()));
         assert!(
-            said.contains("fslab resume") && said.contains("--out"),
-            "{said}"
+            message.contains("fslab resume") && message.contains("--out"),
+            "{message}"
         );
     }
 
@@ -415,8 +415,11 @@ mod tests {
         let file = temp.path().join("file");
         fs::write(&file, "x").unwrap();
         assert!(text(RunFolder::create(&file)).contains("not a folder"));
-        let said = text(RunFolder::create(&file.join("run")));
-        assert!(said.starts_with("cannot make the run folder"), "{said}");
+        let message = text(RunFolder::create(&file.join("run")));
+        assert!(
+            message.starts_with("cannot make the run folder"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -437,10 +440,10 @@ mod tests {
         let itself = RunFolder::create(temp.path());
         unmount(temp.path(), UnmountFlags::DETACH).unwrap();
         for result in [below, itself] {
-            let said = text(result);
+            let message = text(result);
             assert!(
-                said.contains("Read-only file system") && said.contains("--out"),
-                "{said}"
+                message.contains("Read-only file system") && message.contains("--out"),
+                "{message}"
             );
         }
     }
@@ -453,9 +456,9 @@ mod tests {
         fs::write(first.events(), "").unwrap();
         let me = format!("pid {}", std::process::id());
         assert_eq!(writer(&dir).as_deref(), Some(me.as_str()));
-        let said = text(RunFolder::open_to_write(&dir));
+        let message = text(RunFolder::open_to_write(&dir));
         assert_eq!(
-            said,
+            message,
             format!(
                 "run a is being written by {me}: wait until it ends, or stop it with Ctrl-C there"
             )

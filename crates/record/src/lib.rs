@@ -2,7 +2,7 @@
 //!
 //! There is one truth, `events.jsonl`: an append-only log of what the lab did, one event a line.
 //! Everything else follows from it. [`Run::load`] folds it into the value that reports read and
-//! that tells which trials remain; [`index::rebuild`] makes SQLite tables of it, which may be
+//! that lists which trials remain; [`index::rebuild`] makes SQLite tables of it, which may be
 //! deleted; [`list`](list()) and [`show`] print it. To resume is to read the log, take the folder's lock and
 //! append: the plan, with its order and seeds, is in the first line, so neither the study file nor
 //! the same version of it is needed. Beside the log lie the telemetry files, one a trial, which are

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_told() {
+    fn every_state_is_listed() {
         let (temp, _lock) = folder();
         let listings = list(temp.path()).unwrap();
         let states: Vec<(&str, &str)> = listings
@@ -345,14 +345,14 @@ mod tests {
             .replace(&std::process::id().to_string(), "4711");
         insta::assert_snapshot!(rows);
         let paths = paths.concat().split_whitespace().collect::<String>();
-        for said in [
+        for expected in [
             "resume{}/stopped",
             "{}/empty",
             "{}/bad/events.jsonl:10:damagedlog:",
         ] {
             assert!(
-                paths.contains(&said.replace("{}", folder)),
-                "{said}: {paths}"
+                paths.contains(&expected.replace("{}", folder)),
+                "{expected}: {paths}"
             );
         }
     }
@@ -367,9 +367,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let said = list(Path::new("/nowhere/at/all")).unwrap_err().to_string();
+        let message = list(Path::new("/nowhere/at/all")).unwrap_err().to_string();
         assert_eq!(
-            said,
+            message,
             "cannot read /nowhere/at/all: No such file or directory (os error 2); check the path"
         );
         assert_eq!(render(&[]), "no runs here\n");

@@ -18,7 +18,7 @@ pub use trial::{Phase, Status, TrialRecord};
 /// The closing figures of a whole run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Closing {
-    /// When.
+    /// Time of the last event.
     pub at: jiff::Timestamp,
     /// Trials whole, failed and skipped.
     pub finished: u32,
@@ -32,7 +32,7 @@ pub struct Closing {
     pub peak_rss: u64,
 }
 
-fn said(context: &serde_json::Value, item: &str) -> Option<String> {
+fn context_item(context: &serde_json::Value, item: &str) -> Option<String> {
     let value = context.get("items")?.get(item)?.get("value")?;
     value.as_str().map(str::to_owned)
 }
@@ -247,9 +247,9 @@ impl Run {
         }
     }
 
-    /// What the context at the start says of one item, as text.
-    pub fn said(&self, item: &str) -> Option<String> {
-        said(self.contexts.get("start")?, item)
+    /// The value of one item of the context at the start, as text.
+    pub fn context_item(&self, item: &str) -> Option<String> {
+        context_item(self.contexts.get("start")?, item)
     }
 
     /// Name of the context of one level of the kernel factor.

@@ -1,4 +1,4 @@
-//! One run as text, for `fslab show`: what ran, how it stands, and what a reader must doubt.
+//! One run as text, for `fslab show`: what ran, its state, and what a reader must doubt.
 //!
 //! Numbers of samples are the report's business; this is the run's logbook.
 

@@ -94,7 +94,7 @@ pub fn clean_up(run: &Path, dry_run: bool) -> Result<Cleaning> {
         return Err(Error::StillRunning { run, pid });
     }
     let left = undo::peek(&dir)?;
-    let known = Known::of(left, &dir);
+    let known = JournalTasks::of(left, &dir);
     let found = Leftovers::find(&dir, &known.tasks)?;
     if dry_run {
         let mut cleaning = Cleaning {
@@ -132,16 +132,16 @@ pub fn still_there(run: &Path) -> Result<Vec<String>> {
 }
 
 /// The tasks of a journal, and the steps that are none.
-struct Known {
+struct JournalTasks {
     tasks: Vec<(u64, Task)>,
     /// Steps of files outside of the run's folder that do not exist: there is nothing to undo.
     gone: Vec<u64>,
     refused: Vec<Error>,
 }
 
-impl Known {
-    fn of(left: Left, dir: &RunDir) -> Known {
-        let mut known = Known {
+impl JournalTasks {
+    fn of(left: Left, dir: &RunDir) -> JournalTasks {
+        let mut known = JournalTasks {
             tasks: Vec::new(),
             gone: Vec::new(),
             refused: Vec::new(),
@@ -183,7 +183,7 @@ fn is_gone(step: &Step) -> bool {
 /// The same under a journal that is already held: a new run begins where a killed one left.
 pub(crate) fn clean_locked(journal: &Arc<Journal>) -> Result<Cleaning> {
     let dir = journal.dir();
-    let known = Known::of(journal.all_left(), dir);
+    let known = JournalTasks::of(journal.all_left(), dir);
     let mut cleaning = Cleaning {
         refused: known.refused,
         ..Cleaning::default()

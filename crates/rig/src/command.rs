@@ -120,8 +120,8 @@ fn run_to_end(
     }
 }
 
-/// A standard input that holds an answer and ends. A pipe takes 4 KiB without a reader, so nobody
-/// waits here.
+/// A standard input that holds an answer and ends. A pipe takes 4 KiB without a reader, so this does
+/// not block.
 fn input(answer: &str) -> io::Result<Stdio> {
     if answer.is_empty() {
         return Ok(Stdio::null());
@@ -160,7 +160,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
 }
 
 /// Waits for the child through a pidfd, so that its end is seen at once. `None`: it was killed
-/// because a stop was requested. On an error it is killed as well: a mkfs that nobody waits for
+/// because a stop was requested. On an error it is killed as well: a mkfs that is not waited for
 /// would go on writing to a device that is given away.
 fn wait(
     child: &mut Child,

@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What an error means to the caller that runs trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The safety gate said no (exit code 5 of the lab).
+    /// The safety gate refused (exit code 5 of the lab).
     Safety,
     /// This combination of kind, mkfs and mount options cannot run on this host: do not try again.
     Cell,
@@ -155,7 +155,7 @@ pub enum Error {
     NotUndone {
         /// Path or device.
         thing: String,
-        /// Why.
+        /// The reason.
         why: String,
         /// What the reader can do.
         next: String,
@@ -165,7 +165,7 @@ pub enum Error {
     Untrusted {
         /// The folder, a file in it, or a step.
         thing: String,
-        /// Why.
+        /// The reason.
         why: String,
         /// What the reader can do.
         next: String,

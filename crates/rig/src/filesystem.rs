@@ -162,11 +162,11 @@ pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
 /// A study's mount options, with what the kernel needs besides.
 pub(crate) fn mount_options(filesystem: &dyn Filesystem, given: &[String]) -> Vec<String> {
     let key = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
-    let said = |needed: &str| {
+    let is_given = |needed: &str| {
         let words = given.iter().flat_map(|list| list.split(','));
         words.map(str::trim).any(|word| key(word) == key(needed))
     };
-    let needed = filesystem.mount_option().filter(|needed| !said(needed));
+    let needed = filesystem.mount_option().filter(|needed| !is_given(needed));
     needed
         .map(str::to_owned)
         .into_iter()
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn barriers_are_said_from_both_sides() {
+    fn barriers_are_reported_from_both_sides() {
         let mut queue = Words::new();
         queue.insert("write_cache".into(), "write back".into());
         queue.insert("fua".into(), "0".into());

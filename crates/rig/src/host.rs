@@ -240,7 +240,7 @@ pub(crate) fn make_folder(path: &Path) -> crate::Result<()> {
         .map_err(|error| crate::Error::io(path, "cannot make the folder", error))
 }
 
-/// Bytes free to everybody (what is kept for root is no room for experiments) on the filesystem of `folder`.
+/// Bytes free to all users (what is kept for root is no room for experiments) on the filesystem of `folder`.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(folder)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

@@ -1,14 +1,14 @@
 //! The rig: devices, the safety gate, mkfs, mount, readahead, cold caches; everything undone.
 //!
-//! A trial needs a freshly made filesystem on a device that no one else uses, and the host must be
+//! A trial needs a freshly made filesystem on a device that is otherwise unused, and the host must be
 //! as before when it is over, on every way out. Three decisions carry this crate:
 //!
 //! - **Written down before made.** Each image, loop device, mount and folder gets a line in an undo
 //!   journal before it exists ([`undo`]). `Drop` undoes on errors and interrupts; after a kill -9
 //!   [`clean()`] reads the journal and asks the kernel, and believes neither alone. Rejected:
 //!   autoclear loop devices and detached mounts, which vanish by themselves but at a time that
-//!   no one controls, inside another's measurement.
-//! - **The gate says every reason.** A real disk is taken only when it is not in use, is empty (or
+//!   the lab does not control, inside another's measurement.
+//! - **The gate reports every reason.** A real disk is taken only when it is not in use, is empty (or
 //!   holds what this tool left), and is named by its serial ([`gate`]); it is examined twice, the
 //!   second time held open exclusively.
 //!   Rejected: asking `blkid`, `lsblk` or `wipefs`, whose absence or age would open the gate.

@@ -93,7 +93,7 @@ enum Mechanism {
 
 impl Held {
     /// Sets `limits` on the device `node` and reads them back. `stale`: what limits the device has
-    /// belong to no one (a loop device that was free a moment ago). `group` is needed in version 2.
+    /// belong to no run (a loop device that was free a moment ago). `group` is needed in version 2.
     pub(crate) fn set(
         journal: &Arc<Journal>,
         node: &Path,
@@ -201,7 +201,7 @@ mod tests {
     use crate::cgroup::tests::machine;
 
     #[test]
-    fn limits_are_said_in_words() {
+    fn limits_are_described_in_words() {
         let limits = Limits {
             read_bytes: Some(73_400_320),
             write_ops: Some(200),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_limited_is_told_before_anything_is_made() {
+    fn what_cannot_be_limited_is_refused_before_anything_is_made() {
         let (_root, bare) = machine(&[("proc/self/mountinfo", ""), ("proc/self/cgroup", "")]);
         let container = [
             (

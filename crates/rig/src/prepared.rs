@@ -42,7 +42,7 @@ pub struct Timings {
 pub struct Facts {
     /// The mkfs command line as run; empty for a directory.
     pub mkfs: Vec<String>,
-    /// What mkfs said of its version.
+    /// The version line that mkfs printed.
     pub mkfs_version: String,
     /// The type asked of the kernel.
     pub asked_type: String,
@@ -158,7 +158,7 @@ pub struct Prepared {
     pub(crate) bounds: Bounds,
     /// Given back when this is dropped, while the device is still ours.
     pub(crate) readahead: Option<Readahead>,
-    /// Readahead of the filesystem's own, set anew after each mount.
+    /// Readahead of the filesystem's own, set again after each mount.
     pub(crate) own_readahead: Option<OfFilesystem>,
     pub(crate) device: Box<dyn Device>,
     pub(crate) facts: Facts,

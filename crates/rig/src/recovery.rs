@@ -88,12 +88,12 @@ pub fn by_e2fsck(image: &Path) -> Result<Recovery> {
     if ran.status.code().is_some_and(|code| code & !3 == 0) {
         return Ok(Recovery::Done);
     }
-    let said = String::from_utf8_lossy(&ran.stdout);
-    let line = said.lines().rfind(|line| !line.trim().is_empty());
+    let output = String::from_utf8_lossy(&ran.stdout);
+    let line = output.lines().rfind(|line| !line.trim().is_empty());
     Ok(Recovery::Refused(format!(
         "e2fsck -p ended with {}: {}",
         ran.status,
-        line.unwrap_or("it said nothing").trim()
+        line.unwrap_or("it printed nothing").trim()
     )))
 }
 

@@ -1,4 +1,4 @@
-//! What a disk can do by itself, without a filesystem: what every result is to be held against.
+//! What a disk can do without a filesystem: the reference for every result.
 //!
 //! Sequentially as `hdparm -t` measures it, because published results are compared with that: sync,
 //! fsync and BLKFLSBUF, then 2 MiB at a time from the start of the device through the page cache,
@@ -9,12 +9,12 @@
 //! hdparm makes one pass of 3 seconds, which is prone to noise: here there are several, and all are
 //! kept. Its other habits stay, the MB that are MiB among them. Devices are opened read-only always.
 //!
-//! One thing is not as hdparm's: its sync(2) waits for every filesystem of the machine, and one whose
-//! server or disk does not answer would hold the measurement up for ever. Here the filesystems on the
-//! device are synced and no others, since no others write to it, and an image below by itself.
+//! One thing differs from hdparm: its sync(2) waits for every filesystem of the machine, and one whose
+//! server or disk does not answer would block the measurement forever. Here the filesystems on the
+//! device are synced and no others, since no others write to it, and an image below separately.
 //!
 //! Rejected: running hdparm itself, which is often not installed, refuses loop devices on some
-//! versions and tells no single pass better than to 0.01 s.
+//! versions and prints the time of a pass to 0.01 s only.
 
 mod image;
 mod line;

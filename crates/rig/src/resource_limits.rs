@@ -25,14 +25,14 @@ pub(crate) struct Bounds {
 
 /// What is asked, found possible on this host.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct LimitRequest {
     limits: Option<Limits>,
     memory: Option<u64>,
 }
 
-impl Asked {
+impl LimitRequest {
     /// Checks what can be known before anything is made.
-    pub(crate) fn check(limits: Option<Limits>, memory: Option<u64>) -> Result<Asked> {
+    pub(crate) fn check(limits: Option<Limits>, memory: Option<u64>) -> Result<LimitRequest> {
         let host = Host::default();
         let limits = limits.filter(|limits| !limits.is_empty());
         if let Some(limits) = &limits {
@@ -41,7 +41,7 @@ impl Asked {
         if let Some(limit) = memory {
             memory::hierarchy(&host, limit)?;
         }
-        Ok(Asked { limits, memory })
+        Ok(LimitRequest { limits, memory })
     }
 
     /// The tree, its version and the controllers of the group to enter, when one is needed.

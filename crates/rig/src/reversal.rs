@@ -80,7 +80,7 @@ pub(crate) fn unmount_at(
         thing: point.display().to_string(),
         why,
         next: format!(
-            "umount what lies over it (findmnt {}), then: fslab clean {}",
+            "umount what is mounted over it (findmnt {}), then: fslab clean {}",
             point.display(),
             run.display()
         ),
@@ -148,7 +148,7 @@ pub(crate) fn wait_for_release(
     Ok(())
 }
 
-/// Who has a copy of the mount at `point`: the first process of each namespace.
+/// Holders of a copy of the mount at `point`: the first process of each namespace.
 fn copies_of(point: &Path) -> String {
     let mut seen = Vec::new();
     let mut found = Vec::new();

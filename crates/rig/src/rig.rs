@@ -27,7 +27,7 @@ use crate::lazy_init::Settled;
 use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
-use crate::resource_limits::Asked;
+use crate::resource_limits::LimitRequest;
 use crate::undo::Journal;
 use crate::{Error, Result, reversal};
 
@@ -78,7 +78,7 @@ pub struct Request {
     pub limit: Option<Limits>,
     /// Bytes of memory for the lab and its programs from the mount on; none is not limited.
     pub memory: Option<u64>,
-    /// What stands between disks and filesystem; none: nothing.
+    /// The layers between disks and filesystem; `None`: there are none.
     pub stack: Option<Stacking>,
 }
 
@@ -173,7 +173,7 @@ impl Rig {
         }
         let filesystem = filesystem::of_kind(&request.kind)?;
         filesystem::options::check(&request.kind, &request.mkfs, &request.mount)?;
-        let asked = Asked::check(request.limit, request.memory)?;
+        let asked = LimitRequest::check(request.limit, request.memory)?;
         // Asked before any clock runs, and once: a missing program also ends it here, unmade.
         let mkfs_version = self.version(filesystem)?;
         let mut timings = Timings::default();
@@ -183,7 +183,7 @@ impl Rig {
         let mut warnings = device.warnings().to_vec();
         warnings.extend(limits::in_force(&self.host, &node).map(|found| {
             format!(
-                "somebody limits {} ({found}), which this run did not set",
+                "{} has an I/O limit ({found}) that this run did not set",
                 node.display()
             )
         }));
@@ -386,7 +386,7 @@ impl Rig {
     }
 }
 
-/// mkfs options with what it is told of stripes.
+/// mkfs options, with those of the stripe geometry.
 fn hinted(request: &Request, filesystem: &dyn Filesystem, node: &Path) -> Result<Vec<String>> {
     match &request.stack {
         Some(stack) => hints::options(stack.hints, stack.geometry, filesystem, &request.mkfs, node),

@@ -198,7 +198,7 @@ impl Checker {
         let hint = hint(text, choices.iter().map(String::as_str));
         let noun = noun(schema);
         let choices = match choices.len() {
-            // Metrics: more than anybody reads in a message.
+            // Metrics: too many for a message.
             many if many > MOST_CHOICES => format!("one of {many}, docs/metrics.md lists them"),
             _ => choices.join(", "),
         };

@@ -34,7 +34,7 @@ impl<'a> Filters<'a> {
         })
     }
 
-    /// Keeps the cells that pass, numbered anew. `left_out` names those that would pass but that the study
+    /// Keeps the cells that pass, renumbered. `left_out` names those that would pass but that the study
     /// leaves out itself.
     pub(crate) fn apply(
         &self,

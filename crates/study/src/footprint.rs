@@ -62,7 +62,7 @@ impl Volume {
     }
 }
 
-/// The population, and its metadata read: by a checker once; for the model before that once more, in the way that costs least, for
+/// The population, and its metadata read: by a checker once; for the model before that once more, at the lowest cost, for
 /// its size. Tables are
 /// read again with precache and a cache that does not hold them. Directories are a block each; a request of a buffer, of a table or of a
 /// bitmap is waited for, whatever its size.

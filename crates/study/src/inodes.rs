@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn mke2fs_makes_inodes_by_size_or_as_told() {
+    fn mke2fs_makes_inodes_by_size_or_as_given() {
         let made = |words: &[&str], size: u64| made(&ext4(words), Bytes(size));
         // mke2fs -n -t ext4 of 1.47: 65536 inodes on 1 GiB, 102400 on 400 MiB.
         assert_eq!(made(&[], 1 << 30), Some(65_536));

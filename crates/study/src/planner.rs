@@ -7,7 +7,7 @@ use crate::model::{Cell, Plan};
 use crate::node::{Node, Table};
 use crate::overrides::Overrides;
 use crate::placed::Placed;
-use crate::references::Known;
+use crate::references::StudyNames;
 use crate::suggest::hint;
 use crate::units::Bytes;
 use crate::{builtin, capacity, document, exclude, filter, order, references, validate};
@@ -51,7 +51,7 @@ impl Study {
     fn profile_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut trees = Vec::new();
-        let mut known = Known::new(&self.root);
+        let mut known = StudyNames::new(&self.root);
         for profile in std::iter::once(BASE).chain(self.profiles()) {
             let expanded = self
                 .tree(profile)

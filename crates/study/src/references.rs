@@ -19,7 +19,7 @@ const COUNT: &str = "count";
 const KERNEL: &str = "kernel";
 
 /// Names that a study has in any of its profiles.
-pub(crate) struct Known {
+pub(crate) struct StudyNames {
     /// Factors and levels; a factor may come several times.
     pub(crate) factors: Vec<(String, Vec<String>)>,
     kinds: Kinds,
@@ -27,13 +27,13 @@ pub(crate) struct Known {
     check: bool,
 }
 
-impl Known {
-    pub(crate) fn new(root: &Node) -> Known {
+impl StudyNames {
+    pub(crate) fn new(root: &Node) -> StudyNames {
         let empty = Table::default();
         let profiles = root.find(&["profile"]).and_then(Node::as_table);
         let profiles = profiles.into_iter().flat_map(Table::iter);
         let mut all = std::iter::once(root).chain(profiles.map(|(_, profile)| profile));
-        Known {
+        StudyNames {
             factors: Vec::new(),
             kinds: Kinds::of(root.as_table().unwrap_or(&empty)),
             check: all.any(|tree| tree.find(&["check"]).is_some()),
@@ -71,15 +71,15 @@ impl Known {
 }
 
 /// Collects the problems of one table, grid or law.
-struct Asked<'a> {
+struct ReferenceCheck<'a> {
     node: &'a Node,
-    known: &'a Known,
+    known: &'a StudyNames,
     problems: Vec<Problem>,
 }
 
-impl<'a> Asked<'a> {
-    fn new(node: &'a Node, known: &'a Known) -> Asked<'a> {
-        Asked {
+impl<'a> ReferenceCheck<'a> {
+    fn new(node: &'a Node, known: &'a StudyNames) -> ReferenceCheck<'a> {
+        ReferenceCheck {
             node,
             known,
             problems: Vec::new(),
@@ -140,7 +140,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What the tables, grids and laws of a profile ask for and no profile has.
-pub(crate) fn problems(tree: &Node, all: &Expansion, known: &Known) -> Vec<Problem> {
+pub(crate) fn problems(tree: &Node, all: &Expansion, known: &StudyNames) -> Vec<Problem> {
     let nodes = |key: &str| {
         let list = tree.find(&[key]).and_then(Node::as_list);
         list.unwrap_or_default().iter()
@@ -162,8 +162,8 @@ fn items<'a>(node: &'a Node, key: &str) -> &'a [Node] {
         .unwrap_or_default()
 }
 
-fn of_table(table: &TableSpec, node: &Node, known: &Known) -> Vec<Problem> {
-    let mut asked = Asked::new(node, known);
+fn of_table(table: &TableSpec, node: &Node, known: &StudyNames) -> Vec<Problem> {
+    let mut asked = ReferenceCheck::new(node, known);
     asked.factor(node.find(&["columns"]), &table.columns, &[]);
     if asked.problems.is_empty() {
         asked.filter(Some(node), &table.filter);
@@ -176,8 +176,8 @@ fn of_table(table: &TableSpec, node: &Node, known: &Known) -> Vec<Problem> {
     asked.problems
 }
 
-fn of_grid(grid: &GridSpec, node: &Node, known: &Known) -> Vec<Problem> {
-    let mut asked = Asked::new(node, known);
+fn of_grid(grid: &GridSpec, node: &Node, known: &StudyNames) -> Vec<Problem> {
+    let mut asked = ReferenceCheck::new(node, known);
     if let Some(heading) = &grid.heading {
         asked.factor(node.find(&["heading"]), heading, &[]);
     }
@@ -198,8 +198,8 @@ fn of_grid(grid: &GridSpec, node: &Node, known: &Known) -> Vec<Problem> {
     asked.problems
 }
 
-fn of_law(law: &GrowthSpec, node: &Node, known: &Known) -> Vec<Problem> {
-    let mut asked = Asked::new(node, known);
+fn of_law(law: &GrowthSpec, node: &Node, known: &StudyNames) -> Vec<Problem> {
+    let mut asked = ReferenceCheck::new(node, known);
     asked.factor(node.find(&["x"]), &law.x, &[COUNT]);
     for (factor, node) in law.by.iter().zip(items(node, "by")) {
         asked.factor(Some(node), factor, &[]);

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_the_command_line_are_said() {
+    fn limits_of_the_command_line_are_printed() {
         let mut overrides = profile("quick");
         overrides.set = [
             "memory=512M",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_several_layers_are_told() {
+    fn devices_of_several_layers_are_printed() {
         let mut overrides = profile("quick");
         overrides.set = ["device=['plain', 'raid0x11']", "filesystem.ext4.about=''"]
             .map(str::to_owned)

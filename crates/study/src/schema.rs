@@ -32,7 +32,7 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schemas/study.schema.json")
     }
 
-    /// `UPDATE_SCHEMAS=1 cargo test -p study` writes the file anew.
+    /// `UPDATE_SCHEMAS=1 cargo test -p study` rewrites the file.
     #[test]
     fn the_schema_in_the_tree_is_the_programs() {
         if std::env::var_os("UPDATE_SCHEMAS").is_some() {

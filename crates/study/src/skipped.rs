@@ -17,7 +17,7 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// Takes the cells out that are not to be kept, and numbers the others anew. None when all were kept.
+    /// Takes the cells out that are not to be kept, and renumbers the others. None when all were kept.
     pub(crate) fn take(
         cells: &mut Vec<Placed>,
         keep: impl Fn(&Placed) -> bool,

@@ -106,7 +106,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     #[test]
-    fn nobody_passes_before_all_are_ready_and_the_gate_opens() {
+    fn none_passes_before_all_are_ready_and_the_gate_opens() {
         let gate = Gate::default();
         std::thread::scope(|scope| {
             let children: Vec<_> = (0..3)

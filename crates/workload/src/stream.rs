@@ -18,11 +18,11 @@
 //! * A short transfer is continued and counted in `short_operations`. dd would write a partial
 //!   record; its `N+M` is always `N+0` here.
 //! * Between write and read everything is closed and the filesystem really unmounted and mounted,
-//!   by [`Observer::remount`]. Who cannot (a directory of a filesystem in use) drops the caches,
+//!   by [`Observer::remount`]. Where that is impossible (a directory of a filesystem in use) the caches are dropped,
 //!   and the evidence states it.
-//! * Each 4 KiB can vouch for itself (`verify`): a block that is damaged, in the wrong place, lost,
-//!   or left from an earlier run ends the read with its byte offset, and the file stays for whoever
-//!   wants to look at it.
+//! * Each 4 KiB can be verified on its own (`verify`): a block that is damaged, in the wrong place, lost,
+//!   or left from an earlier run ends the read with its byte offset, and the file is kept for
+//!   inspection.
 //! * No preallocation, no advice to the kernel: neither original gives any.
 
 mod close;

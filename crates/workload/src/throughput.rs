@@ -2,7 +2,7 @@
 //!
 //! Six tests in a fixed order, each with fresh children: initial write, rewrite, read, re-read,
 //! random read, random write. What makes the numbers comparable with thirty years of iozone is
-//! kept to the letter: children wait READY behind a barrier with file open and buffer touched;
+//! kept exactly: children wait READY at a barrier with file open and buffer touched;
 //! the first to finish raises the stop flag; in initial and random write the others freeze their
 //! result but complete their files, in the other tests they stop at once; a record in flight when
 //! the flag rises does not count; fsync and close are outside the children's clock unless

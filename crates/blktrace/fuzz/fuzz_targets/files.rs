@@ -1,7 +1,7 @@
 //! Bytes as the files of two CPUs: read, printed, merged, checked and analysed without a panic.
 //!
 //! The first two bytes of an input say how many of the others are the first CPU's, so that the files of
-//! a real or forged trace, one behind the other, make a good first corpus:
+//! a real or forged trace, one after the other, make a good first corpus:
 //! `cargo run -p blktrace --example corpus -- fuzz/corpus/files`.
 
 #![no_main]

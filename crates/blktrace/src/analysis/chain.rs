@@ -53,7 +53,7 @@ impl Step {
 /// How long a step took. Quantiles in seconds, exact to 1 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// Which.
+    /// The step.
     pub step: Step,
     /// Samples, ns.
     pub average: Average,
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_completes_and_what_nobody_asked_for_is_told_apart() {
+    fn what_never_completes_and_what_was_never_requested_is_distinguished() {
         let mut script = Script::default();
         // A partition alone: no queueing above.
         script.remap(10, SDA, SDA, (2_048, 8), (SDA1, 0));

@@ -165,7 +165,7 @@ impl Extra {
             kind: accounts.kind(head),
         });
         if self.flying.len() >= FLYING {
-            // Completions are lost, or never traced: begin anew.
+            // Completions are lost, or never traced: start over.
             self.flying.clear();
             self.recorder.depth(time, 0);
         }

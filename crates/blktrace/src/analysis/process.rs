@@ -1,4 +1,4 @@
-//! Who queued, and what for.
+//! The processes that queued, and for what.
 
 use std::collections::HashMap;
 
@@ -96,7 +96,7 @@ impl ProcessSummary {
 /// What is carried of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindSummary {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
     /// Read, written, discarded.
     pub directions: [Traffic; 3],
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_and_sequences_are_told_apart() {
+    fn kinds_and_sequences_are_distinguished() {
         let mut accounts = Accounts::default();
         let name = |pid: u32, text: &'static str| Event {
             head: Head {

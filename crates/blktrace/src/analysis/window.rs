@@ -8,7 +8,7 @@
 //!
 //! What a bio carries is best known from its place on the device: only a journal's thread and the META flag say it in the
 //! trace, and ext4 writes its inode tables, bitmaps and maps back through the device's page cache, by
-//! a flusher thread and without that flag. Who knows the filesystem's map hands it in as [`Places`].
+//! a flusher thread and without that flag. A caller that knows the filesystem's map passes it as [`Places`].
 
 mod tally;
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl Iostat {
         });
     }
 
-    /// The row of an interval; its sums begin anew.
+    /// The row of an interval; its sums are reset.
     pub(super) fn interval(&mut self, out: &mut Out, name: &str, since: u64, time: u64) {
         let now = time as f64 / 1e9;
         self.advance_driver(now);

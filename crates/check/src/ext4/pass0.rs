@@ -28,7 +28,7 @@ use crate::ext4::e2fsck::problems::{
     P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED, P0_SB_CORRUPT,
 };
 use crate::ext4::options::Options as Own;
-use crate::ext4::pass0::libext2fs_open::{Refusal, Taken, take};
+use crate::ext4::pass0::libext2fs_open::{OpenedSuperblock, Refusal, take};
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::memory::{Guard, allowed};
@@ -51,14 +51,14 @@ pub(crate) struct Unusable {
 
 /// The caller's options, both kinds.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct CheckOptions<'a> {
     common: &'a Options,
     own: &'a Own,
 }
 
 /// The result of trying one superblock.
 struct Attempt {
-    taken: Taken,
+    taken: OpenedSuperblock,
     /// None when the superblock's arithmetic is impossible.
     table: Option<Table>,
     /// Why its descriptors cannot be right.
@@ -75,7 +75,7 @@ pub(crate) fn open<'a>(
     own: &Own,
     log: &mut Log,
 ) -> Result<Volume<'a>, Unusable> {
-    let options = Asked {
+    let options = CheckOptions {
         common: options,
         own,
     };
@@ -103,7 +103,7 @@ pub(crate) fn open<'a>(
 
 fn attempt(
     source: &dyn BlockSource,
-    options: Asked<'_>,
+    options: CheckOptions<'_>,
     backup: Option<(u64, u32)>,
     overlook: bool,
 ) -> Result<Attempt, Refusal> {
@@ -130,7 +130,7 @@ fn attempt(
 }
 
 /// Impossible arithmetic shows itself to e2fsck as descriptors that cannot be right, unless it finds them all the same.
-fn impossible(taken: &Taken) -> Option<String> {
+fn impossible(taken: &OpenedSuperblock) -> Option<String> {
     let error = taken.geometry.as_ref().err()?;
     (!found_all_the_same(&taken.sb)).then(|| error.to_string())
 }
@@ -149,7 +149,11 @@ fn found_all_the_same(sb: &Superblock) -> bool {
 }
 
 /// Tries what e2fsck tries, in its order, and reports what it refuses.
-fn choose(source: &dyn BlockSource, options: Asked<'_>, log: &mut Log) -> Result<Attempt, Refusal> {
+fn choose(
+    source: &dyn BlockSource,
+    options: CheckOptions<'_>,
+    log: &mut Log,
+) -> Result<Attempt, Refusal> {
     let mut overlook = false;
     loop {
         match round(source, options, overlook, log) {
@@ -161,7 +165,7 @@ fn choose(source: &dyn BlockSource, options: Asked<'_>, log: &mut Log) -> Result
 
 fn round(
     source: &dyn BlockSource,
-    options: Asked<'_>,
+    options: CheckOptions<'_>,
     overlook: bool,
     log: &mut Log,
 ) -> Result<Attempt, Refusal> {
@@ -198,7 +202,7 @@ fn round(
 /// The superblock that was asked for, at blocks of the given size or of any.
 fn given(
     source: &dyn BlockSource,
-    options: Asked<'_>,
+    options: CheckOptions<'_>,
     block: u64,
     overlook: bool,
 ) -> Result<Attempt, Refusal> {
@@ -218,11 +222,11 @@ fn given(
 /// The volume, if the arithmetic is possible and all incompatible features are known.
 fn volume<'a>(
     source: &'a dyn BlockSource,
-    options: Asked<'_>,
+    options: CheckOptions<'_>,
     attempt: Attempt,
     log: &mut Log,
 ) -> Result<Volume<'a>, String> {
-    let Taken {
+    let OpenedSuperblock {
         sb,
         backup,
         geometry,
@@ -257,7 +261,7 @@ fn volume<'a>(
 /// it puts them.
 fn journal_of_impossible(
     source: &dyn BlockSource,
-    options: Asked<'_>,
+    options: CheckOptions<'_>,
     sb: &Superblock,
     log: &mut Log,
 ) {

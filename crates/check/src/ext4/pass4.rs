@@ -121,16 +121,16 @@ impl Pass<'_> {
         }
         self.read_again(ino);
         let indexed = directory.is_some_and(|dir| dir.flags & flag::INDEX != 0);
-        let say = |problem| {
+        let finding_of = |problem| {
             let finding = Finding::new(problem).inode(ino);
             finding.found(state.links(ino)).expected(named)
         };
         // It has had more subdirectories than can be counted, and has lost some since.
         if indexed && named > 1 && links == 1 {
-            let finding = say(&P4_DIR_OVERFLOW_REF_COUNT);
+            let finding = finding_of(&P4_DIR_OVERFLOW_REF_COUNT);
             self.log.add(finding.beyond_reference());
         } else {
-            self.log.add(say(&P4_BAD_REF_COUNT));
+            self.log.add(finding_of(&P4_BAD_REF_COUNT));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Paths of the inodes that findings name.
 //!
-//! An inode number tells an owner nothing, and names are not kept while directories are checked: a hundred million
+//! An inode number means nothing to a user, and names are not kept while directories are checked: a hundred million
 //! of them would not fit. So they are looked up afterwards, for the inodes of findings alone: the checker sweeps its directories once more
 //! for entries that name one of them, and reads the names of the directories above from their parents.
 

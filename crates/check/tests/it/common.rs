@@ -138,8 +138,8 @@ impl Image {
         let log = dir.path().join("log");
         fs::write(&path, &self.bytes).unwrap();
         let option = format!("problem_log={}", log.display());
-        let said = testkit::reference::e2fsck(&path, &["-E", &option]);
-        let code = said.code.unwrap_or(-1);
+        let run = testkit::reference::e2fsck(&path, &["-E", &option]);
+        let code = run.code.unwrap_or(-1);
         (code, logged(&log))
     }
 

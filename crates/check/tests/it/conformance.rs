@@ -87,7 +87,7 @@ fn logged(image: &Path, journal: Option<&Path>, log: &Path) -> Option<Vec<&'stat
     Some(codes.filter(|problem| problem.is_fault()).collect())
 }
 
-/// How many agree, and what is to be said of those that do not.
+/// How many agree, and a line on each that does not.
 #[derive(Default)]
 struct Score {
     verdicts: (u32, u32),

@@ -74,7 +74,7 @@ fn commands() -> String {
     commands
 }
 
-/// Damages such an image so many times and checks it each time; how often something was found.
+/// Damages such an image `rounds` times and checks it each time; how often something was found.
 fn rounds(options: &[&str], size: &str, rounds: usize, seed: u64) {
     let image = Image::make(options, size, &commands());
     let clean = image.bytes.clone();
@@ -83,7 +83,7 @@ fn rounds(options: &[&str], size: &str, rounds: usize, seed: u64) {
         "clean to begin with"
     );
     let block = image.geometry.block_size as usize;
-    // What is zero is mostly nobody's.
+    // Zeros are mostly unused.
     let used: Vec<usize> = clean
         .chunks(PIECE)
         .enumerate()

@@ -1,7 +1,7 @@
 //! No sound filesystem is ended by its own forecast of memory: what a check states before it begins is enough for it.
 //!
 //! A check is a process of its own here, as it is for users: the memory that counts is the process's, and the forge has taken some before.
-//! This test starts itself again, once to be told the forecast and once to keep to it.
+//! This test starts itself again, once to print the forecast and once to keep to it.
 use std::path::Path;
 use std::process::Command;
 
@@ -162,11 +162,11 @@ fn in_a_process(image: &Path, memory: Option<u64>, what: &str) -> u64 {
         command.env(MEMORY, memory.to_string());
     }
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{what}: {said}{wrong}");
+    assert!(output.status.success(), "{what}: {printed}{wrong}");
     // The harness begins the line with the name of the test.
-    let stated = said.split(STATED).nth(1).expect(&said);
+    let stated = printed.split(STATED).nth(1).expect(&printed);
     stated.split_whitespace().next().unwrap().parse().unwrap()
 }
 

@@ -102,34 +102,34 @@ fn damage(image: &mut [u8], layout: &Layout, random: &mut Random) -> String {
     match random.below(8) {
         0..=2 => {
             // Fields in use lie in the first part.
-            let told = field(&mut image[1024..1024 + 0x290], random);
+            let change = field(&mut image[1024..1024 + 0x290], random);
             if sealed && let Ok(sb) = Superblock::read_mut(&mut image[1024..]) {
                 sb.seal();
             }
-            format!("superblock {told}, sealed {sealed}")
+            format!("superblock {change}, sealed {sealed}")
         }
         3 | 4 => {
             let group = random.below(geometry.groups as usize) as u32;
             let (block, offset) = geometry.desc_position(group).unwrap();
             let at = block as usize * size + offset as usize;
             let bytes = &mut image[at..at + usize::from(geometry.desc_size)];
-            let told = field(bytes, random);
+            let change = field(bytes, random);
             if sealed {
                 DescriptorChecksum::of(&layout.sb).seal(group, bytes);
             }
-            format!("descriptor {group} {told}, sealed {sealed}")
+            format!("descriptor {group} {change}, sealed {sealed}")
         }
         5 => {
             let at = layout.journal;
             if at == 0 {
                 return "no journal".into();
             }
-            let told = field(&mut image[at..at + 256], random);
+            let change = field(&mut image[at..at + 256], random);
             if sealed {
                 let (journal, _) = JournalSuperblock::mut_from_prefix(&mut image[at..]).unwrap();
                 journal.seal();
             }
-            format!("journal {told}, sealed {sealed}")
+            format!("journal {change}, sealed {sealed}")
         }
         _ => {
             let group = random.below(geometry.groups as usize) as u32;
@@ -143,8 +143,8 @@ fn damage(image: &mut [u8], layout: &Layout, random: &mut Random) -> String {
             let Some(bitmap) = image.get_mut(at..at + size) else {
                 return "a bitmap that lies nowhere".into();
             };
-            let told = field(bitmap, random);
-            format!("bitmap {which} of group {group} {told}")
+            let change = field(bitmap, random);
+            format!("bitmap {which} of group {group} {change}")
         }
     }
 }
@@ -211,11 +211,11 @@ fn damaged_metadata_has_the_references_verdict() {
         let mut random = Random(seed);
         let (options, base, layout) = &bases[random.below(bases.len())];
         let mut image = base.clone();
-        let told: Vec<_> = (0..=random.below(2))
+        let damages: Vec<_> = (0..=random.below(2))
             .map(|_| damage(&mut image, layout, &mut random))
             .collect();
-        let said = judged(&image);
-        let Some(expected) = said.verdict() else {
+        let theirs = judged(&image);
+        let Some(expected) = theirs.verdict() else {
             continue;
         };
         *verdicts.entry(expected).or_insert(0) += 1;
@@ -233,8 +233,8 @@ fn damaged_metadata_has_the_references_verdict() {
                 .map(|f| f.problem.name)
                 .collect();
             different.push(format!(
-                "seed {seed}, {options:?}, {told:?}: {found} instead of {expected}\n{codes:?}\n{}",
-                said.text
+                "seed {seed}, {options:?}, {damages:?}: {found} instead of {expected}\n{codes:?}\n{}",
+                theirs.text
             ));
         }
     }

@@ -48,7 +48,7 @@ impl Bytes {
 const BROKE: [(&str, &str); 2] = [
     (
         "ab70c9c9c9c9c9686172645f6c69ffae00",
-        "an inode table behind the end of the device was read again for each name",
+        "an inode table past the end of the device was read again for each name",
     ),
     (
         "0569656304ff6f98e6717171717175",
@@ -76,7 +76,7 @@ fn any_bytes_are_checked_to_the_end_within_bounds() {
             let _ = write!(hex, "{byte:02x}");
             hex
         });
-        // What fails must be said in a way that it can be repeated.
+        // A failure must be printed so that it can be repeated.
         let guard = Guard(&hex);
         let took = bounds::hold(&subject);
         drop(guard);

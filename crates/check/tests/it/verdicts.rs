@@ -95,9 +95,9 @@ fn a_wrong_first_data_block_with_and_without_a_journal() {
     }
 }
 
-/// Blocks of the journal that the superblock's copy of its map names, before a first block far behind.
+/// Blocks of the journal that the superblock's copy of its map names, before a first block far past it.
 #[test]
-fn a_first_data_block_behind_the_journal() {
+fn a_first_data_block_past_the_journal() {
     let options = ["-t", "ext3", "-b", "1024", "-N", "64"];
     let sound = Image::make(&options, "8M", "");
     for value in [3_u32, 0x200, 0x270, 0x1000] {
@@ -141,7 +141,7 @@ fn inline_content_where_nothing_is_inline() {
 
 /// A link with a block of attributes is asked for its blocks whatever its flags say.
 #[test]
-fn a_link_with_a_block_of_attributes_that_is_said_to_be_inline() {
+fn a_link_with_a_block_of_attributes_that_claims_to_be_inline() {
     for extents in ["extent", "^extent,^64bit"] {
         let features = format!("{PLAIN},{extents}");
         let options = [
@@ -236,7 +236,7 @@ fn head(magic: u32, entries: u32, max: u32, depth: u32) -> [(usize, u32); 3] {
 fn an_extent_tree_that_is_read_for_the_resize_inode() {
     const MAGIC: u32 = 0xf30a;
     let mut sound = made("metadata_csum,resize_inode", "1024", "");
-    // A block that nobody has, for a node: empty, or with one extent of one block.
+    // A free block, for a node: empty, or with one extent of one block.
     let last = sound.geometry.blocks_count as u32 - 1;
     let node = |image: &mut Image, words: &[(usize, u32)]| {
         for (nth, word) in words {
@@ -398,11 +398,11 @@ fn what_has_no_end_is_cut_off_the_same_by_any_number_of_threads() {
         .unwrap();
         let strict = report.verdicts.strict.exit_code;
         let list = report.findings.list.iter();
-        let told = list.map(|finding| {
+        let lines = list.map(|finding| {
             let (name, place) = (finding.problem.name, &finding.place);
             format!("{name} {place:?} {:?}\n", finding.note)
         });
-        (told.collect::<String>(), strict)
+        (lines.collect::<String>(), strict)
     };
     let (alone, strict) = judge(1);
     assert_eq!(strict, 4);
@@ -439,7 +439,7 @@ fn a_directory_of_a_wrong_checksum_is_passed_over_where_content_may_be_inline() 
     assert!(found.contains(&"4_INCONSISTENT_COUNT"), "{found:?}");
     ends_with(4, "as many links as are seen", &with(&[(dir, 2)]));
     ends_with(12, "one link", &with(&[(dir, 1)]));
-    // Whoever is named there alone has no name.
+    // An inode that is named there alone has no name.
     for (what, ino) in [("inline", a), ("in blocks", b), ("a directory", sub)] {
         let found = ends_with(12, what, &with(&[(dir, 2), (ino, 3)]));
         assert!(found.contains(&"4_INCONSISTENT_COUNT"), "{what}: {found:?}");
@@ -459,17 +459,17 @@ fn inline(commands: &str) -> Image {
 /// As the last before, and it is read into the place of another directory in e2fsck's cache of four.
 #[test]
 fn a_file_that_became_a_directory_is_taken_for_another_directory() {
-    // So many directories are read before it: behind two it is the root's turn.
+    // `before` directories are read before it: after two it is the root's turn.
     for (before, expected) in [(0, 4), (1, 4), (2, 12), (3, 4), (4, 4)] {
         let directories = ["mkdir a\n", "mkdir b\n", "mkdir c\n", "mkdir d\n"];
         let commands = directories[..before as usize].concat() + "write @small file\n";
         let mut image = inline(&commands);
         let file = 12 + before;
         loosely(&mut image, file, MODE, &0o040_755_u16.to_le_bytes());
-        let found = ends_with(expected, &format!("behind {before}"), &image);
+        let found = ends_with(expected, &format!("after {before}"), &image);
         let taken = found.contains(&"2_DBLIST_ITERATE");
-        assert_eq!(taken, expected == 12, "behind {before}: {found:?}");
+        assert_eq!(taken, expected == 12, "after {before}: {found:?}");
         loosely(&mut image, file, LINKS, &[2]);
-        ends_with(12, &format!("behind {before}, of two links"), &image);
+        ends_with(12, &format!("after {before}, of two links"), &image);
     }
 }

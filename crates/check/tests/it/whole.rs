@@ -58,7 +58,7 @@ fn population() -> &'static Path {
         .path()
 }
 
-/// mke2fs counts quotas before it fills a filesystem (1.47.0), which e2fsck then tells.
+/// mke2fs counts quotas before it fills a filesystem (1.47.0), which e2fsck then reports.
 fn is_filled(variant: &str) -> bool {
     !variant.contains("quota")
 }
@@ -93,7 +93,7 @@ fn options(threads: usize) -> Options {
 }
 
 /// The findings as a reader gets them.
-fn told(report: &Report) -> Vec<String> {
+fn as_json(report: &Report) -> Vec<String> {
     let json = |finding| serde_json::to_string(finding).unwrap();
     report.findings.list.iter().map(json).collect()
 }
@@ -194,7 +194,7 @@ fn the_number_of_threads_changes_nothing() {
         let mut options = options(threads);
         options.sweep.request = 16 << 10;
         let many = check(&image, &options, &ext4::Options::default(), &Silent).unwrap();
-        for (one, many) in told(&one).iter().zip(told(&many)) {
+        for (one, many) in as_json(&one).iter().zip(as_json(&many)) {
             assert_eq!(*one, many, "{threads} threads");
         }
         assert_eq!(one.findings.list.len(), many.findings.list.len());
@@ -287,7 +287,7 @@ fn a_check_can_be_stopped() {
 }
 
 #[test]
-fn too_little_memory_is_said_before_pass_1() {
+fn too_little_memory_is_reported_before_pass_1() {
     let scratch = tempfile::tempdir().unwrap();
     let image = scratch.path().join("image");
     made("-t ext4 -b 4096", &image).unwrap();
@@ -349,13 +349,13 @@ fn more_descriptors_than_the_machine_has_memory_are_refused() {
 #[derive(Default)]
 struct Foreseen {
     expected: AtomicU64,
-    said: std::sync::Mutex<Vec<(u64, u64)>>,
+    forecasts: std::sync::Mutex<Vec<(u64, u64)>>,
 }
 
 impl Progress for Foreseen {
     fn foresee(&self, bytes: u64) {
         let before = self.expected.load(Relaxed);
-        self.said.lock().unwrap().push((before, bytes));
+        self.forecasts.lock().unwrap().push((before, bytes));
     }
 
     fn expect(&self, bytes: u64) {
@@ -387,11 +387,11 @@ fn what_is_to_be_read_is_foreseen() {
         )
         .unwrap();
         let all = watch.expected.into_inner();
-        let said = watch.said.into_inner().unwrap();
-        let [(0, first), (tables, behind)] = said[..] else {
-            panic!("{variant}: {said:?}")
+        let forecasts = watch.forecasts.into_inner().unwrap();
+        let [(0, first), (tables, rest)] = forecasts[..] else {
+            panic!("{variant}: {forecasts:?}")
         };
-        assert_eq!(tables + behind, all, "{variant}: behind pass 1");
+        assert_eq!(tables + rest, all, "{variant}: after pass 1");
         // Before it, all but the further blocks of the one large directory and of lost+found.
         let further = all.checked_sub(first).unwrap();
         assert!(

@@ -204,7 +204,11 @@ fn kernels_are_a_factor_like_any_other_needs_uml() {
                 .is_file()
         );
     }
-    assert!(run.said("run.choice").unwrap().contains("User-mode Linux"));
+    assert!(
+        run.context_item("run.choice")
+            .unwrap()
+            .contains("User-mode Linux")
+    );
     let text = stdout(&output);
     assert!(text.contains("uml-a") && text.contains("uml-b"), "{text}");
     assert!(text.contains("times emulated (User-mode Linux)"), "{text}");
@@ -244,7 +248,7 @@ fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
     // As if it had begun in another kernel.
     let release = Run::load(&dir)
         .unwrap()
-        .said("system.kernel.release")
+        .context_item("system.kernel.release")
         .unwrap();
     fs::write(&log, begun.replace(&release, "5.4.0-elsewhere")).unwrap();
     let output = resume();

@@ -460,7 +460,7 @@ fn in_a_directory_the_disk_below_is_traced_or_it_is_said_why_not_needs_root() {
     let run = Run::load(&scratch.join("out")).unwrap();
     let traced = trials(&run, true)[0].1;
     assert!(
-        failed_for(traced, "it lies on tmpfs, which has no block device"),
+        failed_for(traced, "it is on tmpfs, which has no block device"),
         "{:?}",
         traced.status
     );

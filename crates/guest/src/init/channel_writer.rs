@@ -33,7 +33,7 @@ impl ChannelWriter {
     ///
     /// # Errors
     /// The host has closed the channel.
-    pub fn say(&self, document: Value) -> Result<(), String> {
+    pub fn send_document(&self, document: Value) -> Result<(), String> {
         self.line(&Message::Job { document })
     }
 

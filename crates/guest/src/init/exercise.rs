@@ -47,7 +47,8 @@ pub(super) fn asked(document: &Value) -> Option<Exercise> {
 
 /// Does it, reports the result, and gives the exit code.
 pub(super) fn report(exercise: &Exercise, channel: &ChannelWriter) -> i32 {
-    let reported = run(exercise).and_then(|avx| channel.say(json!({ KEY: { "avx": avx } })));
+    let reported =
+        run(exercise).and_then(|avx| channel.send_document(json!({ KEY: { "avx": avx } })));
     match reported {
         Ok(()) => 0,
         Err(why) => {

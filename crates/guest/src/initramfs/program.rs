@@ -17,7 +17,7 @@ use crate::kernel::Error;
 
 /// The linker's cache, on the host and in the guest.
 pub(super) const LD_CACHE: &str = "/etc/ld.so.cache";
-/// Where loaders look without any configuration: Debian's, Fedora's, everybody's.
+/// Where loaders look without any configuration: Debian's, Fedora's and others'.
 const USUAL: [&str; 6] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_used_for_long_goes() {
+    fn what_was_not_used_for_long_goes() {
         let (_dir, store) = store();
         for (name, age, stays) in [
             ("tools-old.cpio", KEEP * 2, false),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_one_left_is_removed_and_damage_is_told() {
+    fn what_a_killed_one_left_is_removed_and_damage_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(Some(dir.path())).unwrap();
         let left = cache.dir().join(".new-x");

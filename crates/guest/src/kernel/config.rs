@@ -16,7 +16,7 @@ pub(crate) enum Setting {
 }
 
 impl Config {
-    /// Symbols that are `y` or `m`; everything else is as good as not set.
+    /// Symbols that are `y` or `m`; everything else counts as not set.
     pub(crate) fn parse(text: &str) -> Self {
         Self(
             text.lines()

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_machine_that_tells_nothing_nothing_is_known() {
+    fn of_a_machine_that_reports_nothing_nothing_is_known() {
         let host = host(&[]);
         for name in ["ext4", "memcg", "raid5", "dm-linear"] {
             assert_eq!(host.get(name), Some(Has::Unknown), "{name}");

@@ -130,7 +130,7 @@ struct Walk<'a> {
     modules: &'a Modules,
     dir: &'a Path,
     aliases: BTreeMap<&'a str, Vec<&'a str>>,
-    /// Who was met, and whether only softly so far.
+    /// The modules met, and whether only softly so far.
     seen: BTreeMap<String, bool>,
     order: Vec<ModuleFile>,
 }
@@ -160,7 +160,7 @@ impl Walk<'_> {
         self.seen.insert(name.to_owned(), soft);
         let entered = self.enter(name, entry, soft);
         if entered.is_err() {
-            // Who asks for it again must hear the same.
+            // A second request must get the same answer.
             self.seen.remove(name);
         }
         entered
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_loads_first_and_soft_is_said() {
+    fn what_is_needed_loads_first_and_soft_is_listed() {
         let want = [
             ("crc32c_generic", true),
             ("crc32c_intel", true),

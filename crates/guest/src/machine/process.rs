@@ -158,7 +158,7 @@ pub(super) mod tests {
         let program = Program {
             path: need("sh", "dash").unwrap(),
             arguments: words(["-c", script]),
-            environment: vec![("FSLAB_WORD", "told")],
+            environment: vec![("FSLAB_WORD", "word")],
             passed: Vec::new(),
             own: None,
             pinned: true,
@@ -178,7 +178,7 @@ pub(super) mod tests {
         let mut printed = String::new();
         io::Seek::rewind(&mut console).unwrap();
         io::Read::read_to_string(&mut console, &mut printed).unwrap();
-        assert_eq!(printed, "told\n1\nerr\n");
+        assert_eq!(printed, "word\n1\nerr\n");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const PACKAGE: &str = "qemu-system-x86 seabios";
 /// Disks that still have a slot on the PCI bus.
 const MOST_DISKS: usize = 26;
 
-/// Who executes the guest's instructions.
+/// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
     /// The processor.

@@ -27,13 +27,13 @@ fn work(job: &Value, channel: &ChannelWriter) -> i32 {
     });
     let disk = disk.unwrap().file_name().to_string_lossy().into_owned();
     let seen = json!({
-        "told": job["tell"],
+        "received": job["tell"],
         "proc": mounts.contains(" /proc proc "),
         "sectors": fs::read_to_string(format!("/sys/block/{disk}/size")).unwrap().trim(),
         "stdin": std::io::read_to_string(std::io::stdin()).unwrap(),
         "path": std::env::var("PATH").unwrap(),
     });
-    channel.say(seen).unwrap();
+    channel.send_document(seen).unwrap();
     assert!(job["die"] != true, "as ordered");
     fs::create_dir_all("/run/out/deep").unwrap();
     // Longer than any buffer on the way.
@@ -94,7 +94,7 @@ fn does_a_job(machine: &Machine, temp: &Path) {
     assert_eq!(ended.code, 7);
     assert!(!ended.release.is_empty());
     let expected = json!({
-        "told": "ä\n\u{1b}", "proc": true, "sectors": "196608", "stdin": "",
+        "received": "ä\n\u{1b}", "proc": true, "sectors": "196608", "stdin": "",
         "path": guest::initramfs::PATH,
     });
     assert_eq!(printed, [expected]);

@@ -121,7 +121,7 @@ impl Lacking {
         choose_on(self, plan, &self.request(runner)).unwrap()
     }
 
-    /// Why nobody runs it: one line, the cache's folder called CACHE.
+    /// Why no executor runs it: one line, the cache's folder called CACHE.
     fn refused(&self, plan: &Plan, runner: Option<Runner>) -> String {
         self.refused_as(plan, &self.request(runner))
     }
@@ -218,7 +218,7 @@ fn an_executor_that_was_asked_for_is_the_only_one_that_is_tried() {
 }
 
 #[test]
-fn what_nobody_has_names_everybody() {
+fn what_no_executor_has_names_every_executor() {
     let machine = Lacking::with_kernels(&["ocfs2"]);
     assert_eq!(
         machine.refused(&plan("ext4", &["needs.capabilities=[\"ocfs2\"]"]), None),

@@ -137,10 +137,10 @@ impl Cutter {
     /// A phase has ended and is reported.
     pub(crate) fn phase_finished(&self, name: &str) {
         self.step(|state| match state {
-            State::Before if self.is_wanted(name) => self.behind(name, Vec::new()),
+            State::Before if self.is_wanted(name) => self.cut_after(name, Vec::new()),
             State::Within { phase, timer } if phase == name => match timer.stop() {
                 Some(fired) => fired.map(|fired| cut_within(phase, fired)),
-                None => self.behind(
+                None => self.cut_after(
                     name,
                     vec![format!(
                         "the phase was over before {} ms had passed: the power was cut after it",
@@ -158,7 +158,7 @@ impl Cutter {
     }
 
     /// Cuts the power after everything was written.
-    fn behind(&self, phase: &str, notes: Vec<String>) -> Result<State, String> {
+    fn cut_after(&self, phase: &str, notes: Vec<String>) -> Result<State, String> {
         let promise = self.promise()?;
         self.switch.cut().map_err(|error| error.to_string())?;
         self.over.store(true, Ordering::Release);

@@ -32,7 +32,7 @@ pub(super) struct Judged {
     pub(super) refused: Option<String>,
     /// How the checker ended.
     pub(super) explanation: String,
-    /// Its first words on what is wrong.
+    /// Its first lines that report errors.
     pub(super) printed: Vec<String>,
     /// `fslab check` on the recovered image.
     pub(super) own: Option<Own>,

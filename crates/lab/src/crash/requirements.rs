@@ -37,7 +37,7 @@ pub(crate) fn is_logged(cell: &Cell) -> bool {
     cell.crash.is_some() && !is_cut(cell)
 }
 
-/// Who writes a log.
+/// The writer of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// QEMU, of a guest's disk.
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_whose_power_is_cut_stands_upon_flakey_whoever_runs_it() {
+    fn a_device_whose_power_is_cut_is_on_flakey_in_every_executor() {
         for target in [
             guest(GuestMachine::Uml),
             guest(GuestMachine::Qemu),

@@ -1,6 +1,6 @@
 //! The crash check of a trial: what the study asks of it, and what it adds to the trial.
 //!
-//! Who wrote the log differs (QEMU beside a guest's disk, dm-log-writes in the kernel of the trial), and
+//! The writer of the log differs (QEMU beside a guest's disk, dm-log-writes in the kernel of the trial), and
 //! so does who judges: the lab in this process, or the lab on the host when the guest has ended. The request and
 //! the result are the same, and are here.
 
@@ -27,7 +27,7 @@ pub(crate) const JUDGING: &str = "judging what power cuts would have left";
 /// A log of a trial that is no longer written to.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
-    /// Who wrote it, in words.
+    /// Its writer, in words.
     pub(crate) writer: &'static str,
     pub(crate) log: Part,
     /// The disk as its last write left it.
@@ -131,7 +131,7 @@ impl Finished {
 
 impl CrashResult {
     /// Adds what came of it to the trial and to its last event.
-    pub(crate) fn tell(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
+    pub(crate) fn report(self, emit: &mut dyn FnMut(Event) -> bool, finished: &mut Event) {
         let Event::TrialFinished {
             trial,
             evidence,
@@ -199,7 +199,7 @@ mod tests {
             ledger: Ledger::default(),
         };
         let mut printed = Vec::new();
-        reported.tell(
+        reported.report(
             &mut |event| {
                 printed.push(event);
                 true

@@ -53,7 +53,7 @@ impl Account {
     }
 
     /// Takes a message. `false`: the guest has to be stopped. `other` gets what is no event.
-    pub(super) fn hear(
+    pub(super) fn record(
         &mut self,
         message: GuestMessage,
         emit: &mut dyn FnMut(Event) -> bool,
@@ -191,7 +191,7 @@ mod tests {
         };
         let heard = words
             .into_iter()
-            .all(|printed| account.hear(printed, &mut emit, &mut |_| ()));
+            .all(|printed| account.record(printed, &mut emit, &mut |_| ()));
         (log, heard, account)
     }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_reported_as_it_was_said() {
+    fn a_failure_is_reported_as_it_was_sent() {
         let failed = GuestMessage::Failed {
             kind: FailureKind::Cell,
             message: "no xfs here".into(),

@@ -70,12 +70,12 @@ fn context(mut around: Surroundings, channel: &ChannelWriter) -> Result<(), Stri
     probe::context::binary_is(String::new());
     around.folder = PathBuf::from("/run");
     around.device = None;
-    say(channel, &GuestMessage::Context(Box::new(around.take())))
+    send(channel, &GuestMessage::Context(Box::new(around.take())))
 }
 
-fn say(channel: &ChannelWriter, message: &impl Serialize) -> Result<(), String> {
+fn send(channel: &ChannelWriter, message: &impl Serialize) -> Result<(), String> {
     let message = serde_json::to_value(message).map_err(|error| error.to_string())?;
-    channel.say(message)
+    channel.send_document(message)
 }
 
 struct Inside<'a> {
@@ -107,7 +107,7 @@ impl Inside<'_> {
         }
         let channel = self.channel;
         let mut emit = |event: Event| {
-            say(channel, &GuestMessage::Event(Box::new(as_the_hosts(event)))).is_ok()
+            send(channel, &GuestMessage::Event(Box::new(as_the_hosts(event)))).is_ok()
         };
         if let Err(failure) = executor.run(&self.trial, &mut emit) {
             let failed = GuestMessage::Failed {
@@ -115,7 +115,7 @@ impl Inside<'_> {
                 message: failure.message,
                 ledger: failure.ledger,
             };
-            say(channel, &failed)?;
+            send(channel, &failed)?;
         }
         drop(executor);
         channel.send_below(folder.dir(), &|path| !is_result(path))
@@ -179,19 +179,19 @@ impl<'a> ChannelWatcher<'a> {
         }
     }
 
-    // A host that does not hear stops the machine; nothing is to be done about it here.
-    fn tell(&self, message: &GuestMessage) {
-        let _ = say(self.channel, message);
+    // A host that receives nothing stops the machine, so the error is ignored here.
+    fn send(&self, message: &GuestMessage) {
+        let _ = send(self.channel, message);
     }
 }
 
 impl Watcher for ChannelWatcher<'_> {
     fn step(&self, _trial: &Trial, step: &str) {
-        self.tell(&GuestMessage::Step(step.into()));
+        self.send(&GuestMessage::Step(step.into()));
     }
 
     fn phase(&self, name: &str) {
-        self.tell(&GuestMessage::Phase(name.into()));
+        self.send(&GuestMessage::Phase(name.into()));
     }
 
     fn progress(&self, progress: &Progress) {
@@ -208,7 +208,7 @@ impl Watcher for ChannelWatcher<'_> {
             progress.steps,
             progress.steps_total,
         ];
-        self.tell(&GuestMessage::Progress(progress.phase.clone(), figures));
+        self.send(&GuestMessage::Progress(progress.phase.clone(), figures));
     }
 }
 

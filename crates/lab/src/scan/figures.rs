@@ -193,6 +193,9 @@ mod tests {
         assert_eq!(whole.figures["rate_with_cache"], 2.0 * f64::from(1 << 20));
         assert_eq!(whole.figures["seek_bytes"], 16_777_216.0);
         assert!(!whole.figures.contains_key("batched"));
-        assert!(!whole.figures.contains_key("verified"), "nobody counted it");
+        assert!(
+            !whole.figures.contains_key("verified"),
+            "it was not counted"
+        );
     }
 }

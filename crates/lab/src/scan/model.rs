@@ -28,7 +28,7 @@ pub(super) fn read(
     let mut passes = Passes::cold(job, device, observer)?;
     let begin_ns = workload::clock::now_ns();
     let reading = strategy::read_watched(source, &strategy, &mut |moment| {
-        hear(&mut passes, moment);
+        record(&mut passes, moment);
         go_on(job.interrupt)
     })?;
     let end_ns = workload::clock::now_ns();
@@ -40,7 +40,7 @@ pub(super) fn read(
     })
 }
 
-/// Bytes of all metadata: what a reading meets, in the way that costs least.
+/// Bytes of all metadata: what a reading meets, at the lowest cost.
 fn measure(source: &Direct, interrupt: &Interrupt) -> Result<u64, strategy::Error> {
     const CACHE: u64 = 64 << 20;
     let strategy = Strategy::improved(CACHE);
@@ -60,7 +60,7 @@ fn strategy_of(spec: &ScanSpec, metadata: u64) -> Strategy {
     }
 }
 
-fn hear(passes: &mut Passes<'_>, moment: Moment<'_>) {
+fn record(passes: &mut Passes<'_>, moment: Moment<'_>) {
     match moment {
         Moment::Begins(step) => passes.begins(step.name()),
         Moment::Goes(_) => {}

@@ -62,7 +62,7 @@ pub(crate) fn subjects(prepared: &Prepared, disk: Option<&str>) -> Result<Vec<Su
     let name = names.first().map(|name| host.disk_of(name));
     let name = name.ok_or_else(|| {
         format!(
-            "{}: it lies on {}, which has no block device; name a directory on a disk, or take \
+            "{}: it is on {}, which has no block device; name a directory on a disk, or take \
              trace = true away",
             root.display(),
             prepared.facts().mounted_type

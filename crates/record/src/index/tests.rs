@@ -196,7 +196,7 @@ fn context_and_mount_facts_are_there() {
 }
 
 #[test]
-fn it_can_be_deleted_and_rebuilt_and_leaves_nothing_behind() {
+fn it_can_be_deleted_and_rebuilt_and_leaves_no_other_file() {
     let (temp, db) = built(&example::entries());
     drop(db);
     let path = temp.path().join("index.sqlite");
@@ -205,8 +205,8 @@ fn it_can_be_deleted_and_rebuilt_and_leaves_nothing_behind() {
     rebuild(temp.path()).unwrap();
     assert_eq!(fs::read(&path).unwrap(), first);
     fs::write(temp.path().join(EVENTS), "{\"format\": 99}\n").unwrap();
-    let said = rebuild(temp.path()).unwrap_err().to_string();
-    assert!(said.contains("newer"), "{said}");
+    let message = rebuild(temp.path()).unwrap_err().to_string();
+    assert!(message.contains("newer"), "{message}");
     assert_eq!(fs::read(&path).unwrap(), first, "the old index stays");
     let left: Vec<_> = fs::read_dir(temp.path())
         .unwrap()

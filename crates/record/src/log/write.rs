@@ -40,7 +40,7 @@ impl Log {
     }
 
     /// Reopens a log to go on with it. A torn last line is first copied to the end of
-    /// `events.jsonl.torn`, then cut off; [`Loaded::torn`] tells of it.
+    /// `events.jsonl.torn`, then cut off; [`Loaded::torn`] reports it.
     ///
     /// # Errors
     /// As [`read`](crate::log::read), [`Error::Io`], and [`Error::Unsafe`] for a link or what is no file.

@@ -53,16 +53,16 @@ impl fmt::Display for Timing {
 }
 
 impl Run {
-    /// What the times of this run are worth. Whoever sets two runs side by side has to ask, see
+    /// What the times of this run are worth. A comparison of two runs has to check it, see
     /// [`Timing::beside`].
     pub fn timing(&self) -> Timing {
-        match self.said("run.timing").as_deref() {
-            // Virtual time is an emulator's as well: its accelerator tells them apart.
+        match self.context_item("run.timing").as_deref() {
+            // Virtual time is an emulator's as well: its accelerator distinguishes them.
             Some("emulated" | "virtual") => Timing::Emulated {
-                executor: self.said("run.executor").unwrap_or_default(),
-                accelerator: self.said("run.accelerator").unwrap_or_default(),
+                executor: self.context_item("run.executor").unwrap_or_default(),
+                accelerator: self.context_item("run.accelerator").unwrap_or_default(),
             },
-            // Runs of before guests said nothing, and were of the host.
+            // Runs from before there were guests lack the item; they were of the host.
             _ => Timing::Real,
         }
     }
@@ -103,9 +103,9 @@ mod tests {
         for (one, other) in [(&host, &uml), (&uml, &host), (&uml, &tcg)] {
             one.timing().beside(&other.timing()).unwrap_err();
         }
-        let said = host.timing().beside(&tcg.timing()).unwrap_err();
+        let message = host.timing().beside(&tcg.timing()).unwrap_err();
         assert_eq!(
-            said,
+            message,
             "the times of one run are of hardware, those of the other emulated (qemu, tcg): they \
              cannot be compared; counts, layouts and verdicts can"
         );

@@ -6,7 +6,7 @@ use crate::event::{
     Usage,
 };
 
-/// How a trial stands.
+/// State of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Status {
     /// Not begun, or begun and torn off by a kill.
@@ -40,7 +40,7 @@ pub struct Phase {
 /// Everything known of one trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrialRecord {
-    /// How it stands.
+    /// Its state.
     pub status: Status,
     /// When its last attempt began.
     pub started_at: Option<jiff::Timestamp>,

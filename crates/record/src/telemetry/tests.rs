@@ -158,8 +158,8 @@ fn columns_may_come_late_and_keep_their_number() {
     let late = writer.column("late", "ms");
     assert_eq!(writer.column("early", "kB"), early);
     writer.row(20, &[(late, 0)]).unwrap();
-    let said = writer.row(30, &[(9, 0)]).unwrap_err().to_string();
-    assert!(said.contains("column 9 of 2"), "{said}");
+    let message = writer.row(30, &[(9, 0)]).unwrap_err().to_string();
+    assert!(message.contains("column 9 of 2"), "{message}");
     assert_eq!(writer.rows(), 2);
     writer.finish().unwrap();
     let table = Reader::read(&path).unwrap();
@@ -204,18 +204,21 @@ fn rows_reach_the_file_once_a_second_and_on_drop() {
 fn other_files_are_refused_in_words() {
     let mut newer = MAGIC.to_vec();
     newer.extend(2_u32.to_le_bytes());
-    for (bytes, says) in [
+    for (bytes, expected) in [
         (&b""[..], "torn off in its first bytes"),
         (b"PK\x03\x04 and so on, long enough", "not a telemetry file"),
         (&newer, "version 2 is not the one"),
     ] {
-        let said = Reader::decode(bytes).unwrap_err();
-        assert!(said.contains(says), "{said}");
+        let message = Reader::decode(bytes).unwrap_err();
+        assert!(message.contains(expected), "{message}");
     }
-    let said = Reader::read(std::path::Path::new("/nowhere.tele"))
+    let message = Reader::read(std::path::Path::new("/nowhere.tele"))
         .unwrap_err()
         .to_string();
-    assert!(said.starts_with("cannot read /nowhere.tele: "), "{said}");
+    assert!(
+        message.starts_with("cannot read /nowhere.tele: "),
+        "{message}"
+    );
 }
 
 /// 300 columns at 10 Hz for a minute; 10 % of the columns change each time, by amounts such as

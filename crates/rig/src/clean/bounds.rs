@@ -99,7 +99,7 @@ enum Whose {
 fn whose(dir: &RunDir, known: &[(u64, Task)], number: DeviceNumber) -> Whose {
     let host = Host::default();
     let Some(name) = host.name_of(number.major, number.minor) else {
-        // A device that is gone is no one's.
+        // A device that is gone has no owner.
         return Whose::Ours;
     };
     if owned::is_own(&host, &owned::loops(&host, dir), known, &name) {

@@ -25,7 +25,7 @@ use crate::syscall::block;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result, reversal};
 
-/// How often a free loop device is asked for anew when another process took the one given.
+/// How often a free loop device is requested again when another process took the one given.
 const RACES: usize = 64;
 
 /// A bound loop device on an image of its own.
@@ -246,7 +246,7 @@ impl LoopImage {
             ));
         } else if host_kind == "tmpfs" || host_kind == "ramfs" {
             self.warnings.push(format!(
-                "the loop image lies in RAM ({host_kind}): no disk is measured"
+                "the loop image is in RAM ({host_kind}): no disk is measured"
             ));
         }
     }

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_and_got_is_told_with_the_device_and_a_way_out() {
+    fn the_error_names_the_request_the_result_the_device_and_a_way_out() {
         let error = agree(Path::new("/dev/sdx"), 4095, 4088).unwrap_err();
         assert_eq!(error.class(), crate::Class::Cell);
         assert_eq!(

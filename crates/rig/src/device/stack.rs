@@ -1,6 +1,6 @@
 //! Devices of several layers: arrays of md, targets of device-mapper, logical volumes, `null_blk`.
 //!
-//! A stack stands on members: loop images, whole disks, or slices of one disk cut by dm-linear (one
+//! A stack is built on members: loop images, whole disks, or slices of one disk cut by dm-linear (one
 //! real disk can so play eleven; and User-mode Linux cannot drive eight disks at once). Everything made is
 //! one [`Part`], written down in the undo journal before it is made and undone from the top, by
 //! the same function that `clean` uses after a kill -9.
@@ -34,7 +34,7 @@ pub use members::shares;
 pub use null_blk::NullBlk;
 pub use stacked::Stacked;
 
-/// What stands between disks and filesystem.
+/// The layers between disks and filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stack {
     /// An md array.
@@ -226,7 +226,7 @@ mod tests {
     use rundir::RunDir;
 
     /// What a kill -9 leaves of an array upon slices, as `clean` of another process reads it: each part follows
-    /// what it stands upon, so undoing from the end never pulls away what is in use.
+    /// what it is built on, so undoing from the end never pulls away what is in use.
     #[test]
     fn a_stacks_parts_stand_in_the_journal_from_the_ground_up() {
         let run = tempfile::tempdir().unwrap();

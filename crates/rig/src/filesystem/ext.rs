@@ -1,5 +1,5 @@
 //! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
-//! this kernel has for them, which on most kernels of today is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
+//! this kernel has for them, which on most current kernels is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
 
 use fskind::Kind;
 use probe::superblock::{Source, Words, ext::Superblock};

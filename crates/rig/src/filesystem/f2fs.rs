@@ -33,10 +33,10 @@ impl Filesystem for F2fs {
     }
 
     fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {
-        let told = KERNEL.iter().filter_map(|item| {
+        let facts = KERNEL.iter().filter_map(|item| {
             let value = host.text(format!("sys/fs/f2fs/{block_name}/{item}"))?;
             Some((format!("kernel_{item}"), value))
         });
-        told.collect()
+        facts.collect()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! mount(2) answers a bad option with EINVAL for the whole string. The new API takes options one by
 //! one, so the error names the option, and the filesystem context's own log says why. What a
-//! filesystem reports only to the kernel log is read from /dev/kmsg, from where it stood before.
+//! filesystem reports only to the kernel log is read from /dev/kmsg, from its position before the mount.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};

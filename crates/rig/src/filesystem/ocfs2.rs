@@ -1,8 +1,8 @@
 //! OCFS2, on one machine: `mkfs.ocfs2 -M local`, mounted with `heartbeat=none`.
 //!
 //! A cluster filesystem wants to know who else has the volume. Made for a local mount it has no
-//! heartbeat, needs no o2cb and no configuration; kernels of today refuse to mount it without
-//! `heartbeat=none` and older ones take the word too, so it is always said.
+//! heartbeat, needs no o2cb and no configuration; current kernels refuse to mount it without
+//! `heartbeat=none` and older ones accept it too, so it is always given.
 //!
 //! mkfs.ocfs2 asks before it writes over another OCFS2 (`Proceed (y/N)`), whatever its options say:
 //! `-F` leaves out the cluster check and not the question. It is answered.

@@ -11,7 +11,7 @@
 
 use fskind::Kind;
 
-use super::checker::{Checker, Heard, Said};
+use super::checker::{Checker, Event, OutputSummary};
 use super::report::Verdict;
 
 /// The checker of btrfs.
@@ -26,7 +26,7 @@ impl Checker for BtrfsCheck {
         7
     }
 
-    fn read(&self, line: &str) -> Option<Said> {
+    fn read(&self, line: &str) -> Option<Event> {
         read(line)
     }
 
@@ -34,12 +34,12 @@ impl Checker for BtrfsCheck {
         None
     }
 
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
-        judge(code, heard)
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String) {
+        judge(code, summary)
     }
 }
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Event> {
     let line = line.trim_end();
     if let Some(rest) = line.strip_prefix('[') {
         let (numbers, title) = rest.split_once(']')?;
@@ -48,10 +48,10 @@ fn read(line: &str) -> Option<Said> {
         let title = title.trim().to_string();
         return (1..=all)
             .contains(&pass)
-            .then_some(Said::Begins { pass, title });
+            .then_some(Event::Begins { pass, title });
     }
     if line.starts_with("found ") && line.contains(" bytes used") {
-        return Some(Said::Ends);
+        return Some(Event::Ends);
     }
     let gives_up = [
         "ERROR: cannot open file system",
@@ -60,15 +60,15 @@ fn read(line: &str) -> Option<Said> {
     gives_up
         .iter()
         .any(|words| line.starts_with(words))
-        .then_some(Said::GivesUp)
+        .then_some(Event::GivesUp)
 }
 
-/// btrfs-check(8) knows 0 and not 0; whether it could begin is told by its words.
-fn judge(code: i32, heard: Heard) -> (Verdict, String) {
+/// btrfs-check(8) documents 0 and nonzero only; whether it could begin is known from its output.
+fn judge(code: i32, summary: OutputSummary) -> (Verdict, String) {
     let (verdict, words) = match code {
         0 => (Verdict::Clean, "no error found"),
-        1 if heard.passes => (Verdict::Errors, "errors found"),
-        1 if heard.gave_up => (
+        1 if summary.passes => (Verdict::Errors, "errors found"),
+        1 if summary.gave_up => (
             Verdict::Operational,
             "it cannot open the filesystem: no btrfs, a device it cannot read, or roots too damaged",
         ),

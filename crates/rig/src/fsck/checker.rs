@@ -45,8 +45,8 @@ pub(super) trait Checker: Sync {
         pass.to_string()
     }
 
-    /// What one line says; `None`: nothing that is counted here.
-    fn read(&self, line: &str) -> Option<Said>;
+    /// The event that one line reports; `None`: the line is not counted.
+    fn read(&self, line: &str) -> Option<Event>;
 
     /// How far its printed seconds may be from the clock that timed `seconds`; `None`: it prints
     /// none.
@@ -58,12 +58,12 @@ pub(super) trait Checker: Sync {
     }
 
     /// What an exit code means, given what was printed.
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String);
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String);
 }
 
-/// What a line of a checker says.
+/// An event that a line of a checker reports.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum Event {
     /// A pass begins, and the one before is over.
     Begins {
         /// Which, counted from 1 in the order they run.
@@ -108,7 +108,7 @@ pub(super) enum Said {
     Counted(Inventory),
     /// It counted this many more inodes.
     Files(u64),
-    /// It gives up, in its own words.
+    /// It gives up.
     GivesUp,
     /// It caught this signal and dies.
     Dies(i32),
@@ -132,14 +132,14 @@ pub(super) enum Of {
 
 /// What matters of the output for the meaning of an exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct OutputSummary {
     /// At least one pass began.
     pub(super) passes: bool,
-    /// Lines that tell of a fault.
+    /// Lines that report a fault.
     pub(super) faults: u64,
-    /// It said that it gives up.
+    /// It printed that it gives up.
     pub(super) gave_up: bool,
-    /// It said that it dies of a signal.
+    /// It printed that it dies of a signal.
     pub(super) signal: Option<i32>,
 }
 

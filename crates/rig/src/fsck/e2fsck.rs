@@ -14,7 +14,7 @@
 
 use fskind::Kind;
 
-use super::checker::{Checker, Heard, Of, Said};
+use super::checker::{Checker, Event, Of, OutputSummary};
 use super::report::{Inventory, Verdict};
 
 /// The checker of ext2, ext3 and ext4.
@@ -29,7 +29,7 @@ impl Checker for E2fsck {
         5
     }
 
-    fn read(&self, line: &str) -> Option<Said> {
+    fn read(&self, line: &str) -> Option<Event> {
         read(line)
     }
 
@@ -38,15 +38,15 @@ impl Checker for E2fsck {
         Some(0.005 + 0.020 + 0.05 * seconds)
     }
 
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
-        judge(code, heard)
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String) {
+        judge(code, summary)
     }
 }
 
 const MEMORY: &str = "Memory used:";
 const IO: &str = "I/O read:";
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Event> {
     let line = line.trim_end();
     if line.starts_with(MEMORY) {
         return took(Of::Whole, line);
@@ -59,12 +59,12 @@ fn read(line: &str) -> Option<Said> {
         return pass_line(label, rest.trim_start());
     }
     if let Some(rest) = line.strip_prefix("Signal (") {
-        return rest.split_once(')')?.0.parse().ok().map(Said::Dies);
+        return rest.split_once(')')?.0.parse().ok().map(Event::Dies);
     }
-    inventory(line).map(Said::Counted)
+    inventory(line).map(Event::Counted)
 }
 
-fn pass_line(label: &str, rest: &str) -> Option<Said> {
+fn pass_line(label: &str, rest: &str) -> Option<Event> {
     let (pass, part) = pass_number(label)?;
     let of = || match &part {
         Some(label) => Of::Part(label.clone()),
@@ -78,8 +78,8 @@ fn pass_line(label: &str, rest: &str) -> Option<Said> {
     }
     let title = rest.to_string();
     Some(match part {
-        Some(label) => Said::PartBegins { pass, label, title },
-        None => Said::Begins { pass, title },
+        Some(label) => Event::PartBegins { pass, label, title },
+        None => Event::Begins { pass, title },
     })
 }
 
@@ -100,21 +100,21 @@ fn pass_number(label: &str) -> Option<(u8, Option<String>)> {
 }
 
 /// `Memory used: 132k/0k (38k/95k), time:  0.00/ 0.00/ 0.00`.
-fn took(of: Of, text: &str) -> Option<Said> {
+fn took(of: Of, text: &str) -> Option<Event> {
     let (_, times) = text.rsplit_once("time:")?;
     let mut times = times.split('/').map(|word| word.trim().parse::<f64>().ok());
     let real = times.next()??;
     let cpu = Some((times.next()??, times.next()??));
-    (real.is_finite() && real >= 0.0).then_some(Said::Took { of, real, cpu })
+    (real.is_finite() && real >= 0.0).then_some(Event::Took { of, real, cpu })
 }
 
 /// What follows `I/O read:`: ` 1MB, write: 0MB, rate: 2506.27MB/s`.
-fn megabytes(of: Of, rest: &str) -> Option<Said> {
+fn megabytes(of: Of, rest: &str) -> Option<Event> {
     let (read, rest) = rest.split_once("MB,")?;
     rest.trim_start().strip_prefix("write:")?;
     let mib = read.trim().parse().ok()?;
     let cached = None;
-    Some(Said::Read { of, mib, cached })
+    Some(Event::Read { of, mib, cached })
 }
 
 /// `DEVICE: 11/16384 files (0.0% non-contiguous), 9513/65536 blocks`, where DEVICE may be a label.
@@ -152,8 +152,8 @@ const BITS: [(i32, &str); 7] = [
     (128, "shared library error"),
 ];
 
-fn judge(code: i32, heard: Heard) -> (Verdict, String) {
-    if let Some(signal) = heard.signal {
+fn judge(code: i32, summary: OutputSummary) -> (Verdict, String) {
+    if let Some(signal) = summary.signal {
         return (
             Verdict::Crashed(signal),
             format!("exit code {code}: it caught signal {signal} and gave up"),

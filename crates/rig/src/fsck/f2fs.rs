@@ -23,7 +23,7 @@
 
 use fskind::Kind;
 
-use super::checker::{Checker, Heard, Said};
+use super::checker::{Checker, Event, OutputSummary};
 use super::report::Verdict;
 
 /// The checker of f2fs.
@@ -38,7 +38,7 @@ impl Checker for FsckF2fs {
         2
     }
 
-    fn read(&self, line: &str) -> Option<Said> {
+    fn read(&self, line: &str) -> Option<Event> {
         read(line)
     }
 
@@ -46,8 +46,8 @@ impl Checker for FsckF2fs {
         None
     }
 
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
-        judge(code, heard)
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String) {
+        judge(code, summary)
     }
 }
 
@@ -55,11 +55,11 @@ impl Checker for FsckF2fs {
 const WALKS: &str = "Info: checkpoint state = ";
 const COMPARES: &str = "[FSCK] Max image size:";
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Event> {
     let line = line.trim();
     let begins = |pass, title: &str| {
         let title = title.to_owned();
-        Some(Said::Begins { pass, title })
+        Some(Event::Begins { pass, title })
     };
     if line.starts_with(WALKS) {
         return begins(1, "Walking all nodes from the root");
@@ -68,33 +68,33 @@ fn read(line: &str) -> Option<Said> {
         return begins(2, "Comparing what was counted");
     }
     if line.starts_with("Done: ") {
-        return Some(Said::Ends);
+        return Some(Event::Ends);
     }
     let failed = line.starts_with("[FSCK]") && line.contains("[Fail]");
     if failed || line.starts_with("[ASSERT]") || line.starts_with(NO_SUPERBLOCK) {
-        return Some(Said::Finds);
+        return Some(Event::Finds);
     }
     line.contains("Can't find valid checkpoint")
-        .then_some(Said::GivesUp)
+        .then_some(Event::GivesUp)
 }
 
 const NO_SUPERBLOCK: &str = "Can't find a valid F2FS superblock at";
 
 /// fsck.f2fs(8) names no codes: 0, 1 and 255 (-1) were seen.
-fn judge(code: i32, heard: Heard) -> (Verdict, String) {
-    let found = heard.faults;
+fn judge(code: i32, summary: OutputSummary) -> (Verdict, String) {
+    let found = summary.faults;
     let (verdict, words) = match code {
-        _ if !heard.passes => (
+        _ if !summary.passes => (
             Verdict::Operational,
             "it cannot open the filesystem: no f2fs, or no checkpoint that is whole".to_owned(),
         ),
         _ if found > 0 => {
             let lines = if found == 1 {
-                "line tells"
+                "line reports"
             } else {
-                "lines tell"
+                "lines report"
             };
-            (Verdict::Errors, format!("{found} {lines} of a fault"))
+            (Verdict::Errors, format!("{found} {lines} a fault"))
         }
         0 => (Verdict::Clean, "nothing failed".to_owned()),
         1 | 255 => (
@@ -120,7 +120,7 @@ mod tests {
             "[ASSERT] (sanity_check_nid: 429)  --> nid[0xc8] nat_entry->ino[0xc8] footer.ino[0x0]",
             "\tCan't find a valid F2FS superblock at 0x0",
         ] {
-            assert_eq!(read(line), Some(Said::Finds), "{line}");
+            assert_eq!(read(line), Some(Event::Finds), "{line}");
         }
         for line in [
             "[FSCK] next block offset is free                      [Ok..]",
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn one_superblock_gone_is_a_fault_though_the_code_is_0() {
-        let heard = |passes, faults| Heard {
+        let summary = |passes, faults| OutputSummary {
             passes,
             faults,
-            ..Heard::default()
+            ..OutputSummary::default()
         };
-        assert_eq!(judge(0, heard(true, 1)).0, Verdict::Errors);
-        assert_eq!(judge(0, heard(true, 0)).0, Verdict::Clean);
-        assert_eq!(judge(255, heard(true, 0)).0, Verdict::Errors);
-        assert_eq!(judge(255, heard(false, 2)).0, Verdict::Operational);
-        assert_eq!(judge(3, heard(true, 0)).0, Verdict::Operational);
+        assert_eq!(judge(0, summary(true, 1)).0, Verdict::Errors);
+        assert_eq!(judge(0, summary(true, 0)).0, Verdict::Clean);
+        assert_eq!(judge(255, summary(true, 0)).0, Verdict::Errors);
+        assert_eq!(judge(255, summary(false, 2)).0, Verdict::Operational);
+        assert_eq!(judge(3, summary(true, 0)).0, Verdict::Operational);
     }
 }

@@ -66,7 +66,7 @@ impl Namespace {
         Ok((spawned?, Some(namespace)))
     }
 
-    /// Kills everybody in it.
+    /// Kills all processes in it.
     pub(super) fn kill(&mut self) {
         self.alive = None;
         if !self.over {
@@ -86,7 +86,7 @@ impl Namespace {
             && fs::read_link(name_of(process)).is_ok_and(|name| name == self.name)
     }
 
-    /// Kills everybody in it and waits until the kernel says that they are gone; all children of
+    /// Kills all processes in it and waits until the kernel says that they are gone; all children of
     /// ours have to be reaped before. False: they do not go within `patience`.
     pub(super) fn end(&mut self, patience: Duration) -> bool {
         self.kill();
@@ -116,7 +116,7 @@ fn name_of(process: i32) -> PathBuf {
     Path::new("/proc").join(process.to_string()).join("ns/pid")
 }
 
-/// The calling thread's children are born in a new namespace from here on. The namespace of before,
+/// The calling thread's children are born in a new namespace from here on. The previous namespace,
 /// and the new one with its first process; none when any of it cannot be had.
 fn enter() -> Option<(File, Namespace)> {
     let home = File::open(OF_CHILDREN).ok()?;

@@ -29,13 +29,13 @@
 
 use fskind::Kind;
 
-use super::checker::{Checker, Heard, Of, Said};
+use super::checker::{Checker, Event, Of, OutputSummary};
 use super::report::{Inventory, Verdict};
 
 /// The checker of OCFS2.
 pub(super) struct FsckOcfs2;
 
-/// Its passes in their order; [`Said::Begins`] counts them from 1.
+/// Its passes in their order; [`Event::Begins`] counts them from 1.
 const PASSES: [&str; 9] = ["0a", "0b", "0c", "1", "2", "3", "4a", "4b", "5"];
 const PASS_1: u8 = 4;
 
@@ -56,7 +56,7 @@ impl Checker for FsckOcfs2 {
             .map_or_else(|| pass.to_string(), ToString::to_string)
     }
 
-    fn read(&self, line: &str) -> Option<Said> {
+    fn read(&self, line: &str) -> Option<Event> {
         read(line)
     }
 
@@ -70,12 +70,12 @@ impl Checker for FsckOcfs2 {
         false
     }
 
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
-        judge(code, heard)
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String) {
+        judge(code, summary)
     }
 }
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Event> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("Pass ") {
         return heading(rest);
@@ -87,25 +87,25 @@ fn read(line: &str) -> Option<Said> {
         return times(rest);
     }
     if let Some(rest) = line.strip_prefix("Cache size:") {
-        return mib(rest).map(Said::CacheOf);
+        return mib(rest).map(Event::CacheOf);
     }
     if is_fault(line) {
-        return Some(Said::Finds);
+        return Some(Event::Finds);
     }
     if line == "All passes succeeded." {
-        return Some(Said::Ends);
+        return Some(Event::Ends);
     }
     if let Some(count) = line.strip_prefix("Number of blocks:") {
         let blocks_total = Some(count.trim().parse().ok()?);
-        return Some(Said::Counted(Inventory {
+        return Some(Event::Counted(Inventory {
             blocks_total,
             ..Inventory::default()
         }));
     }
     if gives_up(line) {
-        return Some(Said::GivesUp);
+        return Some(Event::GivesUp);
     }
-    files(line).map(Said::Files)
+    files(line).map(Event::Files)
 }
 
 fn gives_up(line: &str) -> bool {
@@ -130,16 +130,16 @@ fn files(line: &str) -> Option<u64> {
     KINDS.contains(&kind).then(|| count.parse().ok())?
 }
 
-fn heading(rest: &str) -> Option<Said> {
+fn heading(rest: &str) -> Option<Event> {
     let (label, title) = rest.split_once(": ")?;
     let title = title.trim().to_owned();
     if let Some(at) = PASSES.iter().position(|pass| *pass == label) {
         let pass = u8::try_from(at + 1).ok()?;
-        return Some(Said::Begins { pass, title });
+        return Some(Event::Begins { pass, title });
     }
     ["1b", "1c", "1d"]
         .contains(&label)
-        .then(|| Said::PartBegins {
+        .then(|| Event::PartBegins {
             pass: PASS_1,
             label: label.into(),
             title,
@@ -161,10 +161,10 @@ fn is_fault(line: &str) -> bool {
 }
 
 /// What follows `I/O read disk/cache:`: ` 5MB / 1MB, write: 0MB, rate: 275.22MB/s`.
-fn megabytes(rest: &str) -> Option<Said> {
+fn megabytes(rest: &str) -> Option<Event> {
     let (read, _written) = rest.split_once(", write:")?;
     let (disk, cache) = read.split_once('/')?;
-    Some(Said::Read {
+    Some(Event::Read {
         of: Of::Open,
         mib: mib(disk)?,
         cached: Some(mib(cache)?),
@@ -176,10 +176,10 @@ fn mib(text: &str) -> Option<u64> {
 }
 
 /// What follows `Times real:`: ` 0m0.196s, user: 0m0.178s, sys: 0m0.002s`, or ` 90.580s, user: ...`.
-fn times(rest: &str) -> Option<Said> {
+fn times(rest: &str) -> Option<Event> {
     let (real, rest) = rest.split_once(", user:")?;
     let (user, system) = rest.split_once(", sys:")?;
-    Some(Said::Took {
+    Some(Event::Took {
         of: Of::Open,
         real: seconds(real)?,
         cpu: Some((seconds(user)?, seconds(system)?)),
@@ -196,17 +196,17 @@ fn seconds(text: &str) -> Option<f64> {
 }
 
 /// fsck.ocfs2(8) has e2fsck's bits, and sets none for what it found with -n.
-fn judge(code: i32, heard: Heard) -> (Verdict, String) {
-    let found = heard.faults;
+fn judge(code: i32, summary: OutputSummary) -> (Verdict, String) {
+    let found = summary.faults;
     if found > 0 {
         let plural = if found == 1 { "" } else { "s" };
         let words = format!("{found} question{plural} with a [CODE] printed, exit code {code}");
         return (Verdict::Errors, words);
     }
     let (verdict, words) = match code {
-        0 if heard.passes => (Verdict::Clean, "no [CODE] printed"),
+        0 if summary.passes => (Verdict::Clean, "no [CODE] printed"),
         0 => (Verdict::Operational, "it began no pass"),
-        8 if heard.gave_up => (
+        8 if summary.gave_up => (
             Verdict::Operational,
             "it cannot open the filesystem: no OCFS2, or a superblock too damaged",
         ),
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn both_formats_of_times_are_read() {
         let took = |line| match read(line) {
-            Some(Said::Took { real, cpu, .. }) => (real, cpu),
+            Some(Event::Took { real, cpu, .. }) => (real, cpu),
             other => panic!("{other:?}"),
         };
         let (real, cpu) = took("  Times real: 21m39.972s, user: 1m53.660s, sys: 0m12.690s");
@@ -250,12 +250,12 @@ mod tests {
         let read_of =
             |rate| format!("  I/O read disk/cache: 2966MB / 815MB, write: 0MB, rate: {rate}MB/s");
         for rate in ["41.73", "inf", "0.00", "-nan"] {
-            let said = Said::Read {
+            let expected = Event::Read {
                 of: Of::Open,
                 mib: 2966,
                 cached: Some(815),
             };
-            assert_eq!(read(&read_of(rate)), Some(said));
+            assert_eq!(read(&read_of(rate)), Some(expected));
         }
     }
 
@@ -279,20 +279,20 @@ mod tests {
 
     #[test]
     fn the_verdict_is_that_of_the_codes_and_not_of_the_exit() {
-        let heard = |passes, faults, gave_up| Heard {
+        let summary = |passes, faults, gave_up| OutputSummary {
             passes,
             faults,
             gave_up,
             signal: None,
         };
-        let verdict = |code, heard| judge(code, heard).0;
-        assert_eq!(verdict(0, heard(true, 0, false)), Verdict::Clean);
-        assert_eq!(verdict(0, heard(true, 1, false)), Verdict::Errors);
-        assert_eq!(verdict(8, heard(true, 3, true)), Verdict::Errors);
-        assert_eq!(verdict(0, heard(false, 0, false)), Verdict::Operational);
-        assert_eq!(verdict(8, heard(false, 0, true)), Verdict::Operational);
+        let verdict = |code, summary| judge(code, summary).0;
+        assert_eq!(verdict(0, summary(true, 0, false)), Verdict::Clean);
+        assert_eq!(verdict(0, summary(true, 1, false)), Verdict::Errors);
+        assert_eq!(verdict(8, summary(true, 3, true)), Verdict::Errors);
+        assert_eq!(verdict(0, summary(false, 0, false)), Verdict::Operational);
+        assert_eq!(verdict(8, summary(false, 0, true)), Verdict::Operational);
         assert_eq!(
-            judge(0, heard(true, 2, false)).1,
+            judge(0, summary(true, 2, false)).1,
             "2 questions with a [CODE] printed, exit code 0"
         );
     }

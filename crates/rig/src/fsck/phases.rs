@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use workload::{Clocks, Evidence, PhaseReport, RunReport};
 
-use super::checker::{CpuSeconds, Heard, Of};
+use super::checker::{CpuSeconds, Of, OutputSummary};
 use super::report::{Inventory, Span};
 use super::sampler::Reading;
 use super::timeline::{Ledger, Part, Stretch, WHOLE};
@@ -24,8 +24,8 @@ impl Account {
     }
 
     /// What matters for the exit code.
-    pub(super) fn heard(&self) -> Heard {
-        self.ledger.heard
+    pub(super) fn summary(&self) -> OutputSummary {
+        self.ledger.summary
     }
 
     /// What the program counted.
@@ -216,12 +216,12 @@ impl Account {
         let tolerance = self.ledger.checker.tolerance(ours);
         let in_part = *of == Of::Whole && !self.ledger.checker.times_all();
         let (holds, detail) = match (tolerance, self.printed_seconds(of)) {
-            (Some(_), Some(said)) if in_part => {
+            (Some(_), Some(printed)) if in_part => {
                 let why = "its own time begins when its cache is made";
-                let detail = format!("{program} says {said} s, the clock {ours:.3} s: {why}");
-                ((said > ours + BUSY).then_some(false), detail)
+                let detail = format!("{program} says {printed} s, the clock {ours:.3} s: {why}");
+                ((printed > ours + BUSY).then_some(false), detail)
             }
-            (Some(tolerance), Some(said)) => two_clocks(program, said, spent, tolerance),
+            (Some(tolerance), Some(printed)) => two_clocks(program, printed, spent, tolerance),
             (Some(_), None) => (None, format!("{program} printed no time of it")),
             (None, _) if *of == Of::Whole => (None, format!("{program} prints no times")),
             (None, _) => return None,
@@ -267,7 +267,7 @@ impl Account {
     }
 
     /// Holds when it got to its last pass: one that skips its passes (an option, another language,
-    /// a version that words them anew) would otherwise look fast.
+    /// a version that words them differently) would otherwise look fast.
     fn passes_seen(&self) -> Evidence {
         let program = self.ledger.checker.program();
         let passes = || self.ledger.stretches.iter().map(|s| s.pass);
@@ -294,11 +294,16 @@ const BUSY: f64 = 0.075;
 /// that much is no disagreement; the worker in between may have waited as long again. Only waits at
 /// the ends of a stretch part the clocks, though, so that more than [`BUSY`] is not excused by them.
 /// What they or a busy machine may have added speaks against neither clock: unknown, not false.
-fn two_clocks(program: &str, said: f64, spent: &Spent, tolerance: f64) -> (Option<bool>, String) {
+fn two_clocks(
+    program: &str,
+    printed: f64,
+    spent: &Spent,
+    tolerance: f64,
+) -> (Option<bool>, String) {
     let ours = spent.seconds;
-    let apart = (said - ours).abs();
+    let apart = (printed - ours).abs();
     let waited = spent.waited.unwrap_or(0.0);
-    let both = format!("{program} says {said} s, the clock {ours:.3} s");
+    let both = format!("{program} says {printed} s, the clock {ours:.3} s");
     let may = format!("they may differ by {tolerance:.3} s");
     if apart <= tolerance {
         (Some(true), format!("{both}; {may}"))

@@ -52,13 +52,13 @@ enum Hold {
 }
 
 /// By how much a peak must exceed the one it was born with, KiB: the kernel counts pages for each
-/// CPU and adds up now and then, and the child touches a few before it becomes the checker.
+/// CPU and adds up periodically, and the child touches a few before it becomes the checker.
 const MARGIN: u64 = 512;
 
-/// What is known at the end.
+/// Exit status and resource usage of a process that ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    /// How.
+pub(super) struct ProcessResult {
+    /// Exit code or signal.
     pub(super) exit: Exit,
     /// Of it and of the children it waited for; `elapsed` is 0.
     pub(super) usage: Usage,
@@ -92,7 +92,7 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
             set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
         });
     }
-    let (told, born_with) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let (peak_from_child, born_with) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     // SAFETY: getrusage(2) and write(2) are async-signal-safe; the descriptor is open in the child.
     unsafe {
         let born_with = born_with.as_raw_fd();
@@ -105,7 +105,7 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
     let ((begun_ns, child), namespace) = spawn(&mut command)?;
     let pid = Pid::from_child(&child);
     let mut peak = [0; 8];
-    let known = rustix::io::read(&told, &mut peak) == Ok(peak.len());
+    let known = rustix::io::read(&peak_from_child, &mut peak) == Ok(peak.len());
     Ok(Process {
         pid,
         reaped: false,
@@ -209,10 +209,10 @@ impl Process {
     }
 
     /// Waits for the leader, which has ended.
-    pub(super) fn reap(mut self) -> io::Result<Ended> {
+    pub(super) fn reap(mut self) -> io::Result<ProcessResult> {
         let (status, usage) = wait(self.pid, 0)?.ok_or(io::ErrorKind::WouldBlock)?;
         self.reaped = true;
-        Ok(Ended {
+        Ok(ProcessResult {
             exit: exit_of(status),
             own_peak: usage.max_rss > self.inherited.saturating_add(MARGIN),
             usage,
@@ -369,7 +369,7 @@ mod tests {
     /// The kernel ends what is in a namespace when its first process ends, which does so with us:
     /// here the end of the pipe stands for that.
     #[test]
-    fn whoever_loses_its_lab_is_gone_needs_root() {
+    fn a_checker_whose_lab_dies_is_gone_needs_root() {
         if !testkit::root!() {
             return;
         }

@@ -16,12 +16,12 @@ use super::Request;
 use super::checker::{self, Checker};
 use super::output::{self, Output};
 use super::phases::Account;
-use super::process::{self, Ended, Process};
+use super::process::{self, Process, ProcessResult};
 use super::report::{Exit, Report, Verdict};
 use super::sampler::{Cpu, Meter, Reading};
 use super::terminal;
 use super::timeline::Ledger;
-use super::watch::{Cut, Seen, Watch};
+use super::watch::{Cut, ProcessEnd, Watch};
 
 /// What tests put in place of the host.
 pub(super) struct Environment<'a> {
@@ -112,7 +112,7 @@ fn version(checker: &dyn Checker, program: &Path, observer: &dyn Observer) -> St
 /// How a check went.
 struct Went {
     account: Account,
-    ended: Ended,
+    ended: ProcessResult,
     cut: Option<Cut>,
     output: String,
     evidence: Vec<Evidence>,
@@ -179,9 +179,9 @@ fn end_children(process: &mut Process, program: &Path) -> Result<()> {
     })
 }
 
-/// Reads what is still under way. Nobody is left to print more; should somebody be, there is an end
-/// to it.
-fn drain(watch: &mut Watch<'_>, ours: &OwnedFd, seen: Seen) -> io::Result<()> {
+/// Reads what is still under way. No process should be left that prints more; the time is
+/// limited in case one is.
+fn drain(watch: &mut Watch<'_>, ours: &OwnedFd, seen: ProcessEnd) -> io::Result<()> {
     let begun = Instant::now();
     let now = Timespec {
         tv_sec: 0,
@@ -213,7 +213,7 @@ struct Peak {
 }
 
 impl Peak {
-    fn of(ended: &Ended, meter: &Meter, seen: Seen) -> Peak {
+    fn of(ended: &ProcessResult, meter: &Meter, seen: ProcessEnd) -> Peak {
         let (at_ns, bytes) = meter.peak_rss();
         Peak {
             seen: bytes / 1024,
@@ -261,7 +261,7 @@ impl Peak {
 const CLOSE: f64 = 1.05;
 
 /// The last reading: CPU time from wait4, memory from wherever it is the checker's own.
-fn settle(ended: &mut Ended, peak: &Peak, begin_ns: u64, seen: Seen) -> Reading {
+fn settle(ended: &mut ProcessResult, peak: &Peak, begin_ns: u64, seen: ProcessEnd) -> Reading {
     let usage = &mut ended.usage;
     usage.max_rss = peak.kib();
     usage.elapsed = seconds(begin_ns, seen.end_ns);
@@ -289,7 +289,7 @@ fn evidence(peak: &Peak, only_a_pipe: Option<String>) -> Vec<Evidence> {
 
 fn judge(checker: &dyn Checker, went: &Went, timeout: Duration) -> (Verdict, String) {
     let (verdict, words) = match went.ended.exit {
-        Exit::Code(code) => checker.judge(code, went.account.heard()),
+        Exit::Code(code) => checker.judge(code, went.account.summary()),
         // Ours: the kernel's reasons are none of it.
         Exit::Signal(9) if went.cut.is_some() => {
             (Verdict::Crashed(9), format!("{KILLED} 9 (SIGKILL)"))
@@ -327,8 +327,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peak_is_told_with_what_is_known_of_it() {
-        let told = |seen, counted, own| {
+    fn a_peak_is_reported_with_its_bounds() {
+        let reported = |seen, counted, own| {
             let peak = Peak {
                 seen,
                 counted,
@@ -339,14 +339,14 @@ mod tests {
             (peak.kib(), evidence.holds, evidence.detail)
         };
         assert_eq!(
-            told(900, 1000, true),
+            reported(900, 1000, true),
             (1000, Some(true), "1000 KiB by wait4".into())
         );
         let bounds = "at least 900 KiB by VmHWM, last read 12 ms before its end, and at most 2000 KiB \
                       by wait4, which counts the process that forked too";
-        assert_eq!(told(900, 2000, false), (900, None, bounds.into()));
-        assert_eq!(told(1980, 2000, false).1, Some(true), "as good as one");
-        let (kib, holds, detail) = told(0, 2000, false);
+        assert_eq!(reported(900, 2000, false), (900, None, bounds.into()));
+        assert_eq!(reported(1980, 2000, false).1, Some(true), "as good as one");
+        let (kib, holds, detail) = reported(0, 2000, false);
         assert_eq!((kib, holds), (2000, None));
         assert!(detail.starts_with("2000 KiB at most"), "{detail}");
     }

@@ -179,7 +179,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fields_are_found_behind_any_name() {
+    fn fields_are_found_after_any_name() {
         let stat = "42 (a) b (c)) S 1 42 42 0 -1 4194304 7 8 9 10 1110 1611 13 14 20 0 1 0 99 1";
         assert_eq!(stat_ticks(stat), Some((1110, 1611)));
         let status = "Name:\tx\nVmHWM:\t    5120 kB\nVmRSS:\t 100 kB\n";

@@ -3,7 +3,7 @@
 //! A pass begins for us when its line arrives, so lines must arrive when they are printed. e2fsck
 //! prints to stdout, which the C library buffers by 4 KiB or more on a pipe: all its lines would
 //! come at the end. On a terminal it is buffered by lines. The terminal is raw (no echo, no added
-//! carriage returns) and nobody's controlling one. Rejected: `stdbuf -oL`, which preloads a
+//! carriage returns) and no process's controlling terminal. Rejected: `stdbuf -oL`, which preloads a
 //! library into the measured program and is without effect on a static one; and `e2fsck -C`, whose
 //! progress costs a write per group.
 //!

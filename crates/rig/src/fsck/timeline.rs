@@ -4,7 +4,7 @@
 //! clock. A pass lasts from its heading to whatever says that it is over: its own times (e2fsck),
 //! the next heading, a word that nothing follows, or the end of the program.
 
-use super::checker::{Checker, CpuSeconds, Heard, Of, Said};
+use super::checker::{Checker, CpuSeconds, Event, Of, OutputSummary};
 use super::phases::Account;
 use super::report::Inventory;
 use super::sampler::Reading;
@@ -31,7 +31,7 @@ pub(super) struct Part {
     pub(super) end_ns: Option<u64>,
 }
 
-/// What has been heard and read so far.
+/// What has been printed and read so far.
 pub(super) struct Ledger {
     pub(super) checker: &'static dyn Checker,
     pub(super) begin: Reading,
@@ -41,7 +41,7 @@ pub(super) struct Ledger {
     pub(super) read: Vec<(Of, u64, Option<u64>)>,
     /// MiB of the program's own cache.
     pub(super) cache: Option<u64>,
-    pub(super) heard: Heard,
+    pub(super) summary: OutputSummary,
     pub(super) inventory: Inventory,
 }
 
@@ -56,16 +56,16 @@ impl Ledger {
             took: Vec::new(),
             read: Vec::new(),
             cache: None,
-            heard: Heard::default(),
+            summary: OutputSummary::default(),
             inventory: Inventory::default(),
         }
     }
 
     /// Takes down what a line says; `reading` was taken when it arrived.
-    pub(super) fn hear(&mut self, said: Said, reading: &Reading) {
-        match said {
-            Said::Begins { pass, title } => self.open(pass, title, reading),
-            Said::PartBegins { pass, label, title } => {
+    pub(super) fn take(&mut self, event: Event, reading: &Reading) {
+        match event {
+            Event::Begins { pass, title } => self.open(pass, title, reading),
+            Event::PartBegins { pass, label, title } => {
                 self.close_part(reading.at_ns);
                 self.parts.push(Part {
                     pass,
@@ -75,8 +75,8 @@ impl Ledger {
                     end_ns: None,
                 });
             }
-            Said::Ends => self.close(reading),
-            Said::Took { of, real, cpu } => {
+            Event::Ends => self.close(reading),
+            Event::Took { of, real, cpu } => {
                 let of = self.resolve(of);
                 match &of {
                     Of::Pass(pass) if self.open_pass() == Some(*pass) => self.close(reading),
@@ -85,19 +85,19 @@ impl Ledger {
                 }
                 self.took.push((of, real, cpu));
             }
-            Said::Read { of, mib, cached } => {
+            Event::Read { of, mib, cached } => {
                 let of = self.resolve(of);
                 self.read.push((of, mib, cached));
             }
-            Said::CacheOf(mib) => self.cache = Some(mib),
-            Said::Finds => self.heard.faults += 1,
-            Said::Counted(inventory) => self.inventory = inventory,
-            Said::Files(count) => {
+            Event::CacheOf(mib) => self.cache = Some(mib),
+            Event::Finds => self.summary.faults += 1,
+            Event::Counted(inventory) => self.inventory = inventory,
+            Event::Files(count) => {
                 let files = self.inventory.files_used.get_or_insert(0);
                 *files = files.saturating_add(count);
             }
-            Said::GivesUp => self.heard.gave_up = true,
-            Said::Dies(signal) => self.heard.signal = Some(signal),
+            Event::GivesUp => self.summary.gave_up = true,
+            Event::Dies(signal) => self.summary.signal = Some(signal),
         }
     }
 
@@ -124,7 +124,7 @@ impl Ledger {
 
     fn open(&mut self, pass: u8, title: String, reading: &Reading) {
         self.close(reading);
-        self.heard.passes = true;
+        self.summary.passes = true;
         self.stretches.push(Stretch {
             pass,
             title,

@@ -1,8 +1,8 @@
-//! A checker's descendants, for whoever may make no namespace: found while their parents live.
+//! A checker's descendants, where no PID namespace may be made: found while their parents live.
 //!
 //! A process that makes a session of its own is still its parent's child, until the parent ends. So
-//! the tree is walked now and then while the checker runs, and whoever was seen is known from then
-//! on, by number and start. One that is born, makes its session and loses its parent between two
+//! the tree is walked periodically while the checker runs, and each process that was seen is known from then
+//! on, by PID and start time. One that is born, makes its session and loses its parent between two
 //! looks is not found; that needs a will to escape, which no checker has.
 
 use std::collections::BTreeMap;
@@ -28,9 +28,9 @@ impl Tree {
         }
     }
 
-    /// Looks who is there.
+    /// Walks the tree.
     pub(super) fn look(&mut self) {
-        // A number may have been given to somebody else meanwhile.
+        // The PID may have been reused.
         self.seen
             .retain(|pid, start| Stat::read(*pid).is_some_and(|stat| stat.start == *start));
         let mut todo: Vec<i32> = self.seen.keys().copied().collect();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_behind_any_name() {
+    fn fields_are_found_after_any_name() {
         let stat = |state: &str| {
             format!(
                 "42 (a) b (c)) {state} 1 41 40 0 -1 4194304 7 8 9 10 11 12 13 14 20 0 1 0 98765 1"

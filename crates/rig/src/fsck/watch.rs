@@ -36,7 +36,7 @@ pub(super) enum Cut {
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ProcessEnd {
     /// When the end was seen, nanoseconds.
     pub(super) end_ns: u64,
     /// Why it was ended, if it was.
@@ -70,10 +70,10 @@ impl Watch<'_> {
     ///
     /// # Errors
     /// When it cannot be waited for, or does not end although it was killed.
-    pub(super) fn until_end(&mut self, ours: &OwnedFd) -> io::Result<Seen> {
+    pub(super) fn until_end(&mut self, ours: &OwnedFd) -> io::Result<ProcessEnd> {
         let pidfd = self.process.watch()?;
         let (begun, mut ending, mut open) = (Instant::now(), Ending::No, true);
-        let (mut looked, mut told) = (Instant::now(), Instant::now());
+        let (mut looked, mut reported) = (Instant::now(), Instant::now());
         loop {
             let (ended, readable) = wait(&pidfd, open.then_some(ours))?;
             let at = now_ns();
@@ -85,7 +85,7 @@ impl Watch<'_> {
                     Ending::No => None,
                     Ending::Asked(cut, _) | Ending::Killed(cut, _) => Some(cut),
                 };
-                return Ok(Seen { end_ns: at, cut });
+                return Ok(ProcessEnd { end_ns: at, cut });
             }
             if looked.elapsed() >= SLICE {
                 looked = Instant::now();
@@ -93,9 +93,9 @@ impl Watch<'_> {
                 self.process.look();
                 ending = self.end_if_due(ending, begun)?;
             }
-            if told.elapsed() >= Duration::from_secs(1) {
-                told = Instant::now();
-                self.tell();
+            if reported.elapsed() >= Duration::from_secs(1) {
+                reported = Instant::now();
+                self.report();
             }
         }
     }
@@ -106,7 +106,7 @@ impl Watch<'_> {
         match rustix::io::read(ours, &mut buffer) {
             Ok(0) | Err(Errno::IO) => Ok(false), // EIO: the other end of a terminal is closed.
             Ok(count) => {
-                self.hear(&buffer[..count], at);
+                self.parse(&buffer[..count], at);
                 Ok(true)
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(true),
@@ -114,19 +114,19 @@ impl Watch<'_> {
         }
     }
 
-    fn hear(&mut self, bytes: &[u8], at: u64) {
+    fn parse(&mut self, bytes: &[u8], at: u64) {
         let (checker, meter, ledger) = (self.checker, &mut *self.meter, &mut *self.ledger);
         let pass = ledger.open_pass();
         let mut taken: Option<Reading> = None;
         self.output.take(bytes, |line| {
-            let Some(said) = checker.read(line) else {
+            let Some(event) = checker.read(line) else {
                 return;
             };
             let reading = taken.get_or_insert_with(|| meter.read(at));
-            ledger.hear(said, reading);
+            ledger.take(event, reading);
         });
         if ledger.open_pass() != pass {
-            self.tell();
+            self.report();
         }
     }
 
@@ -155,7 +155,7 @@ impl Watch<'_> {
         }
     }
 
-    fn tell(&self) {
+    fn report(&self) {
         let pass = self.ledger.open_pass();
         self.observer.progress(&Progress {
             phase: pass.map_or(WHOLE.into(), |pass| {

@@ -16,7 +16,7 @@
 
 use fskind::Kind;
 
-use super::checker::{Checker, Heard, Of, Said};
+use super::checker::{Checker, Event, Of, OutputSummary};
 use super::report::Verdict;
 
 /// The checker of XFS.
@@ -31,7 +31,7 @@ impl Checker for XfsRepair {
         7
     }
 
-    fn read(&self, line: &str) -> Option<Said> {
+    fn read(&self, line: &str) -> Option<Event> {
         read(line)
     }
 
@@ -40,24 +40,24 @@ impl Checker for XfsRepair {
         Some(1.0 + 0.020)
     }
 
-    fn judge(&self, code: i32, heard: Heard) -> (Verdict, String) {
-        judge(code, heard)
+    fn judge(&self, code: i32, summary: OutputSummary) -> (Verdict, String) {
+        judge(code, summary)
     }
 }
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Event> {
     let line = line.trim_end_matches(['\r', '\n']);
     if let Some(rest) = line.strip_prefix("Phase ") {
         return phase_line(rest);
     }
     if let Some(words) = line.strip_prefix("Total run time:") {
         let (of, real, cpu) = (Of::Whole, duration(words)?, None);
-        return Some(Said::Took { of, real, cpu });
+        return Some(Event::Took { of, real, cpu });
     }
     if line.starts_with("No modify flag set, skipping phase")
         || line.trim_start().starts_with("XFS_REPAIR Summary")
     {
-        return Some(Said::Ends);
+        return Some(Event::Ends);
     }
     let gives_up = [
         "fatal error -- ",
@@ -66,23 +66,23 @@ fn read(line: &str) -> Option<Said> {
     gives_up
         .iter()
         .any(|words| line.contains(words))
-        .then_some(Said::GivesUp)
+        .then_some(Event::GivesUp)
 }
 
-fn phase_line(rest: &str) -> Option<Said> {
+fn phase_line(rest: &str) -> Option<Event> {
     let digit = rest.chars().next()?.to_digit(10)?;
     let pass = u8::try_from(digit).ok().filter(|n| (1..=7).contains(n))?;
     let rest = rest.get(1..)?;
     if let Some(title) = rest.strip_prefix(" - ") {
         let title = title.trim().trim_end_matches("...").to_string();
-        return Some(Said::Begins { pass, title });
+        return Some(Event::Begins { pass, title });
     }
     // `:`, tab, begin, tab, end, tab, words. A skipped phase has no end.
     let mut fields = rest.strip_prefix(":\t")?.split('\t');
     let (_begin, _end) = (fields.next()?, fields.next()?);
     let real = duration(fields.next().unwrap_or(""))?;
     let (of, cpu) = (Of::Pass(pass), None);
-    Some(Said::Took { of, real, cpu })
+    Some(Event::Took { of, real, cpu })
 }
 
 /// `1 week, 2 days, 1 hour, 2 minutes, 3 seconds`; nothing is 0.
@@ -106,11 +106,11 @@ fn duration(words: &str) -> Option<f64> {
 
 /// xfs_repair(8): with -n, 1 means that it found corruption; but it leaves with 1 also when it
 /// cannot go on, which only its words tell.
-fn judge(code: i32, heard: Heard) -> (Verdict, String) {
+fn judge(code: i32, summary: OutputSummary) -> (Verdict, String) {
     let (verdict, words) = match code {
         0 => (Verdict::Clean, "no corruption"),
-        1 if heard.gave_up => (Verdict::Operational, "it gave up before its last phase"),
-        1 if !heard.passes => (
+        1 if summary.gave_up => (Verdict::Operational, "it gave up before its last phase"),
+        1 if !summary.passes => (
             Verdict::Operational,
             "it did not begin: wrong arguments, or a device it cannot open",
         ),

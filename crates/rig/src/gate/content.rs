@@ -30,7 +30,7 @@ const CHUNK: u64 = 64 << 10;
 /// Blocks read between the ends, and their length in bytes.
 const SAMPLES: u64 = 1024;
 const BLOCK: u64 = 4096;
-/// Samples are read in so many rounds over the disk, so that any number of rounds covers it evenly.
+/// Rounds in which the samples are read; each covers the whole disk evenly.
 const ROUNDS: u64 = 8;
 /// After this long only the first round is finished: 128 samples take seconds on the slowest disk.
 const PATIENCE: Duration = Duration::from_secs(20);

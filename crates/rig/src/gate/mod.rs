@@ -4,8 +4,8 @@
 //! holds what this tool left ([`content`]), and when it was named by its serial number. The gate
 //! collects every reason to refuse instead of stopping at the first, so that one run of it lists all that
 //! has to be done. It examines twice: when the run is planned, and
-//! again just before the first write, then holding the disk open exclusively, so that nobody can
-//! mount it in between and a disk that was swapped for another (`diskseq`) is noticed.
+//! again just before the first write, then holding the disk open exclusively, so that it cannot be
+//! mounted in between and a disk that was swapped for another (`diskseq`) is noticed.
 //!
 //! The exclusive hold covers discarding and wiping, no more: mkfs and mount claim the disk
 //! themselves, which they could not while it is held here. So between the wipe and mkfs, and between
@@ -129,7 +129,7 @@ impl Gate {
     }
 
     /// Examines an approved disk again and returns it open exclusively, for the first write.
-    /// While the file is open nobody can mount it. `own_content`: this run has formatted it before.
+    /// While the file is open the disk cannot be mounted. `own_content`: this run has formatted it before.
     pub fn reopen(&self, approved: &Approved, own_content: bool) -> Result<File> {
         let refuse = |reasons| Error::Refused(refusals(&approved.device, reasons));
         if in_use(&approved.device) {
@@ -234,7 +234,7 @@ impl Gate {
         }
     }
 
-    /// Name and number of the whole disk behind a node.
+    /// Name and number of the whole disk that a node belongs to.
     fn identify(&self, device: &Path) -> std::result::Result<(String, (u32, u32)), Reason> {
         let meta = fs::metadata(device).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Reason::Missing,

@@ -1,4 +1,4 @@
-//! Who has a disk open: descriptors of all processes, other loop devices over the same file, and what
+//! Openers of a disk: descriptors of all processes, other loop devices over the same file, and what
 //! is below a loop device.
 //!
 //! A mount, a volume manager or a running mkfs claims its disk, and the exclusive open sees that. A
@@ -34,9 +34,9 @@ const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 /// Which descriptors count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Openers {
-    /// All: whoever reads the disk wants what is on it.
+    /// All: a reader needs what is on the disk.
     All,
-    /// Those that can write: the content is this run's own, and reading it harms nobody.
+    /// Those that can write: the content is this run's own, and reading it is harmless.
     Writers,
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct Refusal {
     /// The device as it was named to the gate.
     pub device: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -37,7 +37,7 @@ pub enum Reason {
         /// The system's answer.
         why: String,
     },
-    /// A partition: only whole disks are taken, so that nobody's neighbour is hurt.
+    /// A partition: only whole disks are taken, because its neighbours could be overwritten.
     Partition {
         /// Its disk.
         disk: String,
@@ -58,7 +58,7 @@ pub enum Reason {
     Mounted {
         /// The device.
         name: String,
-        /// Where.
+        /// The mount point.
         point: PathBuf,
     },
     /// It or a partition of it is mounted in the mount namespace of another process.
@@ -79,7 +79,7 @@ pub enum Reason {
     Held {
         /// The device or partition.
         name: String,
-        /// Who holds it.
+        /// The holder.
         holders: Vec<String>,
     },
     /// It is swap space in use.
@@ -97,7 +97,7 @@ pub enum Reason {
         /// What of the system.
         what: String,
     },
-    /// Somebody has it open exclusively: a mount, a volume manager, another tool at work.
+    /// It is open exclusively: a mount, a volume manager, another tool at work.
     InUse,
     /// A process has it open, or a partition of it, a device built on it, or the file below it.
     Open {
@@ -128,7 +128,7 @@ pub enum Reason {
         /// The least that is taken.
         least: u64,
     },
-    /// Something lies on it.
+    /// Something is on it.
     Signature {
         /// What.
         kind: &'static str,
@@ -143,7 +143,7 @@ pub enum Reason {
         /// no run has.
         left: Option<u64>,
     },
-    /// It has no serial number, so nobody can name it beyond doubt.
+    /// It has no serial number, so it cannot be named beyond doubt.
     NoSerial,
     /// It was not named by its serial number.
     SerialNotGiven {
@@ -171,7 +171,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// What stands against the device.
+    /// The reason in words.
     fn cause(&self) -> String {
         match self {
             Reason::Missing => "there is no such device".into(),
@@ -181,7 +181,7 @@ impl Reason {
             Reason::Partition { .. } => "it is a partition, and only whole disks are taken".into(),
             Reason::HasPartitions { names } => format!("it has partitions ({})", names.join(", ")),
             Reason::PartitionTable { kind, partitions } => {
-                format!("a {kind} partition table with {partitions} partitions lies on it")
+                format!("a {kind} partition table with {partitions} partitions is on it")
             }
             Reason::Mounted { name, point } => format!("{name} is mounted on {}", point.display()),
             Reason::MountedElsewhere { name, point, pid } => format!(
@@ -191,7 +191,7 @@ impl Reason {
             Reason::BtrfsMember { uuid } => format!("it is a device of the mounted btrfs {uuid}"),
             Reason::Held { name, holders } => format!("{name} is held by {}", holders.join(", ")),
             Reason::Swap { name } => format!("{name} is swap in use"),
-            Reason::BacksLoop { lo } => format!("loop device {lo} lies on it"),
+            Reason::BacksLoop { lo } => format!("loop device {lo} is on it"),
             Reason::HoldsSystem { what } => format!("the system runs from it ({what})"),
             Reason::InUse => "a mount, a volume or a program has claimed it exclusively".into(),
             Reason::Open {

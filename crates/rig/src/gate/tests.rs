@@ -287,7 +287,7 @@ const CASES: &[Case] = &[
         |r| matches!(r, Reason::BacksLoop { .. }),
     ),
     (
-        "an image on its filesystem behind another loop device",
+        "an image on its filesystem, attached to another loop device",
         || {
             let mut disk = Disk::new(SIZE).mkfs("mkfs.ext4").mounted();
             let image = disk.folder.path().join("mnt/inner.img");

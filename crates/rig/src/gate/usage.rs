@@ -1,4 +1,4 @@
-//! Who uses a disk, by the kernel's word: partitions, mounts in any namespace, holders, swap,
+//! Users of a disk, as the kernel reports them: partitions, mounts in any namespace, holders, swap,
 //! loop devices on it, the running system.
 
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ pub(super) fn reasons(host: &Host, disk: &str, protected: &[PathBuf]) -> Vec<Rea
 pub(super) fn mounts(host: &Host, names: &[String]) -> Vec<Reason> {
     let own = fs::read_link(host.path("proc/self/ns/mnt")).ok();
     let mut seen = BTreeSet::new();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut reasons = Vec::new();
     let mut pids = vec!["self".to_string()];
     let everyone = host.names("proc").into_iter();
@@ -58,7 +58,7 @@ pub(super) fn mounts(host: &Host, names: &[String]) -> Vec<Reason> {
                 continue;
             };
             let ours = pid == "self" || namespace == own;
-            if !told.insert((ours, name.clone(), mount.point.clone())) {
+            if !reported.insert((ours, name.clone(), mount.point.clone())) {
                 continue;
             }
             reasons.push(if ours {
@@ -185,7 +185,7 @@ fn system(host: &Host, disk: &str, protected: &[PathBuf]) -> Vec<Reason> {
             .any(|name| host.ancestry(name).iter().any(|n| n == disk))
         {
             reasons.push(Reason::HoldsSystem {
-                what: format!("{} lies on it", place.display()),
+                what: format!("{} is on it", place.display()),
             });
         }
     }
@@ -193,7 +193,7 @@ fn system(host: &Host, disk: &str, protected: &[PathBuf]) -> Vec<Reason> {
         let above = name != disk && host.disk_of(&name) != disk;
         if above && host.ancestry(&name).iter().any(|n| n == disk) {
             reasons.push(Reason::HoldsSystem {
-                what: format!("swap {name} lies on it"),
+                what: format!("swap {name} is on it"),
             });
         }
     }
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(
             host.reasons("sdb"),
             vec![Reason::HoldsSystem {
-                what: "swap dm-3 lies on it".into()
+                what: "swap dm-3 is on it".into()
             }]
         );
     }
@@ -362,7 +362,7 @@ mod tests {
         let reasons = host.reasons("sda");
         assert!(
             reasons.contains(&Reason::HoldsSystem {
-                what: "/ lies on it".into()
+                what: "/ is on it".into()
             }),
             "{reasons:?}"
         );

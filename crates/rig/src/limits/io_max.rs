@@ -115,8 +115,8 @@ mod tests {
             top: top.path().into(),
             own,
         };
-        let said = in_force(&tree, "7:0").unwrap();
-        assert_eq!(said, format!("{} shows read 5 B/s", above.display()));
+        let found = in_force(&tree, "7:0").unwrap();
+        assert_eq!(found, format!("{} shows read 5 B/s", above.display()));
         assert_eq!(in_force(&tree, "7:1"), None);
     }
 }

@@ -132,7 +132,7 @@ pub(crate) fn take_back(number: &str, settings: &[Setting]) -> Result<usize> {
     Ok(done)
 }
 
-/// Limits that are set by anybody, in words.
+/// Limits in force on the device, as text.
 pub(crate) fn in_force(tree: &Hierarchy, number: &str) -> Option<String> {
     let mut groups = vec![&tree.top];
     if tree.own != tree.top {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_changed_meanwhile_stays() {
+    fn what_another_process_changed_meanwhile_stays() {
         let folder = tempfile::tempdir().unwrap();
         let setting = |name: &str, text: &str| {
             let file = folder.path().join(name);

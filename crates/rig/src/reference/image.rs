@@ -13,7 +13,7 @@ use super::{Measured, Options, measure};
 use crate::device::Device;
 use crate::device::loop_image::{self, LoopImage};
 use crate::limits::Limits;
-use crate::resource_limits::{Asked, Bounds};
+use crate::resource_limits::{Bounds, LimitRequest};
 use crate::rig::{Rig, Target};
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ impl Rig {
                 next: "measure the disk itself".into(),
             });
         };
-        let asked = Asked::check(limit, None)?;
+        let asked = LimitRequest::check(limit, None)?;
         loop_image::room_to_fill(folder, size)?;
         let name = format!("reference-{}.img", std::process::id());
         let journal = self.journal();
@@ -61,7 +61,7 @@ impl Rig {
 }
 
 fn hold_and_measure(
-    asked: &Asked,
+    asked: &LimitRequest,
     bounds: &mut Bounds,
     rig: &Rig,
     node: &Path,

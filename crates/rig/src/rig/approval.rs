@@ -14,7 +14,7 @@ use crate::{Error, Result, filesystem};
 
 impl Rig {
     /// Puts the disk through the gate. A run that was killed left its own filesystem on it; that
-    /// one, known by the UUID in the journal, does not count as somebody's data.
+    /// one, known by the UUID in the journal, does not count as foreign data.
     pub(super) fn approve(&mut self, device: &Path, serial: Option<&str>) -> Result<()> {
         let gate = Gate::default().protecting(self.journal.run());
         let approved = match gate.examine(device, serial) {
@@ -30,7 +30,7 @@ impl Rig {
     }
 
     /// Puts every disk of a stack through the gate. Each has to be blank: of what a killed run left on
-    /// several nothing can be told from somebody's array.
+    /// several, nothing can be distinguished from a foreign array.
     pub(super) fn approve_members(&mut self, disks: &[(PathBuf, String)]) -> Result<()> {
         for (device, serial) in disks {
             let gate = Gate::default().protecting(self.journal.run()).of_several();
@@ -71,7 +71,7 @@ impl Rig {
     }
 }
 
-/// Whether nothing but the disk's content stands against it.
+/// Whether the disk's content is the only reason to refuse it.
 fn only_content(refusals: &[Refusal]) -> bool {
     refusals
         .iter()

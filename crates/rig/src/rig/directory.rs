@@ -10,13 +10,13 @@ use super::{Request, Rig};
 use crate::device::Device;
 use crate::device::directory::WorkFolder;
 use crate::prepared::{Facts, Prepared, State, Timings};
-use crate::resource_limits::Asked;
+use crate::resource_limits::LimitRequest;
 use crate::{Error, Result};
 
 impl Rig {
     pub(super) fn prepare_directory(&mut self, path: &Path, request: &Request) -> Result<Prepared> {
         needs_no_device(path, request)?;
-        let asked = Asked::check(None, request.memory)?;
+        let asked = LimitRequest::check(None, request.memory)?;
         let begun = Instant::now();
         self.number += 1;
         let name = format!("fslab-{}-{}", std::process::id(), self.number);
@@ -30,7 +30,7 @@ impl Rig {
         timings.device = begun.elapsed().as_secs_f64();
         let mut warnings = folder.warnings().to_vec();
         warnings.push(format!(
-            "it lies on {}: the study's filesystems, mkfs and mount options and discard do not apply",
+            "it is on {}: the study's filesystems, mkfs and mount options and discard do not apply",
             facts.mounted_type
         ));
         let mut prepared = Prepared {

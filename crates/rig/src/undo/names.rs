@@ -86,7 +86,7 @@ impl OwnFolder {
         &self.name
     }
 
-    /// Both.
+    /// The full path: parent and name.
     pub(crate) fn path(&self) -> PathBuf {
         self.parent.join(&self.name)
     }

@@ -67,7 +67,7 @@ pub enum Step {
     Mount {
         /// The device.
         device: PathBuf,
-        /// Where.
+        /// The mount point.
         point: PathBuf,
     },
     /// A folder to work in, below a directory that the user gave.

@@ -91,7 +91,7 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
     let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
     prepared.finish().unwrap();
     drop(rig);
-    // Written to since: somebody's data again.
+    // Written to since: foreign data again.
     node.write_all_at(&vec![9; 4 << 20], 100 << 20).unwrap();
     node.sync_all().unwrap();
     drop(node);
@@ -170,11 +170,7 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
         .status();
     assert!(status.unwrap().success());
     let error = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap_err();
-    assert_eq!(
-        error.class(),
-        Class::Safety,
-        "a new UUID is somebody else's data"
-    );
+    assert_eq!(error.class(), Class::Safety, "a new UUID is foreign data");
 }
 
 fn unmount_below(run: &Path) {

@@ -1,4 +1,4 @@
-//! Limits of a device and of memory: that they hold, that they are told, and that they go.
+//! Limits of a device and of memory: that they hold, are reported and are removed.
 
 use crate::common;
 
@@ -83,14 +83,14 @@ fn a_limited_device_moves_what_it_may_and_no_more_needs_root() {
             ..request(kind)
         };
         let prepared = rig.prepare(&asked, &|| false).unwrap();
-        let told = &prepared.facts().device["limit"];
+        let limit = &prepared.facts().device["limit"];
         assert!(
-            told.starts_with(
+            limit.starts_with(
                 "asked read 20971520 B/s, write 10485760 B/s; by cgroup v1 blkio.throttle"
             ),
-            "{told}"
+            "{limit}"
         );
-        assert!(told.contains("read_bps_device 20971520"), "{told}");
+        assert!(limit.contains("read_bps_device 20971520"), "{limit}");
         let node = prepared.device_node().unwrap().to_path_buf();
         assert_eq!(
             throttles(&blkio, &node),
@@ -187,7 +187,7 @@ fn clean_leaves_the_limit_of_another_living_run_on_the_same_device_needs_root() 
     wait_until_prepared(&mut child);
     let node = loop_of(dead.path());
     kill(child);
-    // Somebody detaches the device by hand, and the next run gets its number.
+    // The device is detached by hand, and the next run gets its number.
     let umount = Command::new("umount")
         .arg(dead.path().join("mnt/1"))
         .status();
@@ -253,7 +253,7 @@ fn a_disk_gets_back_the_limit_that_it_had_needs_root() {
     let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
     let warning = &prepared.warnings()[0];
     assert!(
-        warning.contains("which this run did not set") && warning.contains("52428800"),
+        warning.contains("that this run did not set") && warning.contains("52428800"),
         "{warning}"
     );
     prepared.finish().unwrap();
@@ -373,7 +373,7 @@ fn a_group_of_a_killed_run_is_removed_needs_root() {
 }
 
 #[test]
-fn a_group_that_somebody_lives_in_is_told_with_its_inhabitants_needs_root() {
+fn a_group_in_use_is_reported_with_its_processes_needs_root() {
     let Some(_alone) = root() else { return };
     let run = run_folder();
     let mut child = start(run.path(), "ext4", &["memory=268435456"]);
@@ -434,7 +434,7 @@ fn a_directory_and_impossible_bounds_are_refused_before_anything_is_made() {
     };
     let mut rig = Rig::open(target, run.path()).unwrap();
     let plain = request("ext4");
-    for (asked, said) in [
+    for (asked, expected) in [
         (
             Request {
                 limit: Some(rates(MIB, MIB)),
@@ -460,7 +460,7 @@ fn a_directory_and_impossible_bounds_are_refused_before_anything_is_made() {
         let error = rig.prepare(&asked, &|| false).unwrap_err();
         assert_eq!(error.class(), Class::Cell);
         let text = error.to_string();
-        assert!(text.contains(said) && !text.contains('\n'), "{text}");
+        assert!(text.contains(expected) && !text.contains('\n'), "{text}");
         assert_eq!(files(place.path()), Vec::<String>::new());
     }
     let unbounded = Request {
@@ -487,7 +487,7 @@ fn a_memory_limit_holds_in_a_directory_too_needs_root() {
     let before = own_groups();
     let prepared = rig.prepare(&asked, &|| false).unwrap();
     assert_eq!(prepared.memory_group().unwrap().limit, 256 * MIB);
-    // One at a time: a second trial of the same process is told.
+    // One at a time: a second trial of the same process is refused.
     let error = rig.prepare(&asked, &|| false).unwrap_err();
     assert!(
         error.to_string().contains("another trial of this process"),

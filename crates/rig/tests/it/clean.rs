@@ -52,7 +52,7 @@ fn a_killed_run_is_undone_whatever_it_was_doing_needs_root() {
 }
 
 #[test]
-fn a_mounted_trial_is_undone_and_a_dry_run_only_tells_needs_root() {
+fn a_mounted_trial_is_undone_and_a_dry_run_only_lists_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir().unwrap();
     let mut child = start(run.path(), "ext4");
@@ -270,7 +270,7 @@ fn a_moved_run_is_undone_where_it_lies_now_needs_root() {
 }
 
 #[test]
-fn an_image_outside_of_the_run_is_left_and_told() {
+fn an_image_outside_of_the_run_is_left_and_reported() {
     let (run, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let precious = other.path().join("precious.img");
     fs::write(&precious, "data").unwrap();

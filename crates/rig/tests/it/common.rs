@@ -18,8 +18,8 @@ pub fn open(run: &Path) -> Rig {
     Rig::open(Target::LoopImages { folder }, run).unwrap()
 }
 
-/// A filesystem of `kind` on an image of so many bytes. The kernel begins lazy initialisation up to
-/// 5 s late: nobody here wants to wait for it.
+/// A filesystem of `kind` on an image of `image_size` bytes. The kernel begins lazy initialisation up to
+/// 5 s late, which the tests do not wait for.
 pub fn request(kind: &str, image_size: u64) -> Request {
     let mkfs = match kind {
         "ext4" => &["-E", "lazy_itable_init=0"][..],
@@ -64,7 +64,7 @@ pub fn traces(run: &Path) -> Vec<String> {
 pub fn start(run: &Path, kind: &str, bounds: &[&str]) -> Child {
     let test = std::env::current_exe().unwrap();
     let built = test.parent().and_then(Path::parent).unwrap();
-    // Nobody here wants to wait for the kernel's lazy initialisation.
+    // The tests do not wait for the kernel's lazy initialisation.
     let quick = if kind.starts_with("ext") {
         vec!["-E", "lazy_itable_init=0"]
     } else {

@@ -204,8 +204,13 @@ fn ext2_ext3_and_ext4_are_clean_in_five_passes_needs_root() {
             "{:#?}",
             report.phases[0]
         );
-        let said = |phase: &PhaseReport| phase.evidence.iter().any(|e| e.name == "io_agrees");
-        assert!(report.phases.iter().all(said), "{:#?}", report.phases);
+        let has_io_evidence =
+            |phase: &PhaseReport| phase.evidence.iter().any(|e| e.name == "io_agrees");
+        assert!(
+            report.phases.iter().all(has_io_evidence),
+            "{:#?}",
+            report.phases
+        );
     }
 }
 

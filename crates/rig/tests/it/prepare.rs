@@ -232,7 +232,7 @@ fn lazy_initialisation_is_waited_for_needs_root() {
     });
     assert!(
         begun.elapsed() < Duration::from_secs(10),
-        "nobody waits for what never comes"
+        "an event that never comes is not waited for"
     );
 }
 

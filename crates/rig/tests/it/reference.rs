@@ -65,11 +65,11 @@ fn a_limited_image_reads_at_its_limit_needs_root() {
         measured.line
     );
     assert!(measured.line.ends_with(" MB/sec"), "{}", measured.line);
-    let told = measured
+    let is_noted = measured
         .notes
         .iter()
         .any(|note| note.starts_with("limit: asked read 41943040 B/s"));
-    assert!(told, "{:?}", measured.notes);
+    assert!(is_noted, "{:?}", measured.notes);
     let ours = format!("read_bps {limit}");
     let left: Vec<String> = rig::host::Host::default()
         .loops()
@@ -167,7 +167,7 @@ fn it_stops_when_asked_at_any_moment_and_leaves_nothing_needs_root() {
 }
 
 #[test]
-fn what_cannot_be_made_is_told_in_one_line() {
+fn what_cannot_be_made_is_reported_in_one_line() {
     let (run, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = Target::Directory {
         path: place.path().into(),

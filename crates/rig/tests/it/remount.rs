@@ -95,7 +95,7 @@ fn readahead_of(prepared: &rig::Prepared) -> String {
 }
 
 #[test]
-fn a_busy_mount_is_told_with_its_holders_and_stays_needs_root() {
+fn a_busy_mount_is_reported_with_its_holders_and_stays_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut prepared = open(run.path())

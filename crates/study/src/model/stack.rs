@@ -3,7 +3,7 @@
 //! A study declares one as `[stack.NAME]`, as it declares filesystem variants, and names it by
 //! `device` (a factor, or `--set device=NAME`). What is written is flat, [`StackFile`]: a kind and
 //! whatever keys it takes. What a plan holds is [`Stack`], one shape for each kind with nothing
-//! left open, so that no one below has to ask which key belongs to which kind.
+//! left open, so that no code below has to ask which key belongs to which kind.
 //!
 //! The size of a device is its usable size, whatever is below: the levels
 //! of one study then have filesystems of one size, and a RAID-5 of four takes a third more room than

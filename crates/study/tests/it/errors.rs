@@ -168,7 +168,7 @@ fn mistakes_of_factors_and_tables() {
             "unknown factor",
             with("[factors]", "[factors]\nthreds = [1]"),
         ),
-        ("nobody's parameter", {
+        ("a parameter of no workload", {
             let only_trees = with("where = { workload = \"iozone\", threads = \"8\" }", "");
             let (head, tail) = only_trees.split_once("[[workload]]").unwrap();
             let (_, tail) = tail.split_once("[[workload]]").unwrap();

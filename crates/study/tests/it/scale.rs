@@ -331,7 +331,7 @@ fn a_factor_of_the_rig_is_fixed_by_its_short_name() {
 #[test]
 fn a_value_of_the_command_line_is_never_ignored() {
     let study = Study::load("fsck-scale").unwrap();
-    for (set, told) in [
+    for (set, expected) in [
         (
             &["fill.files=1000"][..],
             "--set fill.files=1000: total_files sets files here, so this value would be ignored (set \
@@ -350,7 +350,7 @@ fn a_value_of_the_command_line_is_never_ignored() {
     ] {
         let error = plan(&study, &overrides("quick", set, &[])).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(told), "{set:?}: {text}");
+        assert!(text.contains(expected), "{set:?}: {text}");
     }
     // A profile's law goes before the study's own value.
     let plan = planned("fsck-scale", "quick", &["fill.total_files=3000"], &[]);
@@ -450,7 +450,7 @@ fn any_study_takes_kernels_and_they_are_words() {
     let kept = planned("journal", "quick", &["kernel=5.10,6.1"], &["kernel=6.1"]);
     assert_eq!(kept.cells.len(), one.cells.len());
     let study = Study::load("journal").unwrap();
-    for (set, said) in [
+    for (set, expected) in [
         ("kernel=6.1,,6.12", "is not a kernel"),
         ("kernel=../6.1", "is not a kernel"),
         ("kernel=6.1,6.1", "given twice"),
@@ -459,12 +459,12 @@ fn any_study_takes_kernels_and_they_are_words() {
         ("needs.fire=1", "no such key"),
     ] {
         let error = plan(&study, &overrides("quick", &[set], &[])).unwrap_err();
-        assert!(error.to_string().contains(said), "{set}: {error}");
+        assert!(error.to_string().contains(expected), "{set}: {error}");
     }
 }
 
 #[test]
-fn needs_are_said_in_the_study_and_on_the_command_line() {
+fn needs_are_given_in_the_study_and_on_the_command_line() {
     let plan = planned(
         "journal",
         "quick",

@@ -16,7 +16,7 @@ use crate::fill::count::{Counts, count};
 use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
-use crate::fill::workers::{Seen, Steps, Workers};
+use crate::fill::workers::{FillResult, Steps, Workers};
 use crate::fill::{Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport, Workload};
@@ -176,7 +176,7 @@ impl Age<'_> {
         Names::from(self.fill.seed, lengths, iteration, self.made + more)
     }
 
-    fn create(&self, phase: &'static str, tasks: &[Task<'_>]) -> Seen {
+    fn create(&self, phase: &'static str, tasks: &[Task<'_>]) -> FillResult {
         Workers {
             how: &self.how(phase),
             tasks,
@@ -194,7 +194,7 @@ impl Age<'_> {
         &mut self,
         phase: &'static str,
         round: u32,
-        seen: &mut Seen,
+        seen: &mut FillResult,
         asked: u64,
     ) -> Result<(), End> {
         seen.take_failure(phase)?;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Flag: the first child has finished; what is done from now on does not count.
 pub const STONEWALL: u32 = 1;
-/// Flag: the phase fails or was interrupted; everyone stops at the next record.
+/// Flag: the phase fails or was interrupted; all children stop at the next record.
 pub const ABORT: u32 = 2;
 
 /// The flags of a phase, on a cache line of their own: they are read at every record and written

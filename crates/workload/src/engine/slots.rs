@@ -24,13 +24,13 @@ pub(super) struct Slots {
     base: *mut u8,
     /// Bytes of each slot.
     size: usize,
-    taken: Vec<Taken>,
+    taken: Vec<SlotRequest>,
     free: Vec<u16>,
 }
 
 /// What the request in a slot is about.
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct SlotRequest {
     record: u64,
     begin_ns: u64,
 }
@@ -60,7 +60,7 @@ impl Slots {
             base: buffer.as_mut_slice().as_mut_ptr(),
             buffer: Some(buffer),
             size,
-            taken: vec![Taken::default(); depth as usize],
+            taken: vec![SlotRequest::default(); depth as usize],
             free: (0..depth as u16).rev().collect(),
         })
     }
@@ -101,7 +101,7 @@ impl Slots {
             let bytes = unsafe { self.bytes(slot, job.record) };
             job.fill(record, bytes);
         }
-        self.taken[usize::from(slot)] = Taken {
+        self.taken[usize::from(slot)] = SlotRequest {
             record,
             begin_ns: if timed { now_ns() } else { 0 },
         };
@@ -122,7 +122,7 @@ impl Slots {
         run: &mut Run,
         latency: Option<&mut Latency>,
     ) -> Result<(), Failure> {
-        let Taken { record, begin_ns } = self.taken[usize::from(done.slot)];
+        let SlotRequest { record, begin_ns } = self.taken[usize::from(done.slot)];
         if let Some(latency) = latency {
             latency.record(now_ns().saturating_sub(begin_ns));
         }
@@ -176,8 +176,8 @@ impl Slots {
     /// # Safety
     /// The kernel has no request for this slot, and `len` is not above [`Slots::size`].
     unsafe fn bytes(&mut self, slot: u16, len: usize) -> &mut [u8] {
-        // SAFETY: the range lies inside the buffer, which was initialised when it was made; nobody
-        // else has this slot, and other slots' bytes are not in the slice.
+        // SAFETY: the range lies inside the buffer, which was initialised when it was made; nothing
+        // else uses this slot, and other slots' bytes are not in the slice.
         unsafe { std::slice::from_raw_parts_mut(self.place(slot), len) }
     }
 

@@ -80,7 +80,7 @@ impl Task<'_> {
 
 /// What a process has done. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ChildResult {
     /// fs_mark's loop clock: names, mkdirs and the sync method's tail are inside, unlinks not.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
@@ -144,7 +144,7 @@ pub(crate) fn live(
     flags: &Flags,
     done: &Counter,
     mut ticket: Ticket<'_>,
-) -> Result<Ended, Error> {
+) -> Result<ChildResult, Error> {
     let tools = prepare(how, task).inspect_err(|_| flags.raise(ABORT))?;
     let child = Child {
         how,
@@ -183,7 +183,7 @@ pub(crate) fn open_base(base: &Path) -> Result<OwnedFd, Error> {
 ///
 /// XFS reserves the most blocks that a file not yet written could need for its extents, several for
 /// each; tens of thousands of small files reserve a filesystem full while a third of it is used. It then
-/// flushes and tries once more by itself, and with several writers that may come to nothing. Such
+/// flushes and tries once more by itself, and with several writers that may fail again. Such
 /// a "no space left" does not show the filesystem's size, which the end of a fill is meant to show.
 #[inline]
 fn again_if_reserved<T>(
@@ -202,14 +202,14 @@ fn again_if_reserved<T>(
 }
 
 impl Child<'_> {
-    fn run(mut self, tools: &Tools) -> Ended {
+    fn run(mut self, tools: &Tools) -> ChildResult {
         let cpu = Cpu::thread();
         let begin_ns = now_ns();
         let mut files = 0;
         let mut stopped = None;
         while files < self.task.files && !self.flags.up(ABORT | FULL) {
             if let Err(failure) = self.file(files, tools) {
-                // Who stops because others failed or were interrupted has no reason of its own.
+                // One that stops because others failed or were interrupted has no reason of its own.
                 stopped = (!self.flags.up(ABORT)).then(|| self.stop(failure));
                 break;
             }
@@ -222,7 +222,7 @@ impl Child<'_> {
             self.flags.raise(ABORT);
             stopped = Some(Stopped::Failed(self.error(failure)));
         }
-        Ended {
+        ChildResult {
             begin_ns,
             end_ns: now_ns(),
             files,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::calls::Calls;
-use super::child::{Ended, How};
-use super::workers::Seen;
+use super::child::{ChildResult, How};
+use super::workers::FillResult;
 use crate::clock::{Cpu, seconds};
 use crate::{Clocks, PhaseReport, RunReport, ThreadReport};
 
@@ -34,7 +34,7 @@ pub(crate) struct Iteration {
 
 impl Iteration {
     /// Of the processes that were taken in; `sync_ns` is when syncfs ended.
-    pub(crate) fn new(how: &How, seen: &Seen, sync_ns: Option<u64>) -> Iteration {
+    pub(crate) fn new(how: &How, seen: &FillResult, sync_ns: Option<u64>) -> Iteration {
         let mut sum = Iteration {
             cpu: seen.cpu,
             synced: sync_ns.map(|end| seconds(seen.begin_ns, end)),
@@ -48,7 +48,7 @@ impl Iteration {
         sum
     }
 
-    fn add(&mut self, how: &How, number: u32, child: &Ended, begin_ns: u64) {
+    fn add(&mut self, how: &How, number: u32, child: &ChildResult, begin_ns: u64) {
         let loop_ns = child.end_ns.saturating_sub(child.begin_ns);
         // A loop without a nanosecond would have no rate.
         let own = loop_ns.max(1) as f64 / 1e9;

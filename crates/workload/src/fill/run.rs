@@ -12,7 +12,7 @@ use super::method::SyncMethod;
 use super::names::{self, Names};
 use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
-use super::workers::{Seen, Steps, Workers};
+use super::workers::{FillResult, Steps, Workers};
 use super::{evidence, space};
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
@@ -262,7 +262,7 @@ impl Fill<'_> {
     }
 
     /// Waits for syncfs; its end, when there is a clock (c). An error when the run ends here.
-    fn settle(&self, seen: &mut Seen) -> Result<Option<u64>, Error> {
+    fn settle(&self, seen: &mut FillResult) -> Result<Option<u64>, Error> {
         seen.take_failure(PHASE)?;
         if !self.options.settle {
             return Ok(None);
@@ -277,7 +277,7 @@ impl Fill<'_> {
         &mut self,
         number: u32,
         asked: u64,
-        seen: &Seen,
+        seen: &FillResult,
         sync_ns: Option<u64>,
         unlinks: Option<super::calls::Calls>,
     ) -> Result<(), Error> {

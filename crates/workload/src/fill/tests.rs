@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::calls::Call;
 use super::child::{How, Made, Task};
 use super::place::{Walk, subdirectory};
-use super::workers::{Seen, Steps, Workers};
+use super::workers::{FillResult, Steps, Workers};
 use super::*;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
@@ -20,7 +20,7 @@ fn options(base: &Path) -> FillSpec {
     }
 }
 
-/// In memory where there is such a place: syncfs of a disk waits for everybody's writes.
+/// In memory where there is such a place: syncfs of a disk waits for the writes of all processes.
 pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
@@ -99,7 +99,7 @@ fn files_are_where_fs_mark_puts_them_with_their_bytes_and_the_seeds_names() {
 }
 
 #[test]
-fn a_file_that_somebody_else_puts_there_shows_in_the_evidence() {
+fn a_file_of_another_process_shows_in_the_evidence() {
     struct Meddler(PathBuf);
     impl Observer for Meddler {
         fn phase_started(&self, _: &str) {
@@ -143,7 +143,7 @@ fn the_same_seed_twice_in_one_base_is_noticed_and_another_seed_adds() {
 }
 
 /// One iteration, so that its processes can be looked at.
-fn create(options: &FillSpec, flags: impl FnOnce(&mut How)) -> Seen {
+fn create(options: &FillSpec, flags: impl FnOnce(&mut How)) -> FillResult {
     let mut how = How {
         phase: "fill",
         size: options.size.get(),
@@ -455,7 +455,7 @@ fn a_full_filesystem_is_the_end_or_an_error_that_keeps_what_was_measured_needs_r
 }
 
 #[test]
-fn a_read_only_filesystem_is_said_needs_root() {
+fn a_read_only_filesystem_is_reported_needs_root() {
     let Some(small) = Mounted::ext4(&[]) else {
         return;
     };

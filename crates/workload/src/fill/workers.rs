@@ -3,7 +3,7 @@
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::calls::Calls;
-use super::child::{self, Ended, How, Stopped, Task};
+use super::child::{self, ChildResult, How, Stopped, Task};
 use super::place::Walk;
 use crate::children::{Children, TICK, last_words};
 use crate::clock::Cpu;
@@ -27,11 +27,11 @@ pub(crate) struct Workers<'a> {
 
 /// Times and counts of all processes.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct FillResult {
     /// Time of their release, ns.
     pub(crate) begin_ns: u64,
     /// One for each task; `None` of one that died.
-    pub(crate) children: Vec<Option<Ended>>,
+    pub(crate) children: Vec<Option<ChildResult>>,
     /// Whole files of each, whatever became of it.
     pub(crate) files: Vec<u64>,
     /// The parent's CPU time.
@@ -42,7 +42,7 @@ pub(crate) struct Seen {
     pub(crate) cancelled: bool,
 }
 
-impl Seen {
+impl FillResult {
     /// Where a task's files are, as far as it is known.
     pub(crate) fn walk<'s>(&'s self, child: usize, task: &'s Task<'_>) -> &'s Walk {
         match self.children.get(child) {
@@ -68,7 +68,7 @@ impl Seen {
 
 impl Workers<'_> {
     /// Makes the files. All processes have been joined when this returns, in whatever way.
-    pub(crate) fn create(&self) -> Seen {
+    pub(crate) fn create(&self) -> FillResult {
         let shared = Children::new(self.tasks.len());
         let cpu = Cpu::thread();
         std::thread::scope(|scope| {
@@ -91,7 +91,7 @@ impl Workers<'_> {
             if let Some(error) = refused {
                 seen.stopped = Some(Stopped::Failed(error));
             }
-            Seen {
+            FillResult {
                 begin_ns,
                 files: shared.done.iter().map(Counter::get).collect(),
                 cpu: Cpu::thread() - cpu,
@@ -106,7 +106,7 @@ impl Workers<'_> {
         scope: &'scope Scope<'scope, 'env>,
         shared: &'scope Children,
         number: usize,
-    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
+    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<ChildResult, Error>>>
     where
         'env: 'scope,
     {
@@ -146,7 +146,7 @@ impl Workers<'_> {
     }
 
     /// Takes in the processes. A failure outranks a full filesystem.
-    fn join(&self, handles: Vec<ScopedJoinHandle<'_, Result<Ended, Error>>>) -> Seen {
+    fn join(&self, handles: Vec<ScopedJoinHandle<'_, Result<ChildResult, Error>>>) -> FillResult {
         let mut children = Vec::new();
         let (mut failure, mut full) = (None, None);
         for (number, handle) in handles.into_iter().enumerate() {
@@ -169,7 +169,7 @@ impl Workers<'_> {
             }
             children.push(Some(ended));
         }
-        Seen {
+        FillResult {
             begin_ns: 0,
             children,
             files: Vec::new(),
@@ -189,7 +189,7 @@ impl Workers<'_> {
 
     /// Removes what [`Workers::create`] made, each process its own files, and measures the time. With
     /// `clean_up` also a file that a dead process may have left half made.
-    pub(crate) fn unlink(&self, seen: &Seen, clean_up: bool) -> Result<Calls, Error> {
+    pub(crate) fn unlink(&self, seen: &FillResult, clean_up: bool) -> Result<Calls, Error> {
         let removed: Vec<Result<Calls, Error>> = std::thread::scope(|scope| {
             let begin = |(number, task)| {
                 let files = seen.files.get(number).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a streamed file holds, and how each 4 KiB of it vouches for itself.
+//! What a streamed file holds, and how each 4 KiB of it is verified on its own.
 //!
 //! A stamped unit is 4064 bytes of content and a trailer of 32, little endian:
 //!

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::phase::Seen;
+use super::phase::PhaseResult;
 use crate::Evidence;
 use crate::cache;
 use crate::memory::total_ram;
@@ -48,7 +48,7 @@ pub(super) fn cold(answer: io::Result<Evidence>, warnings: &mut Vec<String>) -> 
 
 /// Whether O_DIRECT kept the file out of the page cache: no more pages during the phase and after
 /// it than before (a fallback to buffered I/O may drop its pages again, hence the looks between).
-pub(super) fn direct(options: &StreamSpec, seen: &Seen) -> Option<Evidence> {
+pub(super) fn direct(options: &StreamSpec, seen: &PhaseResult) -> Option<Evidence> {
     if !options.direct || !options.engine.capabilities().direct {
         return None;
     }
@@ -100,12 +100,12 @@ mod tests {
         }
     }
 
-    fn seen(before: u64, most: Option<u64>, after: u64) -> Seen {
-        Seen {
+    fn seen(before: u64, most: Option<u64>, after: u64) -> PhaseResult {
+        PhaseResult {
             before: Ok(pages(before)),
             after: Ok(pages(after)),
             most_resident: most,
-            ..Seen::default()
+            ..PhaseResult::default()
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Phase<'a> {
 
 /// What was seen of it. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct PhaseResult {
     pub(super) open_ns: u64,
     pub(super) begin_ns: u64,
     /// Clock (a): records, flush asked for, close.
@@ -59,9 +59,9 @@ pub(super) struct Seen {
     pub(super) most_resident: Option<u64>,
 }
 
-impl Default for Seen {
-    fn default() -> Seen {
-        Seen {
+impl Default for PhaseResult {
+    fn default() -> PhaseResult {
+        PhaseResult {
             open_ns: 0,
             begin_ns: 0,
             end_ns: 0,
@@ -124,9 +124,9 @@ impl Phase<'_> {
     }
 
     /// Runs it, to the end of syncfs.
-    pub(super) fn run(&self) -> Result<Seen, Error> {
+    pub(super) fn run(&self) -> Result<PhaseResult, Error> {
         let before = residency::of_path(self.target.path());
-        let mut seen = Seen::default();
+        let mut seen = PhaseResult::default();
         let begun = now_ns();
         let file = if self.transfers() {
             Some(self.target.open(self.direction)?)
@@ -214,7 +214,7 @@ impl Phase<'_> {
     }
 
     /// All that the clocks cover.
-    fn work(&self, ready: Ready, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
+    fn work(&self, ready: Ready, shared: &Shared, seen: &mut PhaseResult) -> Result<(), Error> {
         let Ready {
             file,
             mut engine,
@@ -252,7 +252,12 @@ impl Phase<'_> {
     }
 
     /// Flush and close inside clock (a). A phase that is to end early waits for no disk.
-    fn close(&self, file: Option<File>, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
+    fn close(
+        &self,
+        file: Option<File>,
+        shared: &Shared,
+        seen: &mut PhaseResult,
+    ) -> Result<(), Error> {
         let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);
         if let Some(file) = file {
@@ -271,7 +276,7 @@ impl Phase<'_> {
     }
 
     /// fsync for clock (b) and syncfs for (c). Both stop while the observer looks at the files.
-    fn flush(&self, shared: &Shared, seen: &mut Seen) -> Result<(), Error> {
+    fn flush(&self, shared: &Shared, seen: &mut PhaseResult) -> Result<(), Error> {
         let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);
         let begun = now_ns();
@@ -363,7 +368,11 @@ impl Phase<'_> {
 }
 
 /// The report of a phase.
-pub(super) fn report(options: &StreamSpec, direction: Direction, seen: &Seen) -> PhaseReport {
+pub(super) fn report(
+    options: &StreamSpec,
+    direction: Direction,
+    seen: &PhaseResult,
+) -> PhaseReport {
     let bytes = seen.records * options.block.get();
     let moved = options.engine.capabilities().transfers;
     let clock_seconds = Clocks {

@@ -320,7 +320,7 @@ fn the_flags_of_the_open_file_are_those_asked_for() {
 }
 
 #[test]
-fn without_a_remount_caches_are_dropped_and_it_is_said() {
+fn without_a_remount_caches_are_dropped_and_it_is_reported() {
     struct Drops(AtomicU32);
     impl Observer for Drops {
         fn drop_caches(&self, files: &[&Path]) -> io::Result<Evidence> {
@@ -457,7 +457,7 @@ impl Observer for Neighbour {
 }
 
 #[test]
-fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
+fn a_full_filesystem_is_reported_with_its_offset_and_nothing_is_kept_needs_root() {
     let Some(small) = Mounted::tmpfs("size=1m") else {
         return;
     };
@@ -489,7 +489,7 @@ fn a_full_filesystem_is_said_with_its_offset_and_nothing_is_kept_needs_root() {
 }
 
 #[test]
-fn a_read_only_mount_is_said_needs_root() {
+fn a_read_only_mount_is_reported_needs_root() {
     let Some(small) = Mounted::tmpfs("size=4m") else {
         return;
     };

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_file_passes_and_tells_its_run() {
+    fn a_good_file_passes_and_names_its_run() {
         for content in [Content::Zero, Content::Pattern, Content::Random] {
             check(&file(content), None).unwrap();
             check(&file(content), Some(9)).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn swapped_stale_empty_and_foreign_blocks_are_told_apart() {
+    fn swapped_stale_empty_and_foreign_blocks_are_distinguished() {
         let mut swapped = file(Content::Zero);
         let (a, b) = swapped.split_at_mut(5 * BYTES);
         a[2 * BYTES..3 * BYTES].swap_with_slice(&mut b[..BYTES]);

@@ -51,7 +51,7 @@ impl Task<'_> {
 
 /// What a child has done. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct ChildResult {
     /// BEGIN seen, and end of clock (a): freeze, or end of the last thing inside.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
@@ -68,7 +68,7 @@ pub(super) struct Ended {
 }
 
 /// The whole life of a child. An error raises ABORT, so that the others stop as well.
-pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<Ended, Error> {
+pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<ChildResult, Error> {
     let result = prepare(task).and_then(|(file, mut engine)| {
         let latency = task.options.latency.then(Latency::default);
         ticket.wait();
@@ -113,7 +113,7 @@ impl Work<'_> {
     ///
     /// Where the stop flag rises differs in iozone and is kept: in initial write and random write
     /// before the optional fsync and close, in rewrite and the reads after them.
-    fn run(mut self, file: File, engine: &mut dyn Engine) -> Result<Ended, Error> {
+    fn run(mut self, file: File, engine: &mut dyn Engine) -> Result<ChildResult, Error> {
         let Task {
             options,
             test,
@@ -121,9 +121,9 @@ impl Work<'_> {
             ..
         } = *self.task;
         let cpu = Cpu::thread();
-        let mut ended = Ended {
+        let mut ended = ChildResult {
             begin_ns: now_ns(),
-            ..Ended::default()
+            ..ChildResult::default()
         };
         let frozen = self.transfer(&file, engine, &mut ended)?;
         if test.completes_after_stonewall() {
@@ -162,7 +162,7 @@ impl Work<'_> {
         &mut self,
         file: &File,
         engine: &mut dyn Engine,
-        ended: &mut Ended,
+        ended: &mut ChildResult,
     ) -> Result<bool, Error> {
         let task = self.task;
         let Task { options, test, .. } = *task;
@@ -200,7 +200,7 @@ impl Work<'_> {
     }
 
     /// A phase that is to end early waits for no disk.
-    fn fsync(&self, file: Option<&File>, ended: &mut Ended) -> Result<(), Error> {
+    fn fsync(&self, file: Option<&File>, ended: &mut ChildResult) -> Result<(), Error> {
         let transfers = self.task.options.engine.capabilities().transfers;
         if let Some(file) = file
             && transfers

@@ -3,7 +3,7 @@
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::child::{self, Ended, Maker, Task};
+use super::child::{self, ChildResult, Maker, Task};
 use super::files::Files;
 use super::numbers::{self, Share, effective_seconds};
 use crate::children::{Children, TICK, last_words};
@@ -28,11 +28,11 @@ pub(super) struct Phase<'a> {
 }
 
 /// What the children and the parent saw of it.
-pub(super) struct Seen {
+pub(super) struct TestResult {
     /// The parent's start time.
     pub(super) begin_ns: u64,
     /// The children's accounts, by number.
-    pub(super) children: Vec<Ended>,
+    pub(super) children: Vec<ChildResult>,
     /// Most pages of child 0's file seen in the page cache while it ran under O_DIRECT.
     pub(super) most_resident: Option<u64>,
     /// CPU time of the parent in the phase.
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 
 impl Phase<'_> {
     /// Runs it. All children have been joined when this returns, in whatever way.
-    pub(super) fn run(&self) -> Result<Seen, Error> {
+    pub(super) fn run(&self) -> Result<TestResult, Error> {
         let threads = self.options.threads;
         let shared = Children::new(threads as usize);
         let cpu = Cpu::thread();
@@ -63,7 +63,7 @@ impl Phase<'_> {
             }
             let (begin_ns, most_resident, cancelled) = self.watch(&shared, children.len() as u32);
             let ended = self.join(children, refused, cancelled)?;
-            Ok(Seen {
+            Ok(TestResult {
                 begin_ns,
                 children: ended,
                 most_resident,
@@ -77,7 +77,7 @@ impl Phase<'_> {
         scope: &'scope Scope<'scope, 'env>,
         shared: &'scope Children,
         child: u32,
-    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ended, Error>>>
+    ) -> std::io::Result<ScopedJoinHandle<'scope, Result<ChildResult, Error>>>
     where
         'env: 'scope,
     {
@@ -140,10 +140,10 @@ impl Phase<'_> {
     /// Takes in the children. A real error outranks an interrupt, which outranks nothing.
     fn join(
         &self,
-        children: Vec<ScopedJoinHandle<'_, Result<Ended, Error>>>,
+        children: Vec<ScopedJoinHandle<'_, Result<ChildResult, Error>>>,
         refused: Option<Error>,
         cancelled: bool,
-    ) -> Result<Vec<Ended>, Error> {
+    ) -> Result<Vec<ChildResult>, Error> {
         let mut ended = Vec::new();
         let mut error = refused;
         for (number, child) in children.into_iter().enumerate() {
@@ -178,7 +178,7 @@ impl Phase<'_> {
 pub(super) fn report(
     options: &ThroughputSpec,
     test: Test,
-    seen: &Seen,
+    seen: &TestResult,
     sync_ns: u64,
 ) -> PhaseReport {
     let record = options.record.get();
@@ -186,7 +186,8 @@ pub(super) fn report(
         .zip(&seen.children)
         .map(|(number, child)| thread_report(number, child, record))
         .collect();
-    let latest = |of: fn(&Ended) -> u64| seen.children.iter().map(of).max().unwrap_or_default();
+    let latest =
+        |of: fn(&ChildResult) -> u64| seen.children.iter().map(of).max().unwrap_or_default();
     let parent = seconds(seen.begin_ns, latest(|c| c.exit_ns));
     let shares: Vec<Share> = threads
         .iter()
@@ -232,7 +233,7 @@ pub(super) fn report(
     }
 }
 
-fn thread_report(thread: u32, child: &Ended, record: u64) -> ThreadReport {
+fn thread_report(thread: u32, child: &ChildResult, record: u64) -> ThreadReport {
     let share = Share {
         bytes: child.counted * record,
         seconds: effective_seconds(seconds(child.begin_ns, child.end_ns)),
@@ -247,7 +248,7 @@ fn thread_report(thread: u32, child: &Ended, record: u64) -> ThreadReport {
     }
 }
 
-fn merged_latency(children: &[Ended]) -> Option<Latency> {
+fn merged_latency(children: &[ChildResult]) -> Option<Latency> {
     let mut all: Option<Latency> = None;
     for latency in children.iter().filter_map(|c| c.latency.as_ref()) {
         match &mut all {
@@ -258,7 +259,7 @@ fn merged_latency(children: &[Ended]) -> Option<Latency> {
     all
 }
 
-/// Rests for `time`, looking around now and then; an error when asked to stop.
+/// Rests for `time`, checking periodically for a stop request, which is an error.
 pub(super) fn rest(time: Duration, observer: &dyn Observer, phase: Test) -> Result<(), Error> {
     let end = now_ns() + time.as_nanos() as u64;
     loop {

@@ -454,7 +454,7 @@ fn one_failing_child_stops_the_others_and_is_named() {
 }
 
 #[test]
-fn a_child_that_panics_is_a_defect_and_hangs_nobody() {
+fn a_child_that_panics_is_a_defect_and_hangs_no_other() {
     // Child 0 is an engine that cannot be made, so it fails before READY.
     let dir = tempfile::tempdir().unwrap();
     let maker = |_, _| Err(io::Error::from_raw_os_error(libc::EPERM));
@@ -495,8 +495,8 @@ impl Observer for Dying {
 }
 
 #[test]
-fn an_observer_that_panics_hangs_nobody() {
-    let (teller, told) = std::sync::mpsc::channel();
+fn an_observer_that_panics_hangs_no_child() {
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let dir = tempfile::tempdir().unwrap();
         let options = options(dir.path(), 2);
@@ -508,9 +508,9 @@ fn an_observer_that_panics_hangs_nobody() {
         };
         let run = || run_with(&options, &Dying, &maker).is_ok();
         let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
-        teller.send((died, names(dir.path()))).unwrap();
+        sender.send((died, names(dir.path()))).unwrap();
     });
-    let seen = told.recv_timeout(Duration::from_secs(60));
+    let seen = receiver.recv_timeout(Duration::from_secs(60));
     assert_eq!(seen, Ok((true, Vec::new())), "(panicked, files left)");
 }
 

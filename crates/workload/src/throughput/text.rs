@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn layout_is_iozones() {
         let text = iozone_text(&outcome());
-        // The hour depends on the time zone of whoever runs the test.
+        // The hour depends on the time zone of the machine.
         let text = text.replace(&began(&outcome().parameters), "[ctime]");
         insta::assert_snapshot!(text.replace('\t', "→"));
     }

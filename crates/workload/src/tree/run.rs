@@ -329,7 +329,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Drops caches before an operation and keeps what proves it. Who may not drop them is not
+    /// Drops caches before an operation and keeps what proves it. A user who may not drop them is not
     /// asked again, as in the original; any other failure is this operation's alone.
     fn cold(&mut self, step: &Step, data: &Dataset) -> Result<(), Error> {
         self.reporter.check()?;

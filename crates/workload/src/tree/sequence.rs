@@ -267,7 +267,7 @@ impl Machine {
     }
 
     /// The original asks the filesystem whether the name is there. A deleted tree leaves its top
-    /// directory, so a name is taken for ever.
+    /// directory, so a name is taken forever.
     fn create(&mut self) {
         let name = loop {
             let name = format!("kernel-{}", self.random.randint(100, 100_000));

@@ -343,7 +343,7 @@ fn a_drop_that_fails_is_evidence_against_its_operation_and_one_warning() {
 
 #[test]
 fn a_panic_of_the_working_thread_comes_through() {
-    let (thread, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher {
@@ -351,9 +351,9 @@ fn a_panic_of_the_working_thread_comes_through() {
             ..Watcher::default()
         };
         let result = std::panic::catch_unwind(|| run(&small(dir.path()), &watcher).is_ok());
-        thread.send(result.is_err()).unwrap();
+        sender.send(result.is_err()).unwrap();
     });
-    let panicked = told.recv_timeout(std::time::Duration::from_secs(60));
+    let panicked = receiver.recv_timeout(std::time::Duration::from_secs(60));
     assert_eq!(panicked, Ok(true), "neither a result nor a panic");
 }
 
@@ -397,7 +397,7 @@ fn make_j_compiles_reads_and_deletes_everything() {
 }
 
 #[test]
-fn without_sync_only_clock_a_exists_and_nobody_drops_caches() {
+fn without_sync_only_clock_a_exists_and_no_caches_are_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let watcher = Watcher::default();
     let options = TreeSpec {

@@ -1,7 +1,7 @@
 //! The operations that walk a tree: read, stat, delete, and noting its order.
 //!
 //! `os.walk` as the original uses it: a directory is listed whole and closed, then its names are
-//! told apart, then files and directories are visited in the order of the listing. Names of all
+//! classified, then files and directories are visited in the order of the listing. Names of all
 //! open levels lie on one stack.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
@@ -165,7 +165,7 @@ impl Worker<'_> {
             .map_err(|e| self.failed("stat", e))
     }
 
-    /// `os.listdir` of the path in work onto the stack, then what tells directories from files.
+    /// `os.listdir` of the path in work onto the stack, then what distinguishes directories from files.
     fn list(&mut self) -> Result<(), Error> {
         let first = self.names.len();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -108,7 +108,7 @@ fn unknown_incompat(sb: &Superblock) -> u32 {
 
 /// A superblock the library takes.
 #[derive(Clone, Debug)]
-pub(super) struct Taken {
+pub(super) struct OpenedSuperblock {
     pub sb: Superblock,
     /// Its own block when it is a backup that was asked for.
     pub backup: Option<u64>,
@@ -123,7 +123,7 @@ pub(super) fn take(
     source: &dyn BlockSource,
     backup: Option<(u64, u32)>,
     overlook: bool,
-) -> Result<Taken, Refusal> {
+) -> Result<OpenedSuperblock, Refusal> {
     let sb = read(source, backup)?;
     identity(&sb)?;
     let groups = arithmetic(&sb, backup.map(|(_, size)| size), overlook)?;
@@ -132,7 +132,7 @@ pub(super) fn take(
         // Only where new groups would be put.
         sane.s_log_groups_per_flex = 0;
     }
-    Ok(Taken {
+    Ok(OpenedSuperblock {
         sb,
         backup: backup.map(|(block, _)| block),
         geometry: Geometry::new(&sane),

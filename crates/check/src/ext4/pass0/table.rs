@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_joined_behind_not_before() {
+    fn ranges_are_joined_after_not_before() {
         let mut ranges = Ranges::default();
         for range in [5..6, 6..9, 9..9, 4..5, 5..7] {
             ranges.push(range);

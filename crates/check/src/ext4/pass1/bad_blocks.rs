@@ -1,6 +1,6 @@
 //! Inode 1, the list of bad blocks.
 //!
-//! It is looked at before all others, because what it lists is taken from everybody: a listed block that is still free is marked, one that
+//! It is looked at before all others, because what it lists is taken from all other owners: a listed block that is still free is marked, one that
 //! belongs to the filesystem itself is a finding, and inodes on a listed block of their table are not looked at.
 
 use std::ops::Range;
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn what_is_left_out_is_reported() {
         for (name, ranges) in [
             ("different ones", vec![(0, 1 << 40)]),
             ("repeats", vec![(7, 8); MOST as usize + 1]),

@@ -23,7 +23,7 @@ enum BadSize {
     /// 2: it is shorter.
     DirectoryTooShort,
     /// 3: there are data past the end.
-    DataBehindEnd,
+    DataPastEnd,
     /// 4: more than pointers can map.
     BeyondPointers,
     /// 5: a directory does not end with a block.
@@ -39,7 +39,7 @@ impl BadSize {
         match self {
             BadSize::DirectoryTooLong => "the directory has fewer blocks",
             BadSize::DirectoryTooShort => "the directory has more blocks",
-            BadSize::DataBehindEnd => "written blocks past the end",
+            BadSize::DataPastEnd => "written blocks past the end",
             BadSize::BeyondPointers => "a block map cannot map as much",
             BadSize::NotWholeBlocks => "a directory has whole blocks",
             BadSize::BeyondExtents => "extents cannot map as much",
@@ -208,7 +208,7 @@ impl Worker<'_> {
         let written = u64::try_from(walk.last_written).ok();
         let past_end = written.is_some_and(|last| size < last.wrapping_mul(block_size));
         if past_end && !item.inode.has_flags(flag::VERITY) {
-            Some(BadSize::DataBehindEnd)
+            Some(BadSize::DataPastEnd)
         } else if !extents && size > most_of_pointers(block_size) {
             Some(BadSize::BeyondPointers)
         } else if extents && size > (block_size << 32) - 1 {

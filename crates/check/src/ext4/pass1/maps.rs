@@ -197,7 +197,7 @@ impl<'a> Maps<'a> {
         may
     }
 
-    /// Blocks that [`Maps::may_look`] was asked for in vain.
+    /// Blocks that [`Maps::may_look`] refused.
     pub(in crate::ext4) fn untraced(&self) -> u64 {
         self.untraced.load(Relaxed)
     }

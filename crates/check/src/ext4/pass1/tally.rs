@@ -77,7 +77,7 @@ impl Statistics {
 
 /// What one owner uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct OwnerUsage {
     /// Bytes in whole clusters.
     pub(crate) bytes: u64,
     /// Inodes.
@@ -88,11 +88,11 @@ pub(crate) struct Taken {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owners {
     /// By user.
-    pub(crate) users: BTreeMap<u32, Taken>,
+    pub(crate) users: BTreeMap<u32, OwnerUsage>,
     /// By group.
-    pub(crate) groups: BTreeMap<u32, Taken>,
+    pub(crate) groups: BTreeMap<u32, OwnerUsage>,
     /// By project.
-    pub(crate) projects: BTreeMap<u32, Taken>,
+    pub(crate) projects: BTreeMap<u32, OwnerUsage>,
 }
 
 impl Owners {

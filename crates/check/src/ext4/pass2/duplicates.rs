@@ -1,4 +1,4 @@
-//! Directories in which a name stands twice.
+//! Directories in which a name is used twice.
 //!
 //! e2fsck notices twins within a block, and then reads the whole directory in order to build it anew (pass 3A), under `-n` as
 //! well; only there it reports the names. A directory whose duplicates are all in different blocks is sound to it.
@@ -46,7 +46,7 @@ struct Twin {
 /// Blocks between two looks at who watches and at memory.
 const LOOK: u64 = 64;
 
-/// Says which names of a directory stand twice. `runs`: where its blocks lie, in its own order.
+/// Finds the names that a directory has twice. `runs`: where its blocks lie, in its own order.
 ///
 /// # Errors
 /// The check was stopped, or has all the memory it may.
@@ -74,13 +74,13 @@ pub(super) fn check(
     // Where a chain is broken, e2fsck cannot rebuild it and reports nothing about its names.
     let Some(survey) = survey else { return Ok(()) };
     for (first, second) in &survey.odd {
-        say(dir, first, second, log);
+        report(dir, first, second, log);
     }
     for mut twins in reader.twins(&survey.again)?.into_values() {
         // The sort is stable, so that of equal ones the first stays.
         twins.sort_by_key(|twin| std::cmp::Reverse(twin.inode));
         for pair in twins.windows(2) {
-            say(dir, &pair[0], &pair[1], log);
+            report(dir, &pair[0], &pair[1], log);
         }
     }
     shared.volume.guard.hold()
@@ -92,7 +92,7 @@ fn is_plain(shared: &Shared<'_>, dir: &Dir<'_>) -> bool {
     !shared.volume.sb.has_compat(Compat::DIR_INDEX) || dir.directory.size / size < 2
 }
 
-fn say(dir: &Dir<'_>, first: &Twin, second: &Twin, log: &mut Log) {
+fn report(dir: &Dir<'_>, first: &Twin, second: &Twin, log: &mut Log) {
     let mut add = |problem| {
         let finding = Finding::new(problem)
             .inode(second.inode)

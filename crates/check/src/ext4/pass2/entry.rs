@@ -45,7 +45,7 @@ impl Worker<'_> {
             0 => self.dot(at),
             1 => self.dot_dot(at),
             _ if entry.inode == dir.inode() => {
-                self.say(&P2_LINK_DOT, at);
+                self.report(&P2_LINK_DOT, at);
                 wrong = true;
             }
             _ => {}
@@ -55,11 +55,11 @@ impl Worker<'_> {
         }
         let shared = self.shared;
         if !shared.is_legal(entry.inode) {
-            self.say(&P2_BAD_INO, at);
+            self.report(&P2_BAD_INO, at);
             return false;
         }
         if let Some(problem) = self.misplaced(entry, nth, wrong) {
-            self.say(problem, at);
+            self.report(problem, at);
         }
         if shared.state.bad.contains(entry.inode) {
             self.bad_inode(at);
@@ -76,7 +76,7 @@ impl Worker<'_> {
         }
         if !*twins && self.is_twin(at) {
             *twins = true;
-            self.say(&P2_REPORT_DUP_DIRENT, at);
+            self.report(&P2_REPORT_DUP_DIRENT, at);
             let key = self.key(at);
             self.twins.push((key, dir.at));
         }
@@ -101,7 +101,7 @@ impl Worker<'_> {
             None
         };
         if let Some(problem) = problem {
-            self.say(problem, at);
+            self.report(problem, at);
         }
         if entry.inode != dir.inode() {
             let finding = self.of_entry(&P2_BAD_INODE_DOT, at);
@@ -132,7 +132,7 @@ impl Worker<'_> {
             dir.directory.dotdot.store(entry.inode, Relaxed);
             return;
         };
-        self.say(problem, at);
+        self.report(problem, at);
     }
 
     /// What should not be here, or not lead there. `wrong`: a finding was already made.
@@ -206,7 +206,7 @@ impl Worker<'_> {
             }
         }
         if !state.used.get(u64::from(entry.inode) - 1) {
-            self.say(&P2_UNUSED_INODE, at);
+            self.report(&P2_UNUSED_INODE, at);
         }
     }
 
@@ -278,24 +278,24 @@ impl Worker<'_> {
             return;
         }
         if dir.strict && matches!(fold(entry.name), Folded::Invalid(_)) {
-            self.say(&P2_BAD_ENCODED_NAME, at);
+            self.report(&P2_BAD_ENCODED_NAME, at);
         }
         if entry.name.iter().any(|byte| matches!(byte, b'/' | 0)) {
-            self.say(&P2_BAD_NAME, at);
+            self.report(&P2_BAD_NAME, at);
         }
     }
 
     fn encrypted(&mut self, at: At<'_>, kind: Option<FileType>) {
         let At { dir, entry, .. } = at;
         if entry.name.len() < SHORTEST_NAME {
-            self.say(&P2_BAD_ENCRYPTED_NAME, at);
+            self.report(&P2_BAD_ENCRYPTED_NAME, at);
         }
         let policy = self.shared.state.attributes.policies.of(entry.inode);
         if policy == dir.policy {
             return;
         }
         if policy.is_some() {
-            self.say(&P2_INCONSISTENT_ENCRYPTION_POLICY, at);
+            self.report(&P2_INCONSISTENT_ENCRYPTION_POLICY, at);
             return;
         }
         let kind = entry.kind().filter(|_| entry.file_type != 0).or(kind);
@@ -304,7 +304,7 @@ impl Worker<'_> {
             kind,
             Some(FileType::Regular | FileType::Directory | FileType::Symlink)
         ) {
-            self.say(&P2_UNENCRYPTED_FILE, at);
+            self.report(&P2_UNENCRYPTED_FILE, at);
         }
     }
 
@@ -349,7 +349,7 @@ impl Worker<'_> {
         order.of(dir.inode(), part.physical, part.logical, entry.offset)
     }
 
-    fn say(&mut self, problem: &'static Problem, at: At<'_>) {
+    fn report(&mut self, problem: &'static Problem, at: At<'_>) {
         let finding = self.of_entry(problem, at);
         self.log.add(finding);
     }

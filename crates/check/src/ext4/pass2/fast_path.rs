@@ -7,7 +7,7 @@
 //! a faulty inode is named by.
 //!
 //! The names of an indexed directory are hashed eight at a time, and two equal names have equal hashes, so that nothing else is needed
-//! to see that none stands twice.
+//! to see that none is used twice.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,7 +22,7 @@ use crate::ext4::pass2::index;
 use crate::ext4::pass2::names;
 use crate::ext4::pass2::names::Names;
 use crate::ext4::pass2::shared::{Dir, Shared};
-use crate::ext4::pass2::worker::{Leaf, Role, Seen, Worker};
+use crate::ext4::pass2::worker::{BlockEntries, Leaf, Role, Worker};
 use crate::ext4::state::slot_of;
 
 /// The shortest record.
@@ -92,7 +92,7 @@ impl Worker<'_> {
         dir: &Dir<'_>,
         logical: u32,
         bytes: &[u8],
-        seen: &mut Seen,
+        seen: &mut BlockEntries,
     ) -> Option<Hashes> {
         let shared = self.shared;
         if !shared.is_plain(dir) {
@@ -132,7 +132,7 @@ impl Worker<'_> {
         physical: u64,
         logical: u32,
         bytes: &[u8],
-        seen: &Seen,
+        seen: &BlockEntries,
     ) {
         let shared = self.shared;
         let named = &shared.state.name_counts;
@@ -208,7 +208,7 @@ fn walk(
     dir: &Dir<'_>,
     bytes: &[u8],
     start: usize,
-    seen: &mut Seen,
+    seen: &mut BlockEntries,
 ) -> Option<()> {
     let size = shared.volume.geometry.block_size;
     let (own, state) = (dir.inode(), shared.state);

@@ -112,7 +112,7 @@ impl Worker<'_> {
             dir: dir.at as u32,
             logical: part.logical,
             physical: part.physical,
-            key: self.key_behind(dir, part),
+            key: self.key_after(dir, part),
             entries: entries.collect(),
             root: is_root.then_some((info.hash_version, info.indirect_levels)),
         });
@@ -141,7 +141,7 @@ impl Worker<'_> {
     }
 
     /// e2fsck looks at an index block after its entries.
-    fn key_behind(&self, dir: &Dir<'_>, part: &Part<'_>) -> u64 {
+    fn key_after(&self, dir: &Dir<'_>, part: &Part<'_>) -> u64 {
         let order = self.shared.order;
         order.of(dir.inode(), part.physical, part.logical, part.end)
     }

@@ -1,4 +1,4 @@
-//! Whether a name stands twice in a block.
+//! Whether a name is used twice in a block.
 //!
 //! e2fsck keeps a tree of the names of each block, and so looks at each name some eight times. A table of offsets
 //! into the block does with one look at most names. It is never emptied: each block has a number, and places with another number are free.

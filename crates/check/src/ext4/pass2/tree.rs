@@ -1,7 +1,7 @@
 //! The index of a directory as a whole: does it lead to each block once, at the right depth, and with the right hashes?
 //!
 //! Roots and nodes give the first hash of a block; the names in it give the hashes it has. The sweep has left both, in
-//! the order of the device, and only now it is known which belong together. A directory whose names stand twice is not judged here,
+//! the order of the device, and only now it is known which belong together. A directory with duplicate names is not judged here,
 //! as e2fsck does not: it would build it anew.
 //!
 //! The rules are e2fsck's to the letter, also where they look odd: a node takes the least hash of its first leaf and the greatest of
@@ -183,7 +183,7 @@ impl<'a> Tree<'a> {
     fn judge(&self, logical: usize, log: &mut Log) -> u64 {
         let block = &self.blocks[logical];
         let mut bad = 0;
-        let mut say = |problem: &'static Problem, found: Option<String>, expected: String| {
+        let mut report = |problem: &'static Problem, found: Option<String>, expected: String| {
             bad += 1;
             let order = order::of_index(self.inode, logical as u32);
             let mut finding = Finding::new(problem)
@@ -196,7 +196,7 @@ impl<'a> Tree<'a> {
         };
         if !block.first && block.min < block.from {
             let least = format!("at least {}", hex(block.from));
-            say(&P2_HTREE_MIN_HASH, Some(hex(block.min)), least);
+            report(&P2_HTREE_MIN_HASH, Some(hex(block.min)), least);
         }
         if block.role == Role::Leaf {
             let (depth, right) = (
@@ -207,17 +207,17 @@ impl<'a> Tree<'a> {
                 let words = |depth: Option<u32>| {
                     depth.map_or("in a loop".into(), |depth| format!("depth {depth}"))
                 };
-                say(&P2_HTREE_BAD_DEPTH, Some(words(depth)), words(right));
+                report(&P2_HTREE_BAD_DEPTH, Some(words(depth)), words(right));
             }
         }
         if logical > 0 && block.max > block.to {
             let most = format!("at most {}", hex(block.to));
-            say(&P2_HTREE_MAX_HASH, Some(hex(block.max)), most);
+            report(&P2_HTREE_MAX_HASH, Some(hex(block.max)), most);
         }
         if !block.referenced {
-            say(&P2_HTREE_NOTREF, None, "an entry that leads here".into());
+            report(&P2_HTREE_NOTREF, None, "an entry that leads here".into());
         } else if block.twice {
-            say(&P2_HTREE_DUPREF, None, "one entry that leads here".into());
+            report(&P2_HTREE_DUPREF, None, "one entry that leads here".into());
         }
         bad
     }

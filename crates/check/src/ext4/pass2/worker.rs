@@ -61,7 +61,7 @@ pub(super) struct Second {
 
 /// What is remembered of a block while it is looked at; kept from block to block for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct BlockEntries {
     /// Each entry in use: where it begins, and the length of its name in the lowest byte.
     pub(super) entries: Vec<u32>,
     /// Those that name directories: where they begin.
@@ -75,7 +75,7 @@ pub(super) struct Worker<'a> {
     pub(super) names: Names,
     /// Names counted and not yet shared.
     pub(super) batch: Batch,
-    pub(super) seen: Seen,
+    pub(super) seen: BlockEntries,
     pub(super) slots: Slots<'a>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) nodes: Vec<Node>,
@@ -99,7 +99,7 @@ impl<'a> Worker<'a> {
             log: log.fork(),
             names: Names::new(shared.volume.block_size()),
             batch: Batch::new(),
-            seen: Seen::default(),
+            seen: BlockEntries::default(),
             slots: Slots::new(shared.volume),
             leaves: Vec::new(),
             nodes: Vec::new(),

@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::P6_UPDATE_QUOTAS;
 use crate::ext4::file::Map;
-use crate::ext4::pass1::tally::Taken;
+use crate::ext4::pass1::tally::OwnerUsage;
 use crate::ext4::post::order;
 use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
@@ -57,8 +57,11 @@ pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) {
 }
 
 /// The first owner whose usage differs from the file, and the number of such owners.
-fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Option<Finding> {
-    let nothing = Taken::default();
+fn difference(
+    file: &BTreeMap<u32, OwnerUsage>,
+    taken: &BTreeMap<u32, OwnerUsage>,
+) -> Option<Finding> {
+    let nothing = OwnerUsage::default();
     let mut first = None;
     let mut count = 0_u64;
     let ids: std::collections::BTreeSet<u32> = file.keys().chain(taken.keys()).copied().collect();
@@ -72,7 +75,7 @@ fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Opti
         }
     }
     let (id, says, is) = first?;
-    let text = |taken: Taken| format!("{} bytes, {} inodes", taken.bytes, taken.inodes);
+    let text = |taken: OwnerUsage| format!("{} bytes, {} inodes", taken.bytes, taken.inodes);
     Some(
         Finding::new(&P6_UPDATE_QUOTAS)
             .found(text(says))
@@ -83,7 +86,7 @@ fn difference(file: &BTreeMap<u32, Taken>, taken: &BTreeMap<u32, Taken>) -> Opti
 
 /// Contents of a quota file.
 struct Usage {
-    owners: BTreeMap<u32, Taken>,
+    owners: BTreeMap<u32, OwnerUsage>,
     /// A block of its tree that is a node, and something else as well.
     twice: Option<u32>,
 }
@@ -202,7 +205,7 @@ impl Tree<'_> {
             }
             self.usage.owners.insert(
                 entry.dqb_id.get(),
-                Taken {
+                OwnerUsage {
                     bytes: entry.dqb_curspace.get(),
                     inodes: entry.dqb_curinodes.get(),
                 },

@@ -165,7 +165,7 @@ fn groups_that_were_never_written() {
         let offset = offset_in(image, block, "file");
         image.block(block)[offset..offset + 4].copy_from_slice(&last.to_le_bytes());
     });
-    cases.case("a name behind those in use", &image, |image| {
+    cases.case("a name past those in use", &image, |image| {
         let block = ext_block(image, D);
         let offset = offset_in(image, block, "file");
         let ino = image.geometry.inodes_per_group;

@@ -142,7 +142,7 @@ pub(crate) fn folded(block_size: &str, size: &str) -> Image {
     sound(Image::make(&options, size, &commands))
 }
 
-/// Directories and files with an encryption context; `gile` has another policy, and nobody is at fault for it yet.
+/// Directories and files with an encryption context; `gile` has another policy, which is no fault yet.
 pub(crate) fn encrypted() -> Image {
     let names: Vec<String> = (0..6)
         .map(|nth| format!("name-of-16-bytes-or-more-{nth}"))

@@ -97,7 +97,7 @@ fn inodes_that_hold_values() {
     cases.case("another count", &image, |image| {
         image.inode(value, |inode| inode.raw().unwrap().i_osd1 = 5.into());
     });
-    cases.case("nobody's", &image, |image| {
+    cases.case("without an owner", &image, |image| {
         image.inode(12, |inode| inode.bytes()[160..].fill(0));
     });
     let named = |image: &mut Image| {

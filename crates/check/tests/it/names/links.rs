@@ -19,7 +19,7 @@ fn connection() {
     cases.case("the root is a file", &image, |image| {
         image.inode(ROOT, |inode| inode.raw().unwrap().i_mode = 0o100_644.into());
     });
-    // sub and deep name each other, and nobody else does.
+    // sub and deep name each other; no other entry names them.
     let report = cases.case("a loop", &image, |image| {
         poke(image, D, "sub", 0, &[0; 4]);
         poke(image, DEEP, "last", 0, &SUB.to_le_bytes());

@@ -10,7 +10,7 @@ use crate::names::images::{D, SUB, TREE, base, dir_block, indexed};
     clippy::single_range_in_vec_init,
     reason = "one bad range is a list of one"
 )]
-fn what_cannot_be_read_is_said() {
+fn what_cannot_be_read_is_reported() {
     let mut image = base("^dir_index", TREE);
     let block = dir_block(&mut image, SUB, 0) * 1024;
     let source = Ram::new(&image.bytes).failing([block..block + 1], 5);

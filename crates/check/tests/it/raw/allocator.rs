@@ -17,7 +17,7 @@ pub struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Large pieces asked for as zeros: memory of the kernel's that nobody has touched. They are known by their addresses, to be left out
+/// Large pieces asked for as zeros: the kernel's memory, not yet touched. They are known by their addresses, to be left out
 /// again when they are given back. The checker's maps are such, and it counts itself what it touches of them.
 static ZEROED: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 const LARGE: usize = 256 << 10;

@@ -79,7 +79,7 @@ pub fn decode(bases: &[Base], input: &[u8]) -> Subject {
             .push(start..start + 512 * u64::from(failing - 200));
     }
     match size {
-        // A device of another size: cut short, or with terabytes of nothing behind.
+        // A device of another size: cut short, or extended by terabytes of zeros.
         200..=219 => image.len = image.len / 20 * u64::from(size - 199),
         220..=235 => image.len <<= size - 219,
         _ => {}

@@ -144,15 +144,15 @@ fn every_truncation_can_be_gone_on_with() {
 }
 
 #[test]
-fn a_loaded_run_tells_of_its_torn_line() {
+fn a_loaded_run_reports_its_torn_line() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("events.jsonl");
-    let said = Run::load(temp.path()).unwrap_err().to_string();
-    assert!(said.contains("not a run folder"), "{said}");
+    let message = Run::load(temp.path()).unwrap_err().to_string();
+    assert!(message.contains("not a run folder"), "{message}");
     for begun in ["", "{\"seq\":0,"] {
         fs::write(&path, begun).unwrap();
-        let said = Run::load(temp.path()).unwrap_err().to_string();
-        assert!(said.contains("holds no events"), "{said}");
+        let message = Run::load(temp.path()).unwrap_err().to_string();
+        assert!(message.contains("holds no events"), "{message}");
     }
     let mut all = bytes(&short());
     all.extend(b"{\"seq\":");
@@ -186,23 +186,26 @@ fn damage_in_the_middle_names_its_line() {
     let all = String::from_utf8(bytes(&short())).unwrap();
     let mut lines: Vec<&str> = all.lines().collect();
     lines[2] = "{\"seq\":2,\"at\":";
-    let said = parse(lines.join("\n").as_bytes()).unwrap_err().to_string();
-    assert!(said.starts_with("events.jsonl:3: damaged log: "), "{said}");
+    let message = parse(lines.join("\n").as_bytes()).unwrap_err().to_string();
+    assert!(
+        message.starts_with("events.jsonl:3: damaged log: "),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_gap_in_the_numbers_is_damage() {
     let mut entries = short();
     entries.remove(2);
-    let said = parse(&bytes(&entries)).unwrap_err().to_string();
+    let message = parse(&bytes(&entries)).unwrap_err().to_string();
     assert!(
-        said.contains(":3: damaged log: event 3 where 2 belongs"),
-        "{said}"
+        message.contains(":3: damaged log: event 3 where 2 belongs"),
+        "{message}"
     );
-    let said = parse(&bytes(&short()[1..])).unwrap_err().to_string();
+    let message = parse(&bytes(&short()[1..])).unwrap_err().to_string();
     assert!(
-        said.contains(":1: damaged log: event 1 where 0 belongs"),
-        "{said}"
+        message.contains(":1: damaged log: event 1 where 0 belongs"),
+        "{message}"
     );
 }
 
@@ -214,16 +217,16 @@ fn an_unknown_event_at_the_end_is_not_torn() {
         short().len()
     );
     all.extend(line.bytes());
-    let said = parse(&all).unwrap_err().to_string();
-    assert!(said.contains("moon_landed"), "{said}");
+    let message = parse(&all).unwrap_err().to_string();
+    assert!(message.contains("moon_landed"), "{message}");
 }
 
 #[test]
 fn a_newer_format_is_refused_before_it_is_interpreted() {
     let line = br#"{"seq":0,"at":"soon","event":"run_begun","format":2,"plan":[]}"#;
-    let said = parse(line).unwrap_err().to_string();
+    let message = parse(line).unwrap_err().to_string();
     assert_eq!(
-        said,
+        message,
         "events.jsonl: log format 2 is newer than this fslab reads (1): use the fslab that wrote it"
     );
 }
@@ -236,13 +239,13 @@ fn a_plan_that_contradicts_itself_is_refused() {
         (|plan| plan.slots[0].trial = 5, "trial 0 calls itself 5"),
         (|plan| plan.cells[0].id = 3, "cell 0 calls itself 3"),
     ];
-    for (spoil, says) in cases {
+    for (spoil, expected) in cases {
         let mut entries = short();
         if let Event::RunStarted { plan, .. } = &mut entries[0].event {
             spoil(plan);
         }
-        let said = parse(&bytes(&entries)).unwrap_err().to_string();
-        assert!(said.contains(says), "{said}");
+        let message = parse(&bytes(&entries)).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
     }
 }
 
@@ -257,7 +260,7 @@ fn numbers_that_are_not_finite_are_refused_and_the_log_goes_on() {
             total: value,
             ..Ledger::default()
         };
-        let said = log
+        let message = log
             .emit(Event::TrialFinished {
                 trial: 0,
                 samples: vec![],
@@ -268,8 +271,8 @@ fn numbers_that_are_not_finite_are_refused_and_the_log_goes_on() {
             .unwrap_err()
             .to_string();
         assert!(
-            said.contains("trial_finished") && said.contains("not finite"),
-            "{said}"
+            message.contains("trial_finished") && message.contains("not finite"),
+            "{message}"
         );
     }
     log.emit(note("still here")).unwrap();
@@ -302,11 +305,11 @@ fn a_full_disk_leaves_no_torn_line_needs_root() {
                     .map(|error| (n, error))
             })
             .unwrap();
-        let said = error.to_string();
-        assert!(said.contains("No space left on device"), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("No space left on device"), "{message}");
         assert!(
-            said.contains("fslab resume") && !said.contains('\n'),
-            "{said}"
+            message.contains("fslab resume") && !message.contains('\n'),
+            "{message}"
         );
         let loaded = read(&path).unwrap();
         assert_eq!(loaded.entries.len(), count);

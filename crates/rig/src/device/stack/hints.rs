@@ -66,7 +66,7 @@ pub(crate) fn options(
         _ => {
             return Err(Error::Cannot {
                 thing: filesystem.program().into(),
-                what: "cannot be told of stripes".into(),
+                what: "cannot be given a stripe geometry".into(),
                 why: format!("{kind} has no such option"),
                 next: "use hints = \"auto\" for it (an exclude rule)".into(),
             });
@@ -100,7 +100,7 @@ fn of_xfs(hints: Hints, geometry: Geometry) -> String {
 }
 
 fn of_ext(hints: Hints, geometry: Geometry, block: u64) -> String {
-    // mke2fs takes 0 for not said, and asks the kernel; a stripe of one block is what ext4's allocator
+    // mke2fs takes 0 as not given, and asks the kernel; a stripe of one block is what ext4's allocator
     // takes for none.
     let (stride, width) = match hints {
         Hints::Given => {
@@ -119,7 +119,7 @@ fn block_size(filesystem: &dyn Filesystem, given: &[String], node: &Path) -> Res
     argv.extend_from_slice(given);
     argv.push(node.display().to_string());
     let out = command::run(&argv, "", &|| false)?;
-    said_block_size(&out.stdout).ok_or_else(|| Error::Cannot {
+    printed_block_size(&out.stdout).ok_or_else(|| Error::Cannot {
         thing: argv.join(" "),
         what: "does not say which block size it would take".into(),
         why: "no line with \"Block size=\"".into(),
@@ -127,7 +127,7 @@ fn block_size(filesystem: &dyn Filesystem, given: &[String], node: &Path) -> Res
     })
 }
 
-fn said_block_size(text: &str) -> Option<u64> {
+fn printed_block_size(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once("Block size=")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit())?;
     rest[..digits].parse().ok()

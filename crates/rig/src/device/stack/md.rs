@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mdadm_is_told_everything_it_might_ask_or_choose() {
+    fn mdadm_is_given_every_option_it_might_ask_for_or_choose() {
         let md = Md {
             level: "raid5",
             chunk: Some(64 << 10),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_in_sync_when_nothing_is_missing_and_nobody_works_on_it() {
+    fn an_array_is_in_sync_when_nothing_is_missing_and_no_resync_runs() {
         let root = tempfile::tempdir().unwrap();
         let host = Host::below(root.path());
         let attributes = root.path().join("sys/block/md0/md");

@@ -1,4 +1,4 @@
-//! What a stack stands on: images, whole disks, or slices of one disk.
+//! What a stack is built on: images, whole disks, or slices of one disk.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

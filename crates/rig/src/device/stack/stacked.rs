@@ -37,7 +37,7 @@ pub struct Stacked {
     warnings: Vec<String>,
 }
 
-/// What a device that can fail stands upon, and how it then fails.
+/// What a device that can fail is built on, and how it then fails.
 struct Failing {
     data: PathBuf,
     /// The table of a device that is down for good.
@@ -382,7 +382,7 @@ impl Drop for Stacked {
     fn drop(&mut self) {
         if let Err(error) = self.release() {
             tracing::warn!("{error}");
-            // What stands on the members holds them: `clean` undoes both in order.
+            // Devices built on the members hold them: `clean` undoes both in order.
             for base in &mut self.bases {
                 base.abandon();
             }

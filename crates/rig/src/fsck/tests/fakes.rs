@@ -15,7 +15,7 @@ use crate::fsck::run::{Environment, run_in};
 use crate::fsck::{Exit, Report, Request, Verdict};
 use crate::{Class, Error, Result};
 
-/// A child that goes on and tells its number: the host's, which a fake in a PID namespace of its own
+/// A child that goes on and prints its PID: the host's, which a fake in a PID namespace of its own
 /// learns from /proc alone.
 const CHILD: &str =
     "sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; exec sleep 1000' & sleep 0.3";
@@ -67,7 +67,7 @@ fn lives(pid: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// The number behind `key` in the output.
+/// The number after `key` in the output.
 fn number<'a>(output: &'a str, key: &str) -> &'a str {
     let line = output.lines().find_map(|line| line.strip_prefix(key));
     line.unwrap_or_else(|| panic!("no {key} in {output:?}"))
@@ -145,7 +145,7 @@ fn an_operational_error_keeps_its_words() {
 }
 
 #[test]
-fn a_crash_is_told_by_its_signal_and_keeps_what_was_done() {
+fn a_crash_is_reported_by_its_signal_and_keeps_what_was_done() {
     let report = Fake::new("ulimit -c 0; echo 'Pass 1: Checking'; kill -SEGV $$").run();
     assert_eq!(
         (report.exit, report.verdict),
@@ -185,7 +185,7 @@ fn a_hang_is_ended_with_its_children_though_they_ignore_the_first_signal() {
 }
 
 #[test]
-fn one_that_obeys_the_first_signal_tells_how_it_ended() {
+fn one_that_obeys_the_first_signal_reports_how_it_ended() {
     let fake = Fake::new("trap 'echo cancelled; exit 32' TERM; while :; do sleep 0.05; done");
     let report = fake.run_for(Duration::from_secs(1), &Silent).unwrap();
     assert_eq!(
@@ -203,12 +203,12 @@ fn one_that_obeys_the_first_signal_tells_how_it_ended() {
 #[derive(Default)]
 struct Impatient {
     stop: AtomicBool,
-    told: Mutex<Vec<String>>,
+    phases: Mutex<Vec<String>>,
 }
 
 impl Observer for Impatient {
     fn progress(&self, progress: &Progress) {
-        self.told.lock().unwrap().push(progress.phase.clone());
+        self.phases.lock().unwrap().push(progress.phase.clone());
         self.stop
             .store(progress.phase == "check_pass_2", Ordering::Relaxed);
     }
@@ -234,7 +234,7 @@ fn an_interrupt_ends_the_group() {
     assert!(matches!(error, Error::Interrupted { .. }), "{error}");
     assert!(!lives(fs::read_to_string(file.path()).unwrap().trim()));
     assert_eq!(
-        *observer.told.lock().unwrap(),
+        *observer.phases.lock().unwrap(),
         ["check_pass_1", "check_pass_2"]
     );
 }
@@ -250,7 +250,7 @@ fn children_that_outlive_their_checker_are_ended_too() {
     }
 }
 
-/// As whoever is not root.
+/// As a user other than root.
 #[test]
 fn without_a_namespace_children_are_known_by_then() {
     crate::fsck::process::NO_NAMESPACE.set(true);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use crate::fsck::checker::{self, Heard, Said};
+use crate::fsck::checker::{self, Event, OutputSummary};
 use crate::fsck::phases::Account;
 use crate::fsck::report::Verdict;
 use crate::fsck::sampler::{Cpu, Reading};
@@ -32,8 +32,8 @@ fn replay(kind: &str, text: &str) -> Account {
     let mut lines = 0;
     for (number, line) in (1..).zip(text.lines()) {
         lines = number;
-        if let Some(said) = checker.read(line) {
-            ledger.hear(said, &reading(number));
+        if let Some(event) = checker.read(line) {
+            ledger.take(event, &reading(number));
         }
     }
     ledger.end(reading(lines + 1))
@@ -41,7 +41,9 @@ fn replay(kind: &str, text: &str) -> Account {
 
 fn summary(kind: &str, text: &str, code: i32) -> String {
     let account = replay(kind, text);
-    let (verdict, words) = checker::of_kind(kind).unwrap().judge(code, account.heard());
+    let (verdict, words) = checker::of_kind(kind)
+        .unwrap()
+        .judge(code, account.summary());
     let mut out = format!("{verdict:?}: {words}\n");
     for phase in account.phases() {
         let figure = |name: &str| phase.figures.get(name).map(f64::to_string);
@@ -184,9 +186,9 @@ fn a_day_of_xfs_repair_is_added_up_from_words() {
         Phase 6:\t11/21 19:07:58\t12/01 22:10:01\t1 week, 2 days, 3 hours, 2 minutes, 1 second\n\
         Total run time: 3 minutes, 12 seconds\n";
     let phases = replay("xfs", text).phases();
-    let said = |at: usize| phases[at].figures["reported_seconds"];
-    assert_eq!(said(0), 192.0);
-    assert_eq!(said(1), 9.0 * 86_400.0 + 3.0 * 3600.0 + 121.0);
+    let reported = |at: usize| phases[at].figures["reported_seconds"];
+    assert_eq!(reported(0), 192.0);
+    assert_eq!(reported(1), 9.0 * 86_400.0 + 3.0 * 3600.0 + 121.0);
     assert_eq!(
         phases[1].evidence[0].holds,
         Some(false),
@@ -196,10 +198,10 @@ fn a_day_of_xfs_repair_is_added_up_from_words() {
 
 #[test]
 fn two_clocks_agree_or_not() {
-    let agree = |kind: &str, said: &str, ours: u64| {
+    let agree = |kind: &str, line: &str, ours: u64| {
         let checker = checker::of_kind(kind).unwrap();
         let mut ledger = Ledger::new(checker, reading(0));
-        ledger.hear(checker.read(said).unwrap(), &reading(0));
+        ledger.take(checker.read(line).unwrap(), &reading(0));
         let end = Reading {
             at_ns: ours * 1_000_000,
             ..reading(0)
@@ -225,17 +227,17 @@ fn two_clocks_agree_or_not() {
 #[test]
 fn every_bit_of_e2fsck_is_explained() {
     let checker = checker::of_kind("ext3").unwrap();
-    let judge = |code| checker.judge(code, Heard::default());
+    let judge = |code| checker.judge(code, OutputSummary::default());
     let lines: Vec<String> = [0, 1, 2, 3, 4, 8, 12, 16, 32, 128, 64, 255]
         .into_iter()
         .map(|code| format!("{:?}: {}", judge(code).0, judge(code).1))
         .collect();
     insta::assert_snapshot!("e2fsck-exit-codes", lines.join("\n"));
-    let heard = Heard {
+    let summary = OutputSummary {
         signal: Some(11),
-        ..Heard::default()
+        ..OutputSummary::default()
     };
-    assert_eq!(checker.judge(8, heard).0, Verdict::Crashed(11));
+    assert_eq!(checker.judge(8, summary).0, Verdict::Crashed(11));
 }
 
 #[test]
@@ -272,7 +274,7 @@ fn what_is_unlike_a_checker_s_line_says_nothing() {
         checker::of_kind("btrfs")
             .unwrap()
             .read("[8/8] checking quota groups"),
-        Some(Said::Begins {
+        Some(Event::Begins {
             pass: 8,
             title: "checking quota groups".into()
         })
@@ -327,7 +329,7 @@ proptest! {
         code in any::<i32>(),
     ) {
         let account = replay(kind, &texts.concat());
-        let _ = checker::of_kind(kind).unwrap().judge(code, account.heard());
+        let _ = checker::of_kind(kind).unwrap().judge(code, account.summary());
         let (phases, spans) = (account.phases(), account.spans());
         prop_assert_eq!(phases[0].name.as_str(), "check");
         let passes: f64 = phases[1..].iter().map(|p| p.seconds).sum();
@@ -352,17 +354,17 @@ proptest! {
         let checker = checker::of_kind("ext4").unwrap();
         let (whole, cents) = (real / 100, real % 100);
         let line = format!("Pass {pass}: Memory used: 396k/0k (35k/362k), time: {whole:2}.{cents:02}/ 0.00/ 0.01");
-        let said = checker.read(&line);
-        let Some(Said::Took { real: read, .. }) = said else { panic!("{said:?}") };
+        let event = checker.read(&line);
+        let Some(Event::Took { real: read, .. }) = event else { panic!("{event:?}") };
         prop_assert!((read - f64::from(real) / 100.0).abs() < 1e-6);
         let line = format!("I/O read: {mib}MB, write: 0MB, rate: 1.00MB/s");
-        let said = checker.read(&line);
-        let Some(Said::Read { mib: read, .. }) = said else { panic!("{said:?}") };
+        let event = checker.read(&line);
+        let Some(Event::Read { mib: read, .. }) = event else { panic!("{event:?}") };
         prop_assert_eq!(read, mib);
         let percent = f64::from(percent) / 10.0;
         let line = format!("a: b, c: {used}/{used} files ({percent:.1}% non-contiguous), {used}/1 blocks");
-        let said = checker.read(&line);
-        let Some(Said::Counted(inventory)) = said else { panic!("{said:?}") };
+        let event = checker.read(&line);
+        let Some(Event::Counted(inventory)) = event else { panic!("{event:?}") };
         prop_assert_eq!(inventory.files_used, Some(used));
         prop_assert_eq!(inventory.blocks_total, Some(1));
         prop_assert_eq!(inventory.non_contiguous, Some(percent));

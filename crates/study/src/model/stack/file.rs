@@ -1,7 +1,7 @@
 //! What a study writes of a stack: a kind and its keys, flat, as `[stack.NAME]`.
 //!
 //! A key that the kind does not take, a number that makes no device, a size that does not divide: all of that is
-//! said here, with the key's name, so that a [`Stack`] is always one that can be made.
+//! reported here, with the key's name, so that a [`Stack`] is always one that can be made.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! one of few (content.rs), and its trailer follows from its number. Where all bodies are the same,
 //! comparing takes six tenths of the time of a checksum (docs/decisions/0009-verify-cost.md), and
 //! leaves nothing to chance; the checksum of a whole unit is then worked out only for the first
-//! one, which tells the run, and for one that is not what it should be. Bodies of random content
+//! one, which identifies the run, and for one that is not what it should be. Bodies of random content
 //! together fill a processor's cache, and fetching them costs as much as a checksum.
 
 use super::super::content::{BODY, Body, SUMMED, Trailer};

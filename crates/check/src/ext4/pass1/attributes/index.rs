@@ -16,7 +16,7 @@ use crate::frame::problem::Problem;
 const INFO: usize = 24;
 /// `hash_version` of keyed hashes.
 const SIPHASH: u8 = 6;
-/// Versions that may stand on disk.
+/// Versions that may be on disk.
 const VERSIONS: [u8; 4] = [0, 1, 2, SIPHASH];
 /// `unused_flags`: an unknown layout.
 const INCOMPAT: u8 = 1;

@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn any_list_behind_a_sound_head_is_judged(
+    fn any_list_after_a_sound_head_is_judged(
         entries in any_entries(),
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
