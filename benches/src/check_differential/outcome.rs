@@ -104,14 +104,14 @@ pub(crate) fn differences(outcomes: &[Outcome], most: usize) -> String {
                 .cloned()
                 .unwrap_or("nothing".into())
         };
-        let said = |judgement: &Judgement| match (&judgement.failure, judgement.code) {
+        let verdict = |judgement: &Judgement| match (&judgement.failure, judgement.code) {
             (Some(failure), _) => failure.clone(),
             (None, code) => format!("{} {}", code.unwrap_or(-1), first(judgement)),
         };
         let kind = format!(
             "e2fsck {}, ours {}",
-            said(&outcome.theirs),
-            said(&outcome.ours)
+            verdict(&outcome.theirs),
+            verdict(&outcome.ours)
         );
         kinds.entry(kind).or_default().push(outcome);
     }

@@ -73,17 +73,17 @@ impl Voice {
     fn lines() -> Voice {
         let line = Arc::new(Mutex::new(String::new()));
         let (stop, stopped) = channel();
-        let heard = Arc::clone(&line);
+        let current = Arc::clone(&line);
         let speak = move || {
-            let (mut said, mut silent) = (String::new(), 0);
+            let (mut printed, mut silent) = (String::new(), 0);
             while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-                let line = heard
+                let line = current
                     .lock()
                     .map_or_else(|_| String::new(), |line| line.clone());
                 silent += 1;
-                if !line.is_empty() && (line != said || silent >= AGAIN) {
+                if !line.is_empty() && (line != printed || silent >= AGAIN) {
                     out::say(&line);
-                    (said, silent) = (line, 0);
+                    (printed, silent) = (line, 0);
                 }
             }
         };

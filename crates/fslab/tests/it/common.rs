@@ -107,7 +107,7 @@ impl Scratch {
     }
 
     /// Mounts and loop devices that still belong to this folder.
-    pub(crate) fn left_behind(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         let here = self.path().to_string_lossy().into_owned();
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
         let mut left: Vec<String> = mounts
@@ -130,10 +130,10 @@ impl Scratch {
     /// mkfs.btrfs on the machine opens all disks for a moment.
     pub(crate) fn assert_nothing_left(&self) {
         let begun = Instant::now();
-        while !self.left_behind().is_empty() && begun.elapsed() < Duration::from_secs(5) {
+        while !self.leftovers().is_empty() && begun.elapsed() < Duration::from_secs(5) {
             sleep(Duration::from_millis(20));
         }
-        assert_eq!(self.left_behind(), Vec::<String>::new());
+        assert_eq!(self.leftovers(), Vec::<String>::new());
     }
 }
 

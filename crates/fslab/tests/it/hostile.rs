@@ -220,7 +220,7 @@ fn a_run_whose_folder_is_moved_ends_at_once_and_can_be_resumed_needs_root() {
         "{line}"
     );
     assert!(line.contains("all it had mounted is undone"), "{line}");
-    assert_eq!(scratch.left_behind(), Vec::<String>::new());
+    assert_eq!(scratch.leftovers(), Vec::<String>::new());
     let run = Run::load(&scratch.join("moved")).unwrap();
     assert!(
         matches!(
@@ -254,7 +254,7 @@ fn a_run_whose_folder_is_deleted_ends_at_once_needs_root() {
     assert_code(&output, 1);
     let line = error_line(&output);
     assert!(line.contains("events.jsonl was deleted"), "{line}");
-    assert_eq!(scratch.left_behind(), Vec::<String>::new());
+    assert_eq!(scratch.leftovers(), Vec::<String>::new());
 }
 
 #[test]

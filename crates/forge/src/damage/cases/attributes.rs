@@ -245,7 +245,7 @@ fn value_inode(fs: &Filesystem<'_>) -> Result<u32, Error> {
     })
 }
 
-/// Changes the first entry whose value is an inode, in whichever inode or block it lies.
+/// Changes the first entry whose value is an inode, in any inode or attribute block.
 fn value_entry(fs: &mut Filesystem<'_>, edit: impl FnOnce(&mut [u8], usize)) -> Result<(), Error> {
     for ino in fs.used_inodes()? {
         let bytes = fs.inode(ino)?;

@@ -1,4 +1,4 @@
-//! Group descriptors: where bitmaps and tables lie, what is not initialised, checksums.
+//! Group descriptors: locations of bitmaps and tables, uninitialised flags, checksums.
 
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 

@@ -134,7 +134,7 @@ pub(super) static CASES: &[Case] = &[
     ),
 ];
 
-/// Without the feature, and where asked without the inode's number in the superblock.
+/// Clears the feature, and optionally the inode number in the superblock.
 fn without_journal(fs: &mut Filesystem<'_>, forgotten: bool) -> Result<(), Error> {
     fs.edit_superblock(|sb| {
         sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();

@@ -346,8 +346,8 @@ impl Walk<'_, '_> {
         result
     }
 
-    /// Places objects of this many blocks as long as nothing changes: the unit has inodes, its share is not reached, and its blocks
-    /// follow each other. Gives how many.
+    /// Places objects of this many blocks as long as nothing changes: the unit has inodes, its
+    /// share is not reached, and its blocks follow each other. Returns how many.
     fn more_alike(&mut self, blocks: u64, most: u32) -> u32 {
         let home = self.home();
         if self.cursor.unit() > home {
