@@ -95,7 +95,7 @@ impl Sight {
 
 /// All pairs of one filesystem and method.
 struct Measured {
-    /// Of each process.
+    /// Files of each process.
     files: u64,
     /// Files/sec: as it is, and with an mkdir for every file where that was run.
     rates: [Pairs; 2],
@@ -103,12 +103,12 @@ struct Measured {
     overheads: [Pairs; 2],
     /// Inodes that the runs of each side left, least and most.
     inodes: [(u64, u64); 2],
-    /// The same of directories.
+    /// Directories that the runs of each side left, least and most.
     directories: [(u64, u64); 2],
 }
 
 impl Measured {
-    /// What a run of a side left.
+    /// Inodes and directories that a run of a side left.
     fn saw(&mut self, side: usize, one: Sight) {
         for (range, value) in [
             (&mut self.inodes[side], one.inodes),

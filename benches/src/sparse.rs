@@ -67,7 +67,7 @@ impl Sparse {
         Ok(this)
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> PathBuf {
         self.point.clone()
     }

@@ -15,7 +15,7 @@ use crate::check_differential::judges::Judgement;
 /// The share of images whose verdict may differ.
 const TOLERATED: f64 = 0.002;
 
-/// What became of one image.
+/// Result of one image.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) number: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether e2fsck has a verdict that ours can be held against.
+    /// Whether e2fsck has a verdict that ours can be compared with.
     pub(crate) fn counts(&self) -> bool {
         self.theirs.code.is_some()
     }

@@ -79,7 +79,7 @@ impl Bench {
     }
 }
 
-/// What a filesystem has in use.
+/// Usage of a filesystem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse {
     inodes: f64,

@@ -98,7 +98,7 @@ pub(crate) fn cut() -> String {
 pub(crate) struct Row {
     /// A name of `defaults.toml`, or `plain`.
     pub(crate) device: &'static str,
-    /// Likewise.
+    /// A filesystem of `defaults.toml`.
     pub(crate) filesystem: &'static str,
 }
 

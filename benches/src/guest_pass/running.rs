@@ -17,13 +17,13 @@ const IN_DOUBT: i32 = 7;
 /// Exit code of an invalid command line: here, a kernel that lacks something.
 const REFUSED: i32 = 2;
 
-/// What is run.
+/// Arguments of a run.
 pub(crate) struct Errand<'a> {
     /// The binary.
     pub(crate) fslab: &'a Path,
     /// The study's file.
     pub(crate) study: &'a Path,
-    /// What it runs in.
+    /// The kernel it runs in.
     pub(crate) kernel: &'a Kernel,
     /// Further words of the command.
     pub(crate) more: &'a [&'a str],

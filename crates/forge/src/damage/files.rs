@@ -53,7 +53,7 @@ pub struct Name {
     pub block: u64,
     /// Block of the directory.
     pub logical: u64,
-    /// Where the entry begins in it.
+    /// Offset of the entry in it.
     pub offset: usize,
     /// Bytes of it.
     pub rec_len: usize,

@@ -12,7 +12,7 @@ use common::{Scratch, assert_code, stderr};
 use forge::damage::{Filesystem, ImageFile};
 
 const BLOCK: u64 = 4096;
-/// Files that all have the same mapping.
+/// Number of files; all have the same mapping.
 const FILES: std::ops::Range<u32> = 100..2600;
 /// Leaves of that mapping, and where the first is.
 const LEAVES: u32 = 4;
@@ -128,15 +128,15 @@ fn a_check_that_outgrows_its_bound_ends_before_it_and_says_why() {
         .collect();
     assert_eq!(errors.len(), 1, "{message}");
     assert!(
-        errors[0].starts_with("fslab: the check was ended when it held ")
-            && errors[0].contains(" bytes of memory of 67108864 that are allowed: damage makes"),
+        errors[0].starts_with("fslab: the check was stopped at ")
+            && errors[0].contains(" bytes of memory, with a limit of 67108864: damage makes"),
         "{message}"
     );
     assert!(!message.contains("panicked"), "{message}");
     println!("{} MiB of {} MiB", most >> 20, LIMIT >> 20);
     assert!((LIMIT / 2..LIMIT + PROGRAM).contains(&most), "{most}");
 
-    // Without the bound it comes to its end, with a verdict and more memory.
+    // Without the limit it finishes, with a verdict and more memory.
     let (output, free) = check(&image, &[]);
     assert_code(&output, 4);
     println!("{} MiB without a bound", free >> 20);

@@ -1,4 +1,4 @@
-//! What goes wrong with guests, end to end: a clear line, a documented exit code, and nothing left.
+//! Failures of guests, end to end: a clear line, a documented exit code, and nothing left.
 
 use crate::common;
 
@@ -118,7 +118,7 @@ exec /usr/bin/unshare "$@"
 
 /// Without an initramfs the kernel finds no init, and panics.
 const PANICS: &str = r#"*" initrd="*) continue ;;"#;
-/// Its process is stopped for ever: the shell's last command goes on in the background.
+/// Its process is stopped for ever; the shell's last command continues in the background.
 const HANGS: &str = r#""-c "*) a=${a%'"$@"; exit $?'}'"$@" & sleep 4; kill -STOP $!; wait' ;;"#;
 
 fn run_with(temp: &Path, path: &str) -> Output {
@@ -200,7 +200,7 @@ fn a_guest_that_hangs_is_ended_needs_uml() {
     nothing_is_left(temp.path());
 }
 
-/// A mount that goes with the value.
+/// A mount, unmounted on drop.
 struct Full(PathBuf);
 
 impl Full {

@@ -195,7 +195,7 @@ fn bad_traces_get_one_line_and_their_code() {
             "corrupt",
             |s| change(s, 1, |bytes| bytes[SIZE * 10..SIZE * 40].fill(0xa5)),
             1,
-            "begins no record",
+            "there is no record at byte",
         ),
         (
             "other-endian",
@@ -282,7 +282,7 @@ fn what_is_no_trace_is_named() {
         ("empty", 2, "no trace in this folder"),
         ("nothing", 2, "there is no nothing.blktrace.0"),
         ("no/such/sda", 2, "no such folder"),
-        ("text", 1, "begins no record"),
+        ("text", 1, "there is no record at byte"),
     ] {
         let output = report(&scratch, &[path]);
         assert_code(&output, code);

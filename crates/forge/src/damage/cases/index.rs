@@ -6,7 +6,7 @@ use super::super::case::{Case, Reference, case, get16, get32, put16, put32};
 use super::super::error::missing;
 use super::{Error, Filesystem, fields};
 
-/// Where the fields of a root are.
+/// Offsets of the fields of a root.
 const RESERVED: usize = 24;
 const HASH: usize = 28;
 const INFO_LENGTH: usize = 29;
@@ -14,7 +14,7 @@ const LEVELS: usize = 30;
 const FLAGS: usize = 31;
 /// Where limit and count of a root are; the entries follow, 8 bytes each, and share the first with both.
 const ROOT_COUNT: usize = 32;
-/// The same of a node.
+/// Offsets of the fields of a node.
 const NODE_COUNT: usize = 8;
 
 pub(super) static CASES: &[Case] = &[

@@ -11,7 +11,7 @@ use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Objects};
 /// Directories between two that are remembered.
 const STEP: u32 = 16;
 
-/// Where a unit begins.
+/// Start of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ext4) struct Start {
     /// The first slot of it, counted over the whole population; the root itself is number 0.

@@ -63,7 +63,7 @@ impl Usage {
         self.wanted
     }
 
-    /// Records that the owner exists.
+    /// Adds the object's user, group and project, with no usage yet.
     pub(in crate::ext4) fn meet(&mut self, object: &Object) -> Result<(), Error> {
         if !matches!(object.kind, Kind::Free | Kind::Value) {
             self.users.entry(object.uid).or_default();

@@ -40,7 +40,7 @@ enum Wanted {
     Stop,
 }
 
-/// Where it is.
+/// State of the ageing thread.
 #[derive(Default, PartialEq)]
 enum Where {
     #[default]
