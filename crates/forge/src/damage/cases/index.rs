@@ -138,7 +138,7 @@ pub(super) static CASES: &[Case] = &[
         "2-htree-bad-limit",
         0x02_003d,
         "ext4-1k",
-        "an index with room for more than there is",
+        "an index that claims more room than the block has",
         |fs| {
             root(fs, 0, |bytes| {
                 let limit = get16(bytes, ROOT_COUNT);
@@ -174,7 +174,7 @@ pub(super) static CASES: &[Case] = &[
         "2-htree-bad-depth",
         0x02_0040,
         "ext4-1k",
-        "leaves where a level of nodes is announced",
+        "leaves where the index announces a level of nodes",
         |fs| root(fs, 0, |bytes| bytes[LEVELS] = 1),
     ),
     case(
