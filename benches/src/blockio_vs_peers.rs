@@ -4,10 +4,10 @@
 //! end in requests of 1 MiB, by dd (`bs=1M of=/dev/null`, its own clock), by our single reads and by
 //! our sweep. Direct: its first 256 MiB by fio (`io_uring`, `iodepth=8`, `bs=1M`) and by a sweep with
 //! the same depth and size; our clock begins before the queue and the buffers are made, fio's after.
-//! A row without a target shows what a reader through a mapping gets.
+//! A row without a target shows a reader through mmap.
 //!
-//! What is promised without a peer: a hole costs less than 1 us for each GiB swept, also where data
-//! lie between the holes, every 16 GiB; and layers cost little beside any read. These are medians.
+//! What is promised without a peer: a hole costs less than 1 us for each GiB swept, also with data
+//! between the holes, every 16 GiB; and layers cost little beside any read. These are medians.
 
 use std::fs::File;
 use std::io::Write;
@@ -64,7 +64,7 @@ fn bench(arguments: Arguments) -> Result<bool> {
     Ok(tables.all_met())
 }
 
-/// A file of bytes that do not compress away, written and on the disk.
+/// A file of incompressible bytes, written and synced.
 fn write_file(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path)?;
     let mut block = vec![0_u8; MIB as usize];
@@ -94,7 +94,7 @@ fn buffered(path: &Path, pairs: u32, stop: &Stop) -> Result<Table> {
     let mut table = Table::new("From the page cache, 1 MiB requests, against dd", &heads);
     let source = Buffered::open(path)?;
     let mapped = Mapped::open(path)?;
-    // Once over it, so that all of it is there.
+    // Read once, so that all of it is cached.
     single_reads(&source)?;
     let theirs = || dd(path);
     let single = alternating(pairs, stop, || single_reads(&source), theirs)?;
@@ -162,7 +162,7 @@ fn sweep(source: &impl BlockSource, bytes: u64) -> Result<f64> {
     Ok(bytes as f64 / seconds)
 }
 
-/// Bytes a second, as dd says.
+/// Bytes per second, as dd prints it.
 fn dd(path: &Path) -> Result<f64> {
     let output = Command::new("dd")
         .arg(format!("if={}", path.display()))
@@ -170,9 +170,9 @@ fn dd(path: &Path) -> Result<f64> {
         .env("LC_ALL", "C")
         .output()
         .map_err(|error| crate::run::cannot_start("dd", error))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| line.contains(" copied, "));
-    let line = line.with_context(|| format!("dd printed {said:?}"))?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    let line = message.lines().find(|line| line.contains(" copied, "));
+    let line = line.with_context(|| format!("dd printed {message:?}"))?;
     let bytes = line
         .split(' ')
         .next()

@@ -1,15 +1,17 @@
-//! Damaged filesystems, judged by `check` and by the installed `e2fsck -fn`: does anyone see what the other does not?
+//! Damaged filesystems, checked by `check` and by the installed `e2fsck -fn`: does one find what the other does not?
 //!
 //! What is done. A pool of small sound filesystems is made by e2fsprogs (`fixtures::bases`). Image number N takes one
 //! of them and damages it: one in five by a named case, the others by one to four random changes whose seed is N, with
 //! checksums that fit in three of four changes. Both judge the same file; ours within this process, theirs as Debian
-//! ships it, two at a time. What is compared is the exit code, in which e2fsck puts its whole verdict.
+//! ships it, two at a time. The exit codes are compared: they are e2fsck's whole verdict.
 //!
-//! What does not count against ours: runs that e2fsck itself does not survive (a signal, no end within the time
-//! allowed, or an attempt to write although `-n` forbids it). They are counted and listed all the same, and whether ours came to an end there.
+//! What does not count against ours: runs that e2fsck itself does not survive (a signal, no end
+//! within the time allowed, or an attempt to write although `-n` forbids it). They are counted and
+//! listed all the same, with whether ours finished.
 //!
-//! Every result is appended to a file as it comes; a run that was interrupted goes on where it was. A difference is kept with
-//! its number, which is all that is needed to make it again (`--only N --keep FOLDER`).
+//! Every result is appended to a file as it comes; an interrupted run resumes where it stopped. A
+//! difference is kept with its number, which is all that is needed to make it again (`--only N
+//! --keep FOLDER`).
 
 mod judges;
 mod outcome;
@@ -35,34 +37,34 @@ pub(crate) struct Arguments {
     /// Images.
     #[arg(long, default_value_t = 2000)]
     count: u64,
-    /// Number of the first.
+    /// Number of the first image.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// These images alone, by number.
+    /// Only these images, by number.
     #[arg(long, value_delimiter = ',')]
     only: Vec<u64>,
-    /// The images whose verdicts differ in the results, and no others: with the damage that is written there.
+    /// Only the images whose verdicts differ in the results, with the damage recorded there.
     #[arg(long, conflicts_with = "only")]
     again: bool,
-    /// These bases alone.
+    /// Only these bases.
     #[arg(long, value_delimiter = ',')]
     bases: Vec<String>,
     /// Folder for the pool and the images being judged; best in memory.
     #[arg(long, default_value = "/dev/shm")]
     dir: PathBuf,
-    /// Results, appended to; a second run leaves out what is in it.
+    /// Results file, appended to; a second run skips the images in it.
     #[arg(long, default_value = "check-differential.jsonl")]
     results: PathBuf,
     /// Keep the image of each difference here.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Images judged at a time.
+    /// Images checked in parallel.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Time limit of a judge, seconds.
+    /// Time limit of a checker, seconds.
     #[arg(long, default_value_t = 20)]
     patience: u64,
-    /// Begin no image while this file exists: another measurement is running.
+    /// Start no image while this file exists (another measurement is running).
     #[arg(long)]
     pause: Option<PathBuf>,
     /// Differences printed in full.
@@ -102,7 +104,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
     Ok(printer.all_met())
 }
 
-/// What is to be judged in this run.
+/// The images of this run.
 fn wanted(arguments: &Arguments, outcomes: &[Outcome]) -> Vec<Task> {
     if arguments.again {
         let differ = outcomes.iter().filter(|outcome| outcome.differs());

@@ -1,21 +1,23 @@
 //! `fslab check` against `e2fsck -fn` on the same forged filesystem, interleaved, and `fslab forge` against fs_mark.
 //!
-//! Programs are compared with programs: both sides are started, read, judge and end, and both must find the
-//! filesystem clean. A pair is one run of each, and who goes first changes from pair to pair.
+//! Whole processes are compared, from start to exit, and both checkers must find the filesystem clean. A pair is one
+//! run of each; the order alternates.
 //!
-//! - *hot*: everything both read is in the page cache. That is proven, not assumed: a pair in which a device gave
-//!   either side more than a fiftieth of the image (`read_bytes` of /proc/PID/io) is not counted but repeated, and reported. Each side
-//!   has run twice before the first pair: a page that was used twice is not evicted next.
-//! - *cold*: caches are dropped before each run, and no page of the image may be left, or the bench ends.
+//! - *hot*: everything both read is in the page cache. That is proven, not assumed: a pair in which
+//!   either side read more than a fiftieth of the image from a device (`read_bytes` of
+//!   /proc/PID/io) is not counted; it is repeated and reported. Each side has run twice before the
+//!   first pair: a page used twice is not the next to be evicted.
+//! - *cold*: caches are dropped before each run, and the bench fails if a page of the image stays cached.
 //! - *limited*: the image is attached as a loop device that is limited to a number of bytes and of requests a second, cold.
 //!
-//! The cold rows also show the best that a plain reader does: one thread, O_DIRECT, requests of 4 MiB, over the
-//! image's data and none of its holes. What that takes for as many bytes as `check` reads is a lower bound for any
-//! checker on this disk. The limited rows also show what the limits allow: all bytes at the one rate, or
-//! all requests at the other, whichever takes longer. It bounds e2fsck as well, so no factor between the two can be larger
-//! than that of e2fsck to the bound (docs/decisions/0011-limited-devices.md).
+//! The cold rows also show a plain reader: one thread, O_DIRECT, requests of 4 MiB, over the
+//! image's data and none of its holes. Its time for as many bytes as `check` reads is a lower bound
+//! for any checker on this disk. The limited rows also show what the limits allow: all bytes at the
+//! one rate, or all requests at the other, whichever takes longer. It bounds e2fsck as well, so no
+//! factor between the two can be larger than that of e2fsck to the bound
+//! (docs/decisions/0011-limited-devices.md).
 //!
-//! Time for an inode must not grow with the filesystem: its largest value over all sizes is held against its smallest.
+//! Time for an inode must not grow with the filesystem: its largest value over all sizes is compared with its smallest.
 //!
 //! Large images take minutes to read on a slow device. `--images` keeps them, so that each part can be run by itself on the same
 //! ones: `--images /tmp/images --files 10000000 --parts hot`, then `--parts cold`. Seven pairs of all three sizes, hot and cold,
@@ -58,7 +60,7 @@ pub(crate) struct Arguments {
         default_value = "forge,hot,cold,limited"
     )]
     parts: Vec<Part>,
-    /// Folder where images stay and are found again; without it they are made anew and removed.
+    /// Folder to keep images in for later runs [default: images are made and removed]
     #[arg(long)]
     images: Option<PathBuf>,
     /// Pairs of runs on the limited device, where one takes minutes.
@@ -89,7 +91,7 @@ enum Part {
 }
 
 impl Part {
-    /// Those that compare the two checkers, by what they are called in tables, and how many times faster is asked for.
+    /// The parts that compare the two checkers: title in tables, and target factor.
     const COMPARED: [(Part, &str, f64); 3] = [
         (Part::Hot, "in the page cache", 8.0),
         (Part::Cold, "cold", 5.0),
@@ -171,12 +173,12 @@ impl Bench {
     /// Both checkers, in all parts that are wanted, and what bounds them.
     fn compare(&mut self, image: &Path, sized: &mut Sized) -> Result<()> {
         let path = image.display().to_string();
-        let asked = self.asked(&path)?;
+        let reads = self.reads(&path)?;
         let mut table = Table::new(
             format!(
                 "{} files of one block; check reads {:.1} MiB; seconds",
                 sized.files,
-                asked.bytes / MIB
+                reads.bytes / MIB
             ),
             &["check", "e2fsck", "faster", "pairs", "ns/inode"],
         );
@@ -196,9 +198,9 @@ impl Bench {
             };
             sized.seconds.push((part, ours));
             match part {
-                Part::Cold => beside.push(self.against_a_plain_reader(image, asked.bytes, ours)?),
+                Part::Cold => beside.push(self.against_a_plain_reader(image, reads.bytes, ours)?),
                 Part::Limited => beside.push(bounds::limits(
-                    asked,
+                    reads,
                     (self.arguments.bytes, self.arguments.requests),
                     &measured.pairs,
                 )),
@@ -219,9 +221,9 @@ impl Bench {
 
 /// The line of a part; without a pair that counts it is missed.
 fn compared(name: &str, target: f64, files: u64, measured: &Measured) -> Row {
-    let asked = format!(">= {target:.0}");
+    let goal = format!(">= {target:.0}");
     let Some(ours) = measured.seconds() else {
-        return Row::new(name, ["-"; 5].map(str::to_owned), asked, false);
+        return Row::new(name, ["-"; 5].map(str::to_owned), goal, false);
     };
     // Theirs over ours: how many times faster.
     let faster = Pairs {
@@ -236,7 +238,7 @@ fn compared(name: &str, target: f64, files: u64, measured: &Measured) -> Row {
         format!("{low:.1}..{high:.1}"),
         format!("{:.0}", ours * 1e9 / files as f64),
     ];
-    Row::new(name, cells, asked, faster.ratio() >= target)
+    Row::new(name, cells, goal, faster.ratio() >= target)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! The causes that `fslab explain` names, turned off: does the difference go?
+//! The causes that `fslab explain` names, turned off: does the difference disappear?
 //!
-//! A study in which the cause differs between two cells is run and explained; then the same study with the cause taken
-//! away, or dwarfed, as the rule itself proposes. A rule is right when it held in the first, and when in the second
-//! the difference is gone or less than half (of its logarithm); what is left may still be the cause's. Causes that limits of a
-//! device show on any machine are tests of the binary (crates/fslab/tests/counter_experiments.rs); those
-//! here are about processor time, which a machine with other work to do distorts.
+//! A study in which the cause differs between two cells is run and explained; then the same study
+//! with the cause taken away, or dwarfed, as the rule itself proposes. A rule is right when it held
+//! in the first, and when in the second the difference is gone or less than half (of its
+//! logarithm); the rest may still be due to the cause. Causes that limits of a device show on any
+//! machine are tests of the binary (crates/fslab/tests/counter_experiments.rs); those here are
+//! about processor time, which a machine with other work to do distorts.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,7 +41,7 @@ struct Experiment {
     phase: &'static str,
     /// What is replaced in the study, to take the cause away.
     without: &'static [(&'static str, &'static str)],
-    /// In words.
+    /// Description for the table.
     how: &'static str,
 }
 
@@ -77,7 +78,7 @@ const EXPERIMENTS: [Experiment; 3] = [
 ];
 
 /// A difference and the rule's answer; `None`: no difference.
-type Seen = Option<(f64, Option<Confidence>)>;
+type Measured = Option<(f64, Option<Confidence>)>;
 
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     verdict("counter_experiments", measure(arguments))
@@ -101,9 +102,10 @@ fn measure(arguments: &Arguments) -> Result<bool> {
             .without
             .iter()
             .fold(on.clone(), |text, (from, to)| text.replace(from, to));
-        let with = experiment.seen(&arguments.binary.fslab, folder.path(), "with", &on)?;
+        let with = experiment.measure(&arguments.binary.fslab, folder.path(), "with", &on)?;
         stop.check()?;
-        let without = experiment.seen(&arguments.binary.fslab, folder.path(), "without", &off)?;
+        let without =
+            experiment.measure(&arguments.binary.fslab, folder.path(), "without", &off)?;
         table.rows.push(experiment.row(with, without));
     }
     println!("{}", table.text());
@@ -130,8 +132,8 @@ impl Experiment {
         )
     }
 
-    /// Runs it and looks at the difference of its phase under clock (a).
-    fn seen(&self, fslab: &Path, folder: &Path, name: &str, text: &str) -> Result<Seen> {
+    /// Runs the study; returns the difference of its phase under clock (a).
+    fn measure(&self, fslab: &Path, folder: &Path, name: &str, text: &str) -> Result<Measured> {
         let out = folder.join(format!("{}-{name}", self.rule));
         let file = out.with_extension("toml");
         std::fs::write(&file, text).with_context(|| file.display().to_string())?;
@@ -156,7 +158,7 @@ impl Experiment {
         }))
     }
 
-    fn row(&self, with: Seen, without: Seen) -> Row {
+    fn row(&self, with: Measured, without: Measured) -> Row {
         let [a, b] = cells(with);
         let [c, d] = cells(without);
         Row::new(
@@ -168,16 +170,16 @@ impl Experiment {
     }
 }
 
-/// Whether the rule held and its difference went with the cause.
-fn goes(with: Seen, without: Seen) -> bool {
+/// Whether the rule held and its difference disappeared with the cause.
+fn goes(with: Measured, without: Measured) -> bool {
     let Some((times, Some(_))) = with else {
         return false;
     };
     without.is_none_or(|(rest, _)| rest.ln() < 0.5 * times.ln())
 }
 
-fn cells(seen: Seen) -> [String; 2] {
-    let Some((times, confidence)) = seen else {
+fn cells(measured: Measured) -> [String; 2] {
+    let Some((times, confidence)) = measured else {
         return ["~".into(), "-".into()];
     };
     let word = confidence.map_or("no".into(), |c| format!("{c:?}").to_lowercase());

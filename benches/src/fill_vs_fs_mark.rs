@@ -9,15 +9,15 @@
 //!
 //! What is made equal. One loop image, written through beforehand; mkfs and mount before every run
 //! of either side; a pair is ours, fs_mark, fs_mark, ours, the next the other way round, and a
-//! side's figure is that of its two runs together, so that what drifts meets both; the filesystem is unmounted after every
-//! run, so that nobody's writeback meets the other. Directories are walked at least once round by
+//! side's figure is that of its two runs together, so that drift affects both; the filesystem is unmounted after every
+//! run, so that neither side's writeback affects the other. Directories are walked at least once round by
 //! every process, so that fs_mark's start by the clock does not change which of them are made.
-//! fs_mark's log lies outside the filesystem. One look of each side that is not counted goes
-//! before. After each run the inodes in use are counted and compared.
+//! fs_mark's log is outside the filesystem. One uncounted run of each side goes
+//! first. After each run the inodes in use are counted and compared.
 //!
 //! What is not: fs_mark forks, ours starts threads with descriptor tables of their own; fs_mark
-//! walks an absolute path for every file, ours one relative to the open base. Both are ours to
-//! choose, and part of what is measured.
+//! walks an absolute path for every file, ours one relative to the open base. Both are design
+//! choices, and part of what is measured.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     fs: Vec<String>,
     #[command(flatten)]
     place: Place,
-    /// Plan this many names and say what memory it took: the bench starts itself with it.
+    /// Plan this many names and print the memory used; the bench runs itself with it.
     #[arg(long, hide = true)]
     plan: Option<u64>,
 }
@@ -70,14 +70,14 @@ pub(crate) struct Arguments {
 const DIRECTORIES: u32 = 20;
 const PER_DIRECTORY: u64 = 100;
 
-/// What one run of one side gave.
+/// Result of one run of one side.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     /// Files/sec.
     rate: f64,
     /// App Overhead, microseconds.
     overhead: f64,
-    /// Inodes in use that were free before.
+    /// Inodes that the run used.
     inodes: u64,
     directories: u64,
 }
@@ -95,7 +95,7 @@ impl Sight {
 
 /// All pairs of one filesystem and method.
 struct Measured {
-    /// Of each process.
+    /// Files of each process.
     files: u64,
     /// Files/sec: as it is, and with an mkdir for every file where that was run.
     rates: [Pairs; 2],
@@ -103,12 +103,12 @@ struct Measured {
     overheads: [Pairs; 2],
     /// Inodes that the runs of each side left, least and most.
     inodes: [(u64, u64); 2],
-    /// The same of directories.
+    /// Directories that the runs of each side left, least and most.
     directories: [(u64, u64); 2],
 }
 
 impl Measured {
-    /// What a run of a side left.
+    /// Inodes and directories that a run of a side left.
     fn saw(&mut self, side: usize, one: Sight) {
         for (range, value) in [
             (&mut self.inodes[side], one.inodes),
@@ -171,8 +171,8 @@ impl Bench {
         Ok(tables.all_met())
     }
 
-    /// All runs with one sync method. A pair of runs differs from the next by a sixth, by the log's and
-    /// the device's doing, so a verdict is that of the interval.
+    /// All runs with one sync method. A pair of runs differs from the next by a sixth, because of the log and
+    /// the device, so the verdict uses the interval.
     fn compare(&self, image: &Image, fs: &str, method: u8) -> Result<Table> {
         let files = match method {
             0 => self.arguments.files,
@@ -339,12 +339,12 @@ impl Bench {
         for (option, value) in &arguments {
             line.extend([*option, value]);
         }
-        let said = output("fs_mark", &line)?;
-        let last = said.lines().last().unwrap_or_default();
+        let message = output("fs_mark", &line)?;
+        let last = message.lines().last().unwrap_or_default();
         let words: Vec<&str> = last.split_whitespace().collect();
         let number = |at: usize| {
             let word = words.get(at).and_then(|word| word.parse::<f64>().ok());
-            word.with_context(|| format!("fs_mark said {last:?}"))
+            word.with_context(|| format!("fs_mark printed {last:?}"))
         };
         let count = files * u64::from(self.arguments.processes);
         ensure!(number(1)? as u64 == count, "fs_mark wrote {}", number(1)?);
@@ -369,7 +369,7 @@ fn compared(
     Row::new(name, cells, target, is_met(ratio))
 }
 
-/// What every run of both sides must have left alike.
+/// What all runs of both sides must leave equal.
 fn same(name: &str, seen: [(u64, u64); 2]) -> Row {
     let cell = |(least, most): (u64, u64)| {
         if least == most {
@@ -389,8 +389,8 @@ const NAMES: u64 = 20_000_000;
 /// What planning names costs, in a process of its own.
 fn planned() -> Result<Table> {
     let program = std::env::current_exe()?.display().to_string();
-    let said = output(&program, &["fill_vs_fs_mark", "--plan", &NAMES.to_string()])?;
-    let mut words = said.split_whitespace();
+    let message = output(&program, &["fill_vs_fs_mark", "--plan", &NAMES.to_string()])?;
+    let mut words = message.split_whitespace();
     let mut next = || -> Result<f64> { Ok(words.next().context("no plan was made")?.parse()?) };
     let (mib, seconds) = (next()?, next()?);
     let mut table = Table::new(

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_found_behind_notes_and_their_rates_added() {
+    fn jobs_are_found_after_notes_and_their_rates_added() {
         let text = "note: something\n{\"jobs\": [{\"error\": 0, \"read\": {\"bw_bytes\": 5}, \
                     \"write\": {\"bw_bytes\": 0}}, {\"error\": 0, \"write\": {\"bw_bytes\": 7}}]}";
         assert_eq!(rate(&parse(text).unwrap()).unwrap(), 12.0);

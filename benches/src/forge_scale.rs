@@ -1,13 +1,15 @@
 //! The 72 TB filesystem of 105 million files of the 2012 study, forged, and checked by e2fsck and by fslab.
 //!
-//! The study (Layton, Linux Magazine 2012) filled it by fs_mark for days, 3,000 files of 400,000 bytes in each directory, and ran
-//! `e2fsck -pfFt` once. Here it is forged, with contents as holes, on an XFS on a loop device, since the host's ext4 cannot hold
-//! a file of that size. `--scale` makes size and number of files smaller by the same factor; bytes for each inode stay those
-//! of the whole one, so that groups look alike.
+//! The study (Layton, Linux Magazine 2012) filled it by fs_mark for days, 3,000 files of 400,000
+//! bytes in each directory, and ran `e2fsck -pfFt` once. Here it is forged, with contents as holes,
+//! on an XFS on a loop device, since the host's ext4 cannot hold a file of that size. `--scale`
+//! makes size and number of files smaller by the same factor; bytes per inode stay those of the
+//! full size, so that groups look alike.
 //!
-//! Each size from a hundredth to the whole is forged, so that the cost of a file can be compared. Its time ends when the image is on stable storage: what
-//! is in the page cache is not there yet, and with more bytes than memory the last part of the work would
-//! go uncounted. The largest is then checked, each program from a cold cache.
+//! Each size from a hundredth to the whole is forged, so that the cost of a file can be compared.
+//! Its time ends when the image is on stable storage: dirty pages are not written yet, and with
+//! more bytes than memory the last part of the work would not be counted. The largest is then
+//! checked, each program from a cold cache.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
@@ -29,10 +31,10 @@ pub(crate) struct Arguments {
     /// Factor of size and number of files: 0.01 is 720 GB and 1.05 million files.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Leave the checks out.
+    /// Skip the checks.
     #[arg(long)]
     forge_only: bool,
-    /// Sizes that are forged, each as a part of the scaled one.
+    /// Sizes to forge, as shares of the scaled size.
     #[arg(long, value_delimiter = ',', default_value = "0.01,0.1,1")]
     parts: Vec<f64>,
     /// The program to measure [default: fslab beside this one].
@@ -71,7 +73,7 @@ struct Forged {
     size: f64,
     files: f64,
     made: Took,
-    /// With what was still to be written back.
+    /// Including writeback.
     seconds: f64,
     bytes: f64,
 }
@@ -207,16 +209,16 @@ impl Bench<'_> {
         let report = tempfile::NamedTempFile::new()?;
         let out = Stdio::from(report.reopen()?);
         let took = watched::run_to(program, words, out, &self.stop)?;
-        let said = std::fs::read_to_string(report.path())
+        let message = std::fs::read_to_string(report.path())
             .with_context(|| format!("the output of {program}"))?;
         let name = Path::new(program).file_name().unwrap_or_default();
         println!("{} {}", name.display(), words.join(" "));
-        println!("{said}");
+        println!("{message}");
         Ok(took)
     }
 }
 
-/// What a file costs at each size, and what that is made of.
+/// Cost per file at each size, and its parts.
 fn costs(all: &[Forged]) -> Table {
     let mut table = Table::new(
         "Forging, all on the disk",
@@ -225,7 +227,7 @@ fn costs(all: &[Forged]) -> Table {
         ],
     );
     let cost = |forged: &Forged| forged.seconds * 1e6 / forged.files;
-    // The least of the smaller sizes: what is the same for any size weighs on the smallest alone.
+    // The minimum of the smaller sizes: fixed costs dominate only the smallest.
     let mut least = f64::INFINITY;
     for forged in all {
         least = least.min(cost(forged));

@@ -143,7 +143,7 @@ fn short(dir: &Path, fslab: &Path, kernels: Vec<Kernel>, stop: &Stop) -> Result<
         };
         match running::run(&errand, stop)? {
             Ran::Recorded(run) => add_rows(&run, kernel.executor, &mut table, &mut failures),
-            Ran::Lacks(said) => anyhow::bail!("{said}"),
+            Ran::Lacks(message) => anyhow::bail!("{message}"),
         }
     }
     let seconds = begun.elapsed().as_secs_f64();

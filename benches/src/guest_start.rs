@@ -2,8 +2,8 @@
 //!
 //! The clock starts where the shell's would, before `fslab run` is started, and ends at the log's time
 //! of the first event that a guest gave: the run's context. The parts of the initramfs are in the
-//! cache, as they are for every run but the first of a build. Beside it stands when the first
-//! trial's filesystem was ready, a second boot and a mkfs later; that one has no target.
+//! cache, as they are for every run but the first of a build. A second column is the time until the
+//! first trial's filesystem is ready, a second boot and a mkfs later; it has no target.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ const MACHINES: [(&str, &str, &str, f64); 2] = [
     ("uml", "unshare", "util-linux", 4.0),
     ("qemu", "qemu-system-x86_64", "qemu-system-x86 seabios", 8.0),
 ];
-/// When a run is given up.
+/// Timeout of a run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts guests and prints the seconds from the command to their first event.
@@ -129,7 +129,7 @@ fn watch(child: &mut Child, log: &Path, begun: SystemTime, stop: &Stop) -> Resul
         let ended = child.try_wait()?;
         let text = std::fs::read_to_string(log).unwrap_or_default();
         let (mut first, mut ready) = (None, None);
-        // A line that is being written is read the next time.
+        // An incomplete line is read the next time.
         for entry in text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok())

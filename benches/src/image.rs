@@ -125,7 +125,7 @@ fn write_through(path: &Path, bytes: u64) -> Result<()> {
         left -= now as u64;
     }
     file.sync_all()?;
-    // Its pages would only be in the way: the loop device goes around the page cache.
+    // Its pages only waste memory: the loop device bypasses the page cache.
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
     Ok(())
 }
@@ -138,7 +138,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Where.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.point
     }

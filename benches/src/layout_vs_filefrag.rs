@@ -1,16 +1,16 @@
 //! `layout` of a tree of small files against `find | xargs filefrag`.
 //!
 //! What is compared. The time until the extents of all files are known: ours as a process of its
-//! own that prints the summary of the tree; theirs as people type it, `find DIR -type f -print0 |
+//! own that prints the summary of the tree; theirs as usually typed, `find DIR -type f -print0 |
 //! xargs -0 filefrag`, its lines going to /dev/null. Ours reports more about each file (sizes, holes,
 //! groups, distances, orders) and prints one page, theirs one line for each file. Rows without a
 //! target: theirs with two filefrags at a time (`xargs -P 2`), which is not usual; and both cold, where
 //! the kernel's reading of an inode is most of either's time (docs/decisions/0010-layout-cold.md).
 //!
-//! What is made equal. The same mounted filesystem, who is first changes from pair to pair; warm:
-//! one look of each side goes before, and nothing is dropped; cold: caches are dropped before each
-//! look of either side. Before all, the extents that filefrag counts are summed up from its lines
-//! and held against ours.
+//! What is made equal. The same mounted filesystem, in alternating order; warm:
+//! one uncounted run of each side first, and no cache is dropped; cold: caches are dropped before each
+//! run of either side. First of all, the extents in filefrag's lines are summed and compared with
+//! ours.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Folder for the image.
     #[arg(long, default_value = "/var/tmp")]
     dir: PathBuf,
-    /// Look at this tree and print its summary: the bench starts itself with it.
+    /// Print the summary of this tree; the bench runs itself with it.
     #[arg(long, hide = true)]
     scan: Option<PathBuf>,
 }
@@ -125,11 +125,11 @@ fn same_count(tree: &Path, files: u64) -> Result<()> {
 
 fn ours(tree: &Path) -> Result<layout::LayoutSummary> {
     let program = std::env::current_exe()?.display().to_string();
-    let said = output(
+    let message = output(
         &program,
         &["layout_vs_filefrag", "--scan", &tree.display().to_string()],
     )?;
-    let line = said.lines().next().context("no summary was printed")?;
+    let line = message.lines().next().context("no summary was printed")?;
     Ok(serde_json::from_str(line)?)
 }
 
@@ -186,7 +186,7 @@ fn measure(arguments: &Arguments, tree: &Path, stop: &Stop) -> Result<bool> {
     Ok(table.all_met())
 }
 
-/// Seconds of a look.
+/// Seconds of one run.
 fn one(is_cold: bool, look: impl FnOnce() -> Result<()>) -> Result<f64> {
     if is_cold {
         drop_caches()?;

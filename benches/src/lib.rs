@@ -71,7 +71,7 @@ enum Bench {
     TreeOverhead(tree_overhead::Arguments),
 }
 
-/// Runs the bench that the arguments name.
+/// Runs the bench named by the arguments.
 pub fn main() -> ExitCode {
     match Command::parse().bench {
         Bench::BlockioVsPeers(arguments) => blockio_vs_peers::main(arguments),

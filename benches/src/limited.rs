@@ -1,8 +1,8 @@
-//! A loop device that is held to a rate, so that a fast disk plays a slow one.
+//! A loop device with a rate limit, so that a fast disk behaves as a slow one.
 //!
-//! The block layer's throttle is set for reads in the control group of this process, which those it starts inherit: what
-//! they read from the device waits in it, whether through the page cache or past it. It is read back, because a
-//! throttle that was refused in silence would make every result a wonder.
+//! The block layer's throttle is set for reads in the control group of this process, which child
+//! processes inherit: their reads from the device are throttled, whether buffered or direct. The
+//! setting is read back, because a silently refused throttle would invalidate every result.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -47,13 +47,13 @@ impl Limited {
             limited.files.push(file.clone());
             fs::write(&file, format!("{} {rate}", limited.number))
                 .with_context(|| file.display().to_string())?;
-            let said = fs::read_to_string(&file)?;
-            if !said
+            let message = fs::read_to_string(&file)?;
+            if !message
                 .lines()
                 .any(|line| line == format!("{} {rate}", limited.number))
             {
                 bail!(
-                    "{} did not take {rate} for {}: {said:?}",
+                    "{} did not take {rate} for {}: {message:?}",
                     file.display(),
                     limited.number
                 );

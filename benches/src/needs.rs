@@ -1,6 +1,6 @@
 //! What a bench needs before it begins: root, and the programs that it measures against.
 //!
-//! Both are asked for first. Otherwise a peer that is not installed would end a bench after minutes
+//! Both are checked first. Otherwise a peer that is not installed would end a bench after minutes
 //! of making images, or, worse, in the middle of a table.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// Something that is not here; a bench that lacks it ends with exit code 2.
+/// Something is missing; the bench ends with exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing(pub String);
 
@@ -20,7 +20,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Asks for root. `why` says for what: `loop devices and mounts`.
+/// Requires root. `why` is what for: `loop devices and mounts`.
 ///
 /// # Errors
 /// [`Missing`].
@@ -31,7 +31,7 @@ pub fn root(why: &str) -> Result<()> {
     Err(Missing(format!("{why} need root; run this with sudo")).into())
 }
 
-/// Asks for programs that ours is measured against, each with its Debian package.
+/// Requires the programs to compare with, each with its Debian package.
 ///
 /// # Errors
 /// [`Missing`], of the first that is in no folder of `PATH`.
@@ -50,7 +50,7 @@ pub fn peers(programs: &[(&str, &str)]) -> Result<()> {
     }
 }
 
-/// Asks for the binary that is measured.
+/// Requires the binary that is measured.
 ///
 /// # Errors
 /// [`Missing`] when there is no such file.

@@ -76,8 +76,8 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<String> {
         .output()
         .map_err(|error| cannot_start(program, error))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{line}: {}: {}", output.status, said.trim());
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{line}: {}: {}", output.status, message.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     binary: Binary,
     #[command(flatten)]
     place: Place,
-    /// Blocks; none: as the profile says.
+    /// Blocks [default: those of the profile]
     #[arg(long)]
     blocks: Option<u32>,
 }
@@ -61,8 +61,8 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     }
     let begun = Instant::now();
     let mut child = command
-        // A group of its own: a Ctrl-C comes here alone and is passed on once, for a second signal
-        // would end the run before it has cleaned up.
+        // A process group of its own: Ctrl-C then reaches only the bench, which forwards it once. A second
+        // signal would end the run before it has cleaned up.
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -86,17 +86,17 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     Ok(table.all_met())
 }
 
-/// Waits for the run and returns its peak memory in MiB; asks it to stop when we are asked to.
+/// Waits for the run and returns its peak memory in MiB; forwards a request to stop.
 fn wait(child: &mut Child, stop: &Stop) -> Result<(ExitStatus, f64)> {
-    let (mut peak, mut told) = (0.0_f64, false);
+    let (mut peak, mut asked_to_stop) = (0.0_f64, false);
     loop {
-        // The reports are written last, so the peak is looked for until the very end.
+        // The reports are written last, so the peak is sampled until the exit.
         peak = peak.max(memory::peak(&child.id().to_string()).unwrap_or(0.0));
         if let Some(status) = child.try_wait()? {
             return Ok((status, peak));
         }
-        if stop.is_set() && !told {
-            told = true;
+        if stop.is_set() && !asked_to_stop {
+            asked_to_stop = true;
             kill_process(Pid::from_child(child), Signal::TERM)?;
         }
         std::thread::sleep(Duration::from_millis(10));

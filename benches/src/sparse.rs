@@ -1,8 +1,8 @@
-//! A filesystem for files that the host's own cannot hold.
+//! A filesystem for files larger than the host's filesystem allows.
 //!
-//! ext4 limits a file to 16 TiB, XFS does not: a sparse image of 72 TiB is put on an XFS that is itself a sparse image on the
-//! host, and both take only the space of what is written. The loop device bypasses the host's page cache, so that each byte
-//! is cached once.
+//! ext4 limits a file to 16 TiB, XFS does not: a sparse image of 72 TiB is put on an XFS that is
+//! itself a sparse image on the host, and both use space only for written blocks. The loop device
+//! bypasses the host's page cache, so that each byte is cached once.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crate::needs::Missing;
 use crate::run::output;
 
-/// How long a mount is asked to go. What another thread starts holds a copy of every open file between its fork and its exec.
+/// How long to retry an unmount: between fork and exec a child of another thread has a copy of every open file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An XFS on a sparse image, mounted; unmounted and removed when dropped.
@@ -67,12 +67,12 @@ impl Sparse {
         Ok(this)
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> PathBuf {
         self.point.clone()
     }
 
-    /// Writes back what is in memory alone.
+    /// Writes back all dirty data.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Drop for Sparse {
     }
 }
 
-/// Unmounts; a mount that is busy is asked again for a while.
+/// Unmounts; retries while the mount is busy.
 fn unmount(point: &Path) -> Result<()> {
     let point = point.display().to_string();
     let began = Instant::now();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_little_room_is_said_before_anything_is_made() {
+    fn too_little_room_is_reported_before_anything_is_made() {
         let parent = tempfile::tempdir().unwrap();
         let error = Sparse::new(parent.path(), 1 << 60).unwrap_err();
         assert!(error.is::<Missing>(), "{error}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_larger_than_the_host_holds_lies_on_it_needs_root() {
+    fn a_file_larger_than_the_host_allows_fits_needs_root() {
         if crate::needs::root("loop devices").is_err() {
             println!("skipped: needs root");
             return;

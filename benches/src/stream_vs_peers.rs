@@ -2,7 +2,7 @@
 //! costs.
 //!
 //! What is compared. Clock (a) of ours is dd's: open and truncation before it, close inside, no
-//! flush. fio's run time begins when the job is let go, includes the open of the file, ends after
+//! flush. fio's run time begins when the job starts, includes the open of the file, ends after
 //! the last transfer and is rounded up to whole milliseconds; the table's note says how much that
 //! can be. dd's seconds have six digits and are taken as printed.
 //!
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
-/// Against whom.
+/// The peer to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     /// With this I/O engine.
@@ -233,7 +233,7 @@ impl Bench {
         Ok(self.table("write", &cases, &results))
     }
 
-    /// All reads of a pair from one file.
+    /// All reads of a pair, from one file.
     fn reads(&self, image: &Image) -> Result<Table> {
         let cases = self.cases();
         let mut results = vec![Pairs::default(); cases.len()];
@@ -287,7 +287,7 @@ impl Bench {
                     };
                     self.stream(&mounted, &options)
                 };
-                // Fills the page cache for the reads that want it warm.
+                // Fills the page cache for the warm reads.
                 read(false)?;
                 results[i].push_both(two_and_two((pair + i) % 2 == 0, read)?);
             }
@@ -351,7 +351,7 @@ impl Bench {
         }
     }
 
-    /// The file that reads read.
+    /// The file that is read.
     fn make_file(&self, mounted: &Mounted, verify: bool) -> Result<()> {
         let options = StreamSpec {
             verify,
@@ -469,11 +469,11 @@ impl Bench {
         let output = command
             .output()
             .map_err(|error| cannot_start("dd", error))?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.success(), "dd: {said}");
-        let line = said.lines().last().unwrap_or_default();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "dd: {message}");
+        let line = message.lines().last().unwrap_or_default();
         let bytes: u64 = line.split(' ').next().unwrap_or_default().parse()?;
-        ensure!(bytes == self.bytes(), "dd: {said}");
+        ensure!(bytes == self.bytes(), "dd: {message}");
         let seconds = line
             .split(" copied, ")
             .nth(1)

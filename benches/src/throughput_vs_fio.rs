@@ -15,7 +15,7 @@
 //! measurement during which someone dropped the caches is done again); no per-record scrambling of fio's
 //! buffers; neither side preallocates.
 //!
-//! What is not made equal: our buffers ask for huge pages, fio's lie where its allocator puts them, as
+//! What is not made equal: our buffers ask for huge pages, fio's are where its allocator puts them, as
 //! Debian ships it (docs/decisions/0006-transfer-buffers.md).
 //!
 //! Rejected: an image for each side. Where the machine's disk is itself an image on a shared host,

@@ -1,9 +1,9 @@
 //! What recording a block trace costs, and how many events a second it takes without a loss.
 //!
 //! fio runs on a loop device, with and without a recording of that device, in pairs of alternating
-//! order. The ratio is fio's own throughput, traced over untraced. The image lies in memory by default
+//! order. The ratio is fio's own throughput, traced over untraced. The image is in memory by default
 //! (`--image-dir`): a disk's rate differs by a half from one run of 4 s to the next, which hides any cost of
-//! tracing, while here the processors are the limit, and tracing takes their time. So it is the worst case.
+//! tracing, while here the processors are the limit, and tracing takes processor time: the worst case.
 //!
 //! Three sizes of request, direct: 4 KiB at depth makes the most events this machine can make (five or
 //! six for each request) and has to lose none; 128 KiB makes some 100,000 a second, at which tracing
@@ -11,7 +11,7 @@
 //! another filesystem than the one that is measured.
 //!
 //! The reader of the trace runs on the same processors as the load: its time is in the ratio, as it
-//! is for whoever records. blktrace itself is no peer here where lockdown forbids its relay files.
+//! is for any user. blktrace itself is no peer here where lockdown forbids its relay files.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 struct Load {
     name: &'static str,
     options: &'static [&'static str],
-    /// Whether its throughput has to stay; else it only must not lose events.
+    /// Whether its throughput has a target; otherwise it only must not lose events.
     judged: bool,
 }
 
@@ -98,7 +98,7 @@ const LOADS: [Load; 6] = [
     ),
 ];
 
-/// What the recordings of a load came to.
+/// Results of the recordings of a load.
 #[derive(Default)]
 struct Taken {
     /// Of each recording.

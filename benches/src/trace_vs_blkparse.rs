@@ -1,8 +1,8 @@
 //! Our text and analysis of a block trace against blkparse and btt.
 //!
 //! What is compared. The same forged trace (plain: two CPUs, one disk) is in the page cache for both
-//! sides. Text: `blkparse -i sda` against ours, both to /dev/null, which is the kindest place for
-//! blkparse: it writes each line by itself. Analysis: `blkparse -d` to a file and `btt --all-data` on
+//! sides. Text: `blkparse -i sda` against ours, both to /dev/null, which is the best case for
+//! blkparse: it writes each line separately. Analysis: `blkparse -d` to a file and `btt --all-data` on
 //! it, one after the other, against one pass of ours that prints the same tables and keeps the
 //! quantiles, kinds and plot data besides. The last row omits blkparse's text (-O), which is the
 //! fastest way to run it.
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     events: u64,
     #[command(flatten)]
     place: Place,
-    /// What the benchmark asks of itself: do our side of a run.
+    /// Do our side of a run; the bench runs itself with it.
     #[arg(long, hide = true)]
     side: Option<Side>,
 }
@@ -171,9 +171,9 @@ fn run_ours(folder: &Path, side: Side) -> Result<Cost> {
         .stderr(Stdio::piped())
         .output()?;
     let seconds = begin.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "ours: {}", said.trim());
-    let peak_mib = said.trim().parse().context("ours printed no peak")?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "ours: {}", message.trim());
+    let peak_mib = message.trim().parse().context("ours printed no peak")?;
     Ok(Cost { seconds, peak_mib })
 }
 

@@ -1,4 +1,4 @@
-//! Running a program to its end, timed, with an eye on its memory and on what it read from devices.
+//! Running a program to its end: time, peak memory, and bytes read from devices.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,32 +11,32 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::memory;
 use crate::run::{Stop, cannot_start};
 
-/// What a run took.
+/// Cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
     /// Seconds from start to end.
     pub seconds: f64,
-    /// Most memory it was seen to have, MiB.
+    /// Peak of its sampled memory, MiB.
     pub peak: f64,
-    /// Bytes that were fetched from devices for it, pages of the program itself included (`read_bytes` of
+    /// Bytes read from devices for it, pages of the program itself included (`read_bytes` of
     /// /proc/PID/io); 0: all that it read was in memory.
     pub fetched: u64,
     /// Its exit code.
     pub code: i32,
 }
 
-/// How often memory is looked at. What a process has in its last moments may be missed; a peak lasts longer.
+/// Interval of the memory samples. Growth just before the exit may be missed.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// Runs a program with its output thrown away.
+/// Runs a program and discards its output.
 ///
 /// # Errors
-/// It cannot be started, was killed, or was stopped by us because the bench is to end.
+/// It cannot be started, was killed, or was stopped because the bench was interrupted.
 pub fn run(program: &str, arguments: &[&str], stop: &Stop) -> Result<Took> {
     run_to(program, arguments, Stdio::null(), stop)
 }
 
-/// The same, with standard output to where it is wanted.
+/// The same, with standard output to a given place.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn run_to(program: &str, arguments: &[&str], out: Stdio, stop: &Stop) -> Res
         .map_err(|error| cannot_start(program, error))?;
     let watched = watch(&mut child, program, begin, stop);
     if watched.is_err() {
-        // Whatever it was, the program is not left running, nor its end unheard. One that has ended cannot be killed.
+        // On any error, kill and reap the program. The kill fails if it has already exited.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -83,19 +83,19 @@ fn watch(child: &mut Child, program: &str, begin: Instant, stop: &Stop) -> Resul
     })
 }
 
-/// Bytes that devices have given a process.
+/// Bytes that a process has read from devices.
 fn fetched(pid: &str) -> Result<u64> {
     let path = format!("/proc/{pid}/io");
-    let said = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-    let line = said
+    let message = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    let line = message
         .lines()
         .find_map(|line| line.strip_prefix("read_bytes: "));
     let bytes = line.with_context(|| format!("{path} has no read_bytes"))?;
     Ok(bytes.parse()?)
 }
 
-/// Sleeps until the process has ended, and no longer than to the next look at its memory; whether it has. Its end is to be
-/// seen at once, because some runs take no more than a few such looks.
+/// Waits for the process to exit, at most until the next memory sample; returns whether it has. The
+/// exit must be noticed at once, because some runs take only a few samples.
 fn wait_for(ended: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(ended, PollFlags::IN)];
     let timeout = Timespec {

@@ -19,7 +19,7 @@ fn main() {
 /// Its version, `glibc 2.36` as getconf(1) prints it.
 fn glibc() -> Option<(u32, u32)> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
-    let said = String::from_utf8(output.ok()?.stdout).ok()?;
-    let (major, minor) = said.trim().strip_prefix("glibc ")?.split_once('.')?;
+    let version = String::from_utf8(output.ok()?.stdout).ok()?;
+    let (major, minor) = version.trim().strip_prefix("glibc ")?.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 // The tests of the checker ask the same.
 use testkit::reference::NO_VERDICT;
 
-/// What one judge said.
+/// Verdict of one checker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Judgement {
     /// The exit code; none where the judge crashed or did not end.
@@ -29,10 +29,10 @@ pub(crate) struct Judgement {
 
 /// Asks the installed e2fsck. One that does not end is killed outright: it minds a polite signal only when it comes to it.
 pub(crate) fn e2fsck(image: &Path, patience: Duration) -> Result<Judgement> {
-    let (log, said) = (image.with_extension("log"), image.with_extension("out"));
-    let (log, said) = (unique(&log, image), unique(&said, image));
+    let (log, out) = (image.with_extension("log"), image.with_extension("out"));
+    let (log, out_path) = (unique(&log, image), unique(&out, image));
     let _ = fs::remove_file(&log);
-    let out = File::create(&said)?;
+    let out = File::create(&out_path)?;
     let mut child = Command::new("e2fsck")
         .arg("-fn")
         .arg("-E")
@@ -57,9 +57,9 @@ pub(crate) fn e2fsck(image: &Path, patience: Duration) -> Result<Judgement> {
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    let text = fs::read(&said).unwrap_or_default();
-    let said = String::from_utf8_lossy(&text);
-    let sign = NO_VERDICT.iter().find(|(sign, _)| said.contains(sign));
+    let text = fs::read(&out_path).unwrap_or_default();
+    let output = String::from_utf8_lossy(&text);
+    let sign = NO_VERDICT.iter().find(|(sign, _)| output.contains(sign));
     if failure.is_none() && (sign.is_some() || code.is_none()) {
         failure = Some(sign.map_or("crashed", |(_, what)| what).into());
     }

@@ -15,7 +15,7 @@ use crate::check_differential::judges::Judgement;
 /// The share of images whose verdict may differ.
 const TOLERATED: f64 = 0.002;
 
-/// What became of one image.
+/// Result of one image.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) number: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether e2fsck has a verdict that ours can be held against.
+    /// Whether e2fsck has a verdict that ours can be compared with.
     pub(crate) fn counts(&self) -> bool {
         self.theirs.code.is_some()
     }
@@ -104,14 +104,14 @@ pub(crate) fn differences(outcomes: &[Outcome], most: usize) -> String {
                 .cloned()
                 .unwrap_or("nothing".into())
         };
-        let said = |judgement: &Judgement| match (&judgement.failure, judgement.code) {
+        let verdict = |judgement: &Judgement| match (&judgement.failure, judgement.code) {
             (Some(failure), _) => failure.clone(),
             (None, code) => format!("{} {}", code.unwrap_or(-1), first(judgement)),
         };
         let kind = format!(
             "e2fsck {}, ours {}",
-            said(&outcome.theirs),
-            said(&outcome.ours)
+            verdict(&outcome.theirs),
+            verdict(&outcome.ours)
         );
         kinds.entry(kind).or_default().push(outcome);
     }

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overlay_reads_what_was_written_over_what_lies_below() {
+    fn an_overlay_reads_written_blocks_over_the_base() {
         let below: Vec<u8> = (0..10_000_u32).map(|nth| nth as u8).collect();
         let mut model = below.clone();
         let mut overlay = Overlay {

@@ -1,4 +1,4 @@
-//! Where images are damaged and judged, several at a time.
+//! Damages and checks several images in parallel.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! What a run is held against besides the other side: a plain reader, the device's limits, a bound of memory.
+//! Other bounds that a run is compared with: a plain reader, the device's limits, a memory bound.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -11,20 +11,20 @@ use crate::table::{Row, Table};
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{OFlags, SeekFrom, seek};
 
-use crate::check_vs_e2fsck::sides::{Asked, Peaks, cold};
+use crate::check_vs_e2fsck::sides::{Peaks, Reads, cold};
 use crate::check_vs_e2fsck::{Bench, MIB};
 
 /// What the limits (bytes and requests a second) allow, and what both sides make of it.
-pub(crate) fn limits(asked: Asked, (bytes, requests): (u64, u64), pairs: &Pairs) -> Table {
-    let by_bytes = asked.bytes / bytes as f64;
-    let by_requests = asked.requests / requests as f64;
+pub(crate) fn limits(reads: Reads, (bytes, requests): (u64, u64), pairs: &Pairs) -> Table {
+    let by_bytes = reads.bytes / bytes as f64;
+    let by_requests = reads.requests / requests as f64;
     let bound = by_bytes.max(by_requests);
     let (ours, theirs) = (median(&pairs.ours), median(&pairs.theirs));
     let mut table = Table::new(
         format!(
             "Limited device: {:.0} requests of {:.0} KiB in the mean",
-            asked.requests,
-            asked.bytes / asked.requests / 1024.0
+            reads.requests,
+            reads.bytes / reads.requests / 1024.0
         ),
         &["check", "e2fsck", "limits", "ratio", "e2fsck's"],
     );
@@ -41,7 +41,7 @@ pub(crate) fn limits(asked: Asked, (bytes, requests): (u64, u64), pairs: &Pairs)
 }
 
 impl Bench {
-    /// Our cold seconds, beside those of a plain reader for as many bytes.
+    /// Our cold time against that of a plain reader of as many bytes.
     pub(crate) fn against_a_plain_reader(
         &self,
         image: &Path,
@@ -79,7 +79,7 @@ impl Bench {
     }
 }
 
-/// What a filesystem has in use.
+/// Usage of a filesystem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse {
     inodes: f64,
@@ -89,11 +89,11 @@ pub(crate) struct InUse {
 
 /// Inodes in use and blocks of a filesystem.
 pub(crate) fn in_use(image: &str) -> Result<InUse> {
-    let said = output("dumpe2fs", &["-h", image])?;
+    let message = output("dumpe2fs", &["-h", image])?;
     let field = |name: &str| -> Result<f64> {
-        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        let line = message.lines().find_map(|line| line.strip_prefix(name));
         let value = line.and_then(|rest| rest.trim().parse().ok());
-        value.with_context(|| format!("dumpe2fs says nothing of {name}"))
+        value.with_context(|| format!("dumpe2fs prints no {name}"))
     };
     Ok(InUse {
         inodes: field("Inode count:")? - field("Free inodes:")?,
@@ -185,8 +185,8 @@ mod tests {
         let mut pairs = Pairs::default();
         pairs.push(12.0, 60.0);
         let row = |bytes, requests| {
-            let asked = Asked { bytes, requests };
-            limits(asked, (100, 10), &pairs).rows.remove(0).cells
+            let reads = Reads { bytes, requests };
+            limits(reads, (100, 10), &pairs).rows.remove(0).cells
         };
         assert_eq!(
             row(1000.0, 10.0),

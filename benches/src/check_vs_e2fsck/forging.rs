@@ -93,14 +93,14 @@ impl Bench {
                 log.path().display().to_string(),
             );
             let files = self.arguments.fs_mark_files.to_string();
-            let said = output(
+            let message = output(
                 "fs_mark",
                 &[
                     "-k", "-d", &path, "-n", &files, "-s", "4096", "-D", "20", "-N", "3000", "-S",
                     "0", "-L", "1", "-l", &log,
                 ],
             )?;
-            let last = said.lines().last().unwrap_or_default();
+            let last = message.lines().last().unwrap_or_default();
             let rate = last
                 .split_whitespace()
                 .nth(3)

@@ -15,14 +15,14 @@ use crate::check_vs_e2fsck::{Bench, MIB, Part};
 /// takes pages out of the cache even where memory is free.
 const COLD_SHARE: u64 = 50;
 
-/// What the checker asks for, by its own word.
+/// What `fslab check` reads, by its own report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Reads {
     pub(crate) bytes: f64,
     pub(crate) requests: f64,
 }
 
-/// Most memory that each side was seen to have, MiB.
+/// Peak memory of each side, MiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Peaks {
     pub(crate) ours: f64,
@@ -41,19 +41,19 @@ impl Peaks {
 pub(crate) struct Measured {
     pub(crate) pairs: Pairs,
     pub(crate) peaks: Peaks,
-    /// Most bytes that devices may give to a side that should be hot.
+    /// Most bytes that a hot run may read from devices.
     allowed: u64,
-    /// Bytes that devices gave to a side in those that did not count because they should have been hot.
+    /// Bytes read from devices in the pairs that did not count because they were not hot.
     repeated: Vec<u64>,
 }
 
 impl Measured {
-    /// Our median; none without a pair that counts.
+    /// Our median; `None` without a pair that counts.
     pub(crate) fn seconds(&self) -> Option<f64> {
         (!self.pairs.ours.is_empty()).then(|| median(&self.pairs.ours))
     }
 
-    /// Takes a pair down, in which one that should be hot must have been.
+    /// Adds a pair; a pair that should be hot counts only if it was.
     fn take(&mut self, part: Part, ours: Took, theirs: Took) {
         let fetched = ours.fetched.max(theirs.fetched);
         let counts = part != Part::Hot || fetched <= self.allowed;
@@ -92,8 +92,8 @@ impl Measured {
 }
 
 impl Bench {
-    /// What the checker reads past the page cache, by its own word.
-    pub(crate) fn asked(&self, image: &str) -> Result<Asked> {
+    /// What `fslab check` reads with O_DIRECT, by its own report.
+    pub(crate) fn reads(&self, image: &str) -> Result<Reads> {
         let report: serde_json::Value = serde_json::from_str(&output(
             &self.fslab,
             &["check", "--io", "direct", "--format", "json", image],
@@ -101,9 +101,9 @@ impl Bench {
         let total = &report["total"];
         let field = |name: &str| {
             let value = total[name].as_f64();
-            value.with_context(|| format!("the report says nothing about {name}: {total}"))
+            value.with_context(|| format!("the report has no {name}: {total}"))
         };
-        Ok(Asked {
+        Ok(Reads {
             bytes: field("bytes")?,
             requests: field("requests")?,
         })
@@ -173,7 +173,7 @@ impl Bench {
     }
 }
 
-/// Drops caches, and ends the bench where something stays.
+/// Drops caches; fails if pages stay cached.
 pub(crate) fn cold(image: &Path, device: Option<&Path>) -> Result<()> {
     let proof = if let Some(node) = device {
         rig::cache::drop_device(node, &[image])?

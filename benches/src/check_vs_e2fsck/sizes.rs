@@ -1,10 +1,10 @@
-//! What must not grow with the filesystem.
+//! Time per file, which must not grow with the filesystem.
 
 use crate::table::{Row, Table};
 
 use crate::check_vs_e2fsck::Part;
 
-/// What one size gave.
+/// Results of one size.
 pub(crate) struct Sized {
     pub(crate) files: u64,
     /// Seconds of our median run, by part.
@@ -33,7 +33,7 @@ impl Sized {
     }
 }
 
-/// Time for a file over all sizes, by part; none where there is nothing to compare.
+/// Time per file over all sizes, by part; nothing where there is only one size.
 pub(crate) fn flatness(sizes: &[Sized]) -> Option<Table> {
     const MOST: f64 = 1.2;
     let mut table = Table::new(

@@ -1,8 +1,8 @@
 //! The full pass: every row in every kernel, each a run of its own that is kept.
 //!
-//! Under emulation it takes an hour, so what was shown stays shown: a row that is whole in the kept folder
-//! is read and not run again; one that failed, or was broken off, is. After a mend the same command does
-//! what is left. A row that fails is named with its reason, and the pass goes on.
+//! Under emulation it takes an hour, so results are kept: a row that succeeded in the kept folder is read
+//! and not run again; one that failed or was interrupted is. After a fix the same command runs the rest.
+//! A row that fails is listed with its reason, and the pass continues.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,13 +18,13 @@ use crate::guest_pass::outcome::Outcome;
 use crate::guest_pass::rows::Row;
 use crate::guest_pass::running::{self, Errand, Ran};
 
-/// What a row came to in a kernel.
+/// Result of a row in a kernel.
 pub(crate) enum Cell {
-    /// It was run.
+    /// It ran.
     Ran(Outcome),
-    /// The kernel has not what it takes, in fslab's words.
+    /// The kernel lacks something: fslab's message.
     Lacks(String),
-    /// There is no record of it: why.
+    /// No run was recorded: the reason.
     Broken(String),
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Full {
     keep: PathBuf,
     /// By row and kernel.
     cells: BTreeMap<(usize, usize), Cell>,
-    /// Kernels in words, as the guests said.
+    /// Release and machine of each kernel, as reported by its guests.
     releases: Vec<Option<String>>,
     /// Rows that an earlier pass had run.
     old: usize,
 }
 
 impl Full {
-    /// Runs what `keep` does not have yet, and says on stderr what each came to.
+    /// Runs the rows that `keep` does not have yet, and prints each result on stderr.
     ///
     /// # Errors
     /// A folder that cannot be written, or a signal; what was run is kept.
@@ -69,7 +69,7 @@ impl Full {
                 let cell = full.cell(at, column, fslab, stop)?;
                 let number = at + 1;
                 let name = full.rows[at].name();
-                eprintln!("[{number}/{all}] {head}, {name}: {}", said(&cell));
+                eprintln!("[{number}/{all}] {head}, {name}: {}", message(&cell));
                 full.cells.insert((at, column), cell);
             }
         }
@@ -104,7 +104,7 @@ impl Full {
                 self.releases[column] = Some(called(&run));
                 Ok(Cell::Ran(outcome(&run)))
             }
-            Ok(Ran::Lacks(said)) => Ok(Cell::Lacks(said)),
+            Ok(Ran::Lacks(message)) => Ok(Cell::Lacks(message)),
             Err(error) if stop.is_set() => Err(error),
             Err(error) => Ok(Cell::Broken(format!("{error:#}"))),
         }
@@ -141,15 +141,15 @@ impl Full {
         for ((at, column), cell) in &self.cells {
             let name = self.rows[*at].name();
             match cell {
-                Cell::Lacks(said) => lacking.entry(said).or_default().push(name),
+                Cell::Lacks(message) => lacking.entry(message).or_default().push(name),
                 Cell::Broken(why) | Cell::Ran(Outcome { why: Some(why), .. }) => {
                     notes.push(format!("MISS {name}, {}: {why}", heads[*column]));
                 }
                 Cell::Ran(_) => {}
             }
         }
-        for (said, names) in lacking {
-            notes.push(format!("-: {} ({said})", names.join(", ")));
+        for (message, names) in lacking {
+            notes.push(format!("-: {} ({message})", names.join(", ")));
         }
         let ran = self.cells.len();
         notes.push(format!(
@@ -161,7 +161,7 @@ impl Full {
     }
 }
 
-/// A row's line. It passes when no kernel failed at it and one has done it.
+/// A row's line. It passes if no kernel failed and at least one ran it.
 fn line(row: Row, cells: &[&Cell]) -> Line {
     let mut stripes: Vec<&str> = Vec::new();
     let mut met = false;
@@ -195,7 +195,7 @@ fn seconds(value: f64) -> String {
     }
 }
 
-fn said(cell: &Cell) -> String {
+fn message(cell: &Cell) -> String {
     match cell {
         Cell::Ran(outcome) => match &outcome.why {
             None => format!("all, {} s", seconds(outcome.seconds)),
@@ -206,13 +206,13 @@ fn said(cell: &Cell) -> String {
     }
 }
 
-/// A run that came to its end with its row done.
+/// A finished run whose row succeeded.
 fn whole(out: &Path) -> Option<Run> {
     let run = Run::load(out).ok()?;
     (run.closing.is_some() && outcome(&run).met()).then_some(run)
 }
 
-/// That of the one trial of a row.
+/// Outcome of the only trial of a row.
 fn outcome(run: &Run) -> Outcome {
     let none = record::TrialRecord::default();
     Outcome::of(run.trials.first().unwrap_or(&none))
@@ -295,7 +295,7 @@ mod tests {
             "{}",
             lines[4]
         );
-        // What no kernel has is not shown.
+        // A row that no kernel supports is not shown.
         assert!(lines[5].ends_with("MISS"), "{}", lines[5]);
         let notes = full.notes().join("\n");
         for says in [

@@ -12,12 +12,12 @@ const OLDEST: &str = "6.1";
 /// What the command line calls User-mode Linux.
 const UML: &str = "uml";
 
-/// A kernel as it is asked for, and what runs it.
+/// A requested kernel, and what runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// `uml`, `qemu`.
     pub(crate) executor: &'static str,
-    /// A name for `--kernel`; none: the executor's own.
+    /// A name for `--kernel`; `None`: the executor's default.
     pub(crate) name: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn heads(kernels: &[Kernel]) -> Vec<String> {
     kernels.iter().map(Kernel::folder).collect()
 }
 
-/// Those that are meant where none is named: the newest for the short pass; User-mode Linux, the newest 6.1
+/// The default kernels: the newest for the short pass; User-mode Linux, the newest 6.1
 /// and the newest for the full one.
 ///
 /// # Errors

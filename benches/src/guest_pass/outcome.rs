@@ -1,4 +1,4 @@
-//! What became of one trial: made, mounted, filled, checked, and if not, why.
+//! Outcome of one trial: which steps (made, mounted, filled, checked) succeeded, and why not all.
 
 use record::{Crash, PowerCut, Status, TrialRecord};
 
@@ -9,7 +9,7 @@ use crate::guest_pass::rows::FILES;
 pub(crate) struct Outcome {
     /// Those of the four steps that hold.
     pub(crate) steps: Vec<&'static str>,
-    /// Why it is not all four; none: it is.
+    /// Why not all four succeeded; `None` if they did.
     pub(crate) why: Option<String>,
     /// Chunk and stripe in the superblock, in its blocks; `-`: none.
     pub(crate) geometry: String,
@@ -18,7 +18,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// That of a recorded trial.
+    /// Outcome of a recorded trial.
     pub(crate) fn of(trial: &TrialRecord) -> Outcome {
         let done = done(trial);
         let steps: Vec<&str> = done
@@ -57,10 +57,10 @@ fn done(trial: &TrialRecord) -> [(&'static str, bool); 4] {
         found.map(|found| &found.detail)
     };
     let counted = detail("fill").and_then(|fill| fill["figures"]["count"].as_f64());
-    let said = detail("check").and_then(|check| check["explanation"].as_str());
+    let text = detail("check").and_then(|check| check["explanation"].as_str());
     let checked = match &trial.crash {
         Some(crash) => survived(crash),
-        None => said.is_some_and(|said| said.starts_with("exit code 0:")),
+        None => text.is_some_and(|text| text.starts_with("exit code 0:")),
     };
     [
         ("made", mounted.is_some_and(|m| !m.mkfs.is_empty())),
@@ -73,7 +73,7 @@ fn done(trial: &TrialRecord) -> [(&'static str, bool); 4] {
     ]
 }
 
-/// Whether what a power cut left was sound after recovery, all that was synced is there, and there was a cut.
+/// Whether there was a power cut, the filesystem was clean after recovery, and all synced data survived.
 fn survived(crash: &Crash) -> bool {
     let kept = |cut: &PowerCut| {
         let all = cut.promised as f64 >= FILES && cut.kept == Some(cut.promised);
@@ -101,8 +101,8 @@ fn why(trial: &TrialRecord) -> String {
         );
     }
     let check = trial.phases.iter().find(|phase| phase.name == "check");
-    let said = check.and_then(|check| check.detail["explanation"].as_str());
-    format!("the checker said {}", said.unwrap_or("nothing"))
+    let text = check.and_then(|check| check.detail["explanation"].as_str());
+    format!("the checker printed {}", text.unwrap_or("nothing"))
 }
 
 fn geometry(trial: &TrialRecord) -> String {
@@ -130,6 +130,6 @@ mod tests {
             (outcome.done(), outcome.geometry.as_str()),
             (String::new(), "-")
         );
-        assert_eq!(outcome.why.unwrap(), "the checker said nothing");
+        assert_eq!(outcome.why.unwrap(), "the checker printed nothing");
     }
 }

@@ -23,7 +23,7 @@ const DEVICES: [&str; 12] = [
 /// Memory in zones, which btrfs alone of these writes in sequence.
 const ZONED: [&str; 2] = ["null_blk-zoned", "btrfs"];
 
-/// What the short pass leaves out: no layer is crossed with everything.
+/// Combinations that the short pass leaves out.
 const SHORT: &str = r#"
 exclude = [
     { filesystem = ["ocfs2", "f2fs"], device = [
@@ -48,7 +48,7 @@ title = "Every device and filesystem in a guest"
 question = "Is each made, mounted, filled and checked?"
 "#;
 
-/// XFS takes the geometry of an array from 1 GiB on.
+/// XFS uses the geometry of an array only from 1 GiB on.
 const BODY: &str = r#"
 [device]
 size = "1g"
@@ -98,13 +98,13 @@ pub(crate) fn cut() -> String {
 pub(crate) struct Row {
     /// A name of `defaults.toml`, or `plain`.
     pub(crate) device: &'static str,
-    /// Likewise.
+    /// A filesystem of `defaults.toml`.
     pub(crate) filesystem: &'static str,
 }
 
 impl Row {
     /// All that are not refused: every filesystem on every device, and zones where they can be. Those that
-    /// show a layer alone come first, so that a pass which is broken off has shown the most.
+    /// show a layer alone come first, so that an interrupted pass covers the most.
     pub(crate) fn all() -> Vec<Row> {
         let mut rows = Vec::new();
         for filesystem in FILESYSTEMS {
@@ -152,7 +152,7 @@ impl Row {
 /// Rows that filters leave, each `device=NAME[,NAME]` or `filesystem=NAME[,NAME]`.
 ///
 /// # Errors
-/// Another factor, a name that no row has, or nothing that is left.
+/// Unknown factor, a name that no row has, or no row left.
 pub(crate) fn filtered(filters: &[String]) -> Result<Vec<Row>> {
     let mut rows = Row::all();
     for filter in filters {
@@ -228,8 +228,8 @@ mod tests {
                 "leave no row",
             ),
         ] {
-            let said = filters(words).unwrap_err().to_string();
-            assert!(said.contains(says), "{said}");
+            let message = filters(words).unwrap_err().to_string();
+            assert!(message.contains(says), "{message}");
         }
     }
 

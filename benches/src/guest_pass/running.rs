@@ -12,40 +12,40 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::guest_pass::kernels::Kernel;
 
-/// Exit code of a run whose trials are whole, with evidence in doubt: a busy machine's.
+/// Exit code of a run that finished with doubtful evidence, as on a busy machine.
 const IN_DOUBT: i32 = 7;
-/// Exit code of a command line that cannot be: here, of a kernel that lacks something.
+/// Exit code of an invalid command line: here, a kernel that lacks something.
 const REFUSED: i32 = 2;
 
-/// What is run.
+/// Arguments of a run.
 pub(crate) struct Errand<'a> {
     /// The binary.
     pub(crate) fslab: &'a Path,
     /// The study's file.
     pub(crate) study: &'a Path,
-    /// What it runs in.
+    /// The kernel it runs in.
     pub(crate) kernel: &'a Kernel,
     /// Further words of the command.
     pub(crate) more: &'a [&'a str],
-    /// The run's folder, which is not there yet.
+    /// The run's folder, which must not exist yet.
     pub(crate) out: &'a Path,
 }
 
-/// What came of it.
+/// Result of a run.
 pub(crate) enum Ran {
     /// The run, with or without failed trials.
     Recorded(Box<Run>),
-    /// It was not begun: the kernel lacks something, in fslab's words.
+    /// It was refused: the kernel lacks something; fslab's message.
     Lacks(String),
 }
 
 /// Runs the study and reads what was recorded. The output of fslab is beside the run's folder, in `.log`.
 ///
 /// # Errors
-/// fslab does not start, or ends without a run; a signal came, and then it was asked to stop.
+/// fslab does not start, or ends without a run; or a signal came, and fslab was asked to stop.
 pub(crate) fn run(errand: &Errand<'_>, stop: &Stop) -> Result<Ran> {
     let log = beside(errand.out, "log");
-    let said = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+    let stderr = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
     let mut command = Command::new(errand.fslab);
     command
         .arg("run")
@@ -60,25 +60,25 @@ pub(crate) fn run(errand: &Errand<'_>, stop: &Stop) -> Result<Ran> {
         .arg(errand.out)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said)
+        .stderr(stderr)
         .spawn()
         .map_err(|error| cannot_start(&errand.fslab.display().to_string(), error))?;
     let status = wait(child, stop)?;
-    let said = last_line(&log);
-    if status.code() == Some(REFUSED) && said.contains(" lacks ") {
-        return Ok(Ran::Lacks(said));
+    let message = last_line(&log);
+    if status.code() == Some(REFUSED) && message.contains(" lacks ") {
+        return Ok(Ran::Lacks(message));
     }
-    let run =
-        Run::load(errand.out).with_context(|| format!("fslab gave no run ({status}): {said}"))?;
+    let run = Run::load(errand.out)
+        .with_context(|| format!("fslab gave no run ({status}): {message}"))?;
     let failed = |run: &Run| {
         let mut trials = run.trials.iter();
         trials.any(|trial| matches!(trial.status, Status::Failed(..)))
     };
     match status.code() {
         Some(0 | IN_DOUBT) => {}
-        // A trial that failed says so itself.
+        // A failed trial is in the record.
         Some(_) if failed(&run) => {}
-        _ => bail!("the run ended with {status}: {said}"),
+        _ => bail!("the run ended with {status}: {message}"),
     }
     Ok(Ran::Recorded(Box::new(run)))
 }
@@ -91,7 +91,7 @@ pub(crate) fn beside(out: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
-/// Waits for it. Once a signal has come it is asked to stop as well, and takes its guest with it.
+/// Waits for fslab; forwards a signal, on which it stops its guest as well.
 fn wait(mut child: Child, stop: &Stop) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
@@ -115,9 +115,9 @@ fn wait(mut child: Child, stop: &Stop) -> Result<ExitStatus> {
 }
 
 fn last_line(log: &Path) -> String {
-    let said = std::fs::read(log).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    let line = said.lines().rfind(|line| !line.trim().is_empty());
+    let message = std::fs::read(log).unwrap_or_default();
+    let message = String::from_utf8_lossy(&message);
+    let line = message.lines().rfind(|line| !line.trim().is_empty());
     line.unwrap_or("it printed nothing").trim().to_owned()
 }
 
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in fslab's place.
+    /// A script in place of fslab.
     fn errand(script: &str) -> Result<Ran> {
         let dir = tempfile::tempdir().unwrap();
         let fslab = dir.path().join("fslab");
@@ -144,9 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_a_failure() {
+    fn a_refusal_is_distinguished_from_a_failure() {
         let ran = errand("echo 'kernel x lacks null_blk; next' >&2; exit 2").unwrap();
-        assert!(matches!(ran, Ran::Lacks(said) if said == "kernel x lacks null_blk; next"));
+        assert!(matches!(ran, Ran::Lacks(message) if message == "kernel x lacks null_blk; next"));
         for (script, says) in [
             ("echo 'fslab: no such kernel' >&2; exit 2", "no such kernel"),
             (
@@ -155,10 +155,10 @@ mod tests {
             ),
             ("exit 1", "it printed nothing"),
         ] {
-            let said = format!("{:#}", errand(script).err().unwrap());
+            let message = format!("{:#}", errand(script).err().unwrap());
             assert!(
-                said.contains("gave no run") && said.contains(says),
-                "{said}"
+                message.contains("gave no run") && message.contains(says),
+                "{message}"
             );
         }
     }

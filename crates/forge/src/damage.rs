@@ -2,7 +2,7 @@
 //!
 //! A checker is only as good as the damage it has been tried on. What happens to disks in the field is rare and
 //! cannot be repeated, so damage is made here, in two ways. A *case* ([`case`], [`all`]) makes one described fault, and
-//! is named after the code by which e2fsck knows it; each has been held against the real e2fsck. *Random* damage
+//! is named after the code by which e2fsck knows it; each has been compared with the real e2fsck. *Random* damage
 //! ([`random`]) picks a structure, a field and a value from a seed, and makes damage that no case describes.
 //!
 //! Both give structures the checksum that fits their new bytes unless asked otherwise ([`Seal`]). Flipping bits

@@ -18,7 +18,7 @@ pub trait Image {
     fn write(&self, path: &Path, watch: &dyn Watch) -> Result<Written, Error>;
 }
 
-/// What was written.
+/// Totals of a written image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// Bytes of the image.

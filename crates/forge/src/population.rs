@@ -1,8 +1,10 @@
 //! What exists in a forged filesystem, whatever its format.
 //!
-//! A [`Profile`] gives the numbers: how many files there are, how large, how they are named, which other kinds of inode exist, and
-//! how the filesystem aged. A [`Population`] answers questions about it: which files a directory has, what each is called, how large it is,
-//! where its pieces begin. It knows nothing of inode numbers, blocks or structures; a format (`ext4`) places what exists and writes it.
+//! A [`Profile`] has the numbers: how many files there are, how large, how they are named, which
+//! other kinds of inode exist, and how the filesystem aged. A [`Population`] answers questions
+//! about it: which files a directory has, what each is called, how large it is, where its pieces
+//! begin. It knows nothing of inode numbers, blocks or structures; a format (`ext4`) places what
+//! exists and writes it.
 //!
 //! Every answer is a pure function of the seed and the two numbers that name an object (its directory and its slot there). Nothing is
 //! kept for each file, several threads may ask at once, and a hundred million files cost no more memory than a hundred.

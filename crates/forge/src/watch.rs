@@ -7,7 +7,7 @@ pub trait Watch: Sync {
         let _ = slots;
     }
 
-    /// Whether to stop; asked often.
+    /// Whether to stop; called often.
     fn cancelled(&self) -> bool {
         false
     }

@@ -277,7 +277,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ClockArg {
-    /// (a) as the original computes it
+    /// (a) as the original program computes it
     Original,
     /// (b) to the end of an fsync of every file
     Fsync,

@@ -111,13 +111,13 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folder of runs that was named; else the default one, if it exists.
+/// The given folder of runs; otherwise the default one, if it exists.
 pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     let usual = PathBuf::from(record::folder::RUNS);
     named.cloned().or_else(|| usual.is_dir().then_some(usual))
 }
 
-/// Prints a finished run's report in the format asked for, and how the run ended. `lost`: why its
+/// Prints a finished run's report in the requested format, and how the run ended. `lost`: why its
 /// events could not be printed to the end; a run that is otherwise whole ends with that error.
 pub(crate) fn finish(
     finished: &Finished,

@@ -1,4 +1,4 @@
-//! The `fslab` program: arguments become one library call, and what it returns is printed.
+//! The `fslab` program: turns the arguments into one library call and prints the result.
 //!
 //! No logic is here. stdout is data, stderr is for people, and every exit code is documented
 //! (docs/exit-codes.md).
@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     if let Some(never) = lab::guest::be_guest() {
         match never {}
     }
-    // A file at its size limit (ulimit -f) is then an error of the write that met it, like a full disk. Children get
-    // the default back.
+    // At the file size limit (ulimit -f) the write then fails, as on a full disk. Children get the
+    // default back.
     let met = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met) {
         out::say(&format!("fslab: cannot handle SIGXFSZ: {error}; going on"));

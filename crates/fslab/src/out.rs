@@ -41,7 +41,7 @@ const VALUE: usize = 200;
 const MESSAGE: usize = 4000;
 
 /// A message for people in one line: as [`line`], and with long values shortened. A value is an argument
-/// of the command line, what is between quotes, or a word; 100 KB of it are no help, and hide the rest of
+/// of the command line, what is between quotes, or a word; 100 KB of it would hide the rest of
 /// the message.
 pub(crate) fn error_line(message: &str) -> String {
     let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());

@@ -25,7 +25,7 @@ const AGAIN: u32 = 12;
 pub(crate) struct Terminal {
     voice: Voice,
     jsonl: bool,
-    /// Why events could not be printed, once they could not.
+    /// The first error when printing events.
     lost: Mutex<Option<anyhow::Error>>,
     trials: usize,
     done: AtomicUsize,
@@ -45,12 +45,12 @@ pub(crate) enum Voice {
 }
 
 struct State {
-    /// What is going on, for people.
+    /// The current step, for people.
     doing: String,
-    /// The phase, and its bytes when it was first heard of: for its rate.
+    /// The phase, and its bytes at its first report: for its rate.
     phase: String,
     seen: (u64, Instant),
-    /// When the workload, and the whole run, began: for what is left.
+    /// When the workload and the whole run started: for the time left.
     workload: Instant,
     began: Instant,
     /// When the last trial ended.
@@ -73,17 +73,17 @@ impl Voice {
     fn lines() -> Voice {
         let line = Arc::new(Mutex::new(String::new()));
         let (stop, stopped) = channel();
-        let heard = Arc::clone(&line);
+        let current = Arc::clone(&line);
         let speak = move || {
-            let (mut said, mut silent) = (String::new(), 0);
+            let (mut printed, mut silent) = (String::new(), 0);
             while stopped.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-                let line = heard
+                let line = current
                     .lock()
                     .map_or_else(|_| String::new(), |line| line.clone());
                 silent += 1;
-                if !line.is_empty() && (line != said || silent >= AGAIN) {
+                if !line.is_empty() && (line != printed || silent >= AGAIN) {
                     out::say(&line);
-                    (said, silent) = (line, 0);
+                    (printed, silent) = (line, 0);
                 }
             }
         };
@@ -153,8 +153,8 @@ impl Terminal {
         }
     }
 
-    /// Prints an event. A consumer that went away must not stop the run, whose log has everything; the
-    /// exit code says it at the end.
+    /// Prints an event. A closed stdout must not stop the run, whose log has everything; the exit
+    /// code reports it at the end.
     fn stream(&self, entry: &Entry) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         if lost.is_some() {
@@ -164,7 +164,7 @@ impl Terminal {
         *lost = line.and_then(|line| out::print(&line)).err();
     }
 
-    /// Ends it. The error of the stream of events, if its consumer went away.
+    /// Ends the progress. Returns the error of the stream of events, if its reader closed it.
     pub(crate) fn finish(self) -> Option<anyhow::Error> {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.take()
@@ -264,7 +264,7 @@ impl lab::Watcher for Terminal {
 
 impl State {
     /// ` 42 %, 512.3 MiB/s, 3 s left`: share and time left of the whole workload, by its steps; the
-    /// rate of this phase, where bytes are what it moves.
+    /// rate of this phase, if it moves bytes.
     fn pace(&self, progress: &Progress) -> String {
         let mut text = String::new();
         let share = progress.steps as f64 / progress.steps_total.max(1) as f64;

@@ -13,7 +13,7 @@ pub struct Case {
     /// The name of the sound filesystem that it is tested on, one of the tests' bases; others with the same
     /// features do as well.
     pub base: &'static str,
-    /// What is done, in one line.
+    /// The damage, in one line.
     pub about: &'static str,
     /// Whether e2fsck 1.47.0 raises the code when run as `e2fsck -fn`, and if not, why.
     pub reference: Reference,

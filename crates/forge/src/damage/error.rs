@@ -38,13 +38,13 @@ pub enum Error {
         "the filesystem has no {what}, which this damage needs; take another image, or make one with `mke2fs -d` or `fslab forge ext4`"
     )]
     Missing {
-        /// What is not there.
+        /// The missing structure.
         what: &'static str,
     },
     /// There is no case of that name.
     #[error("{name}: no such case; `fslab forge damage --list` prints them all{near}")]
     NoCase {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// A name that is close to it, ready to be printed.
         near: String,

@@ -1,6 +1,6 @@
 //! The fields of every structure: name, place and width, as the kernel has them.
 //!
-//! Random damage goes by these tables and not by typed views: it is to write what no view would let through.
+//! Random damage uses these tables and not typed views: it must write values that no view allows.
 
 /// A field of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,7 +53,7 @@ pub struct Name {
     pub block: u64,
     /// Block of the directory.
     pub logical: u64,
-    /// Where the entry begins in it.
+    /// Offset of the entry in it.
     pub offset: usize,
     /// Bytes of it.
     pub rec_len: usize,
@@ -86,7 +86,7 @@ impl Filesystem<'_> {
         Ok(used)
     }
 
-    /// The first inode that is not reserved and is as wanted; `what` says what is missing otherwise.
+    /// The first non-reserved inode that matches; `what` describes it in the error if there is none.
     pub fn find(
         &self,
         what: &'static str,
@@ -192,7 +192,7 @@ impl Filesystem<'_> {
         missing("indexed directory that deep")
     }
 
-    /// The first inode whose content lies in it.
+    /// The first inode with inline data.
     pub fn inline(&self, kind: FileType) -> Result<u32, Error> {
         self.find("file or directory kept in its inode", |_, inode| {
             is(inode, kind) && inode.has_flags(inode::flag::INLINE_DATA)
@@ -423,8 +423,8 @@ impl Filesystem<'_> {
         }
     }
 
-    /// Makes the filesystem end past its device, by as many blocks as its last group has room for, and gives the first block that
-    /// cannot be read.
+    /// Makes the filesystem end past its device, by as many blocks as its last group has room for,
+    /// and returns the first block that cannot be read.
     pub fn beyond_the_device(&mut self) -> Result<u64, Error> {
         let blocks = self.geometry().blocks_count;
         let last = self.geometry().groups - 1;

@@ -62,7 +62,7 @@ impl<'m> Filesystem<'m> {
         })
     }
 
-    /// Its superblock, as it lies there now.
+    /// Its superblock, in its current state.
     pub fn superblock(&self) -> &Superblock {
         &self.sb
     }
@@ -181,7 +181,7 @@ impl<'m> Filesystem<'m> {
         Ok(bytes)
     }
 
-    /// Writes a block as it is.
+    /// Writes a block without updating its checksum.
     pub fn put_block(&mut self, block: u64, bytes: &[u8]) -> Result<(), Error> {
         let at = block.saturating_mul(self.block_size() as u64);
         if at.saturating_add(bytes.len() as u64) > self.medium.size() {

@@ -1,4 +1,4 @@
-//! What is damaged: an image, a device, or bytes in memory.
+//! The medium to damage: an image, a device, or bytes in memory.
 //!
 //! Tests and differential runs damage thousands of copies of one small image; those live in memory. The command
 //! damages a file. Both are the same two calls.
@@ -33,7 +33,7 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// Takes an opened file; its size is asked for once.
+    /// Takes an opened file; its size is read once.
     ///
     /// # Errors
     /// The size cannot be found out.
@@ -55,7 +55,7 @@ impl Medium for ImageFile {
     }
 
     fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        // A file would grow, and the damage would be another than the one asked for.
+        // A file would grow, which is not the requested damage.
         if at.saturating_add(bytes.len() as u64) > self.size {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

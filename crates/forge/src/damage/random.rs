@@ -77,7 +77,7 @@ pub fn random(medium: &mut dyn Medium, what: &Random) -> Result<Vec<Change>, Err
                 };
                 changes.push(Change(text + sums));
             }
-            // What was drawn is not there, or an earlier change has hidden it: another draw.
+            // The drawn structure does not exist, or an earlier change has hidden it: draw again.
             Err(Error::Missing { .. } | Error::Unsound(_) | Error::Read { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -1,9 +1,10 @@
 //! A population as ext4 stores it.
 //!
-//! [`Contents`] answers what the layout asks ([`Objects`]): sizes of directories, which need the hash and the block size; what is
-//! inline in its inode; encrypted names and targets; blocks of attributes. What exists is the [`Population`]'s to
-//! decide; here is only how ext2, ext3 and ext4 store it. What is kept: a byte for each directory (its size, found when it is first
-//! asked for), and some dozens of MiB of grown directories.
+//! [`Contents`] implements [`Objects`] for the layout: sizes of directories, which need the hash
+//! and the block size; what is inline in its inode; encrypted names and targets; blocks of
+//! attributes. What exists is the [`Population`]'s to decide; here is only how ext2, ext3 and ext4
+//! store it. What is kept: a byte for each directory (its size, found when it is first asked for),
+//! and some dozens of MiB of grown directories.
 //!
 //! The same functions say afterwards what must be read back ([`Population::list`], [`Contents::read`], [`Population::link_target`],
 //! [`Contents::attributes`]): a test mounts the filesystem and compares, and so may a user.

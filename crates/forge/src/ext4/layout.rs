@@ -1,8 +1,9 @@
 //! A filesystem without files: its superblock, and where its tables lie.
 //!
-//! The layout is that of mke2fs to the block. Everything in it is computed from the superblock when it is asked for, and nothing
-//! is kept for a group: half a million groups cost nothing before they are written. The unit of work is
-//! the flexible group (a plain group without `flex_bg`): its bitmaps and tables lie together, its files' blocks after them.
+//! The layout is that of mke2fs to the block. Everything in it is computed from the superblock on
+//! demand, and nothing is kept for a group: half a million groups cost nothing before they are
+//! written. The unit of work is the flexible group (a plain group without `flex_bg`): its bitmaps
+//! and tables lie together, its files' blocks after them.
 
 mod taken;
 mod unit;
@@ -65,7 +66,7 @@ impl Layout {
         }
         let fast_commit_blocks = if superblock.has_compat(Compat::FAST_COMMIT) && journal_blocks > 0
         {
-            // By the size that the journal would have, whatever was asked for.
+            // By the default size of the journal, not the requested one.
             sizes::journal_blocks(sizes.blocks).unwrap_or(0) / JOURNAL_FOR_FAST_COMMITS
         } else {
             0

@@ -39,7 +39,7 @@ pub struct Options {
     pub inode_size: Option<u16>,
     /// Bytes of the filesystem for each inode (`-i`).
     pub inode_ratio: Option<u64>,
-    /// Inodes at least (`-N`); goes before the ratio.
+    /// Minimum number of inodes (`-N`); overrides the ratio.
     pub inodes: Option<u64>,
     /// Features to set or clear (`-O`).
     pub features: FeatureEdits,
@@ -55,7 +55,7 @@ pub struct Options {
     pub label: String,
     /// Seconds since 1970, for every time in the filesystem.
     pub time: i64,
-    /// UUID, hash seed and generations of inodes come from it.
+    /// Seed of the UUID, the hash seed and the inode generations.
     pub seed: u64,
     /// Whether files spread over the whole device, as directories in the root make the kernel do, or fill it from its front.
     pub spread: bool,

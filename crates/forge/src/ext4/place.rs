@@ -4,8 +4,9 @@
 //! front of the device to its end. Nothing of it is kept but where each unit begins; the same arithmetic, begun
 //! there, gives the same places again when the unit is written, by any thread.
 //!
-//! An object's *home* is the unit of its inode. Its blocks begin in its home and may go on in the units after it; what lies
-//! there is remembered as a range, so that the unit can be written without looking back.
+//! An object's *home* is the unit of its inode. Its blocks begin in its home and may continue in
+//! the units after it; what lies there is remembered as a range, so that the unit can be written
+//! without looking back.
 //!
 //! Two ways to fill a device. Spread, every unit gets its share of inodes and blocks, as directories in the root make the kernel
 //! do (Orlov's allocator). Packed, a unit is filled before the next one is begun. What does not fit when spread, because

@@ -1,14 +1,15 @@
-//! What the layout asks of a population, in ext4's terms.
+//! What the layout needs to know of a population, in ext4's terms.
 //!
-//! Two halves make a filesystem. [`Objects`] gives the directories and files that exist, with their sizes in blocks, flags and
-//! attributes; it knows nothing of groups. The layout gives each of them an inode number and blocks, and writes. One order
-//! connects the two: directories ascend by number, and within a directory its *slots* ascend. A slot is room for one inode, in use or
-//! left free. Slot 0 is the directory itself, the others are what it holds apart from subdirectories, which have numbers of their
-//! own. Slots become inode numbers in this order, and so do blocks: files are near their directory, as the kernel
-//! would have put them.
+//! Two halves make a filesystem. [`Objects`] has the directories and files, with their sizes in
+//! blocks, flags and attributes; it knows nothing of groups. The layout gives each of them an inode
+//! number and blocks, and writes. One order connects the two: directories ascend by number, and
+//! within a directory its *slots* ascend. A slot is room for one inode, in use or left free. Slot 0
+//! is the directory itself, the others are what it holds apart from subdirectories, which have
+//! numbers of their own. Slots become inode numbers in this order, and so do blocks: files are near
+//! their directory, as the kernel would have put them.
 //!
-//! Objects are asked for, never iterated: every answer is a pure function of a directory's number and a slot. Nothing is kept for each
-//! file, and several threads may build several groups at once.
+//! Objects are queried, never iterated: every answer is a pure function of a directory's number and
+//! a slot. Nothing is kept for each file, and several threads may build several groups at once.
 //!
 //! The root is directory 0 and has inode 2; `lost+found` is made by the layout with inode 11, but its name in the
 //! root's blocks is written with the root's content ([`Home::LOST_AND_FOUND`]).
@@ -35,7 +36,7 @@ pub enum Kind {
     File,
     /// The directory itself; slot 0 and no other.
     Directory,
-    /// A symbolic link whose target lies in the inode, written by [`Objects::finish_inode`] into `i_block`.
+    /// A symbolic link whose target is in the inode, written by [`Objects::finish_inode`] into `i_block`.
     FastSymlink,
     /// A symbolic link with a block, written by [`Objects::content`].
     Symlink,
@@ -85,7 +86,7 @@ impl Kind {
 pub struct Object {
     /// What it is.
     pub kind: Kind,
-    /// Bytes (`i_size`). A directory's size is a whole number of blocks, at least one, but where it lies in its inode.
+    /// Bytes (`i_size`). A directory's size is a whole number of blocks, at least one, unless it is in its inode.
     pub size: u64,
     /// Names. For a directory two and one for each subdirectory (of the root, `lost+found` is one); what is too many for
     /// the format becomes 1, as `dir_nlink` has it.
@@ -98,10 +99,11 @@ pub struct Object {
     pub gid: u32,
     /// Project (`i_projid`), which inodes of 128 bytes have not.
     pub project: u32,
-    /// All times, seconds since 1970; 0 stands for the time of the filesystem's creation.
+    /// All times, seconds since 1970; 0 means the time of the filesystem's creation.
     pub time: i64,
-    /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example). With `INLINE_DATA` the content
-    /// of a file or directory lies in its inode: it has no blocks, and [`Objects::finish_inode`] writes it.
+    /// Flags for `i_flags` beyond those that the layout sets (`INDEX` of a directory, for example).
+    /// With `INLINE_DATA` the content of a file or directory is in its inode: it has no blocks, and
+    /// [`Objects::finish_inode`] writes it.
     pub flags: u32,
     /// The blocks come in pieces, see [`Objects::pieces`]; otherwise they are one run, as far as the filesystem's
     /// own metadata allow.
@@ -151,10 +153,10 @@ pub trait Objects: Sync {
     /// for every directory in turn and then at random: cheap, and without allocation.
     fn slots(&self, directory: u32) -> u32;
 
-    /// What a slot holds. Cheap: it is asked three times for each inode.
+    /// Content of a slot. Must be cheap: it is called three times for each inode.
     fn object(&self, id: ObjectId) -> Object;
 
-    /// Gives each of these slots to `each`, ascending. To be overridden where a whole range is cheaper than its slots
+    /// Calls `each` for each of these slots, ascending. To be overridden where a whole range is cheaper than its slots
     /// one by one.
     fn visit(&self, directory: u32, slots: Range<u32>, each: &mut dyn FnMut(u32, &Object)) {
         for slot in slots {
@@ -175,8 +177,9 @@ pub trait Objects: Sync {
         let _ = (id, object, pieces);
     }
 
-    /// What an object is charged for the values of attributes that have inodes of their own, shared ones too; those inodes themselves are
-    /// not charged. Asked only in filesystems with quotas. The kernel counts whole clusters, and one inode for each value.
+    /// What an object is charged for the values of attributes that have inodes of their own, shared
+    /// ones too; those inodes themselves are not charged. Called only in filesystems with quotas.
+    /// The kernel counts whole clusters, and one inode for each value.
     fn owed(&self, id: ObjectId) -> Owed {
         let _ = id;
         Owed::default()
@@ -267,8 +270,8 @@ impl Home<'_> {
     /// The inode of `lost+found`.
     pub const LOST_AND_FOUND: u32 = 11;
 
-    /// The inode number of any object: a subdirectory (slot 0), or what another directory's entry links to. A slot that does
-    /// not exist gives 0.
+    /// The inode number of any object: a subdirectory (slot 0), or what another directory's entry
+    /// links to. A slot that does not exist has 0.
     pub fn inode(&self, id: ObjectId) -> u32 {
         self.numbers.inode(id)
     }

@@ -1,9 +1,10 @@
 //! mke2fs's arithmetic: from the size of the image to the numbers of the superblock.
 //!
-//! The rules are those of mke2fs 1.47 with Debian's `mke2fs.conf`, and a test holds each number against a real one's. Some are
-//! odd, and kept: a last group that could hold little more than its own tables is cut off; the number of inodes is rounded
-//! until it fills the blocks of the tables; a table of reserved descriptors that would eat three quarters of a
-//! group turns the layout into `meta_bg`.
+//! The rules are those of mke2fs 1.47 with Debian's `mke2fs.conf`, and a test compares each number
+//! with the real mke2fs. Some are odd, and kept: a last group that could hold little more than its
+//! own tables is cut off; the number of inodes is rounded until it fills the blocks of the tables;
+//! a table of reserved descriptors that would eat three quarters of a group turns the layout into
+//! `meta_bg`.
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
@@ -139,7 +140,7 @@ impl Sizes {
             .div_ceil(self.block_size.into())
     }
 
-    /// Groups, inodes of each, and descriptors kept for growth. Goes round until nothing changes any more.
+    /// Groups, inodes of each, and descriptors kept for growth. Iterates until nothing changes.
     fn with_groups(mut self, options: &Options, inodes: u64) -> Result<Self, Error> {
         // Counters in descriptors have 16 bits.
         let most = 65536 - 8;
@@ -204,7 +205,7 @@ impl Sizes {
         }
     }
 
-    /// Blocks for root: a percentage of what was asked for.
+    /// Blocks reserved for root: a percentage of the requested size.
     fn reserve(&self, options: &Options) -> u64 {
         let asked = whole_blocks(options.size, self.block_size);
         (options.reserved_percent * asked as f64 / 100.0) as u64

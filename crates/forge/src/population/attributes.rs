@@ -48,8 +48,8 @@ impl Population {
         drawn(id, self.keys.block_attribute)
     }
 
-    /// The files of a group that share a block of attributes, in their order. To be asked no further than needed: a group may have a
-    /// thousand files, and each of them is asked for.
+    /// The files of a group that share a block of attributes, in their order. To be iterated no
+    /// further than needed: a group may have a thousand files, and each costs a query.
     pub(crate) fn sharers(
         &self,
         slots: &Slots,

@@ -17,7 +17,7 @@ pub(super) enum Counts {
 pub(super) struct Drawn {
     key: Key,
     of: Distribution,
-    /// The last directory, and what was left for it.
+    /// The last directory, and the remainder for it.
     last: (u32, u32),
     /// A directory with as many files as any, and how many these are.
     largest: (u32, u32),

@@ -24,7 +24,7 @@ pub(crate) struct Recipe {
     pub(crate) root: bool,
 }
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     LostAndFound,
@@ -108,7 +108,7 @@ impl History<'_> {
         made.iter().sum::<u64>() + (f64::from(files) * self.removed) as u64
     }
 
-    /// Gives each step to `each`.
+    /// Calls `each` for each step.
     ///
     /// # Errors
     ///

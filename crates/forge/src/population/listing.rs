@@ -3,7 +3,7 @@
 use super::history::{Change, Target};
 use super::{ObjectId, Population};
 
-/// What a name of a directory stands for.
+/// An entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Listed {
     /// The directory for what a repair finds.
@@ -19,7 +19,7 @@ pub enum Listed {
 pub struct Named {
     /// The name.
     pub name: Vec<u8>,
-    /// What it stands for.
+    /// The target of the name.
     pub what: Listed,
 }
 

@@ -1,6 +1,6 @@
 //! What a population is to be, as a TOML file says it.
 //!
-//! Every key has a value that stands for the plainest case, so that an empty profile is a population of plain files, and
+//! The default of every key is the plainest case, so that an empty profile is a population of plain files, and
 //! each key added changes one thing. Shares are of 1, not per cent. docs/forge.md lists the keys.
 
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub struct Profile {
     pub per_directory: Distribution,
     /// Bytes of a regular file.
     pub file_size: Distribution,
-    /// Everything random comes from it.
+    /// Random seed.
     pub seed: u64,
     /// Whether files are filled; otherwise they are holes in the image, and read as zeros.
     pub contents: bool,
@@ -45,7 +45,7 @@ pub struct Profile {
     pub directories: Directories,
     /// Names.
     pub names: NameRules,
-    /// What is not a file with one name.
+    /// Objects other than files with one name.
     pub kinds: Kinds,
     /// Extended attributes.
     pub attributes: Attributes,
@@ -220,11 +220,11 @@ fn amount<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 }
 
 impl Profile {
-    /// Reads a profile; `name` stands in messages.
+    /// Reads a profile; `name` is used in messages.
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] with the line, for what is no TOML, a key that does not exist, or a value that is not possible.
+    /// [`Error::Option`] with the line, for invalid TOML, an unknown key, or an invalid value.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let profile: Self = toml::from_str(text).map_err(|error| {
             let line = error
@@ -246,7 +246,7 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// The first that is not: key, value, and what is.
+    /// The first invalid value: key, value, and what is valid.
     pub fn check(&self) -> Result<(), String> {
         let Self {
             kinds,

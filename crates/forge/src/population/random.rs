@@ -60,7 +60,7 @@ impl Key {
     }
 }
 
-/// Whether a random value lies in the share of all values; see [`threshold`].
+/// Whether a random value is within a share of all values; see [`threshold`].
 pub(crate) fn chance(random: u64, threshold: u64) -> bool {
     random < threshold
 }

@@ -122,7 +122,7 @@ pub(crate) fn links_to(file: u32, files: u32, links: u32) -> u32 {
     (before(u64::from(file) + 1) - before(file.into())) as u32
 }
 
-/// The file that a link goes to.
+/// The file that a link names.
 pub(crate) fn link_target(link: u32, files: u32, links: u32) -> u32 {
     (u64::from(link) * u64::from(files) / u64::from(links.max(1))) as u32
 }

@@ -129,7 +129,7 @@ fn text(output: &Output) -> String {
         .collect()
 }
 
-/// Asserts that e2fsck has nothing to say, no error, no question, no advice, and gives the files that it counts.
+/// Asserts that e2fsck prints no error, question or advice; returns the number of files it counts.
 pub(crate) fn assert_clean(image: &Path) -> u64 {
     let output = Command::new("e2fsck")
         .arg("-fn")

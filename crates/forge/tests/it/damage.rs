@@ -101,7 +101,7 @@ fn write_sparse(path: &Path, bytes: &[u8]) {
     }
 }
 
-/// Damages a copy of the case's base and asks e2fsck.
+/// Damages a copy of the case's base and runs e2fsck.
 fn judged(case: &Case, folder: &Path) -> Result<E2fsck, String> {
     let before = pristine(case.base);
     let mut bytes = before.to_vec();

@@ -537,7 +537,7 @@ fn names_that_ignore_case_or_are_encrypted() {
     }
 }
 
-/// All that can be encrypted, and what lies in encrypted directories without being so itself.
+/// Everything that can be encrypted, and unencrypted objects in encrypted directories.
 const SECRET: &str = r#"
     files = 4000
     per_directory = [["0-20", 2], ["300-900", 3]]

@@ -1,4 +1,4 @@
-//! The kernel mounts what is forged, reads back what the population says, and goes on writing. Needs root.
+//! The kernel mounts what is forged, reads back the population, and can write. Needs root.
 
 use crate::common;
 
@@ -308,7 +308,7 @@ fn the_kernel_finds_names_of_any_case_needs_root() {
     mount_and_compare(&forged);
 }
 
-/// The bytes that a name shown without the key stands for: base64url without padding.
+/// The bytes of a name as shown without the key: base64url without padding.
 fn decoded(shown: &[u8]) -> Vec<u8> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut bytes = Vec::new();

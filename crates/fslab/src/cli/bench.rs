@@ -101,7 +101,7 @@ pub(crate) enum ConvArg {
     Fsync,
     /// fdatasync before the clock stops
     Fdatasync,
-    /// Write into the file as it is
+    /// Do not truncate the file
     Notrunc,
 }
 
@@ -139,10 +139,10 @@ pub(crate) struct AgeArgs {
 pub(crate) struct FsckArgs {
     /// An unmounted block device, or an image of a filesystem
     pub(crate) target: PathBuf,
-    /// Kind of filesystem [default: as its superblock says]
+    /// Kind of filesystem [default: from its superblock]
     #[arg(long = "type", value_name = "TYPE", value_parser = kinds())]
     pub(crate) kind: Option<Kind>,
-    /// Seconds after which the checker, and all that it started, is killed
+    /// Kill the checker and its child processes after this many seconds
     #[arg(long, default_value_t = 86_400.0, value_name = "S")]
     pub(crate) timeout: f64,
     /// Output format

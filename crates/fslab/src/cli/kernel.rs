@@ -87,7 +87,7 @@ pub(crate) struct KernelProbeArgs {
     /// A name of `fslab kernel list`, a series (6.1), uml or qemu for all of that kind [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Boot also what has an answer already
+    /// Also boot kernels that have an answer already
     #[arg(long)]
     pub(crate) again: bool,
     #[command(flatten)]

@@ -38,9 +38,9 @@ pub(crate) struct LayoutArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutFormat {
-    /// Text: figures, and the cause of each gap
+    /// Text: figures and the cause of each gap
     Text,
-    /// filefrag -v of today
+    /// filefrag -v of current e2fsprogs
     Filefrag,
     /// filefrag -v of e2fsprogs 1.41
     #[value(name = "filefrag-1.41")]

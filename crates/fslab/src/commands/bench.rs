@@ -71,7 +71,7 @@ fn print(
         BenchFormat::Text => out::print(&lab::bench_text::render(measured)),
         BenchFormat::Json => out::print(&serde_json::to_string_pretty(&measured.outcome)?),
         BenchFormat::Original => {
-            // As after the originals under `time`: their lines are theirs, time's are on stderr.
+            // As with the original programs under `time`: their output on stdout, time's on stderr.
             for (_, usage) in &measured.usages {
                 out::say(&lab::bench_text::time(usage));
             }

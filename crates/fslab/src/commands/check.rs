@@ -41,7 +41,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         )));
     }
     let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
-    // A superblock that was named says that there is a filesystem.
+    // With --superblock the user states that there is a filesystem.
     let other = target::other(target, &*first).filter(|_| args.superblock.is_none());
     drop(first);
     if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
@@ -72,7 +72,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     }
     let judge = judge(args.verdict);
     if let Some(other) = other {
-        // Empty of findings: nothing is damaged where there never was an ext filesystem.
+        // No findings: there is no ext filesystem that could be damaged.
         out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
         return Ok(operational(&other.message));
     }
@@ -86,7 +86,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     Ok(report.verdict(judge).exit_code)
 }
 
-/// The document of something that is no ext filesystem: what it is, no findings, code 8.
+/// The JSON document of a target that is not an ext filesystem: what it is, no findings, code 8.
 fn without_findings(document: &str, other: &target::Other) -> anyhow::Result<String> {
     let mut document: serde_json::Value = serde_json::from_str(document)?;
     document["content"] = other.content.clone().into();

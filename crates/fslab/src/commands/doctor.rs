@@ -1,4 +1,4 @@
-//! `fslab doctor`: what this machine lets the lab see.
+//! `fslab doctor`: tracing methods and guest kernels that work on this machine.
 
 use std::fmt::Write as _;
 
@@ -23,11 +23,11 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// A kernel that guests can run, and what is known of it on this machine.
+/// A kernel that guests can run, and its probe on this machine.
 struct Guest {
     kernel: String,
     executor: &'static str,
-    /// None: it was not tried yet.
+    /// `None`: not tried yet.
     answer: Option<Answer>,
 }
 

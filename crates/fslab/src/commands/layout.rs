@@ -29,9 +29,9 @@ pub(crate) fn run(args: &LayoutArgs) -> anyhow::Result<u8> {
     for problem in &answer.problems {
         out::say(&format!("fslab: {}", out::line(problem)));
     }
-    let untold = answer.problem_count - answer.problems.len() as u64;
-    if untold > 0 {
-        out::say(&format!("fslab: and {untold} more that could not be read"));
+    let omitted = answer.problem_count - answer.problems.len() as u64;
+    if omitted > 0 {
+        out::say(&format!("fslab: and {omitted} more that could not be read"));
     }
     Ok(if answer.problem_count == 0 {
         exit::OK

@@ -1,4 +1,4 @@
-//! `fslab trace record`, and the room of `fslab trace report`.
+//! `fslab trace record`; the module of `fslab trace report`.
 
 pub(crate) mod report;
 

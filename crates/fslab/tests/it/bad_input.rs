@@ -1,4 +1,4 @@
-//! Bad input: one clear line, the documented exit code, nothing lost, nothing left behind.
+//! Bad input: one clear line, the documented exit code, nothing lost, nothing left.
 
 use crate::common;
 
@@ -166,7 +166,7 @@ fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
     }
     let scratch = Scratch::new();
     let study = scratch.tiny_study(&["ext4"], "");
-    // 4 KiB records of direct I/O: slow enough that somebody else can fill the disk meanwhile.
+    // 4 KiB records of direct I/O: slow enough that another process can fill the disk during the run.
     let more = [
         "--set",
         "iozone.size=48m",

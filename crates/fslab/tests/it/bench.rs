@@ -168,7 +168,7 @@ fn a_line_is_written_every_five_seconds_without_a_terminal() {
 #[test]
 fn bad_options_are_refused_with_what_is_allowed() {
     let scratch = Scratch::new();
-    for (words, told) in [
+    for (words, message) in [
         ("throughput --dir . -t 0", "1..=1024"),
         ("throughput --dir . -r 0", "1"),
         ("throughput --dir . -s 1k -r 4k", "size"),
@@ -183,7 +183,7 @@ fn bad_options_are_refused_with_what_is_allowed() {
         let output = bench(&scratch, words);
         assert_code(&output, 2);
         assert!(
-            error_line(&output).contains(told),
+            error_line(&output).contains(message),
             "{words}: {}",
             error_line(&output)
         );
@@ -219,10 +219,10 @@ fn stream_prints_one_document_dd_lines_and_what_time_prints() {
         lines[2].starts_with("2621440 bytes (2.6 MB, 2.5 MiB) copied, "),
         "{text}"
     );
-    let told = stderr(&output);
+    let message = stderr(&output);
     assert!(
-        told.contains("user ") && told.contains("pagefaults 0swaps"),
-        "{told}"
+        message.contains("user ") && message.contains("pagefaults 0swaps"),
+        "{message}"
     );
     assert!(scratch.join("bigfile").is_file(), "-W leaves it to -R");
 

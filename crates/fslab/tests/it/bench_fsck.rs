@@ -37,7 +37,7 @@ fn document(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Damaged, it exits with 7, says so in one line, and gives the checker's own words.
+/// On a damaged filesystem it exits with 7, prints one line, and quotes the checker's output.
 fn assert_damaged(scratch: &Scratch, program: &str, code: &str, words: &str) {
     let output = bench(scratch, &[]);
     assert_code(&output, 7);
@@ -53,12 +53,12 @@ fn assert_damaged(scratch: &Scratch, program: &str, code: &str, words: &str) {
     assert_code(&output, 7);
     let report = document(&output);
     assert_eq!(report["verdict"], "errors");
-    let said = report["output"].as_str().unwrap();
-    assert!(said.contains(words), "{said}");
+    let message = report["output"].as_str().unwrap();
+    assert!(message.contains(words), "{message}");
 }
 
 #[test]
-fn damage_of_ext4_is_told_in_e2fscks_words() {
+fn damage_of_ext4_is_reported_in_e2fscks_words() {
     let scratch = Scratch::new();
     image(&scratch, "mkfs.ext4", &["-q", "-F", "-b", "4096"], 64);
     assert_code(&bench(&scratch, &[]), 0);
@@ -73,7 +73,7 @@ fn damage_of_ext4_is_told_in_e2fscks_words() {
 }
 
 #[test]
-fn damage_of_xfs_is_told_in_xfs_repairs_words() {
+fn damage_of_xfs_is_reported_in_xfs_repairs_words() {
     let scratch = Scratch::new();
     image(&scratch, "mkfs.xfs", &["-q", "-f"], 320);
     assert_code(&bench(&scratch, &[]), 0);
@@ -82,7 +82,7 @@ fn damage_of_xfs_is_told_in_xfs_repairs_words() {
     assert_damaged(&scratch, "xfs_repair", "exit code 1", "bad magic #");
 }
 
-/// Runs it with an e2fsck of our own.
+/// Runs it with a fake e2fsck.
 fn with_fake(scratch: &Scratch, script: &str, more: &[&str]) -> Output {
     image(scratch, "mkfs.ext4", &["-q", "-F"], 16);
     let folder = scratch.join("bin");
@@ -116,7 +116,7 @@ fn a_crash_is_named_by_its_signal() {
     );
 }
 
-/// Its children too, wherever they went.
+/// Its children too, whatever their session.
 #[test]
 fn a_hang_ends_with_its_time() {
     let scratch = Scratch::new();

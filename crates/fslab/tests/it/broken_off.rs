@@ -1,5 +1,5 @@
-//! Runs that are broken off where it hurts: in mkfs, in ageing, in a check, in the reading of the raw
-//! device, and by a filesystem that is full. Nothing may be left, and what was measured is kept.
+//! Runs that are interrupted at bad moments: in mkfs, in ageing, in a check, in the read of the raw
+//! device, and by a full filesystem. Nothing may be left, and what was measured is kept.
 
 use crate::common;
 
@@ -44,7 +44,7 @@ sync_method = 0
 keep = true
 "#;
 
-/// Long enough to be met in the middle: 12 rounds of 2 x 1000 files, and as many directories.
+/// Long enough to be interrupted in the middle: 12 rounds of 2 x 1000 files, and as many directories.
 const AGE: &str = r#"
 [[workload]]
 name = "aged"
@@ -111,7 +111,7 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Control groups that some process of ours left, of those that no longer live.
+/// Control groups left by processes of ours that have exited.
 fn orphaned_groups() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -148,8 +148,8 @@ fn clean(scratch: &Scratch, pid: u32) {
     assert_eq!(groups, Vec::<PathBuf>::new());
 }
 
-/// The run goes on and is whole. The clock of a checker may differ on a busy machine, which makes
-/// the run doubtful and is not the matter here.
+/// The run resumes and completes. The clock of a checker may differ on a busy machine, which makes
+/// the run doubtful; that is not tested here.
 fn resume(scratch: &Scratch) -> Run {
     let output = run_in(scratch.path(), &["resume", "out"]);
     let run = Run::load(&scratch.join("out")).unwrap();
@@ -231,7 +231,7 @@ fn killed_in_a_check_that_hangs_nothing_runs_on_needs_root() {
     }
     let scratch = Scratch::new();
     let study = study(&scratch, &format!("[check]\nenabled = true\n{FILL}"));
-    // One child in the checker's session, one in its own whose parent is gone.
+    // One child in the checker's session, one in its own whose parent has exited.
     let script = "echo 'Pass 1: Checking inodes, blocks, and sizes'; sleep 86503.5 & \
                   setsid sh -c 'setsid sleep 86503.5 & exit'; exec sleep 86503.5";
     let path = fake(&scratch, "e2fsck", script);
@@ -267,7 +267,7 @@ fn in_the_reading_of_the_raw_device_needs_root() {
             names
                 .filter(|entry| reference(&entry.file_name().to_string_lossy()))
                 .any(|entry| entry.metadata().is_ok_and(|meta| meta.len() > 0))
-                && !scratch.left_behind().is_empty()
+                && !scratch.leftovers().is_empty()
         });
         let pid = child.id();
         if by_kill {
@@ -277,7 +277,7 @@ fn in_the_reading_of_the_raw_device_needs_root() {
             interrupt(child);
             scratch.assert_nothing_left();
         }
-        // It is made again, shorter: the plan in the log is as it was.
+        // The image is created again, shorter; the plan in the log is unchanged.
         let log = scratch.join("out/events.jsonl");
         let text = fs::read_to_string(&log).unwrap();
         let shorter = text.replace("\"reference_seconds\":20.0", "\"reference_seconds\":0.02");
@@ -295,7 +295,7 @@ fn a_fill_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
         return;
     }
     let scratch = Scratch::new();
-    // An fsync for each file: slow enough that somebody else can fill the disk meanwhile.
+    // An fsync for each file: slow enough that another process can fill the disk during the run.
     let more = FILL
         .replace("files = 100", "files = 8000")
         .replace("sync_method = 0", "sync_method = 1");

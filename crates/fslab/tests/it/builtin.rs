@@ -1,5 +1,5 @@
-//! The built-in studies as their readers ask for them: with little memory, with a check, on a folder
-//! that is there. Small sizes; what is said is looked at, not how fast it was.
+//! The built-in studies with common options: little memory, a check, an existing folder. The sizes
+//! are small: the tests look at the reports, not at the speed.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ fn run(scratch: &Scratch, words: &str) -> Output {
     run_in(scratch.path(), &all)
 }
 
-/// The run, every trial of it whole.
+/// The run; asserts that every trial finished.
 fn whole(scratch: &Scratch, output: &Output) -> Run {
     let run = Run::load(&scratch.join("out")).unwrap();
     for trial in &run.trials {
@@ -99,7 +99,7 @@ fn journal_is_checked_when_it_is_asked_for_needs_root() {
     scratch.assert_nothing_left();
 }
 
-/// What a folder cannot give is said, and the rest is measured.
+/// What cannot be measured in a folder is reported, and the rest is measured.
 #[test]
 fn streams_and_fills_in_a_folder_say_what_is_left_out() {
     for (words_of, left_out) in [

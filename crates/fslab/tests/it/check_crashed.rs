@@ -1,9 +1,11 @@
-//! `fslab check` beside e2fsck on filesystems that the kernel has aged and that were then cut off: the device is copied while
-//! files come and go, so that its metadata is of many moments, and the journal is not replayed.
+//! `fslab check` and e2fsck on filesystems that the kernel has aged: the device is copied while files are created and
+//! removed, so its metadata is from many moments, and the journal is not replayed.
 //!
-//! Each copy has the verdict of e2fsck, its first problem, and all of its problems where e2fsck came to the end: how far it came before it gives
-//! up is compared on images that are the same each time (`pass1/tests`). Then it is recovered, by e2fsck and, where it is of one moment and has a journal,
-//! by the kernel; that is clean by both. The ageing is counted in operations and never waits for a clock.
+//! For each copy `fslab check` must report the verdict of e2fsck, its first problem, and all of its
+//! problems if e2fsck finished. (Where e2fsck gives up is compared on reproducible images, in
+//! `pass1/tests`.) Then the copy is recovered by e2fsck and, if it is from one moment and has a
+//! journal, by the kernel; both must find the result clean. The ageing is counted in operations and
+//! never waits for a clock.
 
 mod ageing;
 use crate::common;
@@ -21,17 +23,17 @@ use common::{Scratch, is_root};
 use device::Mounted;
 use judges::{ours, repaired, theirs};
 
-/// Operations before the first copy, and between two: in the course of all of them the filesystem was filled and thinned out.
+/// Operations before the first copy, and between two copies: enough to fill the filesystem and thin it out.
 const BEFORE: u64 = 900;
 const BETWEEN: u64 = 700;
 
 /// A filesystem that was in use, and its copies.
 struct Aged {
-    /// Of many moments.
+    /// Copies from many moments.
     torn: Vec<PathBuf>,
-    /// As a crash leaves it.
+    /// Copies as a crash leaves them.
     crashed: PathBuf,
-    /// Unmounted in the end.
+    /// The copy after the unmount.
     whole: PathBuf,
     done: Done,
     /// Directories that the kernel had indexed.
@@ -70,7 +72,7 @@ impl Aged {
         }
     }
 
-    /// Asserts that what a filesystem in use knows came about.
+    /// Asserts that the ageing exercised every feature.
     fn assert_aged(&self, indexed: bool) {
         let Done {
             files,
@@ -89,13 +91,14 @@ impl Aged {
     }
 }
 
-/// Compares the two judges on a copy; whether it is damaged. Nothing is compared where the reference has no verdict.
+/// Compares both checkers on a copy; returns whether it is damaged. Nothing is compared where the
+/// reference has no verdict.
 fn compare(copy: &Path) -> bool {
-    let Some((theirs, said)) = theirs(copy) else {
+    let Some((theirs, message)) = theirs(copy) else {
         return true;
     };
     let ours = ours(copy);
-    let of = format!("{}: ours, and e2fsck's:\n{said}", copy.display());
+    let of = format!("{}: ours, and e2fsck's:\n{message}", copy.display());
     if ours.all() != theirs.all() {
         keep(copy);
     }
@@ -107,7 +110,7 @@ fn compare(copy: &Path) -> bool {
     theirs.exit != 0
 }
 
-/// Keeps a copy of which the judges do not name the same problems, in the folder that `FSLAB_KEEP` names, to be looked into.
+/// Keeps a copy on which the checkers report different problems, in the folder `FSLAB_KEEP`.
 fn keep(copy: &Path) {
     if let Some(folder) = std::env::var_os("FSLAB_KEEP") {
         let nth = std::process::id();
@@ -117,13 +120,13 @@ fn keep(copy: &Path) {
 }
 
 fn assert_clean(image: &Path) {
-    let (theirs, said) = theirs(image).unwrap();
-    assert!(theirs.is_clean(), "{}: {said}", image.display());
+    let (theirs, message) = theirs(image).unwrap();
+    assert!(theirs.is_clean(), "{}: {message}", image.display());
     let ours = ours(image);
     assert!(ours.is_clean(), "{}: {ours:?}", image.display());
 }
 
-/// Has e2fsck repair a copy that no journal can mend; whether it came to an end. What it then says we say as well.
+/// Runs e2fsck -y on a copy without a usable journal; returns whether it converged. Both checkers must then agree.
 fn repair(copy: &Path) -> bool {
     let done = repaired(copy);
     if done {
@@ -134,16 +137,16 @@ fn repair(copy: &Path) -> bool {
     done
 }
 
-/// Has e2fsck and the kernel recover what a crash left, each a copy of its own.
+/// Lets e2fsck and the kernel each recover a copy of a crashed filesystem.
 fn recover(crashed: &Path) {
     let again = crashed.with_extension("again");
     fs::copy(crashed, &again).unwrap();
-    let said = reference::run(crashed, &["-fp"]);
+    let run = reference::run(crashed, &["-fp"]);
     assert!(
-        matches!(said.code, Some(0 | 1)),
+        matches!(run.code, Some(0 | 1)),
         "{}: {}",
         crashed.display(),
-        said.text
+        run.text
     );
     assert_clean(crashed);
     drop(Mounted::new(&again));
@@ -151,7 +154,7 @@ fn recover(crashed: &Path) {
     fs::remove_file(again).unwrap();
 }
 
-/// Ages filesystems and compares; `journal` says that they have one.
+/// Ages filesystems and compares; `journal`: whether they have a journal.
 fn verdicts(kinds: &[(&str, &[&str])], journal: bool) {
     let (mut damaged, mut repaired) = (0, 0);
     for (name, options) in kinds {
@@ -169,7 +172,7 @@ fn verdicts(kinds: &[(&str, &[&str])], journal: bool) {
         }
         scratch.assert_nothing_left();
     }
-    // A comparison of sound filesystems alone would say little, and so would one of what is beyond repair.
+    // Neither clean filesystems alone nor unrepairable ones alone would make a useful comparison.
     println!("{damaged} copies were damaged, {repaired} were repaired");
     assert!(damaged >= kinds.len() && repaired >= kinds.len());
 }

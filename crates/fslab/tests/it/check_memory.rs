@@ -12,7 +12,7 @@ use common::{Scratch, assert_code, stderr};
 use forge::damage::{Filesystem, ImageFile};
 
 const BLOCK: u64 = 4096;
-/// Files that all have the same mapping.
+/// Number of files; all have the same mapping.
 const FILES: std::ops::Range<u32> = 100..2600;
 /// Leaves of that mapping, and where the first is.
 const LEAVES: u32 = 4;
@@ -27,7 +27,7 @@ fn header(entries: u16, depth: u16) -> Vec<u8> {
         .collect()
 }
 
-/// One block that lies apart from the others, for each logical one.
+/// One physical block for each logical one, not adjacent to the others.
 fn leaf(nth: u32) -> Vec<u8> {
     let mut bytes = header(EXTENTS as u16, 0);
     for logical in nth * EXTENTS..(nth + 1) * EXTENTS {
@@ -86,7 +86,7 @@ fn crowded(image: &Path) {
     }
 }
 
-/// Runs a check; what it said, and the most memory that was seen to be resident.
+/// Runs a check; returns its output and the peak of its resident memory.
 fn check(image: &Path, more: &[&str]) -> (Output, u64) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_fslab"))
         .args(["check", "--threads", "2", "--no-paths"])
@@ -98,7 +98,7 @@ fn check(image: &Path, more: &[&str]) -> (Output, u64) {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut most = 0;
-    // The kernel's own high-water mark: only what comes behind the last look is missed.
+    // The kernel's own high-water mark: only growth after the last sample is missed.
     while child.try_wait().unwrap().is_none() {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -121,22 +121,22 @@ fn a_check_that_outgrows_its_bound_ends_before_it_and_says_why() {
     let (output, most) = check(&image, &["--memory", "64M"]);
     assert_code(&output, 8);
     assert!(output.stdout.is_empty());
-    let said = stderr(&output);
-    let errors: Vec<_> = said
+    let message = stderr(&output);
+    let errors: Vec<_> = message
         .lines()
         .filter(|line| line.starts_with("fslab: "))
         .collect();
-    assert_eq!(errors.len(), 1, "{said}");
+    assert_eq!(errors.len(), 1, "{message}");
     assert!(
         errors[0].starts_with("fslab: the check was stopped at ")
             && errors[0].contains(" bytes of memory, with a limit of 67108864: damage makes"),
-        "{said}"
+        "{message}"
     );
-    assert!(!said.contains("panicked"), "{said}");
+    assert!(!message.contains("panicked"), "{message}");
     println!("{} MiB of {} MiB", most >> 20, LIMIT >> 20);
     assert!((LIMIT / 2..LIMIT + PROGRAM).contains(&most), "{most}");
 
-    // Without the bound it comes to its end, with a verdict and more memory.
+    // Without the limit it finishes, with a verdict and more memory.
     let (output, free) = check(&image, &[]);
     assert_code(&output, 4);
     println!("{} MiB without a bound", free >> 20);

@@ -1,5 +1,5 @@
-//! `fslab check` of things that are no ext filesystem, and of a part of a disk; its ending where output
-//! or threads cannot be had.
+//! `fslab check` of things that are no ext filesystem, and of a part of a disk; its exit where output
+//! or threads are not available.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn sparse(scratch: &Scratch, name: &str, size: u64) -> PathBuf {
     path
 }
 
-/// Runs a program on files of the scratch folder; false, and says so, where it is not installed.
+/// Runs a program on files of the scratch folder; prints a line and returns false if it is not installed.
 fn ran(scratch: &Scratch, program: &str, args: &[&str]) -> bool {
     let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .map(|folder| Path::new(folder).join(program))
@@ -61,7 +61,7 @@ fn what_cannot_hold_a_filesystem_is_refused_at_once() {
         ("/dev/zero", "is a character device"),
         ("/dev/urandom", "is a character device"),
         (".", "is a directory"),
-        // open(2) of a socket fails by itself.
+        // open(2) of a socket fails anyway.
         ("socket", "socket"),
     ] {
         for io in ["auto", "buffered", "direct", "mmap"] {
@@ -71,7 +71,7 @@ fn what_cannot_hold_a_filesystem_is_refused_at_once() {
             assert!(line.contains(what), "{name}: {line}");
             assert!(output.stdout.is_empty());
         }
-        // Nor is it waited for as a journal.
+        // Nor does it block as a journal.
         if name != "fifo" {
             ext4(&scratch, "disk.img", 16 << 20);
         }
@@ -170,7 +170,7 @@ fn files_that_hold_no_filesystem_are_named() {
         assert_code(&output, 8);
         assert!(!stdout(&output).contains("0_SB_CORRUPT"));
     }
-    // A superblock that is named is believed to be there.
+    // With --superblock the target is assumed to be an ext filesystem.
     let output = check(&scratch, &["zeros", "-b", "8193", "-B", "1024"]);
     assert!(stdout(&output).contains("verdict"), "{}", stdout(&output));
 }

@@ -10,7 +10,7 @@ use common::checked::{FILL, doubts, load, study};
 use common::{Scratch, assert_code, error_line, fslab, is_root, run_in, stderr, stdout};
 use record::Status;
 
-/// Puts a program of that name before all others; it prints its version and then does `script`.
+/// Puts a fake program of this name first in PATH; it prints its version and runs `script`.
 fn fake(scratch: &Scratch, name: &str, script: &str) -> String {
     let folder = scratch.join("bin");
     fs::create_dir_all(&folder).unwrap();
@@ -25,7 +25,7 @@ fn fake(scratch: &Scratch, name: &str, script: &str) -> String {
     format!("{}:{rest}", folder.display())
 }
 
-/// Runs the study with a fake e2fsck; every trial must have failed. The message of the first.
+/// Runs the study with a fake e2fsck; asserts that every trial failed and returns the first message.
 fn failing(scratch: &Scratch, script: &str, more: &[&str]) -> String {
     let study = study(scratch, "\"ext4\"", "", &[FILL]);
     let path = fake(scratch, "e2fsck", script);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use common::{Scratch, assert_code, error_line, example_run, fslab, run_in, stdout};
 
 /// Tests of one subcommand. `printing` is a call that prints something to stdout and succeeds;
-/// `missing` is a call that names something that is not there, with its exit code.
+/// `missing` is a call that names something that does not exist, with its exit code.
 macro_rules! suite {
     ($name:ident, $words:expr, printing = |$scratch:ident| $printing:expr, missing = $missing:expr => $code:expr) => {
         mod $name {
@@ -80,7 +80,7 @@ macro_rules! suite {
     };
 }
 
-/// The writing end of a pipe that nobody reads.
+/// The write end of a pipe without a reader.
 fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the binary, scratch folders, and proof that nothing is left.
+//! Helpers of the end-to-end tests: the binary, scratch folders, and assertions that nothing is left.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -63,7 +63,7 @@ pub(crate) fn assert_code(output: &Output, code: i32) {
 }
 
 /// Asserts that a run is whole. On a busy machine evidence may be in doubt (code 7: a phase of milliseconds, pages that
-/// another program read), which says nothing of what is tested; trials that failed are for the test to look at.
+/// another program read), which does not affect what is tested; failed trials are left to the test.
 pub(crate) fn assert_ran(output: &Output) {
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 7)), "{code:?}: {}", stderr(output));
@@ -107,7 +107,7 @@ impl Scratch {
     }
 
     /// Mounts and loop devices that still belong to this folder.
-    pub(crate) fn left_behind(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         let here = self.path().to_string_lossy().into_owned();
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
         let mut left: Vec<String> = mounts
@@ -126,14 +126,14 @@ impl Scratch {
         left
     }
 
-    /// Asserts that nothing is left, or that it goes by itself: a loop device that is let go stays while anyone has it open, and each
+    /// Asserts that nothing is left, within 5 s: a detached loop device stays while another process has it open, and each
     /// mkfs.btrfs on the machine opens all disks for a moment.
     pub(crate) fn assert_nothing_left(&self) {
         let begun = Instant::now();
-        while !self.left_behind().is_empty() && begun.elapsed() < Duration::from_secs(5) {
+        while !self.leftovers().is_empty() && begun.elapsed() < Duration::from_secs(5) {
             sleep(Duration::from_millis(20));
         }
-        assert_eq!(self.left_behind(), Vec::<String>::new());
+        assert_eq!(self.leftovers(), Vec::<String>::new());
     }
 }
 
@@ -211,7 +211,7 @@ pub(crate) fn wait_for_mount(scratch: &Scratch) -> PathBuf {
     found.expect("found above")
 }
 
-/// Takes all space that is left.
+/// Fills the filesystem.
 pub(crate) fn fill_up(path: &Path) {
     let file = fs::File::create(path).unwrap();
     let (mut at, mut step) = (0_u64, 64 << 20);

@@ -1,6 +1,6 @@
 //! The causes that `fslab explain` names, turned on and off on real filesystems.
 //!
-//! A rule that holds says what would test it. Here that is done: a study in which the cause differs must be
+//! A rule that holds names its counter-experiment. These tests run them: a study in which the cause differs must be
 //! explained by it, and the same study without the cause must lose the difference, or most of it.
 
 use crate::common;
@@ -78,7 +78,7 @@ fn is_denied(explanation: &Explanation, rule: &str) -> bool {
 }
 
 /// 4 KiB of readahead against 2 MiB where each read counts: the rule holds. With large windows in both
-/// cells, which the device then reads as fast, the difference is gone.
+/// cells, which the device then reads as fast, the difference disappears.
 #[test]
 fn readahead_is_the_cause_of_slow_reads_needs_root() {
     if !is_root() {

@@ -1,5 +1,5 @@
-//! `fslab crash`: images as of moments of a log of writes, with logs that are made here, and one that a guest's
-//! machine has made.
+//! `fslab crash`: images at moments of a log of writes, with logs made here, and one made by a guest's
+//! QEMU.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ const BLOCK: usize = 4096;
 const FLUSH: u64 = 1;
 const MARK: u64 = 8;
 
-/// A log as dm-log-writes and QEMU write it.
+/// A log in the format of dm-log-writes and QEMU.
 struct Log {
     bytes: Vec<u8>,
     entries: u64,
@@ -63,7 +63,7 @@ fn run(program: &str, arguments: &[&str]) {
     );
 }
 
-/// An ext2 filesystem, and what it becomes by a file that is written into it.
+/// An ext2 filesystem, before and after a file is written to it.
 fn before_and_after(folder: &Path) -> (PathBuf, PathBuf) {
     let (before, after) = (folder.join("before"), folder.join("after"));
     fs::File::create(&before)
@@ -82,7 +82,7 @@ fn before_and_after(folder: &Path) -> (PathBuf, PathBuf) {
     (before, after)
 }
 
-/// The log that makes the one of the other, a flush after every `every` blocks and at the end.
+/// The log of the writes between the two, with a flush after every `every` blocks and at the end.
 fn difference(before: &Path, after: &Path, every: usize) -> Log {
     let (before, after) = (fs::read(before).unwrap(), fs::read(after).unwrap());
     let mut log = Log::new();
@@ -157,7 +157,7 @@ fn a_flush_in_the_middle_is_damage_and_both_checkers_say_so() {
     );
     assert!(!first.own_problems.is_empty());
 
-    // The last moment is whole: evenly spread ones have both ends.
+    // The last moment is complete: evenly spread moments include both ends.
     let (_, two) = judged(temp.path(), &["--most", "2"]);
     assert_eq!((two.boundaries, two.judged), (crash.boundaries, 2));
 
@@ -174,13 +174,13 @@ fn a_flush_in_the_middle_is_damage_and_both_checkers_say_so() {
     assert!(stdout(&text).contains("Crash check"), "{}", stdout(&text));
 }
 
-/// A write that never reached the log: what comes after it is not the filesystem that was.
+/// A write that is missing from the log: the images after it are not the filesystem that existed.
 #[test]
 fn a_write_that_was_dropped_is_found() {
     let temp = tempfile::tempdir().unwrap();
     let (before, after) = before_and_after(temp.path());
     let mut log = difference(&before, &after, usize::MAX);
-    // The second write behind the mark, of the group's descriptor, becomes another block's.
+    // The second write after the mark, of the group descriptor, is redirected to another block.
     let first = SECTOR * 2 + SECTOR + BLOCK;
     let last_sector = ((16_usize << 20) / SECTOR - BLOCK / SECTOR) as u64;
     log.bytes[first..first + 8].copy_from_slice(&last_sector.to_le_bytes());
@@ -224,7 +224,7 @@ fn what_cannot_be_judged_is_refused_in_a_line() {
     assert_code(&output, 7);
 }
 
-/// A study's crash check is refused where nobody keeps a log, and never left out without a word.
+/// A study's crash check is refused where no log of writes is available, never skipped silently.
 #[test]
 fn a_crash_check_without_a_log_is_refused_in_a_line() {
     let temp = tempfile::tempdir().unwrap();
@@ -232,11 +232,11 @@ fn a_crash_check_without_a_log_is_refused_in_a_line() {
     let refused = |more: &[&str], why: &str| {
         let output = run_in(temp.path(), &[&wanted, more].concat());
         assert_code(&output, 2);
-        let said = stderr(&output);
-        assert!(said.contains(why), "{said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        let message = stderr(&output);
+        assert!(message.contains(why), "{message}");
+        assert_eq!(message.trim_end().lines().count(), 1, "{message}");
     };
-    // What lies below another device nobody logs but QEMU; a host may besides be without device-mapper.
+    // Only QEMU can log the disk below a device of another layer; and a host may lack device-mapper.
     let below = ["--set", "device=delay"];
     for executor in ["host", "uml"] {
         let more = [&["--executor", executor], &below[..]].concat();
@@ -276,7 +276,7 @@ fn qemu_is_chosen_where_it_alone_keeps_a_log_needs_qemu() {
     assert!(plan.contains("under QEMU"), "{plan}");
 }
 
-/// A small run with a crash check of at most twelve moments; its only trial.
+/// Runs a small study with a crash check of at most twelve moments; returns its only trial.
 fn checked(temp: &Path, more: &[&str]) -> Run {
     let crash = ["--out", "run", "--set", "crash.enabled=true", "--set"];
     let all = [&crash[..], &["crash.most=12"], more].concat();
@@ -286,7 +286,7 @@ fn checked(temp: &Path, more: &[&str]) -> Run {
     Run::load(&temp.join("run")).unwrap()
 }
 
-/// Every image of ext4 is clean, both checkers agree, and the log of `writer` is the disk.
+/// Every image of ext4 is clean, both checkers agree, and the log of `writer` matches the disk.
 fn survives(temp: &Path, run: &Run, writer: &str) {
     let trial = &run.trials[0];
     assert_eq!(trial.status, Status::Finished, "{:?}", trial.status);
@@ -337,8 +337,8 @@ fn a_trial_of_user_mode_linux_survives_a_power_cut_at_any_flush_needs_root_needs
     assert_eq!(facts["stack"], "dm-log-writes");
 }
 
-/// A log that is too small for what is written holds no more: that is said, and the trial does not hold. One that
-/// did not even hold mkfs's writes fails it.
+/// A log that overflows is reported, and the trial is invalid. A log too small for mkfs's writes fails
+/// the trial.
 #[test]
 fn a_log_that_is_full_is_no_evidence_needs_root_needs_uml() {
     if !common::is_root() {
@@ -361,7 +361,7 @@ fn a_log_that_is_full_is_no_evidence_needs_root_needs_uml() {
     let whole = whole.unwrap();
     assert_eq!(whole.holds, Some(false), "{whole:?}");
     assert!(whole.detail.contains("log_size"), "{whole:?}");
-    // What the log holds is a device's history all the same.
+    // The part that the log has is still a valid history of the device.
     let crash = trial.crash.as_ref().unwrap();
     assert_eq!(crash.clean, crash.judged, "{crash:?}");
 
@@ -386,7 +386,7 @@ fn cut(temp: &Path, executor: &str, more: &[&str]) -> Run {
     Run::load(&temp.join("run")).unwrap()
 }
 
-/// What is left is sound, all that was promised is there, and there was a cut.
+/// The filesystem is clean after recovery, all durable data is there, and there was a power cut.
 fn keeps_its_promise(run: &Run) -> &PowerCut {
     let trial = &run.trials[0];
     assert_eq!(trial.status, Status::Finished, "{:?}", trial.status);
@@ -421,7 +421,7 @@ fn can_cut(executor: &str) -> bool {
     common::guests::can(executor)
 }
 
-/// Behind a phase all is synced: all of it is there after the cut, and what was written later is not.
+/// After a phase everything is synced: it survives the cut, and later writes do not.
 #[test]
 fn a_power_cut_keeps_all_that_was_synced_and_nothing_more_needs_root_needs_uml() {
     if !can_cut("uml") {
@@ -440,7 +440,7 @@ fn a_power_cut_keeps_all_that_was_synced_and_nothing_more_needs_root_needs_uml()
     let report = fs::read_to_string(temp.path().join("run/report.txt")).unwrap();
     assert!(report.contains("after phase create,"), "{report}");
     assert!(temp.path().join("run/promises/trial-0001.json").is_file());
-    // What was whole before the cut has its figures.
+    // Phases that finished before the cut have their figures.
     let samples = &run.trials[0].samples;
     assert!(
         samples.iter().any(|s| s.phase == "initial_create"),
@@ -448,8 +448,8 @@ fn a_power_cut_keeps_all_that_was_synced_and_nothing_more_needs_root_needs_uml()
     );
 }
 
-/// Within a phase: what was there before it is promised, and the workload ends with the cut. A device that says that it
-/// fails is noticed by the sync of the file that is written afterwards.
+/// A cut within a phase: data from before the phase is durable, and the workload ends at the cut. A device that
+/// returns errors is noticed by the fsync of the file that is written afterwards.
 #[test]
 fn a_power_cut_within_a_phase_ends_the_workload_needs_root_needs_uml() {
     if !can_cut("uml") {
@@ -488,9 +488,9 @@ fn a_power_cut_within_a_phase_ends_the_workload_needs_root_needs_uml() {
     );
 }
 
-/// A kernel of QEMU's cuts its disk's power just so; where no phase is named, behind the first.
+/// A QEMU guest cuts the power of its disk in the same way; without a named phase, after the first.
 #[test]
-fn a_power_cut_behind_the_first_phase_needs_root_needs_qemu() {
+fn a_power_cut_after_the_first_phase_needs_root_needs_qemu() {
     if !can_cut("qemu") {
         return;
     }
@@ -504,7 +504,7 @@ fn a_power_cut_behind_the_first_phase_needs_root_needs_qemu() {
 }
 
 #[test]
-fn a_phase_that_never_comes_is_said_with_those_that_do_needs_root_needs_uml() {
+fn a_phase_that_does_not_exist_is_reported_with_those_that_do_needs_root_needs_uml() {
     if !can_cut("uml") {
         return;
     }

@@ -70,28 +70,28 @@ fn the_differences_are_those_of_the_report() {
 #[test]
 fn what_cannot_be_explained_is_one_line() {
     let scratch = Scratch::new();
-    let said = |args: &[&str], code| {
+    let message = |args: &[&str], code| {
         let output = run_in(scratch.path(), args);
         assert_code(&output, code);
         assert!(output.stdout.is_empty());
         error_line(&output)
     };
-    assert!(said(&["explain", "no-such-run"], 2).contains("no-such-run"));
+    assert!(message(&["explain", "no-such-run"], 2).contains("no-such-run"));
     example_run(&scratch);
-    let factor = said(&["explain", "example", "--factor", "colour"], 2);
+    let factor = message(&["explain", "example", "--factor", "colour"], 2);
     assert!(
         factor.contains("colour") && factor.contains("filesystem"),
         "{factor}"
     );
     let filter = ["--filter", "filesystem=ext4", "--factor", "filesystem"];
-    let nothing = said(&[&["explain", "example"][..], &filter].concat(), 2);
+    let nothing = message(&[&["explain", "example"][..], &filter].concat(), 2);
     assert!(nothing.contains("differ in one factor"), "{nothing}");
 
     let log = fs::read_to_string(scratch.join("example/events.jsonl")).unwrap();
     let cut: Vec<&str> = log.lines().take(40).collect();
     fs::create_dir(scratch.join("stopped")).unwrap();
     fs::write(scratch.join("stopped/events.jsonl"), cut.join("\n") + "\n").unwrap();
-    let unfinished = said(&["explain", "stopped"], 6);
+    let unfinished = message(&["explain", "stopped"], 6);
     assert!(unfinished.contains("fslab resume stopped"), "{unfinished}");
     let partial = run_in(scratch.path(), &["explain", "stopped", "--partial"]);
     assert_code(&partial, 0);
@@ -113,7 +113,7 @@ fn what_cannot_be_explained_is_one_line() {
         .collect();
     fs::create_dir(scratch.join("single")).unwrap();
     fs::write(scratch.join("single/events.jsonl"), lines.join("\n") + "\n").unwrap();
-    let single = said(&["explain", "single", "--partial"], 2);
+    let single = message(&["explain", "single", "--partial"], 2);
     assert!(single.contains("one cell"), "{single}");
 }
 

@@ -81,7 +81,7 @@ fn the_same_seed_makes_the_same_image() {
 }
 
 #[test]
-fn what_is_not_possible_is_said_in_one_line_and_leaves_nothing() {
+fn what_is_not_possible_is_refused_in_one_line_and_leaves_nothing() {
     for (args, says) in [
         (&["--files", "3M"][..], "do not fit"),
         (&["--files", "400G"], "do not fit"),
@@ -124,7 +124,7 @@ fn what_is_not_possible_is_said_in_one_line_and_leaves_nothing() {
     }
 }
 
-/// What e2fsck has nothing to say about, `fslab check` has not either.
+/// A filesystem without problems for e2fsck has none for `fslab check`.
 #[test]
 fn both_checkers_find_what_is_forged_clean() {
     const KINDS: &str = "[kinds]\nsymlinks = 0.4\ntarget_length = \"1-900\"\nspecial = 0.1\nhard_links = 0.1\n\
@@ -163,8 +163,12 @@ fn both_checkers_find_what_is_forged_clean() {
         assert_eq!(checked.status.code(), Some(0), "{}", stdout(&checked));
         let ours = run_in(scratch.path(), &["check", "image", "--format", "json"]);
         assert_code(&ours, 0);
-        let said: serde_json::Value = serde_json::from_str(&stdout(&ours)).unwrap();
-        assert_eq!(said["findings"].as_array().map(Vec::len), Some(0), "{said}");
+        let message: serde_json::Value = serde_json::from_str(&stdout(&ours)).unwrap();
+        assert_eq!(
+            message["findings"].as_array().map(Vec::len),
+            Some(0),
+            "{message}"
+        );
     }
 }
 
@@ -229,12 +233,12 @@ fn a_full_disk_leaves_nothing_needs_root() {
         .output()
         .unwrap();
     assert_code(&output, 1);
-    let said = stderr(&output);
+    let message = stderr(&output);
     assert!(
-        said.contains("disk/image") && said.contains("No space left"),
-        "{said}"
+        message.contains("disk/image") && message.contains("No space left"),
+        "{message}"
     );
-    assert!(!said.lines().any(|line| line == "image"), "{said}");
+    assert!(!message.lines().any(|line| line == "image"), "{message}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `fslab forge damage`: what it breaks, says and refuses.
+//! `fslab forge damage`: what it damages, prints and refuses.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn fslab(words: &[&str]) -> Output {
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn message(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -43,7 +43,7 @@ fn a_case_and_random_damage_are_noticed_and_printed() {
     let path = image(folder.path());
     assert_eq!(e2fsck(&path), Some(0));
     let done = fslab(&["forge", "damage", &path, "--case", "5-block-unused"]);
-    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(0), "{}", message(&done));
     let text = String::from_utf8(done.stdout).unwrap();
     assert_eq!(
         text,
@@ -54,7 +54,7 @@ fn a_case_and_random_damage_are_noticed_and_printed() {
     let before = fs::read(&path).unwrap();
     let words = ["forge", "damage", &path, "--random", "3", "--seed", "5"];
     let done = fslab(&words);
-    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(0), "{}", message(&done));
     let text = String::from_utf8(done.stdout).unwrap();
     assert_eq!(text.lines().count(), 3, "{text}");
     let after = fs::read(&path).unwrap();
@@ -93,18 +93,18 @@ fn cases_are_listed_and_misspelt_ones_are_refused_before_anything_is_written() {
     let refused = fslab(&words);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        said(&refused).contains("did you mean 5-block-unused?"),
+        message(&refused).contains("did you mean 5-block-unused?"),
         "{}",
-        said(&refused)
+        message(&refused)
     );
     assert!(fs::read(&path).unwrap() == before);
     let nothing = fslab(&["forge", "damage", &path]);
     assert_eq!(nothing.status.code(), Some(2));
-    assert!(said(&nothing).contains("--case NAME"));
+    assert!(message(&nothing).contains("--case NAME"));
 }
 
 #[test]
-fn devices_other_files_and_missing_structures_are_told_in_one_line() {
+fn devices_other_files_and_missing_structures_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = image(folder.path());
     let noise = folder.path().join("noise").display().to_string();
@@ -124,9 +124,9 @@ fn devices_other_files_and_missing_structures_are_told_in_one_line() {
             output.status.code(),
             Some(code),
             "{words:?}: {}",
-            said(&output)
+            message(&output)
         );
-        let line = said(&output);
+        let line = message(&output);
         assert!(
             line.contains(part) && line.trim_end().lines().count() == 1,
             "{line}"

@@ -1,13 +1,14 @@
-//! The study `fsck-io` on a real loop device, small: the three laws of 2011 on the numbers that the run recorded, and
-//! what its report says of them.
+//! The study `fsck-io` on a real loop device, small: the three laws of 2011 on the recorded numbers, and
+//! what the report prints about them.
 
 use crate::common;
 
 use common::{Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout};
 use record::{Run, Status, TrialRecord};
 
-/// 32 groups in 2 chains of 16, and inode tables that the cache of a quarter does not hold. They lie in some 7 groups; along many short chains
-/// the last table of pass 0b may be the first of pass 1, and still be there.
+/// 32 groups in 2 chains of 16, and inode tables that the quarter-sized cache does not hold. They
+/// are in about 7 groups; along many short chains the last table of pass 0b may be the first of
+/// pass 1, and still cached.
 const SMALL: &str = "run fsck-io --profile quick --set files=1500 --set chains=2 --set device.size=4g --blocks 1 \
      --set run.reference_seconds=0 --out out";
 
@@ -72,7 +73,7 @@ fn the_three_laws_hold_on_a_loop_device_needs_root() {
         for found in &trial.evidence {
             assert_ne!(found.holds, Some(false), "{}: {}", found.name, found.detail);
         }
-        // e2fsck reads through the page cache, and only the device knows what.
+        // e2fsck reads through the page cache: only the device counts its reads.
         if run.plan.cells[slot.cell as usize].workload_name == "e2fsck" {
             continue;
         }
@@ -95,8 +96,8 @@ fn the_three_laws_hold_on_a_loop_device_needs_root() {
     scratch.assert_nothing_left();
 }
 
-/// With a cache smaller than the tables, passes 0b and 1 read twice as much; with one larger than all metadata, not a
-/// byte more.
+/// With a cache smaller than the tables, passes 0b and 1 read twice as much; with one larger than all metadata, not
+/// a byte more.
 fn precache(readings: &Readings, cache: &str, large: bool) {
     for prefill in ["false", "true"] {
         let of = |precache, phase, metric| {
@@ -119,8 +120,8 @@ fn precache(readings: &Readings, cache: &str, large: bool) {
     }
 }
 
-/// Prefill changes no byte of pass 0a, where 32 groups have a block bitmap each, and goes a part of the way: across once, and
-/// not twice there and once back.
+/// Prefill changes no byte of pass 0a, where 32 groups have a block bitmap each, and saves seeks:
+/// one pass over the disk instead of three.
 fn prefill(readings: &Readings, cache: &str) {
     for precache in ["true", "false"] {
         let of = |prefill, metric| {
@@ -138,7 +139,7 @@ fn prefill(readings: &Readings, cache: &str) {
     }
 }
 
-/// A larger buffer asks for the same bytes in fewer requests.
+/// A larger buffer reads the same bytes in fewer requests.
 fn buffer(readings: &Readings) {
     let of = |buffer: &str, metric: &str| {
         let levels = [("workload", "buffers"), ("scan_buffer", buffer)];
@@ -153,7 +154,7 @@ fn buffer(readings: &Readings) {
     }
 }
 
-/// Directory blocks together are fewer requests, where the cache has room for them.
+/// Merged reads of directory blocks are fewer requests, if the cache has room for them.
 fn batch(readings: &Readings) {
     let of = |batch: &str, metric: &str| {
         let levels = [("workload", "batches"), ("batch", batch)];
@@ -167,7 +168,7 @@ fn batch(readings: &Readings) {
     assert_eq!(of("1024", "requests"), of("1", "requests"));
 }
 
-/// `fslab check` and e2fsck go over the same tables, directories and bitmaps, each in passes of its own.
+/// `fslab check` and e2fsck read the same tables, directories and bitmaps, each in its own passes.
 fn whole_checkers(readings: &Readings) {
     let of = |reader: &str, phase: &str, metric: &str| {
         readings.of(&[("workload", reader)], phase, metric)
@@ -178,8 +179,8 @@ fn whole_checkers(readings: &Readings) {
         assert!(of("fslab-check", &phase, "disk_bytes") > 0.0, "{pass}");
         assert!(of("fslab-check", &phase, "requests") > 0.0, "{pass}");
     }
-    // Everything that the model reads is read by both. In which of its passes e2fsck did, the device's counters say as well as its
-    // headings are met, which on a volume so small is luck.
+    // Both read everything that the model reads. On so small a volume the device's counters cannot be attributed to
+    // e2fsck's passes reliably.
     for reader in ["fslab-check", "e2fsck"] {
         let bytes = of(reader, "scan", "disk_bytes");
         assert!(
@@ -196,7 +197,7 @@ fn whole_checkers(readings: &Readings) {
     assert!(own >= 0.99 * tables, "{own} of {tables}");
     let blocks = check("scan_pass_2", "disk_bytes") / model("scan_pass_2", "disk_bytes");
     assert!(blocks >= 0.99, "{blocks}");
-    // It asks for neighbours together.
+    // It reads adjacent blocks together.
     assert!(check("scan_pass_2", "requests") < model("scan_pass_2", "requests"));
     assert_eq!(check("scan", "cache_bytes"), 0.0);
     // All block bitmaps of 32 groups were written before anything was read.
@@ -204,7 +205,7 @@ fn whole_checkers(readings: &Readings) {
     assert!(model("scan_pass_0a", "verified") >= 31.0);
 }
 
-/// The report comes to the same answer, in a mail and as JSON.
+/// The report gives the same answer as text and as JSON.
 fn says_so(scratch: &Scratch, mail: &str) {
     let words = mail.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in [
@@ -226,7 +227,7 @@ fn says_so(scratch: &Scratch, mail: &str) {
     for law in laws {
         let cases = law["cases"].as_array().unwrap();
         assert!(cases.len() >= 2, "{law}");
-        // One trial of each is no verdict on time, which is half of the second.
+        // One trial of each gives no verdict on time, which is half of the second law.
         let holds = match law["id"].as_str() {
             Some("precache-large-cache") => serde_json::Value::Null,
             _ => true.into(),
@@ -242,7 +243,8 @@ fn json(scratch: &Scratch) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// On a disk of so many reads a second the laws hold as well, and the set that asks less often is done sooner by as much.
+/// On a disk limited to a number of reads per second the laws hold as well, and the set with fewer
+/// requests is faster in proportion.
 #[test]
 fn the_three_laws_hold_on_a_limited_disk_needs_root() {
     if !is_root() {
@@ -262,14 +264,14 @@ fn the_three_laws_hold_on_a_limited_disk_needs_root() {
     let of = |set: &str, metric: &str| readings.of(&[("workload", set)], "scan_pass_1", metric);
     let bytes = of("set-3", "disk_bytes") / of("set-2", "disk_bytes");
     assert!((bytes - 1.0).abs() < 0.01, "{bytes}");
-    // 200 requests of 32 KiB or more are 6.25 MiB and a second.
+    // 200 requests of 32 KiB or more are 6.25 MiB and take one second.
     assert!(of("set-2", "requests") >= 190.0);
     assert!(
         of("set-2", "seconds") > 2.0 * of("set-3", "seconds"),
         "{}",
         stdout(&output)
     );
-    // Read twice is waited for twice, which a fast disk hides.
+    // Reading twice takes twice the time, which a fast disk hides.
     let [with, without] = ["true", "false"].map(|precache| {
         let levels = switches("0.25", precache, "false");
         let of = |phase| readings.of(&levels, phase, "seconds");
@@ -297,7 +299,10 @@ fn a_directory_has_no_metadata_to_read() {
     std::fs::create_dir(scratch.join("target")).unwrap();
     let output = fslab(&scratch, &format!("{SMALL} --dir target"));
     assert_code(&output, 2);
-    let said = stderr(&output);
-    assert!(said.contains("reads the filesystem's own device"), "{said}");
+    let message = stderr(&output);
+    assert!(
+        message.contains("reads the filesystem's own device"),
+        "{message}"
+    );
     assert!(!scratch.join("out").exists());
 }

@@ -10,7 +10,7 @@ use common::guests::{begun, can, holders, nothing_is_left, with};
 use common::{assert_code, assert_ran, error_line, fslab, run_in, stdout};
 use record::{Event, Run, Status};
 
-/// One whole trial, and what its record must say.
+/// One finished trial, and what its record must contain.
 fn a_whole_trial(executor: &str, timing: &str) {
     let temp = tempfile::tempdir().unwrap();
     let output = run_in(
@@ -56,7 +56,7 @@ fn a_whole_trial(executor: &str, timing: &str) {
         ]
     );
 
-    // Files of the guest's folder came over, and none of the machine's is left.
+    // The files of the guest's folder were copied, and none of the machine's is left.
     assert!(
         dir.join("telemetry/trial-0001.tele")
             .metadata()
@@ -73,7 +73,7 @@ fn a_whole_trial(executor: &str, timing: &str) {
     );
 }
 
-/// The names of a log's events, each row of equal ones once.
+/// The names of a log's events, repeated ones once.
 fn events(dir: &Path) -> Vec<String> {
     let log = fs::read_to_string(dir.join("events.jsonl")).unwrap();
     let mut names: Vec<String> = log
@@ -106,7 +106,7 @@ fn a_trial_runs_end_to_end_needs_qemu() {
     }
 }
 
-/// No systemd hands controllers down in a guest; its init does.
+/// In a guest there is no systemd to delegate controllers; its init does that.
 #[test]
 fn a_guest_holds_its_trial_to_a_rate_and_to_memory_needs_uml() {
     if !can("uml") {
@@ -166,7 +166,7 @@ fn two_runs_at_once_do_not_meet_needs_uml() {
 }
 
 #[test]
-fn what_a_guest_cannot_do_is_said_before_anything_is_made() {
+fn what_a_guest_cannot_do_is_refused_before_anything_is_made() {
     let temp = tempfile::tempdir().unwrap();
     let empty = temp.path().join("cache");
     let refused = |args: &[&str]| {
@@ -181,18 +181,18 @@ fn what_a_guest_cannot_do_is_said_before_anything_is_made() {
         error_line(&output)
     };
     let args = with(&["--executor", "uml", "--kernel", "6.99", "--out", "run"]);
-    let said = refused(&args);
+    let message = refused(&args);
     assert!(
-        said.contains("6.99") && said.contains("fslab kernel fetch 6.99"),
-        "{said}"
+        message.contains("6.99") && message.contains("fslab kernel fetch 6.99"),
+        "{message}"
     );
-    let said = refused(&with(&["--executor", "qemu", "--dir", "/tmp"]));
-    assert!(said.contains("cannot be used with"), "{said}");
-    let said = refused(&with(&["--kernel", "6.1", "--out", "run"]));
-    assert!(said.contains("fslab kernel fetch 6.1"), "{said}");
-    let said = refused(&with(&["--executor", "qemu", "--out", "run"]));
+    let message = refused(&with(&["--executor", "qemu", "--dir", "/tmp"]));
+    assert!(message.contains("cannot be used with"), "{message}");
+    let message = refused(&with(&["--kernel", "6.1", "--out", "run"]));
+    assert!(message.contains("fslab kernel fetch 6.1"), "{message}");
+    let message = refused(&with(&["--executor", "qemu", "--out", "run"]));
     assert!(
-        said.contains("fslab kernel fetch") || said.contains("apt-get install qemu"),
-        "{said}"
+        message.contains("fslab kernel fetch") || message.contains("apt-get install qemu"),
+        "{message}"
     );
 }

@@ -1,4 +1,4 @@
-//! What goes wrong with guests, end to end: a clear line, a documented exit code, and nothing left.
+//! Failures of guests, end to end: a clear line, a documented exit code, and nothing left.
 
 use crate::common;
 
@@ -39,16 +39,16 @@ fn what_is_not_installed_is_named_with_its_package() {
     let empty = temp.path().join("bin");
     fs::create_dir(&empty).unwrap();
     let path = empty.to_str().unwrap();
-    let said = refused(temp.path(), path, &["--executor", "qemu"]);
+    let message = refused(temp.path(), path, &["--executor", "qemu"]);
     assert!(
-        said.contains("qemu-system-x86_64 is not installed")
-            && said.contains("apt-get install qemu-system-x86 seabios"),
-        "{said}"
+        message.contains("qemu-system-x86_64 is not installed")
+            && message.contains("apt-get install qemu-system-x86 seabios"),
+        "{message}"
     );
-    let said = refused(temp.path(), path, &["--executor", "uml"]);
+    let message = refused(temp.path(), path, &["--executor", "uml"]);
     assert!(
-        said.contains("is not installed") && said.contains("apt-get install "),
-        "{said}"
+        message.contains("is not installed") && message.contains("apt-get install "),
+        "{message}"
     );
 }
 
@@ -79,10 +79,12 @@ fn a_module_that_a_kernel_lacks_is_named() {
     );
     let path = format!("{}:/usr/bin:/bin", temp.path().join("bin").display());
     let args = ["--executor", "qemu", "--kernel", "mine"];
-    let said = refused(temp.path(), &path, &args);
+    let message = refused(temp.path(), &path, &args);
     assert!(
-        said.contains("mine") && said.contains("ext4") && said.contains("fslab kernel list"),
-        "{said}"
+        message.contains("mine")
+            && message.contains("ext4")
+            && message.contains("fslab kernel list"),
+        "{message}"
     );
 }
 
@@ -116,7 +118,7 @@ exec /usr/bin/unshare "$@"
 
 /// Without an initramfs the kernel finds no init, and panics.
 const PANICS: &str = r#"*" initrd="*) continue ;;"#;
-/// Its process is stopped for ever: the shell's last command goes on in the background.
+/// Its process is stopped for ever; the shell's last command continues in the background.
 const HANGS: &str = r#""-c "*) a=${a%'"$@"; exit $?'}'"$@" & sleep 4; kill -STOP $!; wait' ;;"#;
 
 fn run_with(temp: &Path, path: &str) -> Output {
@@ -148,12 +150,12 @@ fn a_guest_that_panics_fails_its_trial_with_the_panic_needs_uml() {
     let path = path_that_changes(temp.path(), 1, PANICS);
     let output = run_with(temp.path(), &path);
     assert_code(&output, 7);
-    let said = failed(temp.path(), FailureKind::Trial);
+    let message = failed(temp.path(), FailureKind::Trial);
     assert!(
-        said.contains("Kernel panic - not syncing: ")
-            && said.contains("guests/trial-0001.console")
-            && !said.contains('\n'),
-        "{said}"
+        message.contains("Kernel panic - not syncing: ")
+            && message.contains("guests/trial-0001.console")
+            && !message.contains('\n'),
+        "{message}"
     );
     let console = temp.path().join("run/guests/trial-0001.console");
     let console = fs::read_to_string(console).unwrap();
@@ -170,10 +172,11 @@ fn a_first_guest_that_panics_ends_the_run_needs_uml() {
     let path = path_that_changes(temp.path(), 0, PANICS);
     let output = run_with(temp.path(), &path);
     assert_code(&output, 1);
-    let said = error_line(&output);
+    let message = error_line(&output);
     assert!(
-        said.contains("Kernel panic - not syncing: ") && said.contains("guests/context.console"),
-        "{said}"
+        message.contains("Kernel panic - not syncing: ")
+            && message.contains("guests/context.console"),
+        "{message}"
     );
     nothing_is_left(temp.path());
 }
@@ -187,17 +190,17 @@ fn a_guest_that_hangs_is_ended_needs_uml() {
     let path = path_that_changes(temp.path(), 1, HANGS);
     let output = run_with(temp.path(), &path);
     assert_code(&output, 7);
-    let said = failed(temp.path(), FailureKind::Trial);
+    let message = failed(temp.path(), FailureKind::Trial);
     // On a busy machine it stops before its first line.
     assert!(
-        said.contains("the guest hangs: no heartbeat for 10 s")
-            || said.contains("the guest sent nothing for 10 s"),
-        "{said}"
+        message.contains("the guest hangs: no heartbeat for 10 s")
+            || message.contains("the guest sent nothing for 10 s"),
+        "{message}"
     );
     nothing_is_left(temp.path());
 }
 
-/// A mount that goes with the value.
+/// A mount, unmounted on drop.
 struct Full(PathBuf);
 
 impl Full {
@@ -240,12 +243,12 @@ fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_room_needs_uml_needs_r
         line.contains("cannot be kept") && line.contains("go on with `fslab resume"),
         "{line}"
     );
-    let said = failed(temp.path(), FailureKind::Interrupted);
+    let message = failed(temp.path(), FailureKind::Interrupted);
     assert!(
-        said.contains("telemetry/trial-0001.tele")
-            && said.contains("No space left on device")
-            && said.contains("free space, then `fslab resume`"),
-        "{said}"
+        message.contains("telemetry/trial-0001.tele")
+            && message.contains("No space left on device")
+            && message.contains("free space, then `fslab resume`"),
+        "{message}"
     );
     drop(full);
     nothing_is_left(temp.path());

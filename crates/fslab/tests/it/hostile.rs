@@ -1,4 +1,4 @@
-//! Hostile run folders from the command line: what is refused, with which exit code; and folders that go away in mid-run.
+//! Hostile run folders from the command line: what is refused, with which exit code; and folders that disappear during a run.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn stopped(dir: &Path) {
     fs::write(dir.join("events.jsonl"), text).unwrap();
 }
 
-/// A journal of a process that is over, with an image to remove.
+/// An undo journal of an exited process, with an image to remove.
 fn journal(run: &Path) {
     let image = run.join("image");
     fs::write(&image, "").unwrap();
@@ -50,7 +50,7 @@ fn clean_of_a_folder_of_runs_goes_on_past_a_foreign_one_needs_root() {
         .arg(scratch.join("c-fifo/undo.jsonl"))
         .status();
     assert!(fifo.unwrap().success());
-    // A link is not walked into.
+    // A symbolic link is not followed.
     symlink(scratch.join("a-foreign"), scratch.join("e-link")).unwrap();
     let begun = Instant::now();
     let output = run_in(scratch.path(), &["clean", "."]);
@@ -220,7 +220,7 @@ fn a_run_whose_folder_is_moved_ends_at_once_and_can_be_resumed_needs_root() {
         "{line}"
     );
     assert!(line.contains("all it had mounted is undone"), "{line}");
-    assert_eq!(scratch.left_behind(), Vec::<String>::new());
+    assert_eq!(scratch.leftovers(), Vec::<String>::new());
     let run = Run::load(&scratch.join("moved")).unwrap();
     assert!(
         matches!(
@@ -240,7 +240,7 @@ fn a_run_whose_folder_is_deleted_ends_at_once_needs_root() {
     }
     let scratch = Scratch::new();
     let child = started(&scratch);
-    // What `rm -rf` gets; the mount it cannot take.
+    // What `rm -rf` can remove; the mount stays.
     for name in ["events.jsonl", "undo.jsonl", "lock"] {
         fs::remove_file(scratch.join("run").join(name)).unwrap();
     }
@@ -254,7 +254,7 @@ fn a_run_whose_folder_is_deleted_ends_at_once_needs_root() {
     assert_code(&output, 1);
     let line = error_line(&output);
     assert!(line.contains("events.jsonl was deleted"), "{line}");
-    assert_eq!(scratch.left_behind(), Vec::<String>::new());
+    assert_eq!(scratch.leftovers(), Vec::<String>::new());
 }
 
 #[test]

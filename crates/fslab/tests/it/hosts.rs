@@ -1,6 +1,6 @@
-//! What only a host with md and device-mapper can do, on a machine without: User-mode Linux is booted upon this machine's
-//! own root folder, read-only, and is such a host. The same binary runs in it by `--executor host`, as root, with
-//! all its results in a tmpfs that goes with the kernel.
+//! What only a host with md and device-mapper can do, on a machine without: User-mode Linux is booted on this machine's
+//! own root folder, read-only, and acts as such a host. The same binary runs in it by `--executor host`, as root, with
+//! all its results in a tmpfs that disappears with the kernel.
 
 use crate::common;
 
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 use common::guests::{Uml, can};
 
-/// Bytes of the kernel's memory, MiB: images lie in it.
+/// Memory of the kernel in MiB; it holds the images.
 const MEMORY: u64 = 2000;
-/// Before the commands: what a host has running already. Modules come in the order of their dependencies.
+/// Setup before the commands. Modules are in the order of their dependencies.
 const PROLOGUE: &str = r#"#!/bin/bash
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 mount -t proc proc /proc
@@ -38,7 +38,7 @@ left() {
 "#;
 const EPILOGUE: &str = "\necho the end\necho o > /proc/sysrq-trigger\nsleep 60\n";
 
-/// Whether such a host can be here.
+/// Whether such a host can run here.
 fn can_host() -> bool {
     if !common::is_root() {
         testkit::skip!("needs root");
@@ -62,7 +62,7 @@ fn can_host() -> bool {
     missing.is_none()
 }
 
-/// Runs commands on such a host; what they print.
+/// Runs commands on such a host; returns their output.
 fn on_a_host(commands: &str) -> String {
     let temp = tempfile::tempdir().unwrap();
     let init = temp.path().join("init");
@@ -74,7 +74,7 @@ fn on_a_host(commands: &str) -> String {
     let mut kernel = Command::new("unshare");
     kernel.args(["--pid", "--fork", "--kill-child"]);
     if let Some(libraries) = &uml.libraries {
-        // The kernel's alone: unshare and env have this machine's.
+        // Only for the kernel: unshare and env use this machine's libraries.
         std::os::unix::fs::symlink(libraries, temp.path().join("lib")).unwrap();
         kernel.args(["env", "LD_LIBRARY_PATH=lib"]);
     }
@@ -91,12 +91,12 @@ fn on_a_host(commands: &str) -> String {
         kernel.env("TMPDIR", folder);
     }
     let output = kernel.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("the end"), "{said}");
-    said
+    let message = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(message.contains("the end"), "{message}");
+    message
 }
 
-/// Where its memory may lie, if not where it puts it by itself: a container's /dev/shm is small, or noexec.
+/// A folder for its memory file, if the default does not work: a container's /dev/shm is small, or noexec.
 fn memory_folder(temp: &Path) -> Option<&Path> {
     let stat = rustix::fs::statvfs("/dev/shm").ok();
     let fits = stat.is_some_and(|stat| {
@@ -106,62 +106,63 @@ fn memory_folder(temp: &Path) -> Option<&Path> {
     (!fits).then_some(temp)
 }
 
-/// A host's own kernel logs a plain device's writes, onto an image beside it.
+/// A host's own kernel logs a plain device's writes, to an image beside it.
 #[test]
 fn a_trial_of_a_host_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
     if !can_host() {
         return;
     }
-    let said = on_a_host(
+    let message = on_a_host(
         "run --set crash.enabled=true --set crash.most=3\ncat err.txt\n\
          grep -A14 '^Crash' out.txt\ngrep -o 'write_log_whole.*left it' run/events.jsonl\nleft after\n",
     );
-    assert!(said.contains("by dm-log-writes"), "{said}");
-    assert!(said.contains("3 of 3 after recovery"), "{said}");
-    assert!(said.contains("on 3 of 3 recovered images"), "{said}");
+    assert!(message.contains("by dm-log-writes"), "{message}");
+    assert!(message.contains("3 of 3 after recovery"), "{message}");
+    assert!(message.contains("on 3 of 3 recovered images"), "{message}");
     let whole = "write_log_whole\",\"holds\":true";
-    assert!(said.contains(whole), "{said}");
-    assert!(said.contains(NOTHING), "{said}");
+    assert!(message.contains(whole), "{message}");
+    assert!(message.contains(NOTHING), "{message}");
 }
 
-/// A host's own kernel cuts the power of an image, which is judged there and then.
+/// A host's own kernel cuts the power of an image, which is then checked.
 #[test]
 fn the_power_of_a_hosts_device_is_cut_needs_root_needs_uml() {
     if !can_host() {
         return;
     }
-    let said = on_a_host(
+    let message = on_a_host(
         "run --set crash.enabled=true --set crash.method=cut\ncat err.txt\n\
          grep -A14 '^Crash' out.txt\ngrep -o 'power_cut\",\"holds\":[a-z]*' run/events.jsonl\nleft after\n",
     );
-    assert!(said.contains("by dm-flakey"), "{said}");
-    assert!(said.contains("1 of 1 after recovery"), "{said}");
-    assert!(said.contains("power_cut\",\"holds\":true"), "{said}");
-    assert!(said.contains(NOTHING), "{said}");
+    assert!(message.contains("by dm-flakey"), "{message}");
+    assert!(message.contains("1 of 1 after recovery"), "{message}");
+    assert!(message.contains("power_cut\",\"holds\":true"), "{message}");
+    assert!(message.contains(NOTHING), "{message}");
 }
 
 const NOTHING: &str = "after: 0 arrays, 0 mapped, 0 loops, 0 mounts, 0 images";
 
-/// kill -9 of the lab while its array is mounted: everything of it stays, and `fslab clean` takes it down from the
-/// top, by its journal.
+/// kill -9 of the lab while its array is mounted: its devices and mounts stay, and `fslab clean` removes them from the
+/// top down, from its undo journal.
 #[test]
 fn a_killed_lab_leaves_a_stack_that_clean_takes_down_needs_root_needs_uml() {
     if !can_host() {
         return;
     }
-    let said = on_a_host(
+    let message = on_a_host(
         "run --set device=raid5 &\n\
          until grep -qs '\"made\":\"mount\",' run/undo.jsonl; do kill -0 $! || break; done\n\
          kill -9 $(pgrep -P $! -x fslab || echo $!)\nwait\nleft before\n\
          $FSLAB clean run\necho \"code $?\"\nleft after\ncat err.txt\n",
     );
     assert!(
-        said.contains("before: 1 arrays, 0 mapped, 11 loops, 1 mounts, 11 images"),
-        "{said}"
+        message.contains("before: 1 arrays, 0 mapped, 11 loops, 1 mounts, 11 images"),
+        "{message}"
     );
     let place = |what: &str| {
-        said.find(what)
-            .unwrap_or_else(|| panic!("no {what:?}: {said}"))
+        message
+            .find(what)
+            .unwrap_or_else(|| panic!("no {what:?}: {message}"))
     };
     let order = [
         "undone: mount /mnt/run/mnt/1",
@@ -169,7 +170,7 @@ fn a_killed_lab_leaves_a_stack_that_clean_takes_down_needs_root_needs_uml() {
         "undone: loop device /dev/loop",
         "undone: image /mnt/run/images",
     ];
-    assert!(order.map(place).is_sorted(), "{said}");
-    assert!(said.contains("code 0"), "{said}");
-    assert!(said.contains(NOTHING), "{said}");
+    assert!(order.map(place).is_sorted(), "{message}");
+    assert!(message.contains("code 0"), "{message}");
+    assert!(message.contains(NOTHING), "{message}");
 }

@@ -16,7 +16,7 @@ fn image(path: &Path, release: &str) {
     fs::write(path, elf).unwrap();
 }
 
-/// A module that says nothing but what it is: a minimal ELF with `.modinfo`.
+/// A minimal kernel module: an ELF file with only `.modinfo`.
 fn module(path: &Path, info: &str) {
     let names = b"\0.modinfo\0.shstrtab\0";
     let names_at = 64 + info.len();
@@ -155,8 +155,8 @@ fn what_is_wrong_is_one_line_and_leaves_nothing() {
     assert_eq!(left, [".lock", "new", "old"]);
 }
 
-/// A mirror that is a folder: no network is needed to see that what is not signed is refused, and
-/// that a mirror without the archive is told apart from a missing kernel.
+/// A mirror that is a folder: no network is needed to test that unsigned files are refused, and
+/// that a mirror without the archive is distinguished from a missing kernel.
 #[test]
 fn an_archive_that_is_not_signed_is_refused() {
     let scratch = Scratch::new();
@@ -186,7 +186,7 @@ fn an_archive_that_is_not_signed_is_refused() {
     assert_eq!(kernels, 1, "only the lock");
 }
 
-/// A folder of the cache that lost a file is told, and the others are listed all the same.
+/// An incomplete folder of the cache is reported, and the others are still listed.
 #[test]
 fn a_damaged_kernel_hides_no_other() {
     let scratch = Scratch::new();

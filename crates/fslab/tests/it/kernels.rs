@@ -1,5 +1,5 @@
 //! Where a plan runs: the choice by what it needs, kernels as a factor, kernels by their files, and that a run
-//! goes on in the kernel it began in.
+//! resumes in the kernel it started in.
 
 use crate::common;
 
@@ -37,7 +37,7 @@ fn add(dir: &Path, name: &str, image: &Path) {
     assert_code(&output, 0);
 }
 
-/// Why it runs where it does, and the plan's notes.
+/// The reason for the chosen executor, and the plan's notes.
 fn planned(dir: &Path, more: &[&str]) -> (String, String) {
     let output = run(dir, "plan", &[&["--format", "json"], more].concat());
     assert_code(&output, 0);
@@ -79,12 +79,12 @@ fn the_first_that_has_everything_runs_it_and_the_plan_says_why_needs_uml() {
         "{why}"
     );
     assert!(notes.contains(&why), "{notes}");
-    // A version is one of User-mode Linux where that is asked for.
+    // With --executor uml a version means one of User-mode Linux.
     let place = why.rsplit("User-mode Linux ").next().unwrap();
     let series: Vec<&str> = place.split('.').take(2).collect();
     let (of_series, _) = planned(&["--executor", "uml", "--kernel", &series.join(".")]);
     assert_eq!(of_series, why);
-    // hostfs is of User-mode Linux alone.
+    // Only User-mode Linux has hostfs.
     let (why, notes) = planned(&["--set", "needs.capabilities=[\"hostfs\"]"]);
     assert!(
         why.starts_with("host lacks hostfs") && why.contains(": runs in User-mode Linux"),
@@ -112,39 +112,40 @@ fn refused(dir: &Path, more: &[&str]) -> String {
 }
 
 #[test]
-fn what_nobody_has_is_one_line_that_names_all_three() {
+fn what_no_executor_has_is_one_line_that_names_all_three() {
     let temp = tempfile::tempdir().unwrap();
     let refused = |more: &[&str]| refused(temp.path(), more);
-    let said = refused(&["--set", "needs.kernel=>=99"]);
+    let message = refused(&["--set", "needs.kernel=>=99"]);
     assert!(
-        said.contains("host lacks a version >=99")
-            && (said.contains("uml") || said.contains("User-mode")),
-        "{said}"
+        message.contains("host lacks a version >=99")
+            && (message.contains("uml") || message.contains("User-mode")),
+        "{message}"
     );
-    assert!(said.contains("fslab kernel"), "{said}");
-    let said = refused(&["--kernel", "5.10,6.99"]);
+    assert!(message.contains("fslab kernel"), "{message}");
+    let message = refused(&["--kernel", "5.10,6.99"]);
     assert!(
-        said.contains("no kernels 5.10, 6.99") && said.contains("`fslab kernel fetch 5.10 6.99`"),
-        "{said}"
+        message.contains("no kernels 5.10, 6.99")
+            && message.contains("`fslab kernel fetch 5.10 6.99`"),
+        "{message}"
     );
-    let said = refused(&["--kernel", "mine"]);
+    let message = refused(&["--kernel", "mine"]);
     assert!(
-        said.contains("no kernel mine") && said.contains("fslab kernel add mine"),
-        "{said}"
+        message.contains("no kernel mine") && message.contains("fslab kernel add mine"),
+        "{message}"
     );
-    let said = refused(&[
+    let message = refused(&[
         "--executor",
         "host",
         "--set",
         "needs.capabilities=[\"warp\"]",
     ]);
-    assert!(said.contains("`warp` is no capability"), "{said}");
-    let said = refused(&["--modules", "/lib", "--kernel", "6.1"]);
-    assert!(said.contains("--kernel ./bzImage"), "{said}");
-    let said = refused(&["--dir", "/tmp", "--set", "kernel=6.1"]);
-    assert!(said.contains("its own kernel"), "{said}");
-    let said = refused(&["--kernel", "./none"]);
-    assert!(said.contains("./none"), "{said}");
+    assert!(message.contains("`warp` is no capability"), "{message}");
+    let message = refused(&["--modules", "/lib", "--kernel", "6.1"]);
+    assert!(message.contains("--kernel ./bzImage"), "{message}");
+    let message = refused(&["--dir", "/tmp", "--set", "kernel=6.1"]);
+    assert!(message.contains("its own kernel"), "{message}");
+    let message = refused(&["--kernel", "./none"]);
+    assert!(message.contains("./none"), "{message}");
 }
 
 #[test]
@@ -155,21 +156,21 @@ fn a_kernel_that_cannot_is_named_with_what_it_lacks_needs_uml() {
     let temp = tempfile::tempdir().unwrap();
     let refused = |more: &[&str]| refused(temp.path(), more);
     add(temp.path(), "uml-a", &uml());
-    let said = refused(&["--kernel", "uml-a", "--set", "needs.times=absolute"]);
+    let message = refused(&["--kernel", "uml-a", "--set", "needs.times=absolute"]);
     assert!(
-        said.contains("kernel uml-a lacks times of hardware"),
-        "{said}"
+        message.contains("kernel uml-a lacks times of hardware"),
+        "{message}"
     );
-    let said = refused(&["--kernel", "uml-a", "--executor", "qemu"]);
+    let message = refused(&["--kernel", "uml-a", "--executor", "qemu"]);
     assert!(
-        said.contains("--executor uml") || said.contains("install"),
-        "{said}"
+        message.contains("--executor uml") || message.contains("install"),
+        "{message}"
     );
-    let said = refused(&["--kernel", "uml-a", "--executor", "host"]);
-    assert!(said.contains("leave out --executor host"), "{said}");
+    let message = refused(&["--kernel", "uml-a", "--executor", "host"]);
+    assert!(message.contains("leave out --executor host"), "{message}");
 }
 
-/// A run of two kernels that are one and the same: everything but the numbers is as between two.
+/// A run of two identical kernels: everything but the numbers is as with different ones.
 #[test]
 fn kernels_are_a_factor_like_any_other_needs_uml() {
     if !can("uml") {
@@ -229,7 +230,7 @@ fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
     let target = Run::load(&dir).unwrap().target;
     let name = target.strip_prefix("guest uml kernel=linux-").unwrap();
     assert_eq!(name.len(), 12, "{target}");
-    // What was given may go; the cache has it.
+    // The given file may be removed; the cache has a copy.
     fs::remove_file(&mine).unwrap();
     let log = dir.join("events.jsonl");
     let whole = fs::read_to_string(&log).unwrap();
@@ -245,7 +246,7 @@ fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
             .output()
             .unwrap()
     };
-    // As if it had begun in another kernel.
+    // As if it had started in another kernel.
     let release = Run::load(&dir)
         .unwrap()
         .context_item("system.kernel.release")
@@ -253,17 +254,17 @@ fn a_kernel_by_its_file_and_a_run_that_goes_on_in_it_needs_uml() {
     fs::write(&log, begun.replace(&release, "5.4.0-elsewhere")).unwrap();
     let output = resume();
     assert_code(&output, 2);
-    let said = error_line(&output);
+    let message = error_line(&output);
     assert!(
-        said.contains("began in kernel 5.4.0-elsewhere") && said.contains(&release),
-        "{said}"
+        message.contains("began in kernel 5.4.0-elsewhere") && message.contains(&release),
+        "{message}"
     );
     fs::write(&log, &begun).unwrap();
     assert_ran(&resume());
     let run = Run::load(&dir).unwrap();
     assert_eq!(run.trials[0].status, Status::Finished);
     assert_eq!(run.target, target);
-    // A cache that was emptied cannot serve it, and says what is missing.
+    // With an empty cache the run is refused, and the message names what is missing.
     fs::write(&log, &begun).unwrap();
     fs::remove_dir_all(temp.path().join("cache")).unwrap();
     let output = resume();

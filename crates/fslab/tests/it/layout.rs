@@ -5,7 +5,7 @@ use crate::common;
 use common::{Scratch, assert_code, error_line, run_in, stdout};
 
 #[test]
-fn what_cannot_be_told_is_one_line_and_the_rest_is_printed() {
+fn what_cannot_be_read_is_one_line_and_the_rest_is_printed() {
     let scratch = Scratch::new();
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let output = run_in(

@@ -1,4 +1,4 @@
-//! Trials under limits of rate and memory: checked, measured beside the disk itself, killed and resumed.
+//! Trials under limits of rate and memory: checked, compared with the unlimited disk, killed and resumed.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use common::checked::{FILL, STREAM, doubts, load, run, study};
 use common::{Scratch, assert_code, fslab, is_root, run_in, stdout};
 use record::Status;
 
-/// Control groups that a process of ours made and left.
+/// Control groups left by processes of ours.
 fn groups_of(pid: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -141,7 +141,7 @@ fn streams_and_fills_are_checked_under_limits_needs_root() {
 }
 
 #[test]
-fn the_disk_itself_is_read_first_and_told_in_log_and_context_needs_root() {
+fn the_disk_itself_is_read_first_and_recorded_in_log_and_context_needs_root() {
     if !is_root() {
         return;
     }
@@ -170,16 +170,17 @@ fn the_disk_itself_is_read_first_and_told_in_log_and_context_needs_root() {
             "{image:?}"
         );
     }
-    // The disk below is measured too, or it is said why not (a container may not open it).
+    // The underlying disk is measured too, or the reason why not is reported (a container may not open it).
     let disk = run.references.len() == 3;
     let noted = run.notes.iter().any(|note| note.contains("raw-device"));
     assert!(disk || noted, "{:?} {:?}", run.references, run.notes);
-    let told = &run.contexts["start"]["items"]["block.raw_reference"]["value"];
+    let reference = &run.contexts["start"]["items"]["block.raw_reference"]["value"];
     assert!(
-        told.as_str()
+        reference
+            .as_str()
             .unwrap()
             .contains("a loop image like the trials', held to 50m: "),
-        "{told}"
+        "{reference}"
     );
     scratch.assert_nothing_left();
 }

@@ -1,4 +1,4 @@
-//! What cannot work, and what is only strange: refused or done, told in one line.
+//! Impossible requests are refused, unusual ones are done; both with a message of one line.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout};
 fn what_cannot_work_is_refused_before_anything_is_made() {
     let scratch = Scratch::new();
     let study = study(&scratch, "\"ext4\"", "", &[STREAM]);
-    for (set, told) in [
+    for (set, expected) in [
         (["aiod.direct=true", "aiod.block=5000"], "block"),
         (["aiod.count=400", "aiod.block=1m"], "size"),
         (["memory=1m", "aiod.count=24"], "memory"),
@@ -31,7 +31,7 @@ fn what_cannot_work_is_refused_before_anything_is_made() {
             );
             assert_code(&output, 2);
             let line = error_line(&output);
-            assert!(line.contains(told), "{set:?}: {line}");
+            assert!(line.contains(expected), "{set:?}: {line}");
         }
     }
     assert!(!scratch.join("fslab-runs").exists());

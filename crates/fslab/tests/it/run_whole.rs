@@ -85,7 +85,7 @@ fn every_filesystem_is_made_loaded_and_reported_needs_root() {
     let run = Run::load(&scratch.join("out")).unwrap();
     assert_eq!(finished(&run), 12);
     // Since Linux 6.14 btrfs takes O_DIRECT writes of checksummed files through the page cache; a
-    // run that sees it says so, and nothing else may be doubtful.
+    // run that detects it reports it, and nothing else may be doubtful.
     let doubts: Vec<String> = doubts(&run);
     assert!(
         doubts
@@ -313,7 +313,7 @@ fn jsonl_streams_every_event_and_json_is_one_document_needs_root() {
     assert!(document.is_object());
 }
 
-/// A loop device that stands for a real disk; its serial is `loop:disk.img`.
+/// A loop device in place of a real disk; its serial is `loop:disk.img`.
 struct Disk(String);
 
 impl Disk {
@@ -374,13 +374,13 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
     assert_code(&run_in(scratch.path(), &["clean", "out"]), 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(&disk.0), "{mounts}");
-    assert_eq!(readahead(), before, "a kill leaves no readahead behind");
+    assert_eq!(readahead(), before, "a kill leaves the readahead unchanged");
 
     let output = run_in(scratch.path(), &["resume", "out"]);
     assert_code(&output, 0);
     assert_eq!(finished(&Run::load(&scratch.join("out")).unwrap()), 8);
     assert_eq!(readahead(), before);
-    // Somebody else's data would now be refused; ours is gone.
+    // Data of another owner would now be refused; ours has been erased.
     let wipefs = Command::new("wipefs").arg(&disk.0).output().unwrap();
     assert!(
         wipefs.stdout.is_empty(),
@@ -390,7 +390,7 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
 }
 
 #[test]
-fn a_run_goes_on_when_nobody_reads_its_messages() {
+fn a_run_continues_when_its_messages_are_not_read() {
     let scratch = Scratch::new();
     let study = scratch.tiny_study(&["ext4"], "");
     fs::create_dir(scratch.join("target")).unwrap();

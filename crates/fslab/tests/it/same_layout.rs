@@ -1,8 +1,8 @@
-//! The same trial on this machine's kernel and in User-mode Linux: its file lies in the same blocks.
+//! The same trial on this machine's kernel and in User-mode Linux: its file gets the same blocks.
 //!
 //! The two kernels are of different versions and see different disks (a loop device, a ubd device). What
 //! they share is the disk's size and the study's seed, and with it UUIDs. The disk has 1 GiB, so that ext4 has
-//! blocks of 4 KiB: with 1 KiB (320 MiB) the two kernels, 6.18 and 6.1, laid ext4's file out differently.
+//! blocks of 4 KiB: with 1 KiB (320 MiB) the two kernels, 6.18 and 6.1, gave ext4's file a different layout.
 
 use crate::common;
 
@@ -41,7 +41,7 @@ block = "1m"
 count = 64
 "#;
 
-/// What `filefrag -v bigfile` says, by filesystem.
+/// Output of `filefrag -v bigfile`, by filesystem.
 fn listings(temp: &Path, executor: &str) -> BTreeMap<String, String> {
     let study = temp.join("same-layout.toml");
     fs::write(&study, STUDY).unwrap();
@@ -62,7 +62,7 @@ fn listings(temp: &Path, executor: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_file_lies_in_the_same_blocks_on_the_host_and_in_uml_needs_root_needs_uml() {
+fn a_file_gets_the_same_blocks_on_the_host_and_in_uml_needs_root_needs_uml() {
     if !testkit::root!() {
         return;
     }

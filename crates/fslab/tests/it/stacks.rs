@@ -1,5 +1,5 @@
 //! Devices of several layers, end to end by the binary, in guest kernels: md and device-mapper in User-mode
-//! Linux, null_blk in QEMU; and what is said where they cannot be.
+//! Linux, null_blk in QEMU; and the messages where they are not available.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use common::guests::{can, nothing_is_left};
 use common::{assert_ran, error_line, run_in, stderr, stdout};
 use record::{Run, Status, TrialRecord};
 
-/// A stream of 16 MiB, and where it lies.
+/// A stream of 16 MiB, with its layout.
 const SMALL: [&str; 16] = [
     "run",
     "streaming",
@@ -30,7 +30,7 @@ const SMALL: [&str; 16] = [
     "run.reference_seconds=0",
 ];
 
-/// Runs it in such a guest, each device of this size, on these filesystems, with further settings.
+/// Runs the study in such a guest, with devices of this size, these filesystems and further settings.
 fn run(temp: &Path, executor: &str, size: &str, filesystems: &str, sets: &[&str]) -> (Run, String) {
     let size = format!("device_size={size}");
     let filesystems = format!("filesystem={filesystems}");
@@ -73,7 +73,7 @@ const EXT4: [&str; 2] = ["stride_blocks", "stripe_width_blocks"];
 const XFS: [&str; 2] = ["sunit_blocks", "swidth_blocks"];
 
 #[test]
-fn eleven_disks_of_raid0_are_seen_told_or_withheld_needs_uml() {
+fn eleven_disks_of_raid0_are_detected_passed_or_withheld_needs_uml() {
     if !can("uml") {
         return;
     }
@@ -92,7 +92,7 @@ fn eleven_disks_of_raid0_are_seen_told_or_withheld_needs_uml() {
     let none = ["0".to_owned(), "0".to_owned()];
     assert_eq!(superblock(trials["ext4 raid0x11 auto"], EXT4), seen);
     assert_eq!(superblock(trials["xfs raid0x11 auto"], XFS), seen);
-    // One block is ext4's word for no stripe.
+    // A stripe of one block means no stripe in ext4.
     assert_eq!(
         superblock(trials["ext4 raid0x11 withheld"], EXT4),
         ["1", "1"]
@@ -154,9 +154,9 @@ fn every_layer_of_md_and_device_mapper_carries_a_filesystem_needs_uml() {
     assert!(log.contains(" log-writes "), "{log}");
 }
 
-/// What an array's first resync was is in its facts and its report, and mkfs waits for one that is asked for.
+/// The first resync of an array is in its facts and in the report, and mkfs waits for a requested one.
 #[test]
-fn an_array_is_in_sync_or_says_that_nobody_made_it_so_needs_uml() {
+fn an_array_is_in_sync_or_reports_that_it_was_never_synced_needs_uml() {
     if !can("uml") {
         return;
     }
@@ -187,7 +187,7 @@ fn an_array_is_in_sync_or_says_that_nobody_made_it_so_needs_uml() {
     }
 }
 
-/// A device that is down from the first request on: each way to fail ends its trial, with a message that
+/// A device that fails from the first request on: each failure mode ends its trial, with a message that
 /// names what failed, and nothing is left.
 #[test]
 fn a_device_that_fails_ends_its_trial_needs_uml() {
@@ -197,7 +197,7 @@ fn a_device_that_fails_ends_its_trial_needs_uml() {
     for (failure, says) in [
         ("error", "mkfs.ext4"),
         ("error_writes", "mkfs.ext4"),
-        // Nobody notices what is dropped until it is read.
+        // A dropped write is noticed only when it is read back.
         ("drop_writes", "cannot read the new superblock"),
     ] {
         let temp = tempfile::tempdir().unwrap();

@@ -55,7 +55,8 @@ fn record(scratch: &Scratch, args: &[&str]) -> Output {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
         let output = run_in(scratch.path(), &[&["trace", "record"], args].concat());
-        let busy = output.status.code() == Some(5) && stderr(&output).contains("somebody else");
+        let busy =
+            output.status.code() == Some(5) && stderr(&output).contains("is already being traced");
         if !busy || Instant::now() > until {
             return output;
         }
@@ -180,7 +181,7 @@ fn what_a_kill_leaves_is_cleaned_needs_root() {
 #[test]
 fn wrong_requests_touch_nothing() {
     let scratch = Scratch::new();
-    for (args, code, said) in [
+    for (args, code, message) in [
         (&["/no/such/device", "-o", "t"][..], 2, "/no/such/device"),
         (&["/dev/null", "-o", "t"], 2, "no block device"),
         (
@@ -195,7 +196,7 @@ fn wrong_requests_touch_nothing() {
         let output = run_in(scratch.path(), &[&["trace", "record"], args].concat());
         assert_code(&output, code);
         let line = error_line(&output);
-        assert!(line.contains(said), "{line}");
+        assert!(line.contains(message), "{line}");
         assert!(!scratch.path().join("t").exists());
     }
 }

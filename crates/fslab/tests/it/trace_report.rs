@@ -66,7 +66,7 @@ fn every_format_of_a_good_trace() {
 }
 
 #[test]
-fn a_folder_stands_for_all_devices_in_it() {
+fn a_folder_means_all_devices_in_it() {
     let scratch = traced(2);
     let sdb = Forge {
         devices: vec![(8 << 20) | 16],
@@ -90,7 +90,7 @@ fn a_folder_stands_for_all_devices_in_it() {
 }
 
 #[test]
-fn the_recorders_word_and_names_are_heard() {
+fn the_recorders_description_and_names_are_used() {
     let scratch = traced(4);
     let json = r#"{"format":1,"device":"sda","number":"8:0","way":"blk tracer","clock":"mono",
         "kernel":"6.18.0","seconds":1.5,"actions":"all","buffer":8,"cpus":[],"events":9,"bytes":480,
@@ -110,9 +110,9 @@ fn the_recorders_word_and_names_are_heard() {
         "{}",
         stdout(&named)
     );
-    let nobody = report(&scratch, &["sda", "--processes", "nobody"]);
-    assert_code(&nobody, 2);
-    assert!(error_line(&nobody).contains("nobody"));
+    let unknown = report(&scratch, &["sda", "--processes", "absent"]);
+    assert_code(&unknown, 2);
+    assert!(error_line(&unknown).contains("absent"));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_part_of_a_trace_is_reported_as_a_part() {
     }
 }
 
-/// What is wrong with a trace, what is said of it, and the code.
+/// What is wrong with a trace, the message and the exit code.
 #[test]
 fn bad_traces_get_one_line_and_their_code() {
     type Spoil = fn(&Scratch);
@@ -195,7 +195,7 @@ fn bad_traces_get_one_line_and_their_code() {
             "corrupt",
             |s| change(s, 1, |bytes| bytes[SIZE * 10..SIZE * 40].fill(0xa5)),
             1,
-            "begins no record",
+            "there is no record at byte",
         ),
         (
             "other-endian",
@@ -229,7 +229,7 @@ fn bad_traces_get_one_line_and_their_code() {
         ),
         ("shuffled", |s| change(s, 0, shuffle), 7, "shuffled"),
     ];
-    for (what, spoil, code, said) in cases {
+    for (what, spoil, code, message) in cases {
         let scratch = traced(7);
         spoil(&scratch);
         let formats: &[&str] = if code == 7 {
@@ -241,7 +241,7 @@ fn bad_traces_get_one_line_and_their_code() {
             let output = report(&scratch, &["sda", "--format", format]);
             assert_code(&output, code);
             let lines = stderr(&output);
-            assert!(lines.contains(said), "{what}, {format}: {lines}");
+            assert!(lines.contains(message), "{what}, {format}: {lines}");
             assert!(
                 lines.lines().all(|line| line.starts_with("fslab: ")),
                 "{what}: {lines}"
@@ -278,23 +278,23 @@ fn what_is_no_trace_is_named() {
         "This is no trace, but long enough to be read as one record.",
     )
     .unwrap();
-    for (path, code, said) in [
+    for (path, code, message) in [
         ("empty", 2, "no trace in this folder"),
         ("nothing", 2, "there is no nothing.blktrace.0"),
         ("no/such/sda", 2, "no such folder"),
-        ("text", 1, "begins no record"),
+        ("text", 1, "there is no record at byte"),
     ] {
         let output = report(&scratch, &[path]);
         assert_code(&output, code);
         let line = error_line(&output);
-        assert!(line.contains(said) && line.contains(path), "{line}");
+        assert!(line.contains(message) && line.contains(path), "{line}");
         assert!(output.stdout.is_empty());
     }
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
-    // A name that is a folder can be opened and not read, by root as well.
+    // A folder can be opened but not read, even by root.
     let scratch = Scratch::new();
     fs::create_dir(scratch.join("sda.blktrace.0")).unwrap();
     let output = report(&scratch, &["sda"]);

@@ -1,4 +1,4 @@
-//! Runs that look at layouts and record block traces, end to end.
+//! Runs that measure layouts and record block traces, end to end.
 
 use crate::common;
 
@@ -69,7 +69,7 @@ fn spawn(scratch: &Scratch, study: &Path, more: &[&str]) -> Child {
         .expect("the binary starts")
 }
 
-/// Runs it, and again while somebody else has the tracer.
+/// Runs the study; retries while another process has the tracer.
 fn run(scratch: &Scratch, study: &Path, more: &[&str]) -> (Output, Run) {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
@@ -79,7 +79,7 @@ fn run(scratch: &Scratch, study: &Path, more: &[&str]) -> (Output, Run) {
         let busy = run
             .trials
             .iter()
-            .any(|trial| failed_for(trial, "somebody else traces"));
+            .any(|trial| failed_for(trial, "is already being traced"));
         if !busy || Instant::now() > until {
             return (output, run);
         }
@@ -139,7 +139,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         let file = &layout.files[0];
         assert_eq!((file.path.as_str(), file.size), ("bigfile", 16 << 20));
         assert_eq!((file.mapped, file.holes), (16 << 20, 0), "{file:?}");
-        // dd flushes nothing: what delayed allocation put off was seen before our own fsync.
+        // dd flushes nothing: the delayed allocation was observed before our own fsync.
         assert_eq!(sample(trial, "layout_delalloc"), Some(SIZE));
         assert_eq!(sample(trial, "layout_extents"), Some(file.extents as f64));
         let listing = scratch
@@ -172,7 +172,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         );
         assert_eq!(trace.lost, 0);
         let figures = &trace.figures["write"];
-        // Whoever knows where the file lies tells its bytes from all others.
+        // With the file's block map, its requests can be separated from all others.
         assert_eq!(
             figures["trace_data_bytes"], SIZE,
             "{filesystem}: {figures:?}"
@@ -214,7 +214,7 @@ fn traces(scratch: &Scratch) -> bool {
 fn tracing(scratch: &Scratch, study: &Path) -> Child {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
-        // The limit makes the trial last.
+        // The rate limit makes the trial take seconds.
         let mut child = spawn(
             scratch,
             study,
@@ -258,9 +258,9 @@ fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
     if run
         .trials
         .iter()
-        .any(|trial| failed_for(trial, "somebody else traces"))
+        .any(|trial| failed_for(trial, "is already being traced"))
     {
-        testkit::skip!("somebody else took the tracer meanwhile");
+        testkit::skip!("another process took the tracer during the test");
         return;
     }
     assert_code(&resumed, 0);
@@ -297,11 +297,11 @@ fn a_tracer_that_is_taken_fails_the_cell_and_no_other_needs_root() {
     let _turn = turn();
     let scratch = Scratch::new();
     let study = study(&scratch, "filesystem = [\"ext4\"]\ntrace = [false, true]");
-    // Somebody else's: a recording of another run.
+    // A recording of another run.
     let other = Scratch::new();
     let theirs = self::study(&other, "filesystem = [\"ext4\"]\ntrace = [true]");
     let mut holder = tracing(&other, &theirs);
-    // It keeps the tracer for longer than anyone waits for it.
+    // Stopped, it keeps the tracer for longer than any run waits.
     let pid = rustix::process::Pid::from_child(&holder);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let output = spawn(&scratch, &study, &[]).wait_with_output().unwrap();
@@ -319,8 +319,8 @@ fn a_tracer_that_is_taken_fails_the_cell_and_no_other_needs_root() {
         panic!("{:?}", traced[0].1.status);
     };
     assert_eq!(*kind, FailureKind::Cell);
-    let said = "block trace: tracefs's current_tracer: somebody else traces already";
-    assert!(message.starts_with(said), "{message}");
+    let printed = "block trace: tracefs's current_tracer: is already being traced";
+    assert!(message.starts_with(printed), "{message}");
     assert_eq!(message.lines().count(), 1);
     assert_nothing_to_undo(&scratch);
 }
@@ -393,7 +393,7 @@ fn events_that_were_lost_mark_the_trial_needs_root() {
         fs::remove_dir_all(scratch.join("out")).unwrap();
     };
     let frozen = Frozen::thread(&child, "fslab-trace");
-    // Until the phase is over: then the reader is waited for, and has to go on.
+    // Until the end of the phase, when the run waits for the reader, which must continue.
     let log = scratch.join("out/events.jsonl");
     wait_until("the end of the phase", || {
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -424,7 +424,7 @@ fn events_that_were_lost_mark_the_trial_needs_root() {
 }
 
 #[test]
-fn in_a_directory_the_disk_below_is_traced_or_it_is_said_why_not_needs_root() {
+fn in_a_directory_the_disk_below_is_traced_or_the_reason_is_reported_needs_root() {
     if !is_root() {
         return;
     }
@@ -490,9 +490,9 @@ fn the_study_of_2010_runs_whole_needs_root() {
         assert!(sample(trial, "system_seconds").is_some());
         let share = sample(trial, "cpu_share").unwrap();
         assert!((0.0..1.5).contains(&share), "{filesystem}: {share}");
-        // Told of the stripe, a filesystem has an alignment to be judged by.
-        let told = sample(trial, "layout_begins_on_unit").is_some();
-        assert_eq!(told, filesystem.ends_with("-stripe"), "{filesystem}");
+        // Only a filesystem made with the stripe has an alignment to measure.
+        let expected = sample(trial, "layout_begins_on_unit").is_some();
+        assert_eq!(expected, filesystem.ends_with("-stripe"), "{filesystem}");
     }
     let text = stdout(&output);
     for part in [

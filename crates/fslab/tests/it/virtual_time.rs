@@ -53,7 +53,7 @@ fn two_runs_of_one_trial_take_the_same_time_needs_qemu() {
     if !can("qemu") {
         return;
     }
-    // Neither where the run is nor what it is called is in the guest.
+    // The guest sees neither the path nor the name of the run.
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let there = there.path().join("a-folder-whose-name-is-longer");
     std::fs::create_dir(&there).unwrap();

@@ -466,8 +466,7 @@ fn a_full_filesystem_is_reported_with_its_offset_and_nothing_is_kept_needs_root(
     (options.test, options.keep, options.count) = (Test::Write, true, 20);
     let message = run(&options, &Silent).unwrap_err().to_string();
     assert!(
-        message
-            .starts_with("count = 20: 20 blocks of 64k are 1310720 bytes, more than the"),
+        message.starts_with("count = 20: 20 blocks of 64k are 1310720 bytes, more than the"),
         "{message}"
     );
     for (engine, queue_depth) in [(Kind::Sync, 1), (Kind::Aio, 3), (Kind::IoUring, 3)] {

@@ -35,7 +35,7 @@ pub(super) static CASES: &[Case] = &[
         "1-extattr-refcount",
         0x01_003c,
         "ext4-1k",
-        "a block of attributes counts a user too many",
+        "a block of attributes counts one user too many",
         |fs| {
             block(fs, |bytes| {
                 let count = get32(bytes, 4);
@@ -54,14 +54,14 @@ pub(super) static CASES: &[Case] = &[
         "1-ea-alloc-collision",
         0x01_0040,
         "ext4-1k",
-        "a value lies over the entries",
+        "a value overlaps the entries",
         |fs| block(fs, |bytes| put16(bytes, FIRST + 2, FIRST as u16)),
     ),
     case(
         "1-ea-bad-name",
         0x01_0041,
         "ext4-1k",
-        "an attribute of no namespace",
+        "an attribute without a namespace",
         |fs| block(fs, |bytes| bytes[FIRST + 1] = 0),
     ),
     case(
@@ -126,14 +126,14 @@ pub(super) static CASES: &[Case] = &[
         "1-inode-ea-alloc-collision",
         0x01_0069,
         "ext4-1k",
-        "a value in an inode lies over the entries",
+        "a value in an inode overlaps the entries",
         |fs| in_inode(fs, |bytes, at| put16(bytes, at + 2, 0)),
     ),
     case(
         "1-attr-value-ea-inode",
         0x01_0083,
         "rich-1k",
-        "a value lies in an inode that does not exist",
+        "a value is in an inode that does not exist",
         |fs| value_entry(fs, |bytes, at| put32(bytes, at + 4, 0x00ff_ffff)),
     ),
     case(
@@ -190,7 +190,7 @@ pub(super) static CASES: &[Case] = &[
         "4-ea-inode-ref-count",
         0x04_0005,
         "rich-1k",
-        "a value counts a user too many",
+        "a value counts one user too many",
         |fs| {
             let ino = value_inode(fs)?;
             fields(fs, ino, |raw| raw.i_osd1 = (raw.i_osd1.get() + 1).into())
@@ -245,7 +245,7 @@ fn value_inode(fs: &Filesystem<'_>) -> Result<u32, Error> {
     })
 }
 
-/// Changes the first entry whose value is an inode, in whichever inode or block it lies.
+/// Changes the first entry whose value is an inode, in any inode or attribute block.
 fn value_entry(fs: &mut Filesystem<'_>, edit: impl FnOnce(&mut [u8], usize)) -> Result<(), Error> {
     for ino in fs.used_inodes()? {
         let bytes = fs.inode(ino)?;

@@ -10,7 +10,7 @@ pub(super) static CASES: &[Case] = &[
         "1-bb-bad-block",
         0x01_000a,
         "ext2-1k",
-        "a block bitmap lies on a bad block",
+        "a block bitmap is on a bad block",
         |fs| {
             let block = fs.descriptor(0)?.block_bitmap();
             list(fs, 0, block)
@@ -20,7 +20,7 @@ pub(super) static CASES: &[Case] = &[
         "1-ib-bad-block",
         0x01_000b,
         "ext2-1k",
-        "an inode bitmap lies on a bad block",
+        "an inode bitmap is on a bad block",
         |fs| {
             let block = fs.descriptor(0)?.inode_bitmap();
             list(fs, 0, block)
@@ -37,7 +37,7 @@ pub(super) static CASES: &[Case] = &[
         "1-inode-bblock-latch",
         0x01_0013,
         "ext4-1k",
-        "likewise, with checksums",
+        "a bad block outside of the filesystem, with checksums",
         |fs| list(fs, 1, u64::from(u32::MAX) - 7),
     ),
     case(
@@ -51,7 +51,7 @@ pub(super) static CASES: &[Case] = &[
         "1-bbinode-bad-metablock-prompt",
         0x01_0016,
         "ext3-1k",
-        "likewise; what follows is in doubt",
+        "the list's own indirect block is bad; what follows is in doubt",
         metablock,
     ),
     case(
@@ -128,7 +128,7 @@ pub(super) static CASES: &[Case] = &[
         "1-badblocks-in-badblocks",
         0x01_007b,
         "ext2-1k",
-        "the inode table is bad where the list's own inode lies",
+        "the block of the inode table with the list's own inode is bad",
         |fs| {
             let block = fs.descriptor(0)?.inode_table();
             list(fs, 0, block)

@@ -53,7 +53,7 @@ pub(super) static CASES: &[Case] = &[
         "5-block-bitmap-end",
         0x05_0006,
         "ext2-1k",
-        "likewise, without checksums",
+        "five blocks without an owner are marked in use, without checksums",
         |fs| blocks(fs, 5, set),
     ),
     case(
@@ -136,7 +136,7 @@ pub(super) static CASES: &[Case] = &[
         "5-inode-bitmap-end",
         0x05_000a,
         "ext3-1k",
-        "likewise, without checksums",
+        "reserved inodes are marked as free, without checksums",
         |fs| {
             fs.edit_bitmap(0, Map::Inodes, |bytes| {
                 (2..6).for_each(|bit| clear(bytes, bit));
@@ -147,7 +147,7 @@ pub(super) static CASES: &[Case] = &[
         "5-free-inode-count-group",
         0x05_000b,
         "ext4-1k",
-        "a group counts a free inode too few",
+        "a group counts one free inode too few",
         |fs| {
             fs.edit_descriptor(0, |desc| {
                 desc.set_free_inodes(desc.free_inodes().wrapping_sub(1));
@@ -158,14 +158,14 @@ pub(super) static CASES: &[Case] = &[
         "5-free-dir-count-group",
         0x05_000c,
         "ext4-1k",
-        "a group counts a directory too many",
+        "a group counts one directory too many",
         |fs| fs.edit_descriptor(0, |desc| desc.set_used_dirs(desc.used_dirs() + 1)),
     ),
     case(
         "5-free-block-count-group",
         0x05_000e,
         "ext4-1k",
-        "a group counts a free block too few",
+        "a group counts one free block too few",
         |fs| {
             fs.edit_descriptor(0, |desc| {
                 desc.set_free_blocks(desc.free_blocks().wrapping_sub(1));
@@ -176,7 +176,7 @@ pub(super) static CASES: &[Case] = &[
         "5-free-inode-count",
         0x05_000d,
         "ext4-1k",
-        "the superblock counts a free inode too few",
+        "the superblock counts one free inode too few",
         |fs| {
             fs.edit_superblock(|sb| {
                 sb.s_free_inodes_count = (sb.s_free_inodes_count.get().wrapping_sub(1)).into();
@@ -187,7 +187,7 @@ pub(super) static CASES: &[Case] = &[
         "5-free-block-count",
         0x05_000f,
         "ext4-1k",
-        "the superblock counts a free block too few",
+        "the superblock counts one free block too few",
         |fs| {
             fs.edit_superblock(|sb| {
                 sb.set_free_blocks_count(sb.free_blocks_count().wrapping_sub(1));
@@ -254,7 +254,7 @@ pub(super) static CASES: &[Case] = &[
         "6-update-quotas-file",
         0x06_0002,
         "rich-1k",
-        "the user quota counts an inode too many",
+        "the user quota counts one inode too many",
         |fs| {
             fs.file_with_blocks()?;
             if !fs.superblock().has_ro_compat(RoCompat::QUOTA) {

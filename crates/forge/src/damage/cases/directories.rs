@@ -163,13 +163,9 @@ pub(super) static CASES: &[Case] = &[
         "a second '..'",
         |fs| rename(fs, b".."),
     ),
-    case(
-        "2-null-name",
-        0x02_0030,
-        "ext2-1k",
-        "a name of no letter",
-        |fs| entry(fs, |bytes, at| bytes[at + NAME_LEN] = 0),
-    ),
+    case("2-null-name", 0x02_0030, "ext2-1k", "an empty name", |fs| {
+        entry(fs, |bytes, at| bytes[at + NAME_LEN] = 0)
+    }),
     case(
         "2-dir-corrupted",
         0x02_0013,
@@ -208,7 +204,7 @@ pub(super) static CASES: &[Case] = &[
         "2-read-dirblock",
         0x02_0020,
         "ext4-1k",
-        "a directory's block lies past the end of the device",
+        "a directory's block is past the end of the device",
         |fs| {
             let dir = fs.directory()?;
             let block = fs.beyond_the_device()?;
@@ -334,7 +330,7 @@ pub(super) static CASES: &[Case] = &[
         "2-bad-encoded-name",
         0x02_0053,
         "strict-1k",
-        "a name that is no UTF-8 in a strict directory",
+        "a name that is not UTF-8 in a strict directory",
         |fs| {
             let dir = fs.find("directory that folds case", |_, inode| {
                 inode.has_flags(flag::CASEFOLD)

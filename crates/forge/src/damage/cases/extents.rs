@@ -39,7 +39,7 @@ pub(super) static CASES: &[Case] = &[
         "1-out-of-order-extents",
         0x01_005e,
         "ext4-1k",
-        "two extents have changed places",
+        "two extents are swapped",
         |fs| {
             leaf(fs, |bytes| {
                 let (first, second) = bytes[ENTRY..3 * ENTRY].split_at_mut(ENTRY);
@@ -51,7 +51,7 @@ pub(super) static CASES: &[Case] = &[
         "1-extent-length-zero",
         0x01_0066,
         "ext4-1k",
-        "an extent of no block",
+        "an extent without blocks",
         |fs| {
             let ino = fs.file_with_extents(0)?;
             root(fs, ino, |map| put16(map, ENTRY + 4, 0))
@@ -73,7 +73,7 @@ pub(super) static CASES: &[Case] = &[
         "1-extent-header-invalid",
         0x01_005f,
         "ext4-1k",
-        "a leaf has lost its magic number",
+        "a leaf without its magic number",
         |fs| leaf(fs, |bytes| put16(bytes, 0, 0)),
     ),
     case(
@@ -132,7 +132,7 @@ pub(super) static CASES: &[Case] = &[
         "1-extent-iterate-failure",
         0x01_0057,
         "ext4-1k",
-        "an index points to where the device has ended",
+        "an index points past the end of the device",
         |fs| {
             let (ino, _) = tree_block(fs, 1)?;
             let block = fs.beyond_the_device()?;

@@ -1,4 +1,4 @@
-//! Group descriptors: where bitmaps and tables lie, what is not initialised, checksums.
+//! Group descriptors: locations of bitmaps and tables, uninitialised flags, checksums.
 
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 
@@ -10,7 +10,7 @@ pub(super) static CASES: &[Case] = &[
         "0-bb-not-group",
         0x00_0001,
         "ext2-1k",
-        "a block bitmap lies in another group",
+        "a block bitmap is in another group",
         |fs| {
             let free = fs.free_block(0)?;
             fs.edit_descriptors(1, |desc| desc.set_block_bitmap(free))
@@ -20,7 +20,7 @@ pub(super) static CASES: &[Case] = &[
         "0-ib-not-group",
         0x00_0002,
         "ext2-1k",
-        "an inode bitmap lies in another group",
+        "an inode bitmap is in another group",
         |fs| {
             let free = fs.free_block(0)?;
             fs.edit_descriptors(1, |desc| desc.set_inode_bitmap(free))
@@ -97,7 +97,7 @@ pub(super) static CASES: &[Case] = &[
         "1-bb-conflict",
         0x01_0007,
         "ext2-1k",
-        "a group's block bitmap lies in its inode table",
+        "a group's block bitmap is in its inode table",
         |fs| {
             let table = fs.descriptor(0)?.inode_table();
             fs.edit_descriptors(0, |desc| desc.set_block_bitmap(table + 1))

@@ -6,7 +6,7 @@ use super::super::case::{Case, Reference, case, get16, get32, put16, put32};
 use super::super::error::missing;
 use super::{Error, Filesystem, fields};
 
-/// Where the fields of a root are.
+/// Offsets of the fields of a root.
 const RESERVED: usize = 24;
 const HASH: usize = 28;
 const INFO_LENGTH: usize = 29;
@@ -14,7 +14,7 @@ const LEVELS: usize = 30;
 const FLAGS: usize = 31;
 /// Where limit and count of a root are; the entries follow, 8 bytes each, and share the first with both.
 const ROOT_COUNT: usize = 32;
-/// The same of a node.
+/// Offsets of the fields of a node.
 const NODE_COUNT: usize = 8;
 
 pub(super) static CASES: &[Case] = &[
@@ -138,7 +138,7 @@ pub(super) static CASES: &[Case] = &[
         "2-htree-bad-limit",
         0x02_003d,
         "ext4-1k",
-        "an index with room for more than there is",
+        "an index that claims more room than the block has",
         |fs| {
             root(fs, 0, |bytes| {
                 let limit = get16(bytes, ROOT_COUNT);
@@ -174,7 +174,7 @@ pub(super) static CASES: &[Case] = &[
         "2-htree-bad-depth",
         0x02_0040,
         "ext4-1k",
-        "leaves where a level of nodes is announced",
+        "leaves where the index announces a level of nodes",
         |fs| root(fs, 0, |bytes| bytes[LEVELS] = 1),
     ),
     case(

@@ -89,7 +89,7 @@ pub(super) static CASES: &[Case] = &[
         "1-clear-extent-inline-data-inode",
         0x01_007a,
         "rich-1k",
-        "rubbish is called both",
+        "garbage is called both",
         |fs| {
             let ino = fs.file_with_extents(0)?;
             fields(fs, ino, |raw| {

@@ -73,7 +73,7 @@ pub(super) static CASES: &[Case] = &[
         "1-orphan-list-refugees",
         0x01_0037,
         "ext2-1k",
-        "likewise, of a file without links",
+        "a time of deletion that is an inode's number, of a file without links",
         |fs| {
             let ino = fs.file_with_blocks()?;
             fields(fs, ino, |raw| {
@@ -306,7 +306,7 @@ pub(super) static CASES: &[Case] = &[
         "1-inode-is-garbage",
         0x01_0067,
         "ext4-1k",
-        "an inode full of letters",
+        "an inode filled with text",
         |fs| {
             let ino = fs.file_with_blocks()?;
             fs.edit_inode_loosely(ino, |slot| {
@@ -428,7 +428,7 @@ pub(super) static CASES: &[Case] = &[
         "2-bad-mode",
         0x02_0012,
         "ext4-1k",
-        "a file of no known type",
+        "a file of an unknown type",
         |fs| {
             let ino = fs.file_with_blocks()?;
             fields(fs, ino, |raw| raw.i_mode = 0o050_644.into())

@@ -19,7 +19,7 @@ pub(super) static CASES: &[Case] = &[
         "0-journal-recover-set",
         0x00_0017,
         "ext2-1k",
-        "to be replayed, without a journal",
+        "the journal is to be replayed, without a journal",
         |fs| {
             fs.edit_superblock(|sb| {
                 sb.s_feature_incompat = sb.incompat().with(Incompat::RECOVER).0.into();
@@ -30,7 +30,7 @@ pub(super) static CASES: &[Case] = &[
         "0-journal-run",
         0x00_002b,
         "ext3-1k",
-        "the log has transactions, the filesystem knows nothing of it",
+        "the log has transactions, the superblock does not announce them",
         |fs| {
             let block = fs.journal_block()?;
             fs.edit_journal(block, |sb| sb.s_start = 1.into())
@@ -40,7 +40,7 @@ pub(super) static CASES: &[Case] = &[
         "0-journal-reset-journal",
         0x00_0019,
         "ext4-1k",
-        "likewise, with a checksum",
+        "the log has transactions, the superblock does not announce them; with a checksum",
         |fs| {
             let block = fs.journal_block()?;
             fs.edit_journal(block, |sb| sb.s_start = 2.into())
@@ -134,7 +134,7 @@ pub(super) static CASES: &[Case] = &[
     ),
 ];
 
-/// Without the feature, and where asked without the inode's number in the superblock.
+/// Clears the feature, and optionally the inode number in the superblock.
 fn without_journal(fs: &mut Filesystem<'_>, forgotten: bool) -> Result<(), Error> {
     fs.edit_superblock(|sb| {
         sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();

@@ -32,7 +32,7 @@ pub(super) static CASES: &[Case] = &[
         "3-no-lf-dir",
         0x03_0004,
         "ext4-1k",
-        "lost+found is called something else",
+        "lost+found has another name",
         |fs| {
             let name = fs.name_in_root(b"lost+found")?;
             fs.edit_directory_block(ROOT, name.block, |bytes| bytes[name.offset + 8] = b'c')
@@ -131,7 +131,7 @@ pub(super) static CASES: &[Case] = &[
         "4-bad-ref-count",
         0x04_0003,
         "ext4-1k",
-        "a file counts a name too many",
+        "a file counts one name too many",
         |fs| {
             let ino = fs.name_in_root(b"f100")?.inode;
             fields(fs, ino, |raw| raw.i_links_count = 2.into())
@@ -141,7 +141,7 @@ pub(super) static CASES: &[Case] = &[
         "4-bad-ref-count-directory",
         0x04_0003,
         "ext2-1k",
-        "a directory counts a subdirectory too few",
+        "a directory counts one subdirectory too few",
         |fs| {
             let ino = fs.name_in_root(b"deep")?.inode;
             fields(fs, ino, |raw| {

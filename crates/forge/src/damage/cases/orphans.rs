@@ -73,7 +73,7 @@ pub(super) static CASES: &[Case] = &[
         "6-orphan-block-dirty",
         0x06_000c,
         "orphan-1k",
-        "the orphan file names an inode, the superblock knows nothing of it",
+        "the orphan file names an inode, the superblock announces none",
         |fs| {
             let ino = file(fs)?;
             let block = first_block(fs)?;

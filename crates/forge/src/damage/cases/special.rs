@@ -12,7 +12,7 @@ pub(super) static CASES: &[Case] = &[
         "1-set-immutable",
         0x01_0030,
         "ext4-1k",
-        "a pipe that may not change",
+        "an immutable pipe",
         |fs| {
             let ino = fs.first(FileType::Fifo)?;
             fields(fs, ino, |raw| raw.i_flags = flag::IMMUTABLE.into())
@@ -103,14 +103,14 @@ pub(super) static CASES: &[Case] = &[
         "2-bad-fifo",
         0x02_0025,
         "ext4-1k",
-        "a pipe with words in its map",
+        "a pipe with non-zero words in its map",
         |fs| words(fs, FileType::Fifo),
     ),
     case(
         "2-bad-socket",
         0x02_0026,
         "ext4-1k",
-        "a socket with words in its map",
+        "a socket with non-zero words in its map",
         |fs| words(fs, FileType::Socket),
     ),
 ];

@@ -1,4 +1,4 @@
-//! What is wrong in the superblock itself.
+//! Damage in the superblock itself.
 
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 use ondisk::ext4::inode::number::RESIZE;

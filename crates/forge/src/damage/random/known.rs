@@ -13,7 +13,7 @@ pub(super) struct Owned {
     pub(super) leaves: Vec<u64>,
 }
 
-/// What there is to be damaged.
+/// Structures that can be damaged.
 pub(super) struct Known {
     pub(super) used: Vec<u32>,
     pub(super) directories: Vec<Owned>,

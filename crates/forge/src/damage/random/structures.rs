@@ -315,7 +315,7 @@ pub(super) fn special_file(
     let words = fs.block_size() as u64 / 4;
     let mut what = String::new();
     fs.edit_block(block, |bytes| {
-        // What is in use lies at either end.
+        // The used parts are at both ends.
         let nth = match draw.below(3) {
             0 => draw.below(16),
             1 => words - 1 - draw.below(4),

@@ -17,7 +17,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Inode numbers of a directory's slots.
 struct Inodes {
-    /// First slot, its inode number; each goes on to the next.
+    /// First slot, its inode number; each continues with the next.
     runs: Vec<(u32, u32)>,
 }
 
@@ -162,7 +162,7 @@ impl Contents {
         Ok(())
     }
 
-    /// The names of a directory that lies in its inode: the 60 bytes of `i_block`, and the value of `system.data`.
+    /// The names of a directory stored in its inode: the 60 bytes of `i_block`, and the value of `system.data`.
     pub(super) fn names_inline(
         &self,
         directory: u32,
@@ -197,7 +197,7 @@ impl Contents {
         }
     }
 
-    /// What a name of a directory stands for; the name is written to `place`.
+    /// The target of a directory's name; the name is written to `place`.
     fn entry(
         &self,
         directory: u32,

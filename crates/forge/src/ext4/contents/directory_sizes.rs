@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Blocks of directories, and whether they have an index. One without blocks lies in its inode, and may have "an index" too: the
-/// attribute after the first 60 bytes.
+/// Blocks of directories, and whether they have an index. One without blocks is in its inode, and
+/// may have "an index" too: the attribute after the first 60 bytes.
 #[derive(Debug)]
 pub(super) struct DirectorySizes {
     /// One and blocks times two, plus one with an index; 0 while unknown.
@@ -27,7 +27,7 @@ impl DirectorySizes {
         }
     }
 
-    /// Blocks of a directory, and whether it has an index; `find` is asked the first time.
+    /// Blocks of a directory, and whether it has an index; `find` is called the first time.
     pub(super) fn of(&self, directory: u32, find: impl FnOnce() -> (u32, bool)) -> (u32, bool) {
         let Some(small) = self.small.get(directory as usize) else {
             return find();
@@ -65,7 +65,7 @@ mod tests {
             for directory in 0..300 {
                 let size = (directory / 2 * 7, directory % 3 == 0);
                 let found = sizes.of(directory, || {
-                    assert_eq!(round, 0, "{directory} is asked for again");
+                    assert_eq!(round, 0, "{directory} is computed again");
                     size
                 });
                 assert_eq!(found, size);

@@ -1,4 +1,4 @@
-//! What is encrypted by a key that does not exist: contexts, and the targets of symbolic links.
+//! Encryption with a key that does not exist: contexts, and the targets of symbolic links.
 //!
 //! Without the key, ciphertext is random, so random bytes take its place. Its lengths are as real ones.
 //! A target is encrypted like a name, in whole blocks of the cipher, padded to 16 bytes as the policy says, and cut where

@@ -1,9 +1,11 @@
 //! Files and directories in their inodes (`inline_data`).
 //!
-//! A file lies in its inode when it has content and fits: 60 bytes in `i_block` and what is left after the inode's fields, beside
-//! the other attributes that it has. A directory begins there and moves to a block when its names no longer fit. The root and `lost+found` have
-//! blocks, because mke2fs made them; symbolic links have their targets in `i_block` below 60 bytes, which is older than the feature, or a
-//! block, as kernels since 6.0 make them. Nothing encrypted lies in its inode: the kernel does not do that either.
+//! A file is stored in its inode if it has content and fits: 60 bytes in `i_block` and what is left
+//! after the inode's fields, beside the other attributes that it has. A directory begins there and
+//! moves to a block when its names no longer fit. The root and `lost+found` have blocks, because
+//! mke2fs made them; symbolic links have their targets in `i_block` below 60 bytes, which is older
+//! than the feature, or a block, as kernels since 6.0 make them. Encrypted files are never stored
+//! in the inode, as in the kernel.
 
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::Incompat;
@@ -18,7 +20,7 @@ use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId};
 use crate::population::Slots;
 
-/// What the attributes of an inode need besides: the magic, and the zeros after the last entry.
+/// Further bytes that the attributes of an inode need: the magic, and the zeros after the last entry.
 const AROUND: usize = 8;
 /// The entry `system.data` itself.
 const ENTRY: usize = 20;
@@ -32,7 +34,7 @@ pub(super) fn room(sb: &Superblock) -> Option<u32> {
         .then_some(room as u32)
 }
 
-/// Whether a file of `size` bytes lies in its inode where the attribute can have `more`.
+/// Whether a file of `size` bytes fits in its inode if the attribute can have `more`.
 pub(super) fn fits(size: u64, more: u32) -> bool {
     (1..=IN_BLOCK as u64 + u64::from(more)).contains(&size)
 }
@@ -49,7 +51,7 @@ pub(super) fn content(bytes: &[u8], i_block: &mut [u8; IN_BLOCK]) -> NewEntry {
 }
 
 impl Contents {
-    /// Whether a file lies in its inode.
+    /// Whether a file is stored in its inode.
     pub(super) fn is_inline(
         &self,
         slots: &Slots,

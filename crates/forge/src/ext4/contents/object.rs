@@ -96,7 +96,7 @@ impl Contents {
         }
     }
 
-    /// What directories below the root are besides.
+    /// Further flags of directories below the root.
     fn directory_flags(&self, directory: u32) -> u32 {
         let names = &self.population.profile().names;
         let mut flags = 0;

@@ -101,7 +101,7 @@ impl Contents {
             .target_length
             .as_ref()
             .map_or(0, Distribution::greatest);
-        // A NUL, and what else stands around ciphertext.
+        // A NUL, and the other bytes around the ciphertext.
         let around = if self.population.profile().names.encrypted {
             encrypted::AROUND_TARGET
         } else {

@@ -1,4 +1,4 @@
-//! Names come and go; blocks fill and split.
+//! Names are added and removed; blocks fill and split.
 
 use ondisk::ext4::htree::IndexEntry;
 
@@ -20,7 +20,7 @@ pub(super) enum Block {
 #[derive(Debug, Clone)]
 pub struct Growth {
     rules: Rules,
-    /// Bytes that each name's record needs, 0 once it is gone.
+    /// Bytes that each name's record needs, 0 once it is removed.
     needs: Vec<u16>,
     hashes: Vec<u32>,
     /// Names in the inode; there are no blocks then.
@@ -111,8 +111,9 @@ impl Growth {
         }
     }
 
-    /// A growth that goes on from some leaves of this one, `starts`, and notes its splits. `take` gets each of their names, which
-    /// are numbered anew in this order; there will be about `names`.
+    /// A growth that continues from some leaves of this one, `starts`, and notes its splits. `take`
+    /// gets each of their names, which are numbered anew in this order; there will be about
+    /// `names`.
     pub(super) fn part(
         &self,
         rules: Rules,

@@ -111,7 +111,7 @@ impl Index {
         self.entries_mut(node).insert(at + 1, entry);
     }
 
-    /// Sees to it that the lowest node on the way has room for another entry; one node is made at a time, as the kernel does.
+    /// Makes room for another entry in the lowest node on the path; adds one node at a time, as the kernel does.
     pub(super) fn make_room(&mut self, way: &Way, rules: &Rules) -> Room {
         let full = |this: &Self, level: usize| {
             let node = way.steps[level].0;

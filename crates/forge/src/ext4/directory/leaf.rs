@@ -8,7 +8,7 @@ pub(super) struct Record {
     pub(super) len: u32,
 }
 
-/// The first record of a block whose name is gone.
+/// The first record of a block whose name was removed.
 pub(super) const FREE: u32 = u32::MAX;
 /// The entry `.`, in block 0 of a directory without index.
 pub(super) const DOT: u32 = u32::MAX - 1;
@@ -165,8 +165,8 @@ impl Leaf {
         }
     }
 
-    /// Sorts the names by hash into `sorted`, each with its place, and gives the first that is to move: from the top as many as
-    /// fill half a block, or half of them where all fill less.
+    /// Sorts the names by hash into `sorted`, each with its place, and returns the first that is to
+    /// move: from the top as many as fill half a block, or half of them where all fill less.
     pub(super) fn sort(
         &self,
         hashes: &[u32],

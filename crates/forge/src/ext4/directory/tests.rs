@@ -29,7 +29,7 @@ fn rules(block_size: u32, version: Option<HashVersion>, levels: u8) -> Rules {
     }
 }
 
-/// The same of a directory that is encrypted and case-folded.
+/// The same for an encrypted and case-folded directory.
 fn keyed(rules: Rules) -> Rules {
     Rules {
         secret: Some([7, 1 << 60]),

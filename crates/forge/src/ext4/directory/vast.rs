@@ -35,24 +35,24 @@ pub enum Event {
         /// Kept with the name.
         tag: u32,
     },
-    /// All names go that [`Story::gone`] says, at once. May happen once.
+    /// Removes all names for which [`Story::gone`] holds. At most once.
     Removal,
 }
 
-/// Tells the same events in the same order, as often as it is asked.
+/// A sequence of events, the same each time it is replayed.
 pub trait Story {
-    /// Gives each event to `each`; its errors are passed on.
+    /// Calls `each` for each event and returns its errors.
     ///
     /// # Errors
     ///
     /// Those of `each`.
     fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full>;
 
-    /// Whether the name of a tag goes when names are removed.
+    /// Whether the name of a tag is removed.
     fn gone(&self, tag: u32) -> bool;
 }
 
-/// How far memory goes.
+/// Memory limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Portions {
     /// Names that are grown together first, enough for an index.
@@ -144,7 +144,7 @@ impl Vast {
         self.blocks as usize * 16 + self.tags.len() * 32
     }
 
-    /// Grows the first names, and counts where the others will come to lie.
+    /// Grows the first names, and counts where the others will be placed.
     fn seed(rules: Rules, story: &dyn Story, portions: Portions) -> Result<Self, Full> {
         let mut this = Self {
             rules,
@@ -227,7 +227,7 @@ impl Vast {
             match event {
                 Event::Name { len, hash, tag } => {
                     made += 1;
-                    // The first window has whatever lies below its first leaf, too.
+                    // The first window also has everything below its first leaf.
                     let here =
                         (window.from == 0 || hash >= low) && high.is_none_or(|high| hash < high);
                     if made > self.first && here {
@@ -264,7 +264,7 @@ impl Vast {
         Grown { growth, tags }
     }
 
-    /// Plays the splits of all windows into the index, and so gives every block its number.
+    /// Replays the splits of all windows in the index, which numbers every block.
     fn replay(&mut self, splits: &[Split]) -> Result<(), Full> {
         (self.blocks, self.nodes) = self.seed.numbering();
         for split in splits {
@@ -300,11 +300,12 @@ impl Vast {
         }
     }
 
-    /// Gives every block to `out`, by its number but in no order. `entry` writes the name of a tag and gives what it stands for.
+    /// Passes every block to `out` with its number, in no order. `entry` writes the name of a tag
+    /// and returns its target.
     ///
     /// # Errors
     ///
-    /// Those of `out`, and [`Error::Population`] for a story that was another one this time.
+    /// Those of `out`, and [`Error::Population`] if the story differs from the first time.
     pub fn write(
         &self,
         story: &dyn Story,

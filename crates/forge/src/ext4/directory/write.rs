@@ -14,7 +14,7 @@ use super::leaf::{DOT, DOT_DOT, FREE, Leaf, WIDE_DOT_DOT};
 use super::{Rules, Shape};
 use crate::Error;
 
-/// What a name stands for; the name itself is written to the place that is given with its number.
+/// The target of a name; the name itself is written to the place that is passed with its number.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The inode's number.
@@ -55,8 +55,8 @@ impl Shape {
         }
     }
 
-    /// Writes the logical blocks from `first` on into `bytes`, as many as it holds whole. `entry` writes the name of a number and
-    /// gives what it stands for.
+    /// Writes the logical blocks from `first` on into `bytes`, as many as it holds whole. `entry`
+    /// writes the name of a number and returns its target.
     ///
     /// # Errors
     ///
@@ -166,7 +166,8 @@ pub(super) fn write_leaf(
     Ok(())
 }
 
-/// Writes its hash after each name of a block of records. A pass of its own, so that blocks without hashes know nothing of it.
+/// Writes its hash after each name of a block of records. A separate pass, so that blocks without
+/// hashes do not need it.
 fn store_hashes(bytes: &mut [u8], block_size: u32, key: [u64; 2]) {
     let mut at = 0;
     while let Some(&[a, b, c, d, low, high, name_len, _]) = bytes
@@ -188,7 +189,7 @@ fn store_hashes(bytes: &mut [u8], block_size: u32, key: [u64; 2]) {
     }
 }
 
-/// Writes the records alone, into zeros; gives where they end.
+/// Writes the records alone, into zeros; returns their end.
 pub(super) fn write_records(
     rules: &Rules,
     leaf: &Leaf,

@@ -50,7 +50,7 @@ impl Taken {
         &self.ranges
     }
 
-    /// What is free of `within`, ascending.
+    /// The free ranges of `within`, ascending.
     pub(in crate::ext4) fn free(&self, within: Range<u64>) -> Vec<Range<u64>> {
         let mut free = Vec::with_capacity(self.ranges.len() + 1);
         let mut at = within.start;

@@ -74,7 +74,7 @@ impl Layout {
         Ok(unit)
     }
 
-    /// The number of the unit that a block lies in.
+    /// The number of the unit that contains a block.
     pub(in crate::ext4) fn unit_of_block(&self, block: u64) -> u32 {
         let group = self
             .geometry
@@ -113,7 +113,7 @@ impl Unit {
         Some(())
     }
 
-    /// All block bitmaps, then all inode bitmaps, then all tables, around what lies in the way.
+    /// All block bitmaps, then all inode bitmaps, then all tables, around blocks already in use.
     fn place_together(
         &mut self,
         table: u64,

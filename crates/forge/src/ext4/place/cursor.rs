@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
         run
     }
 
-    /// Goes on to the next cluster; what is left of this one belongs to the object before.
+    /// Advances to the next cluster; the rest of this one belongs to the previous object.
     pub(in crate::ext4) fn align(&mut self) {
         if self.cluster > 1 {
             let aligned = self.at.next_multiple_of(self.cluster).min(self.end);
@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on to a later unit, if it is not there yet.
+    /// Advances to a later unit, if it is not there yet.
     pub(in crate::ext4) fn jump(&mut self, unit: u32) -> Result<(), Error> {
         if unit > self.unit {
             self.load(unit)?;
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The unit it has come to.
+    /// The current unit.
     pub(in crate::ext4) fn unit(&self) -> u32 {
         self.unit
     }

@@ -1,8 +1,8 @@
 //! The blocks of one object.
 //!
 //! With extents, data come first and the blocks of the tree after them. With block maps, each
-//! indirect block lies before the first block that it lists, where the kernel's and mke2fs's allocators put it when a file is
-//! written from its start to its end.
+//! indirect block is before the first block that it lists, where the kernel's and mke2fs's
+//! allocators put it when a file is written from its start to its end.
 
 use ondisk::ext4::block_map::BlockMap;
 use ondisk::ext4::extent::{self, Extent};
@@ -19,11 +19,11 @@ pub(in crate::ext4) struct Node {
     pub(in crate::ext4) level: u8,
     /// Extent trees: the first of its entries among all of its level. Block maps: its first logical block.
     pub(in crate::ext4) first: u64,
-    /// Where it lies.
+    /// Its location.
     pub(in crate::ext4) block: u64,
 }
 
-/// Where an object lies.
+/// Location of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::ext4) struct Mapping {
     /// Its data, ascending by logical block.

@@ -11,7 +11,7 @@ use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Objects};
 /// Directories between two that are remembered.
 const STEP: u32 = 16;
 
-/// Where a unit begins.
+/// Start of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ext4) struct Start {
     /// The first slot of it, counted over the whole population; the root itself is number 0.
@@ -346,8 +346,8 @@ impl Walk<'_, '_> {
         result
     }
 
-    /// Places objects of this many blocks as long as nothing changes: the unit has inodes, its share is not reached, and its blocks
-    /// follow each other. Gives how many.
+    /// Places objects of this many blocks as long as nothing changes: the unit has inodes, its
+    /// share is not reached, and its blocks follow each other. Returns how many.
     fn more_alike(&mut self, blocks: u64, most: u32) -> u32 {
         let home = self.home();
         if self.cursor.unit() > home {

@@ -1,7 +1,8 @@
 //! What each user, group and project has, for the quota files.
 //!
-//! Who there is must be known before anything is placed, because it decides the size of the files; how much each has is known only
-//! afterwards, since the blocks that map a file depend on where it lies.
+//! Who there is must be known before anything is placed, because it decides the size of the files;
+//! how much each has is known only afterwards, since the blocks that map a file depend on its
+//! location.
 //!
 //! The inode of an attribute's value is not charged; instead each owner pays for the whole value and an inode, as if it
 //! had the value alone. The kernel and e2fsck count so, and what an owner pays is in its `i_blocks` as well.
@@ -16,7 +17,7 @@ use crate::Error;
 use crate::ext4::layout::Layout;
 use crate::ext4::plan::{Kind, Object, Owed};
 
-/// Seconds for which a soft limit may be exceeded: a week, as the library that mke2fs uses has it.
+/// Grace period of a soft limit in seconds: a week, as in the library that mke2fs uses.
 const GRACE: u32 = 7 * 24 * 60 * 60;
 
 /// Bytes and inodes of each number; empty without quotas.
@@ -57,12 +58,12 @@ impl Usage {
         this
     }
 
-    /// Whether anybody asks.
+    /// Whether usage is needed.
     pub(in crate::ext4) fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// Somebody exists.
+    /// Adds the object's user, group and project, with no usage yet.
     pub(in crate::ext4) fn meet(&mut self, object: &Object) -> Result<(), Error> {
         if !matches!(object.kind, Kind::Free | Kind::Value) {
             self.users.entry(object.uid).or_default();

@@ -64,7 +64,7 @@ impl Bitmaps {
         }
     }
 
-    /// Sets what is pending.
+    /// Sets the pending bits.
     pub(super) fn flush(&mut self) {
         let range = std::mem::replace(&mut self.pending, 0..0);
         self.set(range, true);
@@ -119,7 +119,7 @@ impl Bitmaps {
         &self.inodes[group * self.block_size..][..self.block_size]
     }
 
-    /// Whether anything but what its descriptor stands for is in use in a group.
+    /// Whether a group has anything in use besides the structures of its descriptor.
     pub(super) fn touched(&self, group: usize) -> bool {
         self.touched[group]
     }

@@ -131,7 +131,7 @@ impl<'a> Inodes<'a> {
         }
     }
 
-    /// Sets the old times; gives what the newer fields hold of them.
+    /// Sets the old times; returns their part in the newer fields.
     fn times(&self, raw: &mut RawInode, object: &Object) -> Result<u32, Error> {
         let seconds = if object.time == 0 {
             self.time

@@ -46,7 +46,7 @@ impl InodeTemplate {
         })
     }
 
-    /// Whether it is that of an object.
+    /// Whether the template is that of an object.
     pub(super) fn is_of(&self, object: &Object) -> bool {
         self.object == *object
     }

@@ -41,7 +41,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes what is left, and says how many blocks there were.
+    /// Writes the rest and returns the number of blocks.
     pub(super) fn finish(mut self) -> Result<u64, Error> {
         self.flush()?;
         Ok(self.blocks)

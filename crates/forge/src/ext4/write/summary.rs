@@ -1,4 +1,4 @@
-//! What is known only at the end: descriptors, counts, superblocks.
+//! Structures known only at the end: descriptors, counts, superblocks.
 
 use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::group_descriptor::DescriptorChecksum;

@@ -30,7 +30,7 @@ impl Table {
         Ok(&mut bytes[from..])
     }
 
-    /// The table up to an inode, which is to be appended; what did not fit with it has gone out.
+    /// The table up to an inode, which is to be appended; what did not fit has been written.
     pub(super) fn room(
         &mut self,
         index: u32,

@@ -92,7 +92,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Marks what is in use without files. Gives the clusters of the tables.
+    /// Marks the clusters in use without files. Returns the clusters of the tables.
     fn begin(&mut self, unit: &Unit) -> u64 {
         let geometry = &self.layout.geometry;
         self.bitmaps.begin(unit);
@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
         result
     }
 
-    /// Sees to it that the template is that of an object, or that there is none.
+    /// Sets the template to that of an object, or to none.
     fn choose_template(&mut self, object: Option<&Object>) -> Result<(), Error> {
         let Some(object) = object else {
             self.template = None;
@@ -259,7 +259,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Writes inodes by the template, as many as the group has and blocks follow each other for; gives how many.
+    /// Writes inodes by the template, as many as the group has and as have contiguous blocks; returns how many.
     fn more_alike(
         &mut self,
         unit: &Unit,

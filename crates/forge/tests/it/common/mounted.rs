@@ -8,7 +8,7 @@ use super::unmount::unmount;
 /// A mount that ends with the test, on a loop device of its own.
 ///
 /// `mount -o loop` takes up a device that still holds the image, and says nothing worse than a warning when that one
-/// is read-only: as it is for as long as anybody looks at the device of the mount before.
+/// is read-only: as it is while another process has the device of the previous mount open.
 pub(crate) struct Mounted {
     dir: tempfile::TempDir,
     device: String,

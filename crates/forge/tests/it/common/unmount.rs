@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Unmounts. What another thread starts holds a copy of every open file between its fork and its exec, and so keeps a
-/// mount busy whose files we closed: it is asked again for some seconds.
+/// mount busy whose files we closed: the unmount is retried for some seconds.
 ///
 /// # Errors
 /// The last message of umount.

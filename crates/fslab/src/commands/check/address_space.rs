@@ -1,7 +1,7 @@
 //! How much address space a limit leaves (`ulimit -v`).
 //!
-//! Under such a limit a thread may be had and then its first allocation fails, which ends the program. So the
-//! check makes as many threads as there is room for, and small buffers where there is little.
+//! Under such a limit a thread may start and then fail its first allocation, which ends the program. So the
+//! check starts only as many threads as fit, and uses small buffers if there is little room.
 
 use rustix::process::{Resource, getrlimit};
 
@@ -11,16 +11,16 @@ const THREAD: u64 = 16 << 20;
 /// Below this, requests are small and few.
 const LITTLE: u64 = 256 << 20;
 
-/// What a limit leaves room for.
+/// Resources that fit in a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Threads, at least 1.
     pub(super) threads: usize,
-    /// There is too little for the usual buffers.
+    /// Whether there is too little room for the usual buffers.
     pub(super) little: bool,
 }
 
-/// What the limit leaves; none where there is no limit.
+/// Resources that fit in the limit; `None` without a limit.
 pub(super) fn room() -> Option<Room> {
     let limit = getrlimit(Resource::As).current?;
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

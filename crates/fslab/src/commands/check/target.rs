@@ -1,4 +1,4 @@
-//! What `fslab check` was given: whether it can be read at all, and what it is if it is no ext filesystem.
+//! The target of `fslab check`: whether it can be read, and what it is if it is not an ext filesystem.
 
 use std::io;
 use std::ops::Range;
@@ -18,8 +18,8 @@ pub(super) struct Other {
     pub(super) message: String,
 }
 
-/// Opens the target for a look at it. What is neither a regular file nor a block device is refused
-/// without waiting for it.
+/// Opens the target for inspection. Anything but a regular file or a block device is refused
+/// without blocking.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BlockSource>, OpenError> {
     ::blockio::open(path, Mode::Buffered).map(|opened| opened.source)
 }
@@ -41,7 +41,7 @@ pub(super) fn from_offset(
     }
 }
 
-/// What the source is, if it is certainly no ext filesystem. Read errors are the checker's to report.
+/// What the source is, if it is certainly not an ext filesystem. Read errors are left to the checker.
 pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
     let content = identify(&Bytes(source)).ok()?;
     let (content, advice) = match content {

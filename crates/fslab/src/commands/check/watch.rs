@@ -23,8 +23,8 @@ struct State {
     /// Bytes that the passes so far announced.
     expected: AtomicU64,
     done: AtomicU64,
-    /// The largest share that was shown, in hundredths of a percent: damage may make the whole larger, and what was done
-    /// is done.
+    /// The largest share that was shown, in hundredths of a percent: damage may increase the total, but the shown share must
+    /// not decrease.
     shown: AtomicU64,
     stop: Arc<AtomicBool>,
 }
@@ -199,7 +199,7 @@ mod tests {
         }
 
         fn look(&self) {
-            // One at a time: what two threads see may be noted the wrong way round.
+            // One at a time: two threads could record their lines in the wrong order.
             let mut shares = self.shares.lock().unwrap();
             let line = self.terminal.state.line();
             if let Some((before, _)) = line.split_once(" %") {

@@ -1,4 +1,4 @@
-//! Tables of kernels: what is there, what each can do, what could be fetched.
+//! Tables of kernels: those in the cache, their capabilities, and those that can be fetched.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -7,7 +7,7 @@ use guest::machine::{Accelerator, Engine};
 use crate::cli::{DocumentFormat, KernelProbeArgs};
 use crate::{exit, out};
 
-/// Tries kernels. The exit code is 0 when one of them runs, so that a script can ask for it.
+/// Tries kernels. The exit code is 0 when one of them runs, so that a script can test for it.
 pub(crate) fn run(args: &KernelProbeArgs) -> anyhow::Result<u8> {
     let cache = Cache::open(args.cache.cache.as_deref())?;
     let prober = Prober::new(&cache);
@@ -76,8 +76,8 @@ fn qemu(cache: &Cache) -> Result<Vec<Kernel>, Error> {
     Ok(all)
 }
 
-/// The answer for a kernel that was just fetched, in one line. A probe that cannot be made says why, and the kernel
-/// stays.
+/// The answer for a kernel that was just fetched, in one line. If the probe cannot be made, the line has the reason, and the kernel
+/// is kept.
 pub(super) fn tried(cache: &Cache, kernel: &Kernel) -> String {
     match Prober::new(cache).answer(kernel, false, &mut out::say) {
         Ok(answer) => line(&answer),

@@ -103,7 +103,7 @@ fn beside(base: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// What the recorder wrote beside a trace; traces of blktrace have nothing there.
+/// The JSON file that the recorder wrote with a trace; blktrace's traces have none.
 fn recorded(base: &Path) -> Option<Recorded> {
     let text = std::fs::read_to_string(beside(base, ".blktrace.json")).ok()?;
     Recorded::from_json(&text)
@@ -178,7 +178,7 @@ fn all_files(folder: &Path, trace: &Trace) -> FileOptions {
     }
 }
 
-/// What btt -o writes besides: tables, ranges, words for programs.
+/// The further files of btt -o: tables, ranges, and lines for programs.
 fn tables(folder: &Path, trace: &Trace, outcome: &Outcome) -> anyhow::Result<()> {
     let name = trace.names().join("-");
     for (end, text) in [
@@ -223,7 +223,7 @@ fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// blkparse's text, as it is read.
+/// blkparse's text, printed while the trace is read.
 fn events(trace: &mut Trace, output: Option<&Path>) -> anyhow::Result<()> {
     let options = blktrace::text::Options::default();
     let mut sink: Box<dyn Write> = match output {

@@ -1,7 +1,7 @@
-//! A filesystem in use: it is filled, thinned out and filled again, by the kernel, until it is told to stop.
+//! A filesystem in use: it is filled, thinned out and filled again, by the kernel, until it is stopped.
 //!
-//! How far the ageing is is counted in operations, and whoever copies the device waits for those, never for time: on a slow machine the
-//! copies are of the same moments as on a fast one.
+//! Progress is counted in operations, and a copy of the device waits for a number of operations, never for a time: on a
+//! slow machine the copies are of the same moments as on a fast one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use rustix::fs::{XattrFlags, lsetxattr, statvfs, syncfs};
 
-/// Directories, each with so many possible names: enough that the kernel indexes them at all sizes of block.
+/// Number of directories, and of possible names in each: enough that the kernel indexes them at every block size.
 const DIRECTORIES: u64 = 8;
 const NAMES: u64 = 500;
-/// Operations between two of what a program does that wants its data on the device.
+/// Operations between two fsyncs.
 const SYNC: u64 = 90;
 
-/// How far the ageing is, and whether it shall go on.
+/// Progress of the ageing, and whether to continue.
 #[derive(Default)]
 pub(crate) struct Progress {
     state: Mutex<State>,
@@ -31,7 +31,7 @@ struct State {
     at: Where,
 }
 
-/// What the ageing is to do.
+/// Requests to the ageing thread.
 #[derive(Default, PartialEq)]
 enum Wanted {
     #[default]
@@ -40,12 +40,12 @@ enum Wanted {
     Stop,
 }
 
-/// Where it is.
+/// State of the ageing thread.
 #[derive(Default, PartialEq)]
 enum Where {
     #[default]
     Within,
-    /// Held between two operations.
+    /// Paused between two operations.
     Between,
     Ended,
 }
@@ -69,7 +69,7 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Waits until so many more operations are done.
+    /// Waits until this many more operations are done.
     pub(crate) fn wait_for(&self, more: u64) {
         let until = self.state().done + more;
         self.wait(|state| state.done >= until);
@@ -84,12 +84,12 @@ impl Progress {
         value
     }
 
-    /// Ends the ageing behind the operation that it is at, when this is dropped: also by a panic, so that nobody waits for ever.
+    /// When dropped, stops the ageing after the current operation: also on a panic, so that no thread waits for ever.
     pub(crate) fn stopping(&self) -> Stopping<'_> {
         Stopping(self)
     }
 
-    /// One more is done; whether there shall be another.
+    /// Counts an operation; returns whether to do another.
     fn done(&self) -> bool {
         let mut state = self.state();
         state.done += 1;
@@ -113,7 +113,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Says that the ageing has ended, also by a panic.
+/// Reports that the ageing has ended, also on a panic.
 struct Ended<'a>(&'a Progress);
 
 impl Drop for Ended<'_> {
@@ -123,7 +123,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// What came about, so that a test of filesystems on which nothing happened would fail.
+/// What the operations did, so that a test in which nothing happened fails.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) files: u64,
@@ -135,7 +135,7 @@ pub(crate) struct Done {
     pub(crate) fillings: u64,
 }
 
-/// Numbers that look like chance, and are the same for a seed.
+/// Pseudo-random numbers, the same for a seed.
 struct Random(u64);
 
 impl Random {
@@ -148,7 +148,7 @@ impl Random {
     }
 }
 
-/// Ages the filesystem below `root` until it is told to stop.
+/// Ages the filesystem below `root` until it is stopped.
 pub(crate) fn age(root: &Path, seed: u64, progress: &Progress) -> Done {
     let _ended = Ended(progress);
     let mut ager = Ager {
@@ -188,7 +188,7 @@ impl Ager<'_> {
         directory.join(format!("file-{number:03}-{rest}end"))
     }
 
-    /// One thing that a user does. A full filesystem, names that are gone and names that are there are part of it.
+    /// One operation of a user. ENOSPC, ENOENT and EEXIST are expected.
     fn operation(&mut self) {
         self.step += 1;
         let result = if self.filling {
@@ -225,13 +225,13 @@ impl Ager<'_> {
                 self.done.hard_links += 1;
             }
             14 | 15 => {
-                // Within the inode, and too long for it.
+                // A target in the inode, and one too long for it.
                 let target = "t".repeat(self.random.below(150) as usize + 1);
                 symlink(target, &file)?;
                 self.done.symlinks += 1;
             }
             16 | 17 => {
-                // Within the inode, in a block that others share, and in one of its own.
+                // A value in the inode, in a shared block, and in a block of its own.
                 let value = vec![b'v'; [30, 400, 900][self.random.below(3) as usize]];
                 let name = format!("user.{}", self.random.below(4));
                 lsetxattr(&file, name, &value, XattrFlags::empty())?;
@@ -243,7 +243,7 @@ impl Ager<'_> {
         Ok(())
     }
 
-    /// A file with holes: several levels of its map.
+    /// A file with holes: several levels of mapping.
     fn sparse(&mut self, file: &Path) -> io::Result<()> {
         let file = OpenOptions::new()
             .create(true)
@@ -260,7 +260,7 @@ impl Ager<'_> {
         Ok(())
     }
 
-    /// Removes something, or cuts it short.
+    /// Removes or truncates a file.
     fn thin(&mut self) -> io::Result<()> {
         let directory = self.directory();
         if self.random.below(300) == 0 {

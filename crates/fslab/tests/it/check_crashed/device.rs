@@ -11,7 +11,7 @@ use crate::check_crashed::ageing::Progress;
 
 /// Bytes of the device.
 pub(crate) const SIZE: u64 = 64 << 20;
-/// Bytes that are copied at once, and the operations that pass before the next are.
+/// Bytes copied at once, and operations between two copies.
 const PIECE: usize = 4 << 20;
 const MEANWHILE: u64 = 20;
 /// `FS_INDEX_FL` of the kernel's linux/fs.h.
@@ -37,7 +37,7 @@ impl Mounted {
         Mounted::new(image)
     }
 
-    /// Mounts what is there.
+    /// Mounts the existing filesystem.
     pub(crate) fn new(image: &Path) -> Mounted {
         let point = image.with_extension("mount");
         fs::create_dir_all(&point).unwrap();
@@ -64,18 +64,19 @@ impl Mounted {
         directories.filter(|entry| indexed(&entry.path())).count()
     }
 
-    /// Copies it piece by piece, with changes between the pieces: what programs wrote so far, as the device has it.
+    /// Copies the device piece by piece, with changes between the pieces: what has reached the device.
     pub(crate) fn copied(&self, to: &Path, progress: &Progress) {
         in_pieces(&self.image, to, progress);
     }
 
-    /// The same of what the kernel gives to those who read the device: with what it has not written yet.
+    /// The same through the page cache of the device: includes what is not written back yet.
     pub(crate) fn copied_with_cache(&self, to: &Path, progress: &Progress) {
         in_pieces(&self.device, to, progress);
     }
 
-    /// Copies what the device has at one moment, as a crash leaves it. The kernel may write at any time, by its own clocks; so the copy
-    /// is read beside the device again, and where both are the same it has had these bytes between the two readings.
+    /// Copies the device at one moment, as after a crash. The kernel may write at any time, so the
+    /// copy is compared with a second read: if both are equal, the device had these bytes between
+    /// the two reads.
     pub(crate) fn at_a_moment(&self, to: &Path, progress: &Progress) {
         progress.between(|| {
             loop {
@@ -112,10 +113,10 @@ fn in_pieces(from: &Path, to: &Path, progress: &Progress) {
 
 /// The device of a mount.
 fn device_of(point: &Path) -> PathBuf {
-    let said = Command::new("findmnt")
+    let output = Command::new("findmnt")
         .args(["-no", "SOURCE"])
         .arg(point)
         .output()
         .unwrap();
-    PathBuf::from(String::from_utf8(said.stdout).unwrap().trim())
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }

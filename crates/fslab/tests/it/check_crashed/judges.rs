@@ -10,7 +10,7 @@ use crate::check_crashed::codes;
 use crate::common::{run_in, stderr, stdout};
 use testkit::reference::{self, e2fsck};
 
-/// What the reference counts beside an attribute whose value's inode is none: it adds what happened to be in its memory.
+/// A code that the reference raises next to an attribute whose value inode is invalid: it uses uninitialised memory.
 const BY_CHANCE: [&str; 5] = [
     "1_BAD_I_BLOCKS",
     "1_INODE_TOOBIG",
@@ -19,7 +19,7 @@ const BY_CHANCE: [&str; 5] = [
     "1_TOOBIG_SYMLINK",
 ];
 
-/// What a judge says of an image.
+/// The verdict of a checker on an image.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub(crate) exit: i32,
@@ -42,7 +42,7 @@ impl Judgement {
         all
     }
 
-    /// Whether it ended before it had seen everything.
+    /// Whether it stopped before the end.
     pub(crate) fn gave_up(&self) -> bool {
         self.exit & 8 != 0
     }
@@ -58,24 +58,24 @@ impl Judgement {
     }
 }
 
-/// The reference's judgement, and its words; none where it has no verdict.
+/// The reference's verdict and its output; `None` where it has no verdict.
 pub(crate) fn theirs(image: &Path) -> Option<(Judgement, String)> {
     let log = image.with_extension("log");
     let _ = std::fs::remove_file(&log);
-    let said = e2fsck(image, &["-E", &format!("problem_log={}", log.display())]);
+    let run = e2fsck(image, &["-E", &format!("problem_log={}", log.display())]);
     let mut codes = codes::logged(&log).unwrap_or_default();
     codes.retain(|code| codes::counts(*code));
-    let exit = said.verdict()?;
-    Some((Judgement { exit, codes }, said.text))
+    let exit = run.verdict()?;
+    Some((Judgement { exit, codes }, run.text))
 }
 
 /// Ours: the exit code of the program, the problems of the library.
 pub(crate) fn ours(image: &Path) -> Judgement {
     let folder = image.parent().unwrap();
     let file = image.to_str().unwrap();
-    let said = run_in(folder, &["check", "--verdict", "e2fsck-1.47.0", file]);
-    let Some(exit) = said.status.code() else {
-        panic!("{file}: {}{}", stdout(&said), stderr(&said));
+    let output = run_in(folder, &["check", "--verdict", "e2fsck-1.47.0", file]);
+    let Some(exit) = output.status.code() else {
+        panic!("{file}: {}{}", stdout(&output), stderr(&output));
     };
     let options = Options {
         threads: 2,
@@ -91,8 +91,8 @@ pub(crate) fn ours(image: &Path) -> Judgement {
     Judgement { exit, codes }
 }
 
-/// Has e2fsck repair it, unasked, as often as that helps; whether nothing was left to repair. A file that has a block twice is mended into
-/// the same again.
+/// Runs e2fsck -y until it makes no more progress; returns whether nothing was left to repair.
+/// e2fsck repairs a file that has a block twice into the same state again.
 pub(crate) fn repaired(image: &Path) -> bool {
     let again = |_| reference::run(image, &["-fy"]).code;
     reference::run(image, &["-fp"]).code == Some(0) || (0..4).map(again).any(|code| code == Some(0))

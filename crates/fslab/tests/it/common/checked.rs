@@ -81,7 +81,7 @@ pub(crate) fn load(scratch: &Scratch) -> Run {
 }
 
 /// Names of evidence that does not hold. On a machine that is busy with other tests the clock of a
-/// checker may differ from ours, which is said and makes the run doubtful; nothing else may.
+/// checker may differ from ours, which is reported and makes the run doubtful; nothing else may.
 pub(crate) fn doubts(run: &Run) -> Vec<&str> {
     let all = run.trials.iter().flat_map(|trial| &trial.evidence);
     let doubts: Vec<&str> = all

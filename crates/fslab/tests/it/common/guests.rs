@@ -51,7 +51,7 @@ pub(crate) struct Uml {
     pub(crate) image: PathBuf,
     /// The folder of its own libraries, `lib` beside the image.
     pub(crate) libraries: Option<PathBuf>,
-    /// Words that its command line gets on this machine.
+    /// Arguments that its command line needs on this machine.
     pub(crate) append: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn holders(folder: &Path) -> Vec<String> {
     found
 }
 
-/// No process, mount or loop device of this folder, and in the run nothing but what a run has.
+/// Asserts that there is no process, mount or loop device of this folder, and that the run has only its usual files.
 pub(crate) fn nothing_is_left(folder: &Path) {
     let begun = Instant::now();
     while !holders(folder).is_empty() {

@@ -22,7 +22,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// `slots` are all that are going to be written.
+    /// `slots`: number of inodes to write.
     pub(crate) fn new(slots: u64) -> Terminal {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
