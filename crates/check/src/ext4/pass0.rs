@@ -28,7 +28,7 @@ use crate::ext4::e2fsck::problems::{
     P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED, P0_SB_CORRUPT,
 };
 use crate::ext4::options::Options as Own;
-use crate::ext4::pass0::libext2fs_open::{OpenedSuperblock, Refusal, take};
+use crate::ext4::pass0::libext2fs_open::{OpenedSuperblock, Refusal, table_blocks, take};
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::memory::{Guard, allowed};
@@ -111,12 +111,12 @@ fn attempt(
     let Ok(geometry) = &taken.geometry else {
         table::exists(source, &taken.sb, taken.groups)?;
         return Ok(Attempt {
-            contradiction: impossible(&taken),
+            contradiction: impossible(source, options, &taken),
             table: None,
             taken,
         });
     };
-    let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
+    let needs = descriptor_bytes(geometry);
     let limit = allowed(options.common);
     if limit < needs {
         return Err(Refusal::Memory { needs, limit });
@@ -130,9 +130,48 @@ fn attempt(
 }
 
 /// Impossible arithmetic shows itself to e2fsck as descriptors that cannot be right, unless it finds them all the same.
-fn impossible(taken: &OpenedSuperblock) -> Option<String> {
+fn impossible(
+    source: &dyn BlockSource,
+    options: CheckOptions<'_>,
+    taken: &OpenedSuperblock,
+) -> Option<String> {
+    let sb = &taken.sb;
     let error = taken.geometry.as_ref().err()?;
-    (!found_all_the_same(&taken.sb)).then(|| error.to_string())
+    if found_all_the_same(sb) {
+        return None;
+    }
+    let Some(mut geometry) =
+        any_inodes_per_group(sb).filter(|_| !limits::wrong_first_data_block(sb))
+    else {
+        return Some(error.to_string());
+    };
+    if allowed(options.common) < descriptor_bytes(&geometry) {
+        return Some(error.to_string());
+    }
+    // For the table only its size counts, and that with 32 bits.
+    let in_block = geometry.block_size / u32::from(geometry.inode_size);
+    geometry.inodes_per_group = (table_blocks(sb) as u32).saturating_mul(in_block);
+    match table::read(source, sb, &geometry, taken.backup) {
+        Ok(table) => table::contradiction(sb, &geometry, &table.descriptors),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// The geometry of a superblock whose `s_inodes_per_group` may be anything. With that, only the place of an inode can be computed.
+fn any_inodes_per_group(sb: &Superblock) -> Option<Geometry> {
+    let mut sane = *sb;
+    // With the smallest value there may be as many groups as possible.
+    let in_block =
+        (1024_u32 << sb.s_log_block_size.get().min(6)) / u32::from(sb.inode_size().max(1));
+    sane.s_inodes_per_group = in_block.into();
+    let mut geometry = Geometry::new(&sane).ok()?;
+    geometry.inodes_per_group = sb.s_inodes_per_group.get();
+    Some(geometry)
+}
+
+/// Memory that the descriptors need.
+fn descriptor_bytes(geometry: &Geometry) -> u64 {
+    u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64
 }
 
 /// Whether the descriptors are where they are looked for although a field is impossible: the first block is wrong by one, or blocks
@@ -258,7 +297,7 @@ fn volume<'a>(
 }
 
 /// What e2fsck reports of the journal before it comes to the impossible field: as if that were right, but with the descriptors from where
-/// it puts them.
+/// it puts them, and the inodes by `s_inodes_per_group` whatever that is.
 fn journal_of_impossible(
     source: &dyn BlockSource,
     options: CheckOptions<'_>,
@@ -272,12 +311,11 @@ fn journal_of_impossible(
     } else {
         sane.s_reserved_gdt_blocks = 0.into();
     }
-    let Ok(geometry) = Geometry::new(&sane) else {
+    let Some(geometry) = any_inodes_per_group(&sane) else {
         return;
     };
     let misplaced = limits::wrong_first_data_block(sb) && !found;
-    let needs = u64::from(geometry.groups) * size_of::<GroupDescriptor>() as u64;
-    let table = if misplaced || allowed(options.common) < needs {
+    let table = if misplaced || allowed(options.common) < descriptor_bytes(&geometry) {
         Table::default()
     } else {
         table::read(source, &sane, &geometry, None).unwrap_or_default()

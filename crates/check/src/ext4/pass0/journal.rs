@@ -13,7 +13,7 @@ use ondisk::ext4::inode::{InodeMut, RawInode, flag};
 use ondisk::ext4::journal::superblock::{CHECKSUM_CRC32C, SIZE, compat, incompat};
 use ondisk::ext4::journal::{JournalSuperblock, MAGIC};
 use ondisk::ext4::superblock::MAGIC as FILESYSTEM_MAGIC;
-use ondisk::ext4::{FileType, Inode, Superblock};
+use ondisk::ext4::{FileType, GroupDescriptor, Inode, Superblock};
 use zerocopy::FromBytes;
 
 use crate::ext4::e2fsck::log::Log;
@@ -25,6 +25,7 @@ use crate::ext4::e2fsck::problems::{
     P0_JOURNAL_UNSUPP_INCOMPAT, P0_JOURNAL_UNSUPP_MULTIFS, P0_JOURNAL_UNSUPP_ROCOMPAT,
     P0_JOURNAL_UNSUPP_VERSION,
 };
+use crate::ext4::pass0::libext2fs_open::table_blocks;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
@@ -118,14 +119,14 @@ fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
 fn inside(volume: &Volume<'_>) -> Result<Found, String> {
     let sb = &volume.sb;
     let ino = sb.s_journal_inum.get();
-    // The reference's library counts inodes by the field, which has not been checked yet.
-    let last = volume.geometry.inodes_count().min(sb.s_inodes_count.get());
+    // e2fsck counts inodes by the groups, with 32 bits. Its library counts them by the field, which has not been checked yet.
+    let geometry = &volume.geometry;
+    let last = geometry.groups.wrapping_mul(geometry.inodes_per_group);
     if ino == 0 || ino > last {
         return Err(format!("there is no inode {ino}"));
     }
-    let first = volume
-        .read_inode(ino)
-        .map_err(|error| error.to_string())
+    let first = within_table(volume, ino)
+        .and_then(|()| volume.read_inode(ino).map_err(|error| error.to_string()))
         .and_then(|slot| of_inode(volume, &slot));
     let why = match first {
         Ok(found) => return Ok(found),
@@ -134,6 +135,26 @@ fn inside(volume: &Volume<'_>) -> Result<Found, String> {
     };
     let copy = copied_inode(sb).ok_or_else(|| why.clone())?;
     of_inode(volume, &copy).map_err(|also| format!("{why}; by the superblock's copy: {also}"))
+}
+
+/// Whether the inode is one by `s_inodes_count`, and its table lies inside the filesystem as a whole: the library reads no other.
+fn within_table(volume: &Volume<'_>, ino: u32) -> Result<(), String> {
+    let sb = &volume.sb;
+    let group = volume.geometry.index_of_inode(ino).map(|(group, _)| group);
+    let start = group
+        .filter(|_| ino <= sb.s_inodes_count.get())
+        .and_then(|group| volume.descriptors.get(group as usize))
+        .map(GroupDescriptor::inode_table)
+        .ok_or_else(|| format!("there is no inode {ino}"))?;
+    let end = start.saturating_add(table_blocks(sb));
+    if start == 0 || start < sb.s_first_data_block.get().into() || end > sb.blocks_count() {
+        return Err(format!(
+            "its table would be blocks {start}-{}, and the filesystem has {}",
+            end.saturating_sub(1),
+            sb.blocks_count()
+        ));
+    }
+    Ok(())
 }
 
 /// An inode made of the superblock's copy of `i_block` and the size. It has no flags, so that the copy of an extent tree is of

@@ -241,6 +241,14 @@ fn arithmetic(sb: &Superblock, asked: Option<u32>, overlook: bool) -> Result<u64
     groups(sb, block_size, cluster_log - log, overlook)
 }
 
+/// Blocks of a group's inode table as the library counts them, with 32 bits: a table of 4 GiB has none.
+pub(super) fn table_blocks(sb: &Superblock) -> u64 {
+    let block_size = 1024_u32 << sb.s_log_block_size.get().min(6);
+    let inode_size = u32::from(sb.inode_size());
+    let bytes = sb.s_inodes_per_group.get().wrapping_mul(inode_size);
+    u64::from(bytes.wrapping_add(block_size - 1) / block_size)
+}
+
 fn groups(
     sb: &Superblock,
     block_size: u64,
@@ -256,9 +264,8 @@ fn groups(
     )?;
     let inodes_per_group = u64::from(sb.s_inodes_per_group.get());
     let inode_size = u64::from(sb.inode_size());
-    let table = (inodes_per_group * inode_size).div_ceil(block_size);
     must(
-        inodes_per_group > 0 && table <= (1 << 16) - block_size / inode_size,
+        inodes_per_group > 0 && table_blocks(sb) <= (1 << 16) - block_size / inode_size,
         "s_inodes_per_group",
         inodes_per_group,
         "the inode table would be of no size, or of a size that cannot be",

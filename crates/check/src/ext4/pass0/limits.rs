@@ -38,20 +38,19 @@ pub(super) fn wrong_first_data_block(sb: &Superblock) -> bool {
     sb.s_first_data_block.get() != first_data_block(sb)
 }
 
-/// A wrong number of inodes, which e2fsck comes to even where the size of groups is beyond all bounds, because it bounds the size
-/// of the table and not that of the bitmap.
+/// A wrong number of inodes, which e2fsck comes to even where a group has more inodes than a bitmap has bits, because it bounds the size
+/// of the table and not that of the bitmap. It does not come to it when a field that it looks at before is out of range.
 pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
+    if wrong_first_data_block(sb) || limits(sb).iter().any(|limit| !limit.holds()) {
+        return None;
+    }
     let blocks = sb
         .blocks_count()
         .checked_sub(sb.s_first_data_block.get().into())?;
     let groups = blocks.div_ceil(u64::from(sb.s_blocks_per_group.get()).max(1));
-    let per_group = u64::from(sb.s_inodes_per_group.get());
-    let block_size = 1024_u64.checked_shl(sb.s_log_block_size.get())?;
-    let in_block = block_size.checked_div(sb.inode_size().into())?;
-    let expected = groups.checked_mul(per_group)?;
+    let expected = groups.checked_mul(sb.s_inodes_per_group.get().into())?;
     let found = u64::from(sb.s_inodes_count.get());
-    let bounded = (in_block..=(1 << 16) - in_block).contains(&per_group);
-    (bounded && found != expected && !wrong_first_data_block(sb)).then(|| {
+    (found != expected && expected <= u32::MAX.into()).then(|| {
         Finding::new(&P0_INODE_COUNT_WRONG)
             .found(found)
             .expected(expected)
@@ -88,6 +87,13 @@ struct Limit {
     power_of_two: bool,
 }
 
+impl Limit {
+    fn holds(&self) -> bool {
+        let even = !self.power_of_two || self.found == 0 || self.found.is_power_of_two();
+        (self.low..=self.high).contains(&self.found) && even
+    }
+}
+
 fn limit(field: &'static str, found: impl Into<u64>, low: u64, high: u64) -> Limit {
     Limit {
         field,
@@ -101,7 +107,7 @@ fn limit(field: &'static str, found: impl Into<u64>, low: u64, high: u64) -> Lim
 /// Ranges, in e2fsck's order. It would end at the first that does not hold.
 pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
     let sb = &volume.sb;
-    for limit in limits(volume) {
+    for limit in limits(sb) {
         check_one(&limit, log);
     }
     inode_count(volume, log);
@@ -126,17 +132,19 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
     combinations(volume, log);
 }
 
-fn limits(volume: &Volume<'_>) -> Vec<Limit> {
-    let (sb, geometry) = (&volume.sb, &volume.geometry);
-    let block_size = u64::from(geometry.block_size);
-    let ratio = u64::from(geometry.cluster_blocks);
+/// The ranges of the fields up to the number of inodes. The library has looked at the sizes of blocks, clusters and inodes.
+fn limits(sb: &Superblock) -> Vec<Limit> {
+    let log_block = sb.s_log_block_size.get().min(6);
+    let log_ratio = sb.s_log_cluster_size.get().saturating_sub(log_block);
+    let block_size = 1024_u64 << log_block;
+    let ratio = 1_u64 << log_ratio.min(19);
     let blocks = sb.blocks_count();
     let most_blocks = if sb.has_incompat(Incompat::BIT64) {
         (1 << 48) - 1
     } else {
         u64::from(u32::MAX)
     };
-    let inodes_per_block = block_size / u64::from(geometry.inode_size);
+    let inodes_per_block = block_size / u64::from(sb.inode_size().max(1));
     let per_group = u64::from(sb.s_blocks_per_group.get());
     let most_inodes =
         (inodes_per_block * per_group.saturating_sub(4)).min((1 << 16) - inodes_per_block);
@@ -192,8 +200,7 @@ fn check_one(limit: &Limit, log: &mut Log) {
         high,
         power_of_two,
     } = *limit;
-    let even = !power_of_two || found == 0 || found.is_power_of_two();
-    if (low..=high).contains(&found) && even {
+    if limit.holds() {
         return;
     }
     let expected = match (power_of_two, high) {

@@ -207,6 +207,94 @@ fn faults_of_the_journal_do_not_count_before_the_superblock_is_judged() {
     );
 }
 
+/// A superblock with an exit code that the test expects of e2fsck, so that the case is the one that is meant.
+fn same_with(exit: i32, name: &str, mut image: Vec<u8>, change: Change) {
+    superblock(&mut image, 1024, change);
+    assert_eq!(crate::ext4::oracle::e2fsck(&image).exit, exit, "{name}");
+    same(name, &image);
+}
+
+/// The journal is read by `s_inodes_per_group` before that is judged, and where it is then no journal, e2fsck stops.
+#[test]
+fn the_journal_is_read_by_any_number_of_inodes_in_a_group() {
+    let cases: [(&str, Change); 5] = [
+        ("less than a block", |sb| {
+            sb.s_inodes_per_group = 2.into();
+            sb.s_inodes_count = 2.into();
+        }),
+        ("more than a bitmap has bits", |sb| {
+            sb.s_inodes_per_group = 20_000.into();
+            sb.s_inodes_count = 20_000.into();
+            sb.s_journal_inum = 11.into();
+        }),
+        ("65,536", |sb| {
+            sb.s_inodes_per_group = 65_536.into();
+            sb.s_inodes_count = 65_536.into();
+            sb.s_journal_uuid[0] = 1;
+        }),
+        ("a table of 4 GiB times something", |sb| {
+            sb.s_inodes_per_group = (1 << 31).into();
+            sb.s_inodes_count = (1 << 31).into();
+            sb.s_journal_inum = 11.into();
+        }),
+        ("beyond the end, and the copy is an extent tree", |sb| {
+            sb.s_inodes_per_group = 60_000.into();
+            sb.s_inodes_count = 60_000.into();
+        }),
+    ];
+    for (name, change) in cases {
+        same_with(12, name, one(), change);
+    }
+}
+
+/// A number of inodes does not count where a field that e2fsck judges before is out of range.
+#[test]
+fn the_number_of_inodes_comes_after_other_fields() {
+    let image = made(&["-t", "ext3", "-b", "1024", "-I", "256"], 8000);
+    let cases: [(i32, &str, Change); 4] = [
+        (8, "more inodes than 4 in each block", |sb| {
+            sb.s_inodes_per_group = 62_228.into();
+        }),
+        (8, "reserved descriptors", |sb| {
+            sb.s_inodes_per_group = 10_000.into();
+            sb.s_reserved_gdt_blocks = 300.into();
+        }),
+        (8, "no inodes", |sb| {
+            sb.s_inodes_per_group = 10_000.into();
+            sb.s_inodes_count = 0.into();
+            sb.s_feature_compat = sb.compat().without(Compat::HAS_JOURNAL).0.into();
+            sb.s_journal_inum = 0.into();
+        }),
+        (12, "only the number", |sb| {
+            sb.s_inodes_per_group = 10_000.into();
+        }),
+    ];
+    for (exit, name, change) in cases {
+        same_with(exit, name, image.clone(), change);
+    }
+}
+
+/// A journal inode above `s_inodes_count` is not read, but where the groups have it, the superblock's copy of it is used.
+#[test]
+fn a_journal_above_the_number_of_inodes_is_read_by_its_copy() {
+    let image = made(&["-t", "ext3", "-b", "1024"], 8000);
+    let cases: [(i32, &str, Change); 3] = [
+        (8, "by the copy", |sb| {
+            sb.s_inodes_per_group = (1 << 31).into();
+            sb.s_inodes_count = 2.into();
+        }),
+        (12, "without the copy", |sb| {
+            sb.s_inodes_per_group = (1 << 31).into();
+            sb.s_inodes_count = 2.into();
+            sb.s_jnl_backup_type = 0;
+        }),
+        (8, "no inodes", |sb| sb.s_inodes_count = 0.into()),
+    ];
+    for (exit, name, change) in cases {
+        same_with(exit, name, image.clone(), change);
+    }
+}
+
 #[test]
 fn later_versions_look_at_more_backups() {
     let mut image = made(&["-t", "ext4", "-b", "1024"], 64 << 10);
