@@ -211,7 +211,7 @@ fn says_so(scratch: &Scratch, mail: &str) {
     for text in [
         "Pass 0a: Checking cluster allocation chains",
         "I/O read disk/cache:",
-        "Prefill does not change the bytes from disk of pass 0a, and shortens its seeks: holds in 4 of 4 pairs.",
+        "Prefill does not change the bytes from disk of pass 0a, and shortens its seeks: holds in 4 of 4 pairs",
         "one block (1024 do not fit the cache)",
         "of at most 16 links",
         "Beside Mushran 2011",

@@ -219,7 +219,14 @@ impl Full {
 
 impl Drop for Full {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(&self.0).status();
+        // The guest's last process may still be ending with a file open there.
+        for _ in 0..100 {
+            let status = std::process::Command::new("umount").arg(&self.0).status();
+            if status.is_ok_and(|status| status.success()) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
     }
 }
 

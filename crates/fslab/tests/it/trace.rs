@@ -115,7 +115,7 @@ fn a_command_is_traced_and_its_code_kept_needs_root() {
 
     let again = record(&scratch, &[disk.path(), "-o", "t", "--seconds", "0.1"]);
     assert_code(&again, 2);
-    assert!(error_line(&again).contains("is there already"));
+    assert!(error_line(&again).contains("exists already"));
 }
 
 #[test]
