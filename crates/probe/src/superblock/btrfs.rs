@@ -2,8 +2,8 @@
 //!
 //! It is at 64 KiB, except on a zoned device: zones are written in sequence and have no fixed place
 //! for it, so the first two zones are a log of superblocks, of which the last one is valid
-//! (fs/btrfs/zoned.c). The first zone is read here. A filesystem with so many commits that its log
-//! continues in the second zone is reported to have no superblock; no trial makes one.
+//! (fs/btrfs/zoned.c). The first zone is read here. A filesystem whose log has filled that zone and
+//! continues in the second one is reported to have no superblock; no trial makes one.
 
 use std::io;
 use std::os::unix::fs::FileExt;
