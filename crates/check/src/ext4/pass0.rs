@@ -161,8 +161,7 @@ fn impossible(
 fn any_inodes_per_group(sb: &Superblock) -> Option<Geometry> {
     let mut sane = *sb;
     // With the smallest value there may be as many groups as possible.
-    let in_block =
-        (1024_u32 << sb.s_log_block_size.get().min(6)) / u32::from(sb.inode_size().max(1));
+    let in_block = sb.block_size() / u32::from(sb.inode_size().max(1));
     sane.s_inodes_per_group = in_block.into();
     let mut geometry = Geometry::new(&sane).ok()?;
     geometry.inodes_per_group = sb.s_inodes_per_group.get();

@@ -284,6 +284,6 @@ impl Home<'_> {
 
     /// Bytes of a block.
     pub fn block_size(&self) -> u32 {
-        1024 << self.superblock.s_log_block_size.get().min(6)
+        self.superblock.block_size()
     }
 }

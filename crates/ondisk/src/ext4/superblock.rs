@@ -360,6 +360,11 @@ impl Superblock {
         }
     }
 
+    /// Bytes of a block (`s_log_block_size`). A value above the format's largest counts as that, 64 KiB.
+    pub fn block_size(&self) -> u32 {
+        1024 << self.s_log_block_size.get().min(6)
+    }
+
     /// Bytes of an inode in the table; 128 in revision 0.
     pub fn inode_size(&self) -> u16 {
         if self.s_rev_level.get() == 0 {

@@ -243,7 +243,7 @@ fn arithmetic(sb: &Superblock, asked: Option<u32>, overlook: bool) -> Result<u64
 
 /// Blocks of a group's inode table as the library counts them, with 32 bits: a table of 4 GiB has none.
 pub(super) fn table_blocks(sb: &Superblock) -> u64 {
-    let block_size = 1024_u32 << sb.s_log_block_size.get().min(6);
+    let block_size = sb.block_size();
     let inode_size = u32::from(sb.inode_size());
     let bytes = sb.s_inodes_per_group.get().wrapping_mul(inode_size);
     u64::from(bytes.wrapping_add(block_size - 1) / block_size)

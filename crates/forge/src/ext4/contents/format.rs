@@ -27,7 +27,7 @@ impl Format {
     pub(super) fn of(sb: &Superblock) -> Self {
         Self {
             blocks: Blocks {
-                size: block_size(sb),
+                size: sb.block_size(),
                 cluster: cluster(sb),
             },
             huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),
@@ -41,11 +41,6 @@ impl Format {
     pub(super) fn longest_attribute(&self) -> u64 {
         u64::from(self.blocks.size / 4).min(500)
     }
-}
-
-/// Bytes of a block.
-fn block_size(sb: &Superblock) -> u32 {
-    1024 << sb.s_log_block_size.get().min(6)
 }
 
 /// Blocks of a cluster.
@@ -83,7 +78,7 @@ pub fn rules(sb: &Superblock) -> Result<Rules, Error> {
         }
     };
     Ok(Rules {
-        block_size: block_size(sb),
+        block_size: sb.block_size(),
         checksums: sb.has_ro_compat(RoCompat::METADATA_CSUM),
         index,
         most_levels: if sb.has_incompat(Incompat::LARGEDIR) {
