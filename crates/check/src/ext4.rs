@@ -21,6 +21,7 @@
 
 pub mod e2fsck;
 mod file;
+mod group_map;
 mod memory;
 mod options;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
 use crate::frame::progress::Progress;
 use crate::frame::report::Report;
+pub use group_map::GroupMap;
 pub use options::{ExternalJournal, Options, Reference};
 pub use run::check;
 
