@@ -19,9 +19,11 @@
 //!
 //! What is e2fsck's and not the format's (codes, order of findings, early ends, bugs, exit code) is in [`e2fsck`].
 
+mod directories;
 pub mod e2fsck;
 mod file;
 mod group_map;
+mod inode_set;
 mod memory;
 mod options;
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub(crate) mod log;
 pub(crate) mod misread;
 pub(crate) mod order;
 pub mod problems;
+pub(crate) mod stops;
 mod verdict;
 
 use crate::frame::pass::Pass;

@@ -91,11 +91,7 @@ pub(crate) fn open<'a>(
             ..unusable(String::new())
         }),
         Err(refusal) => {
-            log.add(
-                Finding::new(&P0_SB_CORRUPT)
-                    .note(refusal.to_string())
-                    .stops_reference(),
-            );
+            log.add(Finding::new(&P0_SB_CORRUPT).note(refusal.to_string()));
             Err(unusable(refusal.to_string()))
         }
     }
@@ -276,7 +272,7 @@ fn volume<'a>(
         if let Some(finding) = limits::wrong_inode_count(&sb) {
             log.add(finding);
         }
-        log.add(out_of_range(&sb).note(reason.clone()).stops_reference());
+        log.add(out_of_range(&sb).note(reason.clone()));
         reason
     })?;
     let table = attempt.table.unwrap_or_default();

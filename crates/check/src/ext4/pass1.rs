@@ -17,12 +17,14 @@ mod bad_blocks;
 mod blocks;
 mod extents;
 mod fast_path;
+mod features;
 mod inode;
 mod iterate;
 pub(crate) mod joined;
 mod map;
 pub(crate) mod maps;
 pub(crate) mod metadata;
+mod plain;
 pub(crate) mod plan;
 mod shared;
 pub(crate) mod special;
@@ -35,11 +37,13 @@ use std::sync::Mutex;
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
 
+use super::directories::Directories;
 use super::e2fsck::deferred;
 use super::e2fsck::log::Log;
 use super::e2fsck::misread::resize_inode;
 use super::e2fsck::problems::{P1_ORPHAN_LIST_REFUGEES, P1_RESIZE_INODE_CREATE};
-use super::state::{Directories, InodeSet, State};
+use super::inode_set::InodeSet;
+use super::state::State;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -131,7 +135,7 @@ fn walk_by<'a>(volume: &'a Volume<'a>, crew: Crew, log: &mut Log) -> Result<Walk
 fn judge_resize_inode(volume: &Volume<'_>, bad_checksum: &[u32], log: &mut Log) {
     if volume.sb.has_compat(Compat::RESIZE_INODE) && bad_checksum.contains(&number::RESIZE) {
         let finding = Finding::new(&P1_RESIZE_INODE_CREATE).inode(number::RESIZE);
-        log.add(finding.order(u64::MAX).stops_reference());
+        log.add(finding.order(u64::MAX));
     }
 }
 

@@ -133,20 +133,17 @@ mod tests {
         assert_eq!(codes([new(&P5_FREE_BLOCK_COUNT)]), (0, 0));
         assert_eq!(codes([new(&P1_BAD_I_BLOCKS)]), (4, 4));
         assert_eq!(codes([new(&P4_BAD_REF_COUNT).beyond_reference()]), (0, 4));
-        assert_eq!(codes([new(&P0_SB_CORRUPT).stops_reference()]), (8, 12));
+        assert_eq!(codes([new(&P0_SB_CORRUPT)]), (8, 12));
         assert_eq!(codes([new(&P3_NO_LF_DIR).beyond_reference()]), (0, 0));
         // Not yet proven valid.
-        assert_eq!(
-            codes([new(&P0_JOURNAL_BAD_SUPER).stops_reference()]),
-            (12, 4)
-        );
+        assert_eq!(codes([new(&P0_JOURNAL_BAD_SUPER)]), (12, 4));
         // Pass 1 begins with a clean slate.
-        let scan = || new(&P1_ISCAN_ERROR).stops_reference();
+        let scan = || new(&P1_ISCAN_ERROR);
         assert_eq!(codes([new(&P0_GDT_CSUM), scan()]), (8, 4));
         assert_eq!(codes([scan(), new(&P4_BAD_REF_COUNT)]), (8, 4));
         // What ends it may itself be an error.
-        assert_eq!(codes([new(&P2_DIR_CORRUPTED).stops_reference()]), (12, 4));
-        let super_block = || new(&P0_MISC_CORRUPT_SUPER).stops_reference();
+        assert_eq!(codes([new(&P2_DIR_CORRUPTED)]), (12, 4));
+        let super_block = || new(&P0_MISC_CORRUPT_SUPER);
         assert_eq!(codes([super_block()]), (8, 4));
     }
 

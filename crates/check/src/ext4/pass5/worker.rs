@@ -114,8 +114,7 @@ impl<'a> Worker<'a> {
             Finding::new(&P5_FUDGE_BITMAP_ERROR)
                 .group(group)
                 .order(Stage::Reading.order(group.into()))
-                .note(note)
-                .stops_reference(),
+                .note(note),
         );
     }
 

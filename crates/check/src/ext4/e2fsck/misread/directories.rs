@@ -67,7 +67,7 @@ pub(in crate::ext4) fn judge(shared: &Shared<'_>, broken: &[u32], log: &mut Log)
                 ))
                 .order(key)
                 .listed(ino, 0);
-            log.add(finding.stops_reference());
+            log.add(finding);
             return;
         }
     }

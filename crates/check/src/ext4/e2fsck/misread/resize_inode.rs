@@ -58,7 +58,7 @@ pub(in crate::ext4) fn judge(maps: &Maps<'_>, joined: &Joined, log: &mut Log) {
             "e2fsck reads inode {ino} for it, whose checksum is wrong and which {why}; this inode is sound"
         );
         let finding = Finding::new(&P1_BLOCK_ITERATE).inode(number::RESIZE);
-        log.add(finding.note(note).stops_reference());
+        log.add(finding.note(note));
     } else if let Some(block) = collision(maps, &inode)
         && let Some(first) = bad_checksum.iter().min()
     {
@@ -67,7 +67,7 @@ pub(in crate::ext4) fn judge(maps: &Maps<'_>, joined: &Joined, log: &mut Log) {
              anew, and ends at this one, whose checksum is wrong"
         );
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
-        log.add(finding.note(note).stops_reference());
+        log.add(finding.note(note));
     }
 }
 
