@@ -10,9 +10,12 @@
 //! orphan file that cannot be read ends it, a wrong checksum of that block does not. Only the pass knows which case it has. It calls [`here`],
 //! and knows nothing else of ends.
 
+use ondisk::ext4::Geometry;
+
 use super::problems::{
     P0_JOURNAL_RECOVER_SET, P0_MMP_INVALID_BLK, P1_BBINODE_BAD_METABLOCK_PROMPT,
     P1_RESIZE_INODE_CREATE, P2_DIR_CORRUPTED, P2_READ_DIRBLOCK, P4_INCONSISTENT_COUNT,
+    P5_FUDGE_BITMAP_ERROR,
 };
 use crate::frame::finding::Finding;
 use crate::frame::problem::{Class, Problem};
@@ -36,6 +39,18 @@ fn ends_at(problem: &Problem) -> bool {
 /// A finding at which e2fsck ends, although it does not end at every finding of the problem.
 pub(in crate::ext4) fn here(finding: Finding) -> Finding {
     finding.stops_reference()
+}
+
+/// The end where e2fsck reads all bitmaps, in pass 1D and in pass 5, and they are too short for the inodes of a group. It has no
+/// code of its own; this is the one of a bitmap that cannot be read.
+pub(in crate::ext4) fn at_short_bitmaps(geometry: &Geometry) -> Option<Finding> {
+    let finding = || {
+        Finding::new(&P5_FUDGE_BITMAP_ERROR)
+            .found(geometry.inodes_per_group)
+            .expected(format!("up to {}", geometry.block_size * 8))
+            .note("s_inodes_per_group: a bitmap has fewer bits; bitmaps and counts are not judged")
+    };
+    (!geometry.inode_bitmap_fits()).then(finding)
 }
 
 /// Marks the findings at which e2fsck would end if it met them.

@@ -39,8 +39,8 @@ pub(super) fn wrong_first_data_block(sb: &Superblock) -> bool {
     sb.s_first_data_block.get() != first_data_block(sb)
 }
 
-/// A wrong number of inodes, which e2fsck comes to even where a group has more inodes than a bitmap has bits, because it bounds the size
-/// of the table and not that of the bitmap. It does not come to it when a field that it looks at before is out of range.
+/// A wrong number of inodes, which e2fsck comes to even where the arithmetic is impossible here. It does not come to it when a field
+/// that it looks at before is out of range.
 pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     if wrong_first_data_block(sb) || limits(sb).iter().any(|limit| !limit.holds()) {
         return None;

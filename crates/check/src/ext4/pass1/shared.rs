@@ -28,6 +28,7 @@ use crate::ext4::e2fsck::problems::{
     P1D_DELETE_QUESTION, P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES,
     P1D_SHARE_METADATA,
 };
+use crate::ext4::e2fsck::stops;
 use crate::ext4::inode_set::InodeSet;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -77,6 +78,9 @@ pub(super) fn run(
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
         let note = "the checksum of the inode is wrong, and the reference does not read on";
         log.add(finding.note(note));
+    }
+    if let Some(end) = stops::at_short_bitmaps(&volume.geometry) {
+        log.add(end.raised_with(&P1D_NUM_DUP_INODES));
     }
     let mut tracers = trace(maps, on_bad_blocks, Crew::All, log)?;
     // What is left out is not to depend on the threads.
