@@ -11,7 +11,7 @@
 use super::problems::{
     P0_FIRST_DATA_BLOCK, P0_GETSIZE_ERROR, P0_INODE_COUNT_BIG, P0_JOURNAL_HAS_JOURNAL,
     P0_JOURNAL_RECOVER_SET, P0_JOURNAL_RESET_JOURNAL, P0_JOURNAL_RUN, P0_MISC_CORRUPT_SUPER,
-    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P6_ORPHAN_PRESENT_CLEAN_FILE,
+    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P1B_DUP_BLOCK, P1B_DUP_RANGE, P6_ORPHAN_PRESENT_CLEAN_FILE,
 };
 use crate::ext4::options::Reference;
 use crate::frame::finding::Finding;
@@ -69,13 +69,16 @@ fn point(problem: &Problem) -> Point {
     }
 }
 
+/// Reported without a question, whose answer no would be an error left: e2fsck asks in pass 1D, if it comes to it.
+static UNASKED: [&Problem; 2] = [&P1B_DUP_BLOCK, &P1B_DUP_RANGE];
+
 /// Whether e2fsck counts it as an error left.
 fn counts(finding: &Finding, reference: Reference) -> bool {
     let problem = finding.problem;
     let error = problem.class == Class::Error
         // A hint since 1.47.1.
         || (reference == Reference::E2fsck1470 && *problem == P6_ORPHAN_PRESENT_CLEAN_FILE);
-    error && !finding.beyond_reference
+    error && !finding.beyond_reference && !UNASKED.contains(&problem)
 }
 
 /// e2fsck's verdict if it meets these findings in this order.
