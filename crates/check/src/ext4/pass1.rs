@@ -40,7 +40,7 @@ use ondisk::ext4::inode::number;
 use super::directories::Directories;
 use super::e2fsck::deferred;
 use super::e2fsck::log::Log;
-use super::e2fsck::misread::resize_inode;
+use super::e2fsck::misread;
 use super::e2fsck::problems::{P1_ORPHAN_LIST_REFUGEES, P1_RESIZE_INODE_CREATE};
 use super::inode_set::InodeSet;
 use super::state::State;
@@ -72,7 +72,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         mut joined,
     } = walk(volume, log)?;
     judge_resize_inode(volume, &joined.bad_checksum, log);
-    resize_inode::judge(&maps, &joined, log);
+    misread::judge(&maps, &joined, log);
     if let Some(ino) = joined.refugee {
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }

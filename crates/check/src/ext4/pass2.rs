@@ -36,10 +36,10 @@ use ondisk::ext4::inode::flag;
 
 use crate::ext4::directories::Run;
 use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order;
 use crate::ext4::e2fsck::problems::{
     P1_FS_REV_LEVEL, P2_DIR_CORRUPTED, P2_DIRECTORY_HOLE, P2_FEATURE_LARGE_FILES, P2_READ_DIRBLOCK,
 };
-use crate::ext4::e2fsck::{misread, order};
 use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
 use crate::frame::failure::Failure;
@@ -64,7 +64,6 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     holes(shared, log);
     reserved::judge(shared, log);
     inline::sweep(shared, &mut harvest, log)?;
-    misread::directories::judge(shared, &harvest.broken, log);
     sweep(shared, &mut harvest, log)?;
     shared.state.attributes.roots.finish(shared.volume, log);
     // These lists are bounded only by what was found.

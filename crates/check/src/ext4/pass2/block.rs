@@ -206,9 +206,6 @@ impl Worker<'_> {
                 Err(why) => {
                     let finding = self.of_block(&P2_DIR_CORRUPTED, dir, part, at);
                     self.log.add(finding.note(why));
-                    if self.passes_over && part.physical == 0 {
-                        self.broken.push(dir.inode());
-                    }
                     return false;
                 }
             };
