@@ -119,61 +119,106 @@ pub(in crate::ext4) fn provisional(
     Some((after, u64::from(indirect) << 31 | u64::from(ino >> 1) | 1))
 }
 
+/// What a finding is about: an inode, and its block of attributes where it is about that.
+type Subject = (u32, Option<u64>);
+
 /// Moves the findings about deferred inodes to where e2fsck would have them.
 pub(in crate::ext4) fn order(volume: &Volume<'_>, log: &mut Log) {
     let mut slots = Slots::new(volume);
-    let mut groups = BTreeMap::<u32, Vec<u32>>::new();
-    let subjects: BTreeSet<u32> = log.of_pass(PASS).filter_map(subject).collect();
-    for ino in subjects {
+    let mut groups = BTreeMap::<u32, Vec<Subject>>::new();
+    let subjects: BTreeSet<Subject> = log.of_pass(PASS).filter_map(subject).collect();
+    for (ino, attributes) in subjects {
         let inode = slots.read(ino);
-        let is_moved = inode.is_some_and(|inode| is_deferred(&volume.sb, ino, &inode));
-        if is_moved && let Some((group, _)) = volume.geometry.index_of_inode(ino) {
-            groups.entry(group).or_default().push(ino);
+        let waits = inode.is_some_and(|inode| is_deferred(&volume.sb, ino, &inode));
+        if waits && let Some((group, _)) = volume.geometry.index_of_inode(ino) {
+            groups.entry(group).or_default().push((ino, attributes));
         }
     }
     let mut moves = BTreeMap::new();
-    for (group, inodes) in groups {
-        let places = places(volume, &mut slots, group);
-        let placed = inodes
-            .into_iter()
-            .map(|ino| (ino, places.get(&ino).copied()));
-        moves.extend(placed);
+    for (group, subjects) in groups {
+        let blocks = subjects.iter().filter_map(|subject| subject.1).collect();
+        let walk = Walk::of_group(volume, &mut slots, group, &blocks);
+        let places = subjects.into_iter().map(|one| (one, walk.place(one)));
+        moves.extend(places);
     }
     log.reorder(PASS, |finding| {
-        let moved = subject(finding).and_then(|ino| Some((ino, moves.get(&ino)?)));
-        if let Some((ino, place)) = moved {
+        let place = subject(finding).and_then(|subject| moves.get(&subject));
+        if let Some((ino, place)) = place {
+            finding.place.inode = Some((*ino).into());
             let (position, rank) = match *place {
                 Some(Place { after, rank }) => (after.into(), u64::from(rank) + 1),
-                None => (ino.into(), 0),
+                None => ((*ino).into(), 0),
             };
             finding.set_position_in_pass(position, rank);
         }
     });
 }
 
-/// The inode that a finding is about, if it is one of those that are made while blocks are walked.
-fn subject(finding: &Finding) -> Option<u32> {
+/// What a finding is about, if it is of what is judged when blocks are walked.
+fn subject(finding: &Finding) -> Option<Subject> {
     let ino = u32::try_from(finding.place.inode?).ok()?;
     let (position, deferred) = finding.position_in_pass();
     let of_inode = deferred != 0 || position == u64::from(ino);
-    (of_inode && finding.stage() != stage::FIELDS).then_some(ino)
+    let block = finding.place.block;
+    let block = block.filter(|_| finding.stage() == stage::ATTRIBUTES);
+    (of_inode && finding.stage() != stage::FIELDS).then_some((ino, block))
 }
 
-/// The positions of the inodes of a group that e2fsck defers.
-fn places(volume: &Volume<'_>, slots: &mut Slots<'_>, group: u32) -> BTreeMap<u32, Place> {
-    let count = plan::table(volume, group).map_or(0, |table| table.inodes);
-    let per_group = volume.geometry.inodes_per_group;
-    let first = group.saturating_mul(per_group);
-    let mut deferred = Vec::new();
-    for ino in (1..=count).map(|nth| first.saturating_add(nth)) {
-        let Some(inode) = slots.read(ino) else {
-            continue;
-        };
-        if inode.raw().i_links_count.get() != 0 && is_deferred(&volume.sb, ino, &inode) {
-            deferred.push(Deferred::new(ino, &inode));
+/// How e2fsck walks a group.
+struct Walk {
+    /// Inodes that it defers.
+    places: BTreeMap<u32, Place>,
+    /// Inodes that have the blocks of attributes that were asked for, ascending.
+    users: BTreeMap<u64, Vec<u32>>,
+}
+
+impl Walk {
+    fn of_group(
+        volume: &Volume<'_>,
+        slots: &mut Slots<'_>,
+        group: u32,
+        blocks: &BTreeSet<u64>,
+    ) -> Walk {
+        let count = plan::table(volume, group).map_or(0, |table| table.inodes);
+        let per_group = volume.geometry.inodes_per_group;
+        let first = group.saturating_mul(per_group);
+        let mut deferred = Vec::new();
+        let mut users = BTreeMap::<u64, Vec<u32>>::new();
+        for ino in (1..=count).map(|nth| first.saturating_add(nth)) {
+            let Some(inode) = slots.read(ino) else {
+                continue;
+            };
+            if inode.raw().i_links_count.get() == 0 {
+                continue;
+            }
+            if is_deferred(&volume.sb, ino, &inode) {
+                deferred.push(Deferred::new(ino, &inode));
+            }
+            if blocks.contains(&inode.file_acl()) {
+                users.entry(inode.file_acl()).or_default().push(ino);
+            }
+        }
+        Walk {
+            places: batches(&deferred, first.saturating_add(per_group)).collect(),
+            users,
         }
     }
-    batches(&deferred, first.saturating_add(per_group)).collect()
+
+    /// The inode that the reference names for this one, and when it walks that; none where it does so as it comes to it.
+    fn place(&self, (ino, attributes): Subject) -> (u32, Option<Place>) {
+        let first = attributes.map_or(ino, |block| self.first_user(block, ino));
+        (first, self.places.get(&first).copied())
+    }
+
+    /// The inode for which the reference judges a block of attributes, which is its first user; `lowest` is the lowest.
+    fn first_user(&self, block: u64, lowest: u32) -> u32 {
+        let (Some(place), Some(users)) = (self.places.get(&lowest), self.users.get(&block)) else {
+            return lowest;
+        };
+        let before = users.iter().take_while(|ino| **ino <= place.after);
+        let rank = |ino: &&u32| self.places.get(ino).map(|place| place.rank);
+        before.min_by_key(rank).copied().unwrap_or(lowest)
+    }
 }
 
 /// Where each of a group comes; `last` is the last inode of the group.
