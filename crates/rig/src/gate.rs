@@ -31,6 +31,7 @@ use rustix::io::Errno;
 pub(crate) use content::leave_marker;
 pub use ondisk::signature::Signature;
 use ondisk::signature::{self, ReadAt};
+use ondisk::swap;
 use open_files::Openers;
 pub use refusal::{Reason, Refusal};
 pub(crate) use serial::of as serial_of;
@@ -374,6 +375,7 @@ fn found_on(file: &File, size: u64, serial: Option<&str>) -> io::Result<Vec<Reas
             reasons.push(Reason::Signature {
                 kind: found.kind,
                 offset: found.offset,
+                detail: swap::describe_found(&disk, &found),
             });
         }
     }

@@ -1,5 +1,7 @@
 //! The btrfs superblock (include/uapi/linux/btrfs_tree.h, `struct btrfs_super_block`).
 
+use std::mem::offset_of;
+
 use fskind::Kind;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -111,6 +113,9 @@ pub struct Superblock {
 }
 
 const _: () = assert!(size_of::<Superblock>() == SIZE);
+const _: () = assert!(
+    OFFSET + offset_of!(Superblock, magic) as u64 == Kind::Btrfs.properties().signature.offsets[0]
+);
 
 impl Superblock {
     /// The superblock at the start of `bytes`; only its magic number is checked.

@@ -8,7 +8,10 @@ use crate::Error;
 use crate::bytes::{le32, superblock, uuid};
 
 /// Byte offsets of the two copies: 1 KiB into the first and the second block.
-pub const OFFSETS: [u64; 2] = [1024, 4096 + 1024];
+pub const OFFSETS: [u64; 2] = [FIRST, 4096 + FIRST];
+
+/// The magic number is the first field.
+const FIRST: u64 = Kind::F2fs.properties().signature.offsets[0];
 
 /// Bytes of the superblock up to the features.
 pub const SIZE: usize = 2184;

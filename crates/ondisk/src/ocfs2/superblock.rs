@@ -224,6 +224,12 @@ mod tests {
         ));
     }
 
+    #[test]
+    fn a_signature_is_searched_in_the_block_of_each_size() {
+        let blocks = BLOCK_SIZES.map(|size| BLOCK * size);
+        assert_eq!(Kind::Ocfs2.properties().signature.offsets, blocks);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_read(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
