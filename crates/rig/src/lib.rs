@@ -37,7 +37,6 @@ mod prepared;
 pub mod recovery;
 pub mod reference;
 mod resource_limits;
-mod reversal;
 mod rig;
 mod syscall;
 pub mod undo;

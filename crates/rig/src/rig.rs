@@ -28,8 +28,8 @@ use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::resource_limits::LimitRequest;
-use crate::undo::Journal;
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, actions};
+use crate::{Error, Result};
 
 /// Where trials run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -442,7 +442,7 @@ impl Drop for Rig {
             !mounts.iter().any(|mount| mount.point.starts_with(&folder))
         };
         if mountinfo::own().is_ok_and(free) {
-            let _ = reversal::remove_mount_point_of(self.journal.dir(), &folder);
+            let _ = actions::remove_mount_point_of(self.journal.dir(), &folder);
         }
     }
 }

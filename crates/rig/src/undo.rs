@@ -13,6 +13,7 @@
 //! therefore writes down where the journal lies, by path, device and inode: a copy is refused, and
 //! in a folder that was moved only what lies below it counts.
 
+pub(crate) mod actions;
 mod names;
 mod place;
 mod read;

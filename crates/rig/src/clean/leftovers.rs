@@ -12,8 +12,8 @@ use super::{Undone, files, owned};
 use crate::device::stack;
 use crate::host::{Host, Loop};
 use crate::mounted::MOUNT_FOLDER;
-use crate::undo::{self, Beneath, OwnFolder, Task};
-use crate::{Error, Result, reversal};
+use crate::undo::{self, Beneath, OwnFolder, Task, actions};
+use crate::{Error, Result};
 
 /// What is left of a run.
 pub(super) struct Leftovers {
@@ -152,7 +152,7 @@ impl Leftovers {
     pub(super) fn undo_mounts(&self, dir: &RunDir, undone: &mut Vec<Undone>) -> Vec<Error> {
         let mut problems = Vec::new();
         for mount in &self.mounts {
-            match reversal::unmount_of(dir, &mount.point, mount.id, reversal::PATIENCE) {
+            match actions::unmount_of(dir, &mount.point, mount.id, actions::PATIENCE) {
                 Ok(()) => undone.push(Undone {
                     what: "mount",
                     thing: mount.point.clone(),
@@ -199,7 +199,7 @@ impl Leftovers {
     }
 
     fn mounts_of(&self, lo: &Loop) -> Result<Vec<Mount>> {
-        let mut mounts = reversal::mounts()?;
+        let mut mounts = actions::mounts()?;
         let number = self.host.number_of(&lo.name);
         mounts.retain(|mount| number == Some(mount.device) || mount.source == lo.node());
         Ok(mounts)
@@ -234,8 +234,8 @@ impl Leftovers {
     pub(super) fn undo_files(&self, dir: &RunDir, cleaning: &mut super::Cleaning) {
         for (thing, entry) in self.files() {
             let answer = match entry {
-                Entry::Image(image) => reversal::beneath::remove_image(dir, image),
-                Entry::Point(point) => reversal::beneath::remove_mount_point(dir, point),
+                Entry::Image(image) => actions::beneath::remove_image(dir, image),
+                Entry::Point(point) => actions::beneath::remove_mount_point(dir, point),
                 Entry::Folder(folder) => files::remove_work_folder(folder),
             };
             match answer {
@@ -271,7 +271,7 @@ fn own_mounts(
     known: &[(u64, Task)],
     loops: &[Loop],
 ) -> Result<Vec<Mount>> {
-    let mut mounts = reversal::mounts()?;
+    let mut mounts = actions::mounts()?;
     mounts.reverse();
     mounts.retain(|mount| {
         let below = mount.point.strip_prefix(dir.path()).ok();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
@@ -125,7 +125,7 @@ impl Device for Disk {
         Some(self.approved.size)
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.approved.name);
         facts.insert("serial".into(), self.approved.serial.clone());
         facts.insert("size".into(), self.approved.size.to_string());

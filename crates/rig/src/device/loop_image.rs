@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use probe::mountinfo;
-use probe::superblock::Words;
+use probe::superblock::Fields;
 use rustix::io::Errno;
 use workload::direct;
 
 use super::{Device, queue_facts};
 use crate::host::{self, Host};
 use crate::syscall::block;
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, Step, actions};
+use crate::{Error, Result};
 
 /// How often a free loop device is requested again when another process took the one given.
 const RACES: usize = 64;
@@ -231,7 +231,7 @@ impl LoopImage {
     fn unbind(&mut self) -> Result<()> {
         if let Some(step) = self.loop_step {
             let bound = self.bound;
-            reversal::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
+            actions::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
             self.loop_step = None;
             self.journal.note_undone(step);
         }
@@ -273,7 +273,7 @@ impl Device for LoopImage {
         Some(&self.image)
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.name);
         let mut put = |name: &str, value: String| facts.insert(name.into(), value);
         put("backing_file", self.image.display().to_string());
@@ -293,7 +293,7 @@ impl Device for LoopImage {
     fn release(&mut self) -> Result<()> {
         self.unbind()?;
         if let Some(step) = self.image_step {
-            reversal::remove_image_of(self.journal.dir(), &self.image)?;
+            actions::remove_image_of(self.journal.dir(), &self.image)?;
             self.image_step = None;
             self.journal.note_undone(step);
         }
