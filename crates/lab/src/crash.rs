@@ -15,6 +15,7 @@
 //! hold what no power cut left; and undoing it costs as much as the copy of what a log has written.
 
 pub(crate) mod after_cut;
+mod context;
 pub(crate) mod cut;
 mod durability;
 mod image;
