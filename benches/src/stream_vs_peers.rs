@@ -18,7 +18,7 @@
 //! process that touches them waits for the host. Both sides make the same calls, so these rows have three times as many pairs, and their
 //! target counts as met unless the median ratio is below it with 95 % confidence.
 //!
-//! The cost of verification is a ratio of our own verified read to our own plain one, of the same
+//! The cost of verification is our own ratio verified read to our own plain one, of the same
 //! verified file: cold, where the device dominates, and from the page cache, where nothing hides the
 //! cost: that row has no target (docs/decisions/0009-verify-cost.md).
 
@@ -211,7 +211,7 @@ impl Bench {
         Ok(tables.all_met())
     }
 
-    /// Each write on a filesystem of its own.
+    /// Each write on its own filesystem.
     fn writes(&self, image: &Image) -> Result<Table> {
         let cases = self.cases();
         let mut results = vec![Pairs::default(); cases.len()];

@@ -1,7 +1,7 @@
 //! When a fact is equal on both sides.
 //!
 //! Most facts are equal when their text is. Two kinds are compared with a tolerance, or every comparison
-//! of trials in a guest would be called unfair, since each trial there is a boot of its own:
+//! of trials in a guest would be called unfair, since each trial there is its own boot:
 //!
 //! - **Values derived from the memory size.** A kernel computes MemTotal without its image and tables, and
 //!   derives limits of processes and signals, reserves and the inodes of a tmpfs from it. Over 174 boots

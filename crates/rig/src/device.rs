@@ -16,7 +16,7 @@ use crate::host::Host;
 /// A log of writes that is whole, and what the writes went to: the nodes of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedLog {
-    /// Where the log lies.
+    /// Where the log is.
     pub log: PathBuf,
     /// What was written.
     pub data: PathBuf,

@@ -257,7 +257,7 @@ impl Prepared {
         taken
     }
 
-    /// Ends without undoing what lies on the disks: for a guest, whose machine ends next, and whose disks its host
+    /// Ends without undoing what is on the disks: for a guest, whose machine ends next, and whose disks its host
     /// then reads.
     pub fn leave(mut self) -> Timings {
         self.device.abandon();

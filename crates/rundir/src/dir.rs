@@ -73,7 +73,7 @@ impl RunDir {
         Ok(RunDir { fd, path, identity })
     }
 
-    /// The same folder by a descriptor of its own.
+    /// The same folder by its own descriptor.
     ///
     /// # Errors
     /// [`Error::Io`] when there are too many open files.

@@ -34,7 +34,7 @@ pub(super) fn recorded(run: &Run) -> BTreeSet<String> {
         .collect()
 }
 
-/// Adds these items of a trial, as `context.NAME`; a trial without a context of its own has none.
+/// Adds these items of a trial, as `context.NAME`; a trial without its own context has none.
 pub(super) fn add(
     run: &Run,
     cell: &Cell,

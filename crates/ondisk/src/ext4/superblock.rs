@@ -250,7 +250,7 @@ pub struct Superblock {
 const _: () = assert!(size_of::<Superblock>() == SIZE);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever it holds.
+    /// The superblock at the start of `bytes`; no field is checked.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! A loop device backed by a sparse image file: a block device for any host.
 //!
 //! Direct I/O to the backing file matters more than anything else about it: without it the image's
-//! blocks lie in the page cache a second time, below the filesystem under test, and no dropping of
+//! blocks are in the page cache a second time, below the filesystem under test, and no dropping of
 //! caches above makes a read cold. So the device is bound with `LO_FLAGS_DIRECT_IO` and a sector
 //! size that the host's filesystem can serve directly (statx, `STATX_DIOALIGN`), and the kernel is
 //! asked afterwards whether it really does. Where it cannot (overlay, some network and stacked
@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// How often a free loop device is requested again when another process took the one given.
 const RACES: usize = 64;
 
-/// A bound loop device on an image of its own.
+/// A bound loop device on its own image.
 #[derive(Debug)]
 pub struct LoopImage {
     journal: Arc<Journal>,

@@ -1,4 +1,4 @@
-//! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
+//! The ext family. ext2 and ext3 are made by their own mkfs names, and served by the driver that
 //! this kernel has for them, which on most current kernels is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
 
 use fskind::Kind;

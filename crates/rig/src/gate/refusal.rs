@@ -47,7 +47,7 @@ pub enum Reason {
         /// Their names.
         names: Vec<String>,
     },
-    /// A partition table lies on the disk, whether or not the kernel has read it.
+    /// A partition table is on the disk, whether or not the kernel has read it.
     PartitionTable {
         /// `GPT`, `MBR`.
         kind: &'static str,

@@ -200,7 +200,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Flushes it, by a descriptor of its own: the phase's is closed.
+    /// Flushes it, by its own descriptor: the phase's is closed.
     pub(super) fn fsync(&self) -> io::Result<()> {
         OpenOptions::new()
             .read(true)

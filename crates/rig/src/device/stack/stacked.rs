@@ -50,7 +50,7 @@ impl Stacked {
     /// machine: letters, digits and hyphens.
     ///
     /// # Errors
-    /// When the kernel or a program lacks something; whatever was made is undone then.
+    /// When the kernel or a program lacks something; what was made is undone then.
     pub(crate) fn create(
         asked: &Stacking,
         bases: &Bases<'_>,
