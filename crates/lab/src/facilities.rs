@@ -100,7 +100,7 @@ fn limit(name: &'static str, answer: Result<String, String>) -> Facility {
         name,
         serves: "studies with such limits",
         available: answer.is_ok(),
-        note: answer.unwrap_or_else(|why| format!("{why}: studies with such limits are refused")),
+        note: answer.unwrap_or_else(|why| format!("{why}: trials with such limits fail")),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         assert!(!refused.available);
         assert_eq!(
             refused.note,
-            "no control group tree: studies with such limits are refused"
+            "no control group tree: trials with such limits fail"
         );
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use common::checked::{STREAM, study};
-use common::{Scratch, assert_code, is_root, run_in, stdout};
+use common::{Scratch, assert_code, is_root, run_in, stderr, stdout};
 use serde_json::Value;
 
 /// Runs fslab in a mount namespace after `change`.
@@ -53,11 +53,13 @@ fn a_machine_without_pressure_or_control_groups_works_and_is_named_needs_root() 
     let output = with_mounts(scratch.path(), hidden, &["run", &study, "--out", "out"]);
     assert_code(&output, 0);
     scratch.assert_nothing_left();
-    // A limit that nothing serves is refused before anything is made.
+    // A trial whose limit nothing serves fails with the reason; it does not run without the limit.
     let limit = ["run", &study, "--out", "limited", "--set", "limit=8m"];
     let output = with_mounts(scratch.path(), hidden, &limit);
-    assert_code(&output, 2);
-    assert!(!scratch.join("limited").exists());
+    assert_code(&output, 7);
+    let message = stderr(&output);
+    assert!(message.contains("no control group tree"), "{message}");
+    scratch.assert_nothing_left();
 }
 
 #[test]
