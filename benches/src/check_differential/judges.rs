@@ -1,4 +1,4 @@
-//! The two judges: the installed e2fsck in a process of its own, and ours within this one.
+//! The two judges: the installed e2fsck in its own process, and ours within this one.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Machines: a kernel, an initramfs and disks, run to their end by a program of the host.
 //!
 //! A [`Machine`] describes it; [`Machine::run`] starts it, passes on the messages of its init,
-//! and returns when it has ended, in whatever way. Two programs can do it. User-mode Linux is a
+//! and returns when it has ended, also by a crash. Two programs can do it. User-mode Linux is a
 //! kernel built as an ordinary program: it boots in a second and a half on most machines ([`crate::boot_probe`]
 //! finds out which), has one CPU and no block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
 //!

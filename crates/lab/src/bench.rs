@@ -80,7 +80,7 @@ impl Observer for BenchObserver<'_> {
 ///
 /// # Errors
 /// Directories that do not exist, or are not writable where the workload writes; parameters that
-/// cannot be used; whatever stops the workload before it has measured anything.
+/// cannot be used; everything that stops the workload before it has measured anything.
 pub fn run(
     workload: &dyn Workload,
     watcher: &dyn Watcher,

@@ -85,7 +85,7 @@ pub fn run(
     };
     let order = fsck::Request {
         kind: kind.into(),
-        // The checker runs in a folder of its own.
+        // The checker runs in its own folder.
         device: target.canonicalize().unwrap_or_else(|_| target.clone()),
         block_name,
         extra: extra(kind, is_device),
@@ -101,7 +101,7 @@ fn extra(kind: &str, is_device: bool) -> Vec<String> {
     option.map(str::to_owned).into_iter().collect()
 }
 
-/// Refuses what is mounted, or lies below something that is.
+/// Refuses what is mounted, or is below something that is.
 fn unused(target: &Path) -> Result<(), Error> {
     let host = rig::host::Host::default();
     let resolved = target.canonicalize().unwrap_or_else(|_| target.to_owned());

@@ -15,6 +15,7 @@
 //! hold what no power cut left; and undoing it costs as much as the copy of what a log has written.
 
 pub(crate) mod after_cut;
+mod context;
 pub(crate) mod cut;
 mod durability;
 mod image;
@@ -239,7 +240,7 @@ fn note_log(crash: &mut Crash, log: &Log<Source>, device: u64) {
     }
 }
 
-/// Bytes of the log up to the end of its last entry: a log on a disk of its own is followed by the rest of the disk.
+/// Bytes of the log up to the end of its last entry: a log on its own disk is followed by the rest of the disk.
 fn used(log: &Log<Source>) -> u64 {
     let data = |entry: &blockio::log_writes::Entry| if entry.has_data() { entry.len } else { 0 };
     let last = log.entries().last();
@@ -338,7 +339,7 @@ fn keep(device: &dyn BlockSource, path: &Path, crash: &mut Crash) -> Result<(), 
     Ok(())
 }
 
-/// The same, with images in a folder of its own below `scratch`, or below the folder for temporary files.
+/// The same, with images in its own folder below `scratch`, or below the folder for temporary files.
 ///
 /// # Errors
 /// See [`run`]; and a folder that cannot be made, or removed when all is over.

@@ -26,6 +26,7 @@ pub mod convert;
 pub mod crash;
 pub mod error;
 pub mod executor;
+pub mod facilities;
 pub mod guest;
 pub mod interrupt;
 mod io_crosscheck;

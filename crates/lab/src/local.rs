@@ -276,7 +276,7 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// What a trial's context adds to the run's: the measured filesystem and its device, and
-    /// whatever changed on the machine since.
+    /// regardless of changes on the machine since.
     fn trial_context(&self, trial: &Trial, prepared: &Prepared) -> Event {
         let subject = Subject {
             mount_point: Some(prepared.mount_point()),

@@ -17,7 +17,7 @@ pub mod xfs;
 use std::path::Path;
 
 use fskind::Kind;
-use probe::superblock::{Source, Words};
+use probe::superblock::{Fields, Source};
 
 use crate::host::Host;
 use crate::lazy_init::Settled;
@@ -69,14 +69,14 @@ pub trait Filesystem: Sync {
     }
 
     /// Facts from the superblock on the device.
-    fn superblock(&self, device: &Source) -> std::io::Result<Words>;
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields>;
 
     /// The driver that serves the mounted device, by sysfs; none when sysfs does not tell.
     fn driver(&self, host: &Host, block_name: &str) -> Option<String>;
 
     /// Facts that only the mounted filesystem reports.
-    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Words {
-        Words::new()
+    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Fields {
+        Fields::new()
     }
 
     /// Waits for work that the filesystem does by itself after its first mount.
@@ -178,7 +178,7 @@ pub(crate) fn mount_options(filesystem: &dyn Filesystem, given: &[String]) -> Ve
 ///
 /// `write through` in sysfs means that the block layer drops flushes, because the device claims to
 /// have no volatile cache.
-pub(crate) fn barriers(options: &[String], queue: &Words) -> String {
+pub(crate) fn barriers(options: &[String], queue: &Fields) -> String {
     let off = ["nobarrier", "barrier=0"];
     let mount = match options.iter().find(|option| off.contains(&option.as_str())) {
         Some(option) => format!("off by {option}"),
@@ -223,8 +223,8 @@ mod tests {
         fn least_bytes(&self) -> u64 {
             0
         }
-        fn superblock(&self, _: &Source) -> std::io::Result<Words> {
-            Ok(Words::new())
+        fn superblock(&self, _: &Source) -> std::io::Result<Fields> {
+            Ok(Fields::new())
         }
         fn driver(&self, _: &Host, _: &str) -> Option<String> {
             None
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn barriers_are_reported_from_both_sides() {
-        let mut queue = Words::new();
+        let mut queue = Fields::new();
         queue.insert("write_cache".into(), "write back".into());
         queue.insert("fua".into(), "0".into());
         assert_eq!(

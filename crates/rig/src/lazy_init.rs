@@ -1,7 +1,7 @@
 //! Waits until ext4 has filled its inode tables with zeros.
 //!
 //! mke2fs leaves most inode tables unwritten, and after the first mount the kernel's `ext4lazyinit`
-//! thread writes them in the background: I/O that would be counted into whatever is measured.
+//! thread writes them in the background: I/O that would be counted into the measurement.
 //!
 //! Trusted is the state on the device: a group is done when its descriptor has INODE_ZEROED, which
 //! the kernel sets after the zeros are on their way, and which is read through the same page cache

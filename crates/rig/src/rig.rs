@@ -28,15 +28,15 @@ use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::resource_limits::LimitRequest;
-use crate::undo::Journal;
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, actions};
+use crate::{Error, Result};
 
 /// Where trials run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A fresh sparse image for each trial, in `folder`.
     LoopImages {
-        /// Where images lie; made when missing. Below the run's folder, or [`crate::clean()`] leaves
+        /// Folder of images; made when missing. Below the run's folder, or [`crate::clean()`] leaves
         /// them alone.
         folder: PathBuf,
     },
@@ -97,7 +97,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens a rig whose undo journal lies in `run`, an existing folder. What a killed process of
+    /// Opens a rig whose undo journal is in `run`, an existing folder. What a killed process of
     /// the same run left is undone first (see [`Rig::leftovers`]). A disk has to pass the gate.
     pub fn open(target: Target, run: &Path) -> Result<Rig> {
         let journal = Journal::open(run)?;
@@ -294,7 +294,7 @@ impl Rig {
             .map_err(|error| Error::io(&prepared.work, "cannot sync it after mkfs", error))
     }
 
-    /// btrfs reads ahead by a setting of its own, not its disk's.
+    /// btrfs reads ahead by its own setting, not its disk's.
     fn own_readahead(
         &self,
         prepared: &mut Prepared,
@@ -336,7 +336,7 @@ impl Rig {
                 request.discard,
                 cancelled,
             )?;
-            // Its release wipes it; until then what lies on it is ours.
+            // Its release wipes it; until then what is on it is ours.
             self.disk_is_ours = true;
             return Ok(Box::new(disk));
         }
@@ -380,7 +380,7 @@ impl Rig {
             Target::Block { .. } | Target::Directory { .. } => disks(&one),
         };
         let made = Stacked::create(stacking, &bases, &name, &self.journal, cancelled)?;
-        // Its release wipes the disks; until then what lies on them is ours.
+        // Its release wipes the disks; until then what is on them is ours.
         self.disk_is_ours = true;
         Ok(Box::new(made))
     }
@@ -442,7 +442,7 @@ impl Drop for Rig {
             !mounts.iter().any(|mount| mount.point.starts_with(&folder))
         };
         if mountinfo::own().is_ok_and(free) {
-            let _ = reversal::remove_mount_point_of(self.journal.dir(), &folder);
+            let _ = actions::remove_mount_point_of(self.journal.dir(), &folder);
         }
     }
 }

@@ -17,7 +17,7 @@
 //! * The load generator costs next to nothing: the null [`engine`] shows how much.
 //! * A workload knows nothing of studies, devices or terminals. It takes its parameters, reports to an
 //!   [`Observer`], asks it to drop caches, and stops soon after it is cancelled. It never prints.
-//! * It leaves no file, whatever happens, unless its parameters keep them.
+//! * It leaves no file, also after an error, unless its parameters keep them.
 
 pub mod age;
 pub mod buffer;

@@ -49,9 +49,8 @@ use crate::engine::Direction;
 use crate::memory::total_ram;
 use crate::residency;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Workload};
-use file::Target;
+use file::{Target, phase_name};
 use phase::Phase;
-use phase::phase_name;
 
 impl Workload for StreamSpec {
     fn kind(&self) -> &'static str {

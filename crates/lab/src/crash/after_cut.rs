@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use record::{Crash, Evidence};
 use rig::recovery::Recovery;
 
+use super::context::{Context, CrashResult};
 use super::cut::{Came, WITNESS};
 use super::durability::Kept;
 use super::image::Throwaway;
 use super::judge::{How, Judge};
-use super::trial::{Context, CrashResult};
+
 use super::{Part, Recover, note};
 use crate::error::Error;
 

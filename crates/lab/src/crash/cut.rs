@@ -294,7 +294,7 @@ impl Timer {
         let root = cutter.root.clone();
         let thread = std::thread::spawn(move || {
             let begun = Instant::now();
-            // A sender that is gone: the trial has ended with an error of its own.
+            // A sender that is gone: the trial has ended with its own error.
             if stopped.recv_timeout(after) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }

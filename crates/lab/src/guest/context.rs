@@ -69,7 +69,7 @@ impl GuestExecutor<'_> {
             around: Box::new(Surroundings {
                 // No other program is in there, whose I/O could be watched.
                 watch: Duration::ZERO,
-                // The guest names its own, and starts from the same bytes wherever the run's folder is.
+                // The guest names its own, and starts from the same bytes in any folder.
                 folder: PathBuf::new(),
                 ..around.clone()
             }),

@@ -82,7 +82,7 @@ pub struct Stacking {
     pub size: u64,
     /// What a reader calls it: `md raid0 of 11 disks, chunk 64k`.
     pub words: String,
-    /// How its stripes lie.
+    /// Its stripe unit and stripe width.
     pub geometry: Option<Geometry>,
     /// The stripe options of mkfs.
     pub hints: Hints,

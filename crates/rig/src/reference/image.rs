@@ -21,7 +21,7 @@ use crate::{Error, Result};
 const PIECE: usize = 1 << 20;
 
 impl Rig {
-    /// Makes a loop image of `size` bytes where the trials' images lie, writes it through, holds it
+    /// Makes a loop image of `size` bytes where the trials' images are, writes it through, holds it
     /// to `limit`, measures it as [`measure`] does, and removes it.
     ///
     /// # Errors

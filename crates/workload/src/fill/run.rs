@@ -245,7 +245,7 @@ impl Fill<'_> {
         let done = self.settle(&mut seen);
         let mut unlinks = None;
         if !options.keeps() {
-            // Files of a run that ends in an error go as well, whatever it was.
+            // Files of a run that ends in an error are removed as well.
             let clean_up = done.is_err() || seen.stopped.is_some();
             let removed = workers.unlink(&seen, clean_up);
             if done.is_ok() {

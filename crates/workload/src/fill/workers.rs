@@ -32,7 +32,7 @@ pub(crate) struct FillResult {
     pub(crate) begin_ns: u64,
     /// One for each task; `None` of one that died.
     pub(crate) children: Vec<Option<ChildResult>>,
-    /// Whole files of each, whatever became of it.
+    /// Whole files of each, also of a failed one.
     pub(crate) files: Vec<u64>,
     /// The parent's CPU time.
     pub(crate) cpu: Cpu,
@@ -67,7 +67,7 @@ impl FillResult {
 }
 
 impl Workers<'_> {
-    /// Makes the files. All processes have been joined when this returns, in whatever way.
+    /// Makes the files. All processes have been joined when this returns, also with an error.
     pub(crate) fn create(&self) -> FillResult {
         let shared = Children::new(self.tasks.len());
         let cpu = Cpu::thread();

@@ -11,7 +11,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 
 use super::close::close;
 use super::content;
-use super::file::Target;
+use super::file::{Target, phase_name};
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
 use crate::children::TICK;
@@ -416,13 +416,5 @@ pub(super) fn report(
             bytes_per_s: bytes_per_s.original.unwrap_or_default(),
         }],
         ..PhaseReport::default()
-    }
-}
-
-/// The phase's name.
-pub(super) const fn phase_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct TestResult {
 }
 
 impl Phase<'_> {
-    /// Runs it. All children have been joined when this returns, in whatever way.
+    /// Runs it. All children have been joined when this returns, also with an error.
     pub(super) fn run(&self) -> Result<TestResult, Error> {
         let threads = self.options.threads;
         let shared = Children::new(threads as usize);

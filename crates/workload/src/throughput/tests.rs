@@ -203,7 +203,7 @@ fn fsync_and_close_move_into_clock_a_when_asked() {
         let (original, synced) = (phase.clock_seconds.original, phase.clock_seconds.fsync);
         let parent = phase.bytes as f64 / phase.figures["parent"];
         if fsync && close {
-            // The parent's release lies before the child's begin, by a wake-up.
+            // The parent's release is before the child's begin, by a wake-up.
             assert!(synced.unwrap() <= parent + 1e-6, "{synced:?} {parent}");
         } else {
             assert!(

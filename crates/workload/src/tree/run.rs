@@ -79,7 +79,7 @@ pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error
     })
 }
 
-/// Makes the working directory when missing (true), and refuses trees that lie there already.
+/// Makes the working directory when missing (true), and refuses trees that are there already.
 fn prepare(dir: &Path) -> Result<bool, Error> {
     let made = !dir.exists();
     fs::create_dir_all(dir).map_err(Error::io("make working directory", dir))?;

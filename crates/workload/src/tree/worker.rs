@@ -9,7 +9,7 @@
 //! In compat the calls are those of the original under CPython 2, which its users ran: `os.walk`
 //! of that version looks up every name (`stat`) to tell directories from files, and every directory
 //! once more (`lstat`), which on a cold disk is an order of its own for reading inodes. Its stdio
-//! splits the last partial block of a file into a write of its own; here a buffer is one write.
+//! splits the last partial block of a file into a separate write; here a buffer is one write.
 
 use std::ffi::{CStr, OsStr};
 use std::mem::MaybeUninit;

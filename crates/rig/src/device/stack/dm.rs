@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{await_some, run, words};
 use crate::host::Host;
-use crate::reversal::PATIENCE;
+use crate::undo::actions::PATIENCE;
 use crate::{Error, Result, command};
 
 const PROGRAM: &str = "dmsetup";

@@ -11,7 +11,7 @@ use fskind::Family;
 use crate::filesystem::Filesystem;
 use crate::{Error, Result, command};
 
-/// How a stripe lies over its members.
+/// The layout of a stripe over its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Bytes on one member before the next.

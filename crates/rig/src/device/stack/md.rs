@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::{await_some, run, words};
 use crate::host::Host;
-use crate::reversal::PATIENCE;
+use crate::undo::actions::PATIENCE;
 use crate::{Error, Result};
 
 const PROGRAM: &str = "mdadm";
@@ -62,7 +62,7 @@ pub(super) fn uuid(words: &str) -> String {
 fn command(md: &Md, node: &Path, uuid: &str, members: &[PathBuf]) -> Vec<String> {
     let mut line = words(["--create"]);
     line.push(node.display().to_string());
-    // --run: asks nothing, whatever lies on the members.
+    // --run: asks nothing, with any data on the members.
     line.extend(words(["--run", "--homehost=any", "--name=fslab"]));
     line.push(format!("--uuid={uuid}"));
     line.push(format!("--level={}", md.level));

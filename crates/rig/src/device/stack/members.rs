@@ -150,7 +150,7 @@ fn slices(disk: &Piece, sizes: &[u64]) -> Result<Vec<Piece>> {
     Ok(shares.into_iter().map(piece).collect())
 }
 
-/// Where on a disk of `length` bytes the members of these sizes lie when it is cut: their shares of it, in whole
+/// Where on a disk of `length` bytes the members of these sizes are when it is cut: their shares of it, in whole
 /// MiB, in their order. A reader of the disk finds a member by this.
 pub fn shares(length: u64, sizes: &[u64]) -> Vec<Range<u64>> {
     let asked: u128 = sizes.iter().map(|size| u128::from(*size)).sum();

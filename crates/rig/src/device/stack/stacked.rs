@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
 use rustix::fs::{major, minor};
 
 use super::members::Members;
@@ -50,7 +50,7 @@ impl Stacked {
     /// machine: letters, digits and hyphens.
     ///
     /// # Errors
-    /// When the kernel or a program lacks something; whatever was made is undone then.
+    /// When the kernel or a program lacks something; what was made is undone then.
     pub(crate) fn create(
         asked: &Stacking,
         bases: &Bases<'_>,
@@ -272,7 +272,7 @@ impl Device for Stacked {
         Ok(self.failing.take().map(|failing| failing.data))
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.name);
         let mut put = |name: &str, value: String| drop(facts.insert(name.into(), value));
         put("stack", self.asked.words.clone());

@@ -19,7 +19,7 @@ use crate::{Class, Error, Result};
 /// learns from /proc alone.
 const CHILD: &str =
     "sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; exec sleep 1000' & sleep 0.3";
-/// The same in a session of its own, whose parent is gone.
+/// The same in its own session, whose parent is gone.
 const ORPHAN: &str = "setsid sh -c 'setsid sh -c \"read -r n _ < /proc/self/stat; \
                       echo orphan \\$n; exec sleep 1000\" & sleep 0.3; exit' & sleep 0.5";
 
