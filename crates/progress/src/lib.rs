@@ -1,17 +1,17 @@
 //! Progress reports of long operations, and cancellation.
 //!
 //! Everything that takes longer than a moment takes a `&dyn` [`Progress`]: checkers, forges, workloads, mkfs, the wait for lazy
-//! initialisation, guests. It reports what it does and how much of it is done, and asks whether to stop. What is drawn, and where,
-//! is decided by the implementation: the terminal of `fslab`, the channel of a guest, [`Recorder`] in tests, or [`Silent`].
+//! initialisation, guests. It reports what it does and how much of it is done, and asks whether to stop. The implementation decides what
+//! is drawn and where: the terminal of `fslab`, the channel of a guest, [`Recorder`] in tests, or [`Silent`].
 //!
 //! An operation is a sequence of steps. A step has a name and, where that is known, an amount in one unit. An operation that knows its
 //! whole amount in advance reports it with [`Progress::foresee`]; share and time left are then those of the operation, and otherwise
 //! those of the step.
 //!
-//! Amounts are added, not set: several threads may report at once, and a lost report costs accuracy, not order. A hot loop counts for
-//! itself and reports a batch at a time. Rejected: a bar per operation as indicatif has it, because a report that is drawn by the caller's
-//! thread is inside somebody's clock; a hierarchy of steps, because an early return would have to close all of them ([`Within`]
-//! gives the steps of a part the name of the part).
+//! Amounts are added, not set, so that several threads may report at once. A hot loop counts for itself and reports a batch at a
+//! time. Rejected: a bar per operation as indicatif has it, because a line that the caller's thread
+//! draws costs measured time; a hierarchy of steps, because every early return would have to close all of them. [`Within`] puts the name of
+//! a part before the names of its steps instead.
 
 mod event;
 mod recorder;

@@ -72,7 +72,7 @@ struct Counts {
 }
 
 impl Meter {
-    /// A run of so many trials begins, if there are several.
+    /// A run of this many trials begins. One trial needs no position.
     pub(super) fn count_trials(&self, all: usize, now: Instant) {
         self.names().trials = (all > 1).then_some(Trials {
             all,
