@@ -240,9 +240,9 @@ impl Counts {
         }
         let left = (ALL - self.share) as f64 / ALL as f64;
         let seconds = if *unit == Unit::Parts {
-            let whole = now.saturating_duration_since(self.began).as_secs_f64();
-            let known = self.share > ALL / 100;
-            known.then(|| whole * left / (1.0 - left))?
+            let whole = now.saturating_duration_since(self.began);
+            let known = whole >= SETTLED && self.share > ALL / 100;
+            known.then(|| whole.as_secs_f64() * left / (1.0 - left))?
         } else {
             let known = elapsed >= SETTLED && self.done > 0;
             known.then(|| left * self.all as f64 / self.done as f64 * elapsed.as_secs_f64())?
