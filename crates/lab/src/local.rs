@@ -173,7 +173,7 @@ impl<'a> LocalExecutor<'a> {
         emit: &mut Emit<'_>,
         ledger: &mut Ledger,
     ) -> Result<Event, Stopped> {
-        self.watcher.activity(trial, "making the filesystem");
+        self.watcher.activity(trial, "preparing");
         let mut prepared = self
             .prepare(trial)
             .map_err(|error| self.rig_failure(error))?;

@@ -9,7 +9,7 @@ pub trait Watcher: Progress {
     /// An event is in the log.
     fn entry(&self, _entry: &Entry) {}
 
-    /// What the lab is about to do with a trial (`making the filesystem`, `checking`). Steps that begin afterwards are parts of it.
+    /// What the lab is about to do with a trial (`preparing`, `checking`). Steps that begin afterwards are parts of it.
     fn activity(&self, _trial: &Trial, _activity: &str) {}
 }
 

@@ -154,10 +154,11 @@ impl Meter {
         let Some(running) = &names.step else {
             return line;
         };
-        if !names.activity.is_empty() {
-            line.push_str(": ");
+        // The only phase of a workload may have the workload's name.
+        if names.activity.rsplit(": ").next() != Some(&*running.step.name) {
+            let colon = if names.activity.is_empty() { "" } else { ": " };
+            let _ = write!(line, "{colon}{}", running.step.name);
         }
-        line.push_str(&running.step.name);
         let counts = self.counts(&names, running);
         let elapsed = now.saturating_duration_since(running.began);
         let parts = [

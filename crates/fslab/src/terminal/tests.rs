@@ -86,29 +86,23 @@ fn a_run_is_trials_activities_and_phases() {
     let drawn = Drawn::new();
     let meter = &drawn.meter;
     meter.count_trials(3, drawn.at(0.0));
-    meter.activity("filesystem=ext4: making the filesystem".into());
-    assert_eq!(
-        drawn.line(0.0),
-        "[1/3] filesystem=ext4: making the filesystem"
-    );
+    meter.activity("filesystem=ext4: preparing".into());
+    assert_eq!(drawn.line(0.0), "[1/3] filesystem=ext4: preparing");
     meter.begin(Step::new("mkfs.ext4"), drawn.at(0.0));
     assert_eq!(
         drawn.line(30.0),
-        "[1/3] filesystem=ext4: making the filesystem: mkfs.ext4"
+        "[1/3] filesystem=ext4: preparing: mkfs.ext4"
     );
     let groups = Step::new("lazy initialisation").counted_in(Unit::Items("groups".into()));
     meter.begin(groups.of(80), drawn.at(30.0));
     meter.advance(20);
     assert_eq!(
         drawn.line(35.0),
-        "[1/3] filesystem=ext4: making the filesystem: lazy initialisation: 25 % of 80 groups, \
+        "[1/3] filesystem=ext4: preparing: lazy initialisation: 25 % of 80 groups, \
          4 groups/s, 15 s left"
     );
     meter.end();
-    assert_eq!(
-        drawn.line(36.0),
-        "[1/3] filesystem=ext4: making the filesystem"
-    );
+    assert_eq!(drawn.line(36.0), "[1/3] filesystem=ext4: preparing");
     meter.activity("filesystem=ext4: iozone".into());
     meter.foresee(1000, drawn.at(40.0));
     meter.begin(Step::new("write"), drawn.at(40.0));
@@ -120,6 +114,11 @@ fn a_run_is_trials_activities_and_phases() {
     assert_eq!(
         drawn.line(70.0),
         "[1/3] filesystem=ext4: iozone: rewrite: 75 %, 51.2 MiB/s, 10 s left"
+    );
+    meter.begin(Step::new("iozone"), drawn.at(70.0));
+    assert_eq!(
+        drawn.line(70.0),
+        "[1/3] filesystem=ext4: iozone: 75 %, 10 s left"
     );
     meter.trial_over(drawn.at(100.0));
     meter.activity("filesystem=xfs: iozone".into());
