@@ -38,7 +38,7 @@ use params::Bytes;
 use workload::engine::{Direction, Kind};
 use workload::stream::{self, Between, StreamSpec, Test};
 use workload::syncfs::syncfs;
-use workload::{Evidence, Observer};
+use workload::{Evidence, Observer, Progress};
 
 const MIB: u64 = 1 << 20;
 const FILE: &str = "bigfile";
@@ -154,7 +154,9 @@ impl Observer for Remounts<'_> {
             detail: "unmounted and mounted".into(),
         })
     }
+}
 
+impl Progress for Remounts<'_> {
     fn cancelled(&self) -> bool {
         self.stop.is_set()
     }

@@ -23,7 +23,7 @@ use crate::table::{Row, Table};
 use crate::{memory, needs};
 use anyhow::Result;
 use clap::Parser;
-use workload::{Evidence, Observer, Outcome, PhaseReport, tree};
+use workload::{Evidence, Observer, Outcome, PhaseReport, Progress, tree};
 
 /// Highest share of user time, percent of the wall.
 const TARGET: f64 = 5.0;
@@ -78,7 +78,9 @@ impl Observer for Surroundings {
             detail: detail.into(),
         })
     }
+}
 
+impl Progress for Surroundings {
     fn cancelled(&self) -> bool {
         self.stop.cancelled()
     }

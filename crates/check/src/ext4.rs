@@ -46,9 +46,9 @@ use fskind::Family;
 use ondisk::ext4::{Superblock, superblock};
 
 use crate::frame::failure::Failure;
+use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
-use crate::frame::progress::Progress;
 use crate::frame::report::Report;
 pub use group_map::GroupMap;
 pub use options::{ExternalJournal, Options, Reference};
@@ -81,9 +81,9 @@ impl crate::Checker for Checker {
         &self,
         source: &dyn BlockSource,
         options: &Common,
-        progress: &dyn Progress,
+        observer: &dyn Observer,
     ) -> Result<Report, Failure> {
-        check(source, options, &self.options, progress)
+        check(source, options, &self.options, observer)
     }
 }
 

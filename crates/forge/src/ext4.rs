@@ -22,9 +22,10 @@ pub use ondisk::ext4::hash::HashVersion;
 pub use options::{FeatureEdits, FsType, Options};
 pub use write::write;
 
+use progress::Progress;
+
 use crate::population::Profile;
-use crate::{Error, Image, Watch, Written};
-use plan::Objects as _;
+use crate::{Error, Image, Written};
 
 /// A filesystem of the family with its files, planned.
 #[derive(Debug)]
@@ -48,14 +49,7 @@ impl Ext4 {
 }
 
 impl Image for Ext4 {
-    fn slots(&self) -> u64 {
-        let directories = 0..self.contents.directories();
-        directories
-            .map(|directory| u64::from(self.contents.slots(directory)))
-            .sum()
-    }
-
-    fn write(&self, path: &Path, watch: &dyn Watch) -> Result<Written, Error> {
-        write(&self.layout, &self.contents, path, watch)
+    fn write(&self, path: &Path, progress: &dyn Progress) -> Result<Written, Error> {
+        write(&self.layout, &self.contents, path, progress)
     }
 }

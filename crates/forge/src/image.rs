@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use crate::{Error, Watch};
+use progress::Progress;
+
+use crate::Error;
 
 /// A filesystem of one format, planned but not written: a population with a place for everything in it.
 pub trait Image {
-    /// Slots of the population, the unit of [`Watch::advance`].
-    fn slots(&self) -> u64;
-
-    /// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
+    /// Makes the image at `path`, which must not exist yet, and reports the inodes written to `progress`. When anything fails it is removed again.
     ///
     /// # Errors
     ///
     /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-    /// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
-    fn write(&self, path: &Path, watch: &dyn Watch) -> Result<Written, Error>;
+    /// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
+    fn write(&self, path: &Path, progress: &dyn Progress) -> Result<Written, Error>;
 }
 
 /// Totals of a written image.

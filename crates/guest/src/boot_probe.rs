@@ -28,6 +28,7 @@ use crate::init::{self, Exercise};
 use crate::initramfs::{Job, Part, Store};
 use crate::kernel::{Cache, Form, Kernel};
 use crate::machine::{self, Accelerator, Engine, Error, Limits, Machine};
+use progress::Silent;
 
 /// Memory of a test boot, bytes: the archive with a debug build of this program takes 150 MB of it.
 const MEMORY: u64 = 512 << 20;
@@ -274,7 +275,7 @@ impl<'a> Prober<'a> {
                 reported = true;
                 true
             },
-            &|| false,
+            &Silent,
         );
         Ok(match ended {
             Ok(ended) if ended.code == 0 && reported => Outcome::Works {

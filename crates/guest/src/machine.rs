@@ -35,6 +35,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use progress::Progress;
 use rustix::fs::MemfdFlags;
 use serde_json::Value;
 
@@ -162,16 +163,16 @@ pub struct GuestExit {
 
 impl Machine {
     /// Runs it to its end. `heard` gets the documents of the job, in order, and `false` from it stops the
-    /// machine; so does `cancelled`, asked ten times a second.
+    /// machine; so does `progress`, asked ten times a second.
     ///
     /// # Errors
     /// When it cannot be started, or does not come to its end by itself.
     pub fn run(
         &self,
         heard: &mut dyn FnMut(Value) -> bool,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<GuestExit, Error> {
-        session::run(self, heard, cancelled)
+        session::run(self, heard, progress)
     }
 }
 

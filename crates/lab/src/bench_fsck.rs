@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use fskind::{Family, Kind};
 use rig::fsck::{self, Report};
-use workload::{Observer, Progress};
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -28,21 +27,6 @@ pub struct Request {
     pub kind: Option<&'static str>,
     /// After which the checker is killed.
     pub timeout: Duration,
-}
-
-struct CheckObserver<'a> {
-    watcher: &'a dyn Watcher,
-    interrupt: &'a Interrupt,
-}
-
-impl Observer for CheckObserver<'_> {
-    fn progress(&self, progress: &Progress) {
-        self.watcher.progress(progress);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.interrupt.is_raised()
-    }
 }
 
 /// Runs it.
@@ -91,7 +75,7 @@ pub fn run(
         extra: extra(kind, is_device),
         timeout: request.timeout,
     };
-    Ok(fsck::run(&order, &CheckObserver { watcher, interrupt })?)
+    Ok(fsck::run(&order, &interrupt.with(watcher))?)
 }
 
 /// What a checker needs when its target is a file.

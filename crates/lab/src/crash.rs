@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use blockio::log_writes::{Boundary, Ending, Log, LogError, Replay, spread};
 use blockio::{BlockSource, Ram};
 use fskind::Kind;
+use progress::Step;
 use record::{Crash, CrashAgreement, CrashDamage};
 use rig::undo::Journal;
 
@@ -159,14 +160,20 @@ pub fn run(
         timeout: request.timeout,
     };
     let mut judge = Judge::new(how, journal, interrupt);
+    watcher.foresee(chosen.len() as u64);
     for (number, moment) in chosen.iter().enumerate() {
         if interrupt.is_raised() {
             return Err(interrupted());
         }
-        watcher.phase(&format!("crash image {} of {}", number + 1, chosen.len()));
+        watcher.begin(Step::new(format!(
+            "crash image {} of {}",
+            number + 1,
+            chosen.len()
+        )));
         device.advance(*moment);
         let image = Throwaway::of(&device, journal)?;
         let judged = judge.judge(&device, &image, *moment)?;
+        watcher.advance(1);
         let stop = !judged.is_clean() && request.keep.is_some();
         note(&mut crash, judged, &|moment| last_mark(&log, moment))?;
         if let Some(kept) = request.keep.as_deref().filter(|_| stop) {

@@ -62,6 +62,7 @@ pub use executor::{Executor, Failure, KernelContext, Surroundings};
 pub use interrupt::Interrupt;
 pub use needs::Needs;
 pub use planning::{PlanRequest, Planned, plan};
+pub use progress::Silent;
 pub use session::{Ending, Finished, Request, resume, start};
 pub use target::{GuestMachine, GuestTarget, Target};
-pub use watch::{Silent, Watcher};
+pub use watch::Watcher;

@@ -22,6 +22,7 @@ use probe::superblock::{Fields, Source};
 use crate::host::Host;
 use crate::lazy_init::Settled;
 use crate::{Error, Result, command};
+use progress::{Progress, Silent, Step};
 
 /// One kind of filesystem.
 pub trait Filesystem: Sync {
@@ -80,7 +81,7 @@ pub trait Filesystem: Sync {
     }
 
     /// Waits for work that the filesystem does by itself after its first mount.
-    fn settle(&self, _mounted: &Mounted<'_>, _cancelled: &dyn Fn() -> bool) -> Result<Settled> {
+    fn settle(&self, _mounted: &Mounted<'_>, _progress: &dyn Progress) -> Result<Settled> {
         Ok(Settled::nothing_to_wait_for())
     }
 
@@ -143,20 +144,22 @@ pub(crate) fn make(
     filesystem: &dyn Filesystem,
     options: &[String],
     node: &Path,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
 ) -> Result<Vec<String>> {
     let mut argv = vec![locate(filesystem)?, filesystem.force().into()];
     argv.extend(filesystem.always().iter().map(ToString::to_string));
     argv.extend(options.iter().cloned());
     argv.push(node.display().to_string());
-    command::run(&argv, filesystem.answer(), cancelled)?;
+    progress.begin(Step::new(filesystem.program()));
+    command::run(&argv, filesystem.answer(), progress)?;
+    progress.end();
     Ok(argv)
 }
 
 /// The first line that the program prints of itself; empty when it does not.
 pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
     let argv = [locate(filesystem)?, filesystem.version_option().into()];
-    Ok(command::first_line(&argv, &|| false))
+    Ok(command::first_line(&argv, &Silent))
 }
 
 /// A study's mount options, with what the kernel needs besides.
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn a_missing_program_names_its_package() {
         let missing = Played("mkfs.no-such-filesystem");
-        let error = make(&missing, &[], Path::new("/dev/null"), &|| false).unwrap_err();
+        let error = make(&missing, &[], Path::new("/dev/null"), &Silent).unwrap_err();
         assert_eq!(
             error.to_string(),
             "mkfs.no-such-filesystem: not found on PATH, /usr/sbin or /sbin; \
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn the_command_line_is_kept_as_it_ran() {
         let options = ["-O".to_string(), "^has_journal".into()];
-        let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &|| false).unwrap();
+        let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &Silent).unwrap();
         assert!(made[0].ends_with("/echo"));
         assert_eq!(made[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
         let version = version(&Played("echo")).unwrap();

@@ -29,6 +29,7 @@ pub mod engine;
 pub mod error;
 pub mod fill;
 mod gate;
+mod gauge;
 mod memory;
 #[cfg(test)]
 mod mounted;
@@ -43,6 +44,7 @@ pub mod tree;
 mod workload;
 
 pub use error::Error;
-pub use observe::{Observer, Progress, Silent};
+pub use observe::Observer;
 pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};
+pub use progress::{Progress, Silent};
 pub use workload::Workload;

@@ -36,6 +36,7 @@ use std::sync::Mutex;
 
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
+use progress::{Step, Unit};
 
 use super::directories::Directories;
 use super::e2fsck::deferred;
@@ -84,7 +85,8 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     deferred::order(volume, log);
     let on_bad_blocks = InodeSet::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
-        volume.progress.begin("1B");
+        let step = Step::new("pass 1B: multiply-claimed blocks");
+        volume.progress.begin(step.counted_in(Unit::Bytes));
         shared::run(&maps, &on_bad_blocks, &joined.bad_checksum, log)?;
     }
     assemble(maps, joined, on_bad_blocks, attributes)

@@ -34,7 +34,7 @@ impl Volume {
         let layout = Layout::new(&options).unwrap();
         let profile = Profile::parse("profile", "files = 6000\nper_directory = 60").unwrap();
         let population = Contents::new(profile, layout.superblock()).unwrap();
-        write(&layout, &population, &image, &()).unwrap();
+        write(&layout, &population, &image, &forge::Silent).unwrap();
         Volume {
             source: Buffered::open(&image).unwrap(),
             _folder: folder,

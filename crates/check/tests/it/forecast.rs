@@ -97,7 +97,7 @@ fn forged(image: &Path, (block, fs_type, features, profile): (u32, FsType, &str,
     let layout = Layout::new(&options).unwrap();
     let profile = Profile::parse("profile", profile).unwrap();
     let population = Contents::new(profile, layout.superblock()).unwrap();
-    write(&layout, &population, image, &()).unwrap();
+    write(&layout, &population, image, &forge::Silent).unwrap();
 }
 
 /// Bytes of a line of `/proc/self/status`.

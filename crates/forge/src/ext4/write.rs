@@ -22,11 +22,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use progress::{Progress, Step, Unit};
+
 use super::layout::Layout;
 use super::place::Plan;
 use super::plan::Objects;
 use crate::image_file::ImageFile;
-use crate::{Error, Watch, Written};
+use crate::{Error, Written};
 
 use summary::Summary;
 use unit::Builder;
@@ -36,30 +38,46 @@ use unit::Builder;
 /// # Errors
 ///
 /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-/// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
+/// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
 pub fn write(
     layout: &Layout,
     population: &dyn Objects,
     path: &Path,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Written, Error> {
-    let plan = Plan::new(layout, population, watch)?;
+    progress.begin(Step::new("placing files"));
+    let plan = Plan::new(layout, population, progress)?;
     let geometry = &layout.geometry;
     let size =
         layout.options.size / u64::from(geometry.block_size) * u64::from(geometry.block_size);
     let mut image = ImageFile::create(path, size)?;
     let summary = Mutex::new(Summary::new(layout));
-    units(layout, population, &plan, &image, &summary, watch)?;
+    let inodes = Unit::Items("inodes".into());
+    progress.begin(
+        Step::new("writing")
+            .counted_in(inodes)
+            .of(slots(population)),
+    );
+    units(layout, population, &plan, &image, &summary, progress)?;
     let summary = summary
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     system::write(layout, &plan, &image)?;
     summary.write(layout, &plan.system, &image)?;
     if layout.options.sync {
+        progress.begin(Step::new("syncing"));
         image.sync()?;
     }
     image.keep();
     Ok(summary.written(layout, size, image.written()))
+}
+
+/// Slots of a whole population: its inodes, as [`Progress::advance`] counts them.
+fn slots(population: &dyn Objects) -> u64 {
+    let directories = 0..population.directories();
+    directories
+        .map(|directory| u64::from(population.slots(directory)))
+        .sum()
 }
 
 /// Threads at work on units at the same time.
@@ -74,7 +92,7 @@ fn units(
     plan: &Plan<'_>,
     image: &ImageFile,
     summary: &Mutex<Summary>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let next = AtomicU32::new(0);
     let failed = Mutex::new(None);
@@ -85,10 +103,10 @@ fn units(
             if number >= layout.units() {
                 return;
             }
-            let result = if watch.cancelled() {
+            let result = if progress.cancelled() {
                 Err(Error::Stopped)
             } else {
-                builder.build(number, summary, watch)
+                builder.build(number, summary, progress)
             };
             if let Err(error) = result {
                 // The other threads find nothing left to do.

@@ -109,7 +109,7 @@ pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error
     let image = dir.path().join("image");
     let layout = Layout::new(options)?;
     let contents = Contents::new(profile, layout.superblock())?;
-    write(&layout, &contents, &image, &())?;
+    write(&layout, &contents, &image, &forge::Silent)?;
     Ok(Forged {
         contents,
         options: options.clone(),

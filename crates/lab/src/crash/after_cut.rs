@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use progress::Step;
 use record::{Crash, Evidence};
 use rig::recovery::Recovery;
 
@@ -45,7 +46,8 @@ impl AfterCut {
         let kind = cell.filesystem.kind.name();
         rig::fsck::program_present(kind)?;
         let disk = self.disk.open()?;
-        context.watcher.phase("crash image of the power cut");
+        let step = Step::new("crash image of the power cut");
+        context.watcher.begin(step);
         let image = Throwaway::of(&*disk, journal)?;
         let how = How {
             filesystem: kind,

@@ -112,7 +112,7 @@ impl Logged {
     /// MidphaseSampler at the log when the filesystem is unmounted.
     pub(super) fn see(&self, message: &GuestMessage) {
         if let Kept::Beside(beside) = &self.log
-            && matches!(message, GuestMessage::Step(step) if step == UNMOUNTING)
+            && matches!(message, GuestMessage::Activity(activity) if activity == UNMOUNTING)
         {
             beside.over.store(beside.entries(), Ordering::Relaxed);
         }

@@ -10,6 +10,7 @@ use std::path::Path;
 use ::check::ext4::GroupMap;
 use ::check::strategy::{self, Figures, Moment, Reading, Strategy};
 use blockio::Direct;
+use progress::Step;
 use study::ScanSpec;
 use workload::{Evidence, Observer, PhaseReport};
 
@@ -65,7 +66,12 @@ fn strategy_of(spec: &ScanSpec, metadata: u64) -> Strategy {
 
 fn record(passes: &mut Passes<'_>, moment: Moment<'_>) {
     match moment {
-        Moment::Begins(step) => passes.begins(step.name()),
+        Moment::Begins(step) => {
+            passes
+                .observer
+                .begin(Step::new(super::phase_of(step.name())));
+            passes.begins(step.name());
+        }
         Moment::Goes(_) => {}
         Moment::Ended(figures) => passes.ended(figures.step.name(), &costs(figures)),
     }

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use probe::superblock::Fields;
+use progress::{Progress, Step, Unit};
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
@@ -40,7 +41,7 @@ impl Disk {
         approved: &Approved,
         own_content: bool,
         discard: bool,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Disk> {
         let file = gate.reopen(approved, own_content)?;
         let mut disk = Disk {
@@ -52,7 +53,7 @@ impl Disk {
         };
         let mut written = Ok(());
         if discard {
-            written = disk.discard(&file, cancelled);
+            written = disk.discard(&file, progress);
         }
         let written = written.and_then(|()| disk.wipe(&file));
         // Before `disk` is dropped on an error: its release opens the disk exclusively again.
@@ -60,10 +61,12 @@ impl Disk {
         written.map(|()| disk)
     }
 
-    fn discard(&mut self, file: &File, cancelled: &dyn Fn() -> bool) -> Result<()> {
+    fn discard(&mut self, file: &File, progress: &dyn Progress) -> Result<()> {
+        let step = Step::new("discarding").counted_in(Unit::Bytes);
+        progress.begin(step.of(self.approved.size));
         let mut offset = 0;
         while offset < self.approved.size {
-            if cancelled() {
+            if progress.cancelled() {
                 return Err(Error::Interrupted {
                     doing: format!("discarding {}", self.approved.device.display()),
                 });
@@ -83,7 +86,9 @@ impl Disk {
                 }
             }
             offset += length;
+            progress.advance(length);
         }
+        progress.end();
         Ok(())
     }
 

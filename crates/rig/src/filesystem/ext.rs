@@ -8,6 +8,7 @@ use super::{Filesystem, Mounted};
 use crate::Result;
 use crate::host::Host;
 use crate::lazy_init::{self, Settled};
+use progress::Progress;
 
 /// One member of the family.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ impl Filesystem for Ext {
         facts
     }
 
-    fn settle(&self, mounted: &Mounted<'_>, cancelled: &dyn Fn() -> bool) -> Result<Settled> {
-        lazy_init::wait(mounted, lazy_init::TIMEOUT, cancelled)
+    fn settle(&self, mounted: &Mounted<'_>, progress: &dyn Progress) -> Result<Settled> {
+        lazy_init::wait(mounted, lazy_init::TIMEOUT, progress)
     }
 }

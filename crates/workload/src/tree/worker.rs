@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
     pub(super) fn begin(&mut self, phase: &'static str, asked: u64) {
         (self.phase, self.asked) = (phase, asked);
         self.tally = Tally::default();
-        self.reporter.begin(phase, asked);
+        self.reporter.begin(phase);
     }
 
     /// Waits until everything is on the device.

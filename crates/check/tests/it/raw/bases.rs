@@ -311,7 +311,7 @@ pub fn all() -> Vec<Base> {
         let population =
             Contents::new(profile, layout.superblock()).unwrap_or_else(|error| fail(error));
         let path = dir.path().join(name);
-        write(&layout, &population, &path, &()).unwrap_or_else(|error| fail(error));
+        write(&layout, &population, &path, &forge::Silent).unwrap_or_else(|error| fail(error));
         let bytes = std::fs::read(&path).expect("the image");
         let _ = std::fs::remove_file(&path);
         Base::of(name, Image::new(&bytes)).unwrap_or_else(|error| panic!("{name}: {error}"))

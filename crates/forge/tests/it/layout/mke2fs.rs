@@ -254,7 +254,7 @@ fn compared(case: &Case) -> Result<Option<()>, String> {
     };
     let sb = layout.superblock();
     let population = Tree::empty(sb);
-    let written = write(&layout, &population, &ours, &());
+    let written = write(&layout, &population, &ours, &forge::Silent);
     let hash_seed: Vec<u8> = sb
         .s_hash_seed
         .iter()

@@ -136,7 +136,8 @@ fn rich(layout: &Layout) -> Tree {
 fn forge(options: &Options, image: &Path) -> Written {
     let layout = Layout::new(options).unwrap();
     let population = rich(&layout);
-    write(&layout, &population, image, &()).unwrap_or_else(|error| panic!("{options:?}: {error}"))
+    write(&layout, &population, image, &forge::Silent)
+        .unwrap_or_else(|error| panic!("{options:?}: {error}"))
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn a_file_of_many_groups_and_a_million_pieces_is_clean() {
             ..Directory::default()
         };
         let tree = Tree::new(layout.superblock(), vec![root]);
-        write(&layout, &tree, &image, &()).unwrap();
+        write(&layout, &tree, &image, &forge::Silent).unwrap();
         assert_clean(&image, &format!("{fs_type:?} {features}"));
         std::fs::remove_file(&image).unwrap();
     }
@@ -235,7 +236,13 @@ fn a_device_can_be_filled_to_the_last_block() {
         let mut options = options(200, FsType::Ext4, 1024, "");
         options.spread = spread;
         let layout = Layout::new(&options).unwrap();
-        let empty = write(&layout, &Tree::empty(layout.superblock()), &image, &()).unwrap();
+        let empty = write(
+            &layout,
+            &Tree::empty(layout.superblock()),
+            &image,
+            &forge::Silent,
+        )
+        .unwrap();
         std::fs::remove_file(&image).unwrap();
         // Each file of 100 blocks is one extent or two; the last one takes what is left.
         let mut files: Vec<File> = (0..empty.free_blocks / 100 - 1)
@@ -254,14 +261,14 @@ fn a_device_can_be_filled_to_the_last_block() {
                 ],
             )
         };
-        let most = write(&layout, &root(&files), &image, &()).unwrap();
+        let most = write(&layout, &root(&files), &image, &forge::Silent).unwrap();
         std::fs::remove_file(&image).unwrap();
         // Room for the directory's own growth is left out of the count.
         files.extend(
             (0..most.free_blocks.saturating_sub(1)).map(|nth| file(format!("{nth}x"), 1 << 10)),
         );
         let full = loop {
-            match write(&layout, &root(&files), &image, &()) {
+            match write(&layout, &root(&files), &image, &forge::Silent) {
                 Ok(full) => break full,
                 Err(_) => files.truncate(files.len() - 1),
             }

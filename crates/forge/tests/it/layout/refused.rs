@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use forge::ext4::plan::Object;
 use forge::ext4::{FsType, Layout, Options, write};
-use forge::{Error, Watch};
+use forge::{Error, Progress};
+use progress::{Event, Recorder, Step, Unit};
 
 use crate::common::unmount::unmount;
 use crate::layout::population::{Directory, File, Tree, file};
@@ -25,7 +26,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
     let image = dir.path().join("image");
     let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
     let large = tree(&layout, vec![file("large", 70 << 20)]);
-    let error = write(&layout, &large, &image, &()).unwrap_err();
+    let error = write(&layout, &large, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -42,7 +43,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
         &layout,
         (0..20_000).map(|nth| file(format!("{nth}"), 0)).collect(),
     );
-    let error = write(&layout, &many, &image, &()).unwrap_err();
+    let error = write(&layout, &many, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -62,7 +63,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
     options.inodes = Some(4000);
     let layout = Layout::new(&options).unwrap();
     let files = (0..1000).map(|nth| file(format!("{nth}"), 1024)).collect();
-    let error = write(&layout, &tree(&layout, files), &image, &()).unwrap_err();
+    let error = write(&layout, &tree(&layout, files), &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -84,7 +85,13 @@ fn a_file_that_exists_is_not_touched() {
     let image = dir.path().join("image");
     std::fs::write(&image, "mine").unwrap();
     let layout = Layout::new(&Options::new(8 << 20, FsType::Ext2)).unwrap();
-    let error = write(&layout, &Tree::empty(layout.superblock()), &image, &()).unwrap_err();
+    let error = write(
+        &layout,
+        &Tree::empty(layout.superblock()),
+        &image,
+        &forge::Silent,
+    )
+    .unwrap_err();
     assert!(
         matches!(
             error,
@@ -119,7 +126,8 @@ fn contradictions_of_a_population_are_told() {
     };
     for wrong in [links, late, file("long", 1 << 50)] {
         let name = wrong.name.clone();
-        let error = write(&layout, &tree(&layout, vec![wrong]), &image, &()).unwrap_err();
+        let error =
+            write(&layout, &tree(&layout, vec![wrong]), &image, &forge::Silent).unwrap_err();
         assert!(matches!(error, Error::Population(_)), "{name}: {error}");
         assert!(!image.exists(), "{name}");
     }
@@ -144,7 +152,7 @@ fn a_full_disk_leaves_nothing_needs_root() {
             .map(|nth| file(format!("{nth}"), 4096))
             .collect(),
     );
-    let result = write(&layout, &many, &image, &());
+    let result = write(&layout, &many, &image, &forge::Silent);
     let left = image.exists();
     unmount(&small).unwrap();
     let error = result.unwrap_err();
@@ -157,7 +165,7 @@ fn a_full_disk_leaves_nothing_needs_root() {
 
 struct Impatient(AtomicU64);
 
-impl Watch for Impatient {
+impl Progress for Impatient {
     fn advance(&self, slots: u64) {
         self.0.fetch_add(slots, Ordering::Relaxed);
     }
@@ -182,4 +190,25 @@ fn stopping_half_way_removes_the_image() {
     let error = write(&layout, &many, &image, &watch).unwrap_err();
     assert!(matches!(error, Error::Stopped), "{error}");
     assert!(watch.0.into_inner() > 0 && !image.exists());
+}
+
+#[test]
+fn progress_counts_every_inode_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
+    let files = (0..500).map(|nth| file(format!("{nth}"), 4096)).collect();
+    let recorder = Recorder::default();
+    write(
+        &layout,
+        &tree(&layout, files),
+        &dir.path().join("image"),
+        &recorder,
+    )
+    .unwrap();
+    let [placing, Event::Begin(writing), Event::Advance(done)] = &recorder.events()[..] else {
+        panic!("{:?}", recorder.events());
+    };
+    assert_eq!(*placing, Event::Begin(Step::new("placing files")));
+    assert_eq!(writing.unit, Unit::Items("inodes".into()));
+    assert_eq!((writing.amount, *done), (Some(500), 500));
 }

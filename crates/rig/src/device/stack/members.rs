@@ -13,6 +13,7 @@ use crate::gate::{Approved, Gate};
 use crate::host::Host;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result};
+use progress::Progress;
 
 /// Slices begin and end at whole MiB.
 const UNIT: u64 = 1 << 20;
@@ -48,7 +49,7 @@ impl Bases<'_> {
         name: &str,
         journal: &Arc<Journal>,
         made: &mut Members,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<()> {
         match self {
             Bases::Images(folder, prefix) => {
@@ -76,7 +77,7 @@ impl Bases<'_> {
                     return Ok(());
                 }
                 for (gate, approved) in *disks {
-                    let disk = Disk::take(gate, approved, *ours, *discard, cancelled)?;
+                    let disk = Disk::take(gate, approved, *ours, *discard, progress)?;
                     made.whole(Box::new(disk));
                 }
                 if sizes.len() == disks.len() {

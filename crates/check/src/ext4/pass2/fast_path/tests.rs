@@ -62,7 +62,7 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
     };
     let profile = Profile::parse("profile", &profile).unwrap();
     let population = Contents::new(profile, layout.superblock()).unwrap();
-    write(&layout, &population, &path, &()).unwrap();
+    write(&layout, &population, &path, &forge::Silent).unwrap();
     std::fs::read(path).unwrap()
 }
 
