@@ -52,12 +52,8 @@ pub fn write(
         layout.options.size / u64::from(geometry.block_size) * u64::from(geometry.block_size);
     let mut image = ImageFile::create(path, size)?;
     let summary = Mutex::new(Summary::new(layout));
-    let inodes = Unit::Items("inodes".into());
-    progress.begin(
-        Step::new("writing")
-            .counted_in(inodes)
-            .of(slots(population)),
-    );
+    let unit = Unit::Items("inodes".into());
+    progress.begin(Step::new("writing").counted_in(unit).of(inodes(population)));
     units(layout, population, &plan, &image, &summary, progress)?;
     let summary = summary
         .into_inner()
@@ -72,12 +68,14 @@ pub fn write(
     Ok(summary.written(layout, size, image.written()))
 }
 
-/// Slots of a whole population: its inodes, as [`Progress::advance`] counts them.
-fn slots(population: &dyn Objects) -> u64 {
+/// Inodes of a whole population, as [`Progress::advance`] counts them: all slots but the root's, whose inode is not one of the
+/// population's.
+fn inodes(population: &dyn Objects) -> u64 {
     let directories = 0..population.directories();
-    directories
+    let slots: u64 = directories
         .map(|directory| u64::from(population.slots(directory)))
-        .sum()
+        .sum();
+    slots.saturating_sub(1)
 }
 
 /// Threads at work on units at the same time.
