@@ -47,7 +47,7 @@ mod value;
 #[cfg(test)]
 mod testing;
 
-pub use comparison::{Direction, Pair};
+pub use comparison::{CellComparison, Direction};
 pub use differences::{Difference, Place, Slower};
 pub use error::Error;
 pub use explanation::{Explained, Explanation, RuleAnswer, explain};

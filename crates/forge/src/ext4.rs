@@ -21,8 +21,10 @@ pub use ondisk::ext4::hash::HashVersion;
 pub use options::{FeatureEdits, FsType, Options};
 pub use write::write;
 
+use progress::Progress;
+
 use crate::population::{Population, Profile};
-use crate::{Error, Image, Watch, Written};
+use crate::{Error, Image, Written};
 
 /// A filesystem of the family with its files, not made yet.
 #[derive(Debug)]
@@ -46,16 +48,9 @@ impl Ext4 {
 }
 
 impl Image for Ext4 {
-    fn slots(&self) -> u64 {
-        let directories = 0..self.population.directories();
-        directories
-            .map(|directory| u64::from(self.population.slots(directory).total()))
-            .sum()
-    }
-
-    fn write(self, path: &Path, watch: &dyn Watch) -> Result<Written, Error> {
-        let layout = Layout::new(&self.options, path, watch)?;
+    fn write(self, path: &Path, progress: &dyn Progress) -> Result<Written, Error> {
+        let layout = Layout::new(&self.options, path, progress)?;
         let contents = Contents::new(self.population, layout.superblock())?;
-        write(layout, &contents, watch)
+        write(layout, &contents, progress)
     }
 }

@@ -22,6 +22,11 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     out + &legend(report)
 }
 
+/// A section of a document.
+pub(crate) fn section(section: &Section<'_>) -> String {
+    blocks::print(section)
+}
+
 fn head(report: &Report<'_>) -> String {
     let run = report.run;
     let mut out = format!("# {}\n\n", escape(&run.plan.title));

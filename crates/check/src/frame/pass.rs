@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use blockio::BlockSource;
 use blockio::layer::{Counting, IoCounts};
+use progress::{Step, Unit};
 
 use super::cost::Cost;
 use super::failure::Failure;
-use super::progress::Progress;
+use super::observer::Observer;
 use super::usage::Usage;
 
 /// A pass of a checker. Each checker declares its own list.
@@ -63,16 +64,16 @@ struct Reading {
 /// Measures consecutive passes on one source.
 pub(crate) struct Meter<'a, S> {
     source: &'a Counting<S>,
-    progress: &'a dyn Progress,
+    observer: &'a dyn Observer,
     begin: Reading,
     costs: Vec<Cost>,
 }
 
 impl<'a, S: BlockSource> Meter<'a, S> {
-    pub(crate) fn new(source: &'a Counting<S>, progress: &'a dyn Progress) -> Self {
+    pub(crate) fn new(source: &'a Counting<S>, observer: &'a dyn Observer) -> Self {
         Meter {
             source,
-            progress,
+            observer,
             begin: Reading::now(source),
             costs: Vec::new(),
         }
@@ -88,15 +89,17 @@ impl<'a, S: BlockSource> Meter<'a, S> {
         run: impl FnOnce() -> Result<T, Failure>,
         count: impl FnOnce(&T) -> u64,
     ) -> Result<T, Failure> {
-        self.progress.begin(pass.name);
-        if self.progress.cancelled() {
+        self.observer.pass_started(pass);
+        let name = format!("{}: {}", pass.heading, pass.title);
+        self.observer.begin(Step::new(name).counted_in(Unit::Bytes));
+        if self.observer.cancelled() {
             return Err(Failure::Stopped);
         }
         let before = Reading::now(self.source);
         let result = run();
         let mut cost = before.until_now(self.source, pass);
         cost.objects = result.as_ref().map_or(0, count);
-        self.progress.end(&cost);
+        self.observer.pass_finished(&cost);
         self.costs.push(cost);
         result
     }
@@ -165,8 +168,8 @@ fn fetched() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::progress::Silent;
     use blockio::Ram;
+    use progress::Silent;
 
     static PASSES: [Pass; 2] = [
         Pass::new(0, "0", "before pass 1", "superblock", "groups"),

@@ -96,7 +96,7 @@ fn forged(image: &Path, (block, fs_type, features, profile): (u32, FsType, &str,
     };
     let profile = Profile::parse("profile", profile).unwrap();
     let forged = Ext4::new(options, profile).unwrap();
-    forged.write(image, &()).unwrap();
+    forged.write(image, &forge::Silent).unwrap();
 }
 
 /// Bytes of a line of `/proc/self/status`.

@@ -21,11 +21,13 @@ use ondisk::ext4::inode::{Inode, number};
 use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, OFFSET, SIZE, Superblock};
 use ondisk::ext4::{Geometry, GroupDescriptor, Seed, quota};
 
+use progress::{Progress, Step};
+
 use super::Options;
 use super::mke2fs::{self, Identity};
 use super::plan::Home;
+use crate::Error;
 use crate::image_file::ImageFile;
-use crate::{Error, Watch};
 
 /// An empty filesystem. Its image is removed when it is dropped before [`write`](super::write()) has completed it.
 #[derive(Debug)]
@@ -56,12 +58,13 @@ impl Layout {
     /// # Errors
     ///
     /// [`Error::Option`] for what mke2fs refuses, or what cannot be made here, [`Error::Start`] without mke2fs, [`Error::Io`]
-    /// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
-    pub fn new(options: &Options, path: &Path, watch: &dyn Watch) -> Result<Self, Error> {
+    /// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
+    pub fn new(options: &Options, path: &Path, progress: &dyn Progress) -> Result<Self, Error> {
         check(options)?;
         let image = ImageFile::create(path, options.size)?;
+        progress.begin(Step::new("mke2fs"));
         let identity = identity(options.seed);
-        let maker = mke2fs::make(options, identity, &image, watch)?;
+        let maker = mke2fs::make(options, identity, &image, progress)?;
         let mut superblock = *Superblock::read(&image.read(OFFSET, SIZE)?)?;
         forgeable(options, &superblock)?;
         superblock.s_def_hash_version = options.hash.to_disk();

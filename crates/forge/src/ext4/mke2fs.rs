@@ -12,13 +12,14 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
+use progress::Progress;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use rustix::io::Errno;
 
 use super::{FsType, Options};
+use crate::Error;
 use crate::image_file::ImageFile;
-use crate::{Error, Watch};
 
 /// The rules for what the options leave open: those of Debian's `mke2fs.conf` in e2fsprogs 1.47.0.
 const CONFIGURATION: &str = "
@@ -68,11 +69,11 @@ pub(super) fn make(
     options: &Options,
     identity: Identity,
     image: &ImageFile,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<String, Error> {
     let scratch = Scratch::new(options);
     let target = scratch.as_ref().map_or(image.file(), |scratch| &scratch.0);
-    let version = run("mke2fs", options, identity, target, image.path(), watch)?;
+    let version = run("mke2fs", options, identity, target, image.path(), progress)?;
     match &scratch {
         Some(scratch) => scratch.copy(image)?,
         None => image.count(data(target).map(|range| range.end - range.start).sum()),
@@ -135,7 +136,7 @@ fn run(
     identity: Identity,
     target: &File,
     image: &Path,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<String, Error> {
     let name = format!("/proc/{}/fd/{}", std::process::id(), target.as_raw_fd());
     let path = std::env::var("PATH").unwrap_or_default();
@@ -156,13 +157,13 @@ fn run(
         // One that ends before it has read this says why.
         let _ = input.write_all(CONFIGURATION.as_bytes());
     }
-    let talk = Talk::of(&mut child, watch)?;
+    let talk = Talk::of(&mut child, progress)?;
     let status = child.wait().map_err(Error::Start)?;
     if status.success() {
         return Ok(talk.program());
     }
     // A signal from the terminal ends mke2fs as well.
-    Err(if watch.cancelled() {
+    Err(if progress.cancelled() {
         Error::Stopped
     } else {
         talk.failure(status, &name, image)
@@ -235,8 +236,8 @@ struct Talk {
 }
 
 impl Talk {
-    /// Reads until mke2fs ends. When the watch asks to stop, mke2fs is killed.
-    fn of(child: &mut Child, watch: &dyn Watch) -> Result<Self, Error> {
+    /// Reads until mke2fs ends. When `progress` asks to stop, mke2fs is killed.
+    fn of(child: &mut Child, progress: &dyn Progress) -> Result<Self, Error> {
         let mut this = Self::default();
         let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
         while out.is_some() || errors.is_some() {
@@ -245,7 +246,7 @@ impl Talk {
                 more(of_out, &mut out, &mut this.out)?;
                 more(of_errors, &mut errors, &mut this.errors)
             });
-            if watch.cancelled() || read.is_err() {
+            if progress.cancelled() || read.is_err() {
                 // One that has ended already cannot be killed.
                 let _ = child.kill();
                 let _ = child.wait();
@@ -318,7 +319,7 @@ fn is_version(line: &str) -> bool {
     line.starts_with("mke2fs 1.")
 }
 
-/// How long the watch is not asked while mke2fs prints nothing.
+/// How long `progress` is not asked while mke2fs prints nothing.
 const WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -363,7 +364,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(program: &str, watch: &dyn Watch) -> Error {
+    fn refused(program: &str, progress: &dyn Progress) -> Error {
         let folder = tempfile::tempdir().unwrap();
         let image = ImageFile::create(&folder.path().join("image"), 8 << 20).unwrap();
         let identity = Identity {
@@ -377,7 +378,7 @@ mod tests {
             identity,
             image.file(),
             image.path(),
-            watch,
+            progress,
         )
         .unwrap_err()
     }
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn without_mke2fs_the_package_is_named() {
-        let error = refused("no-such-mke2fs", &());
+        let error = refused("no-such-mke2fs", &progress::Silent);
         assert!(matches!(error, Error::Start(_)));
         let text = error.to_string();
         assert!(text.ends_with("install e2fsprogs"), "{text}");
@@ -405,7 +406,7 @@ mod tests {
             "echo 'mke2fs 1.42.9 (28-Dec-2013)' >&2\necho 'Invalid filesystem option set: orphan_file' >&2\nexit 1",
         );
         assert_eq!(
-            refused(&program, &()).to_string(),
+            refused(&program, &progress::Silent).to_string(),
             "mke2fs 1.42.9 cannot make a filesystem of these options: Invalid filesystem option set: orphan_file"
         );
     }
@@ -416,7 +417,7 @@ mod tests {
             "echo 'mke2fs 1.47.0 (5-Feb-2023)' >&2\necho 'Extents MUST be enabled.  Pass -O extents.'\nexit 1",
         );
         assert_eq!(
-            refused(&program, &()).to_string(),
+            refused(&program, &progress::Silent).to_string(),
             "mke2fs 1.47.0 cannot make a filesystem of these options: Extents MUST be enabled. Pass -O extents."
         );
     }
@@ -425,7 +426,7 @@ mod tests {
     fn a_full_disk_is_not_the_fault_of_the_options() {
         let (_folder, program) =
             script("echo \"$0: No space left on device while writing\" >&2\nexit 1");
-        let Error::Io { source, .. } = refused(&program, &()) else {
+        let Error::Io { source, .. } = refused(&program, &progress::Silent) else {
             panic!("not an I/O error");
         };
         assert_eq!(source.kind(), io::ErrorKind::StorageFull);
@@ -434,7 +435,7 @@ mod tests {
     #[test]
     fn one_that_hangs_is_killed_when_asked_to_stop() {
         struct Stop;
-        impl Watch for Stop {
+        impl Progress for Stop {
             fn cancelled(&self) -> bool {
                 true
             }

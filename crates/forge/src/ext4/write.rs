@@ -21,10 +21,12 @@ mod unit;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use progress::{Progress, Step, Unit};
+
 use super::layout::Layout;
 use super::place::Plan;
 use super::plan::Objects;
-use crate::{Error, Watch, Written};
+use crate::{Error, Written};
 
 use summary::Summary;
 use unit::Builder;
@@ -34,31 +36,51 @@ use unit::Builder;
 /// # Errors
 ///
 /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-/// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
+/// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
 pub fn write(
     mut layout: Layout,
     population: &dyn Objects,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Written, Error> {
-    let written = fill(&layout, population, watch)?;
+    let written = fill(&layout, population, progress)?;
     layout.image.keep();
     Ok(written)
 }
 
-fn fill(layout: &Layout, population: &dyn Objects, watch: &dyn Watch) -> Result<Written, Error> {
+fn fill(
+    layout: &Layout,
+    population: &dyn Objects,
+    progress: &dyn Progress,
+) -> Result<Written, Error> {
+    progress.begin(Step::new("placing files"));
     let before = layout.image.written();
-    let plan = Plan::new(layout, population, watch)?;
+    let plan = Plan::new(layout, population, progress)?;
     let summary = Mutex::new(Summary::default());
-    units(layout, population, &plan, &summary, watch)?;
+    let inodes = Unit::Items("inodes".into());
+    progress.begin(
+        Step::new("writing")
+            .counted_in(inodes)
+            .of(slots(population)),
+    );
+    units(layout, population, &plan, &summary, progress)?;
     let summary = summary
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     system::write(layout, &plan)?;
     summary.write(layout, before)?;
     if layout.options.sync {
+        progress.begin(Step::new("syncing"));
         layout.image.sync()?;
     }
     Ok(summary.written(layout))
+}
+
+/// Slots of a whole population: its inodes, as [`Progress::advance`] counts them.
+fn slots(population: &dyn Objects) -> u64 {
+    let directories = 0..population.directories();
+    directories
+        .map(|directory| u64::from(population.slots(directory)))
+        .sum()
 }
 
 /// Threads at work on units at the same time.
@@ -72,7 +94,7 @@ fn units(
     population: &dyn Objects,
     plan: &Plan<'_>,
     summary: &Mutex<Summary>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let next = AtomicU32::new(0);
     let failed = Mutex::new(None);
@@ -83,10 +105,10 @@ fn units(
             if number >= layout.units() {
                 return;
             }
-            let result = if watch.cancelled() {
+            let result = if progress.cancelled() {
                 Err(Error::Stopped)
             } else {
-                builder.build(number, summary, watch)
+                builder.build(number, summary, progress)
             };
             if let Err(error) = result {
                 // The other threads find nothing left to do.

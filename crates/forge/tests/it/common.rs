@@ -108,9 +108,9 @@ pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let image = dir.path().join("image");
     let population = Population::new(profile)?;
-    let layout = Layout::new(options, &image, &())?;
+    let layout = Layout::new(options, &image, &forge::Silent)?;
     let contents = Contents::new(population, layout.superblock())?;
-    write(layout, &contents, &())?;
+    write(layout, &contents, &forge::Silent)?;
     Ok(Forged {
         contents,
         options: options.clone(),

@@ -309,7 +309,9 @@ pub fn all() -> Vec<Base> {
         let profile = Profile::parse(name, &profile).unwrap_or_else(|error| fail(error));
         let path = dir.path().join(name);
         let forged = Ext4::new(options, profile).unwrap_or_else(|error| fail(error));
-        forged.write(&path, &()).unwrap_or_else(|error| fail(error));
+        forged
+            .write(&path, &forge::Silent)
+            .unwrap_or_else(|error| fail(error));
         let bytes = std::fs::read(&path).expect("the image");
         let _ = std::fs::remove_file(&path);
         Base::of(name, Image::new(&bytes)).unwrap_or_else(|error| panic!("{name}: {error}"))

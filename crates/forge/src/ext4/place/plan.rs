@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use progress::Progress;
+
 use super::{Cursor, Full, Mapping, Placer, System, Usage};
 use crate::Error;
-use crate::Watch;
 use crate::ext4::layout::Layout;
 use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Objects};
 
@@ -44,13 +45,13 @@ impl<'a> Plan<'a> {
     pub(in crate::ext4) fn new(
         layout: &'a Layout,
         population: &'a dyn Objects,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         if population.directories() == 0 || population.slots(0) == 0 {
             return Err(Error::Population("there is no root".to_owned()));
         }
         let mut usage = Usage::new(layout);
-        let total = Total::of(layout, population, &mut usage, watch)?;
+        let total = Total::of(layout, population, &mut usage, progress)?;
         let inodes = layout.free_inodes();
         if total.slots > inodes {
             return Err(Error::Room {
@@ -77,7 +78,7 @@ impl<'a> Plan<'a> {
             &[false]
         };
         for spread in ways {
-            match plan.walk(*spread, &total, watch) {
+            match plan.walk(*spread, &total, progress) {
                 Ok(()) => return Ok(plan),
                 Err(Full::Other(error)) => return Err(error),
                 Err(full) if !spread => return Err(no_room(full, layout, &total)),
@@ -87,7 +88,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn walk(&mut self, spread: bool, total: &Total, watch: &dyn Watch) -> Result<(), Full> {
+    fn walk(&mut self, spread: bool, total: &Total, progress: &dyn Progress) -> Result<(), Full> {
         self.bases.clear();
         self.outside.clear();
         let mut usage = self.usage.clone();
@@ -128,7 +129,7 @@ impl<'a> Plan<'a> {
             let slots = self.population.slots(directory);
             walk.directory(directory, slots, number)?;
             number += u64::from(slots);
-            if directory % 256 == 0 && watch.cancelled() {
+            if directory % 256 == 0 && progress.cancelled() {
                 return Err(Full::Other(Error::Stopped));
             }
         }
@@ -208,7 +209,7 @@ impl Total {
         layout: &Layout,
         population: &dyn Objects,
         usage: &mut Usage,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let quotas = usage.is_wanted();
         let mut this = Self::default();
@@ -248,7 +249,7 @@ impl Total {
             population.visit(directory, 0..rest, &mut |_, object| add(object, 1));
             met?;
             this.blocks = this.blocks.saturating_add(blocks);
-            if directory % 256 == 0 && watch.cancelled() {
+            if directory % 256 == 0 && progress.cancelled() {
                 return Err(Error::Stopped);
             }
         }

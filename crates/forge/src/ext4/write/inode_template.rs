@@ -83,7 +83,8 @@ mod tests {
     fn a_copied_inode_equals_one_that_was_filled() {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(1 << 30, FsType::Ext4);
-        let layout = Layout::new(&options, &folder.path().join("image"), &()).unwrap();
+        let layout =
+            Layout::new(&options, &folder.path().join("image"), &progress::Silent).unwrap();
         let inodes = Inodes::new(&layout);
         let object = Object {
             kind: Kind::File,

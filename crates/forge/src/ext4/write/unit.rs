@@ -8,6 +8,7 @@ use ondisk::ext4::group_descriptor::{
 };
 use ondisk::ext4::inode::number;
 use ondisk::ext4::{GroupDescriptor, bitmap};
+use progress::Progress;
 
 use super::bitmaps::{Bitmaps, zeros};
 use super::inode::Inodes;
@@ -17,7 +18,6 @@ use super::summary::Summary;
 use super::system;
 use super::table::Table;
 use crate::Error;
-use crate::Watch;
 use crate::ext4::layout::{Layout, Unit};
 use crate::ext4::place::{Cursor, Full, Mapping, Placer, Plan};
 use crate::ext4::plan::{Home, Kind, Object, ObjectId, Objects};
@@ -69,14 +69,14 @@ impl<'a> Builder<'a> {
         &mut self,
         number: u32,
         summary: &Mutex<Summary>,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(), Error> {
         let unit = self.layout.unit(number)?;
         self.begin(&unit);
         if number == 0 {
             self.system(&unit)?;
         }
-        self.population(&unit, watch)?;
+        self.population(&unit, progress)?;
         self.bitmaps.flush();
         let descriptors = self.descriptors(&unit)?;
         let mut summary = summary
@@ -136,7 +136,7 @@ impl<'a> Builder<'a> {
         )
     }
 
-    fn population(&mut self, unit: &Unit, watch: &dyn Watch) -> Result<(), Error> {
+    fn population(&mut self, unit: &Unit, progress: &dyn Progress) -> Result<(), Error> {
         let start = self.plan.starts[unit.number as usize];
         let mut left = self.plan.starts[unit.number as usize + 1].first - start.first;
         let mut ino = self.plan.first_inode(unit.number);
@@ -157,7 +157,7 @@ impl<'a> Builder<'a> {
             ino = ino.wrapping_add(end - id.slot.min(end));
             let done = u64::from(end - id.slot.min(end));
             left -= done;
-            watch.advance(done);
+            progress.advance(done);
             id = ObjectId {
                 directory: id.directory + 1,
                 slot: 0,

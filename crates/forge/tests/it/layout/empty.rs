@@ -19,10 +19,10 @@ type Edit = fn(&mut Options);
 fn clean(options: &Options) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
-    match Layout::new(options, &image, &()) {
+    match Layout::new(options, &image, &forge::Silent) {
         Ok(layout) => {
             let tree = Tree::empty(layout.superblock());
-            let written = write(layout, &tree, &()).unwrap_or_else(|error| {
+            let written = write(layout, &tree, &forge::Silent).unwrap_or_else(|error| {
                 panic!("{options:?}: {error}");
             });
             assert_eq!((written.inodes, written.directories), (0, 2), "{options:?}");
@@ -108,7 +108,7 @@ fn every_feature_is_clean_and_set() {
             let options = options(mib, FsType::Ext4, features);
             let dir = tempfile::tempdir().unwrap();
             let image = dir.path().join("image");
-            let layout = Layout::new(&options, &image, &())
+            let layout = Layout::new(&options, &image, &forge::Silent)
                 .unwrap_or_else(|error| panic!("{features}: {error}"));
             let sb = *layout.superblock();
             let names: Vec<&str> = sb
@@ -126,7 +126,7 @@ fn every_feature_is_clean_and_set() {
                 }
             }
             let tree = Tree::empty(&sb);
-            write(layout, &tree, &()).unwrap();
+            write(layout, &tree, &forge::Silent).unwrap();
             assert_clean(&image, features);
         }
     }
@@ -144,7 +144,7 @@ fn numbers_reach_mke2fs() {
     wanted.label = "sixteen bytes ok".to_owned();
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
-    let layout = Layout::new(&wanted, &image, &()).unwrap();
+    let layout = Layout::new(&wanted, &image, &forge::Silent).unwrap();
     let sb = layout.superblock();
     assert_eq!(sb.volume_name(), b"sixteen bytes ok");
     assert_eq!(sb.inode_size(), 512);
@@ -210,7 +210,7 @@ fn what_is_absurd_is_refused_with_a_reason() {
         edit(&mut options);
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("image");
-        let error = Layout::new(&options, &image, &()).expect_err(says);
+        let error = Layout::new(&options, &image, &forge::Silent).expect_err(says);
         assert!(matches!(error, Error::Option(_)), "{says}: {error:?}");
         let text = error.to_string();
         println!("{text}");
@@ -299,9 +299,9 @@ fn it_is_the_filesystem_of_mke2fs() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let [ours, theirs] = ["ours", "theirs"].map(|name| dir.path().join(name));
-        let layout = Layout::new(&options(mib, fs_type, ""), &ours, &()).unwrap();
+        let layout = Layout::new(&options(mib, fs_type, ""), &ours, &forge::Silent).unwrap();
         let tree = Tree::empty(layout.superblock());
-        write(layout, &tree, &()).unwrap();
+        write(layout, &tree, &forge::Silent).unwrap();
         std::fs::File::create(&theirs)
             .unwrap()
             .set_len(mib * MIB)

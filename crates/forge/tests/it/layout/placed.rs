@@ -141,9 +141,10 @@ fn rich(layout: &Layout) -> Tree {
 }
 
 fn forge(options: &Options, image: &Path) -> Written {
-    let layout = Layout::new(options, image, &()).unwrap();
+    let layout = Layout::new(options, image, &forge::Silent).unwrap();
     let population = rich(&layout);
-    write(layout, &population, &()).unwrap_or_else(|error| panic!("{options:?}: {error}"))
+    write(layout, &population, &forge::Silent)
+        .unwrap_or_else(|error| panic!("{options:?}: {error}"))
 }
 
 #[test]
@@ -204,7 +205,12 @@ fn a_file_of_many_groups_and_a_million_pieces_is_clean() {
         (FsType::Ext3, ""),
     ] {
         let image = dir.path().join("image");
-        let layout = Layout::new(&options(6000, fs_type, 4096, features), &image, &()).unwrap();
+        let layout = Layout::new(
+            &options(6000, fs_type, 4096, features),
+            &image,
+            &forge::Silent,
+        )
+        .unwrap();
         let mut scattered = pieces(
             "scattered",
             4096,
@@ -228,7 +234,7 @@ fn a_file_of_many_groups_and_a_million_pieces_is_clean() {
             ..Directory::default()
         };
         let tree = Tree::new(layout.superblock(), vec![root]);
-        write(layout, &tree, &()).unwrap();
+        write(layout, &tree, &forge::Silent).unwrap();
         assert_clean(&image, &format!("{fs_type:?} {features}"));
         std::fs::remove_file(&image).unwrap();
     }
@@ -241,9 +247,9 @@ fn a_device_can_be_filled_to_the_last_block() {
     for spread in [true, false] {
         let mut options = options(200, FsType::Ext4, 1024, "");
         options.spread = spread;
-        let layout = Layout::new(&options, &image, &()).unwrap();
+        let layout = Layout::new(&options, &image, &forge::Silent).unwrap();
         let sb = *layout.superblock();
-        let empty = write(layout, &Tree::empty(&sb), &()).unwrap();
+        let empty = write(layout, &Tree::empty(&sb), &forge::Silent).unwrap();
         std::fs::remove_file(&image).unwrap();
         // Each file of 100 blocks is one extent or two; the last one takes what is left.
         let mut files: Vec<File> = (0..empty.free_blocks / 100 - 1)
@@ -263,8 +269,8 @@ fn a_device_can_be_filled_to_the_last_block() {
             )
         };
         let made = |files: &[File]| {
-            let layout = Layout::new(&options, &image, &()).unwrap();
-            write(layout, &root(files), &())
+            let layout = Layout::new(&options, &image, &forge::Silent).unwrap();
+            write(layout, &root(files), &forge::Silent)
         };
         let most = made(&files).unwrap();
         std::fs::remove_file(&image).unwrap();

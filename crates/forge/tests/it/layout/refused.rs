@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use forge::ext4::plan::Object;
 use forge::ext4::{FsType, Layout, Options, write};
-use forge::{Error, Watch, Written};
+use forge::{Error, Progress, Written};
+use progress::{Event, Recorder, Step, Unit};
 
 use crate::common::unmount::unmount;
 use crate::layout::population::{Directory, File, Tree, file};
@@ -17,15 +18,15 @@ fn forge(
     options: &Options,
     files: Vec<File>,
     image: &Path,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Written, Error> {
-    let layout = Layout::new(options, image, watch)?;
+    let layout = Layout::new(options, image, progress)?;
     let root = Directory {
         files,
         ..Directory::default()
     };
     let tree = Tree::new(layout.superblock(), vec![root]);
-    write(layout, &tree, watch)
+    write(layout, &tree, progress)
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
     let image = dir.path().join("image");
     let options = Options::new(64 << 20, FsType::Ext4);
     let large = vec![file("large", 70 << 20)];
-    let error = forge(&options, large, &image, &()).unwrap_err();
+    let error = forge(&options, large, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -48,7 +49,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
         "{error}"
     );
     let many = (0..20_000).map(|nth| file(format!("{nth}"), 0)).collect();
-    let error = forge(&options, many, &image, &()).unwrap_err();
+    let error = forge(&options, many, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -67,7 +68,7 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
     options.features.names = vec!["bigalloc".to_owned()];
     options.inodes = Some(4000);
     let files = (0..1000).map(|nth| file(format!("{nth}"), 1024)).collect();
-    let error = forge(&options, files, &image, &()).unwrap_err();
+    let error = forge(&options, files, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -89,7 +90,7 @@ fn a_file_that_exists_is_not_touched() {
     let image = dir.path().join("image");
     std::fs::write(&image, "mine").unwrap();
     let options = Options::new(8 << 20, FsType::Ext2);
-    let error = forge(&options, Vec::new(), &image, &()).unwrap_err();
+    let error = forge(&options, Vec::new(), &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -124,7 +125,7 @@ fn contradictions_of_a_population_are_reported() {
     };
     for wrong in [links, late, file("long", 1 << 50)] {
         let name = wrong.name.clone();
-        let error = forge(&options, vec![wrong], &image, &()).unwrap_err();
+        let error = forge(&options, vec![wrong], &image, &forge::Silent).unwrap_err();
         assert!(matches!(error, Error::Population(_)), "{name}: {error}");
         assert!(!image.exists(), "{name}");
     }
@@ -146,7 +147,7 @@ fn a_full_disk_leaves_nothing_needs_root() {
     let many = (0..20_000)
         .map(|nth| file(format!("{nth}"), 4096))
         .collect();
-    let result = forge(&options, many, &image, &());
+    let result = forge(&options, many, &image, &forge::Silent);
     let left = image.exists();
     unmount(&small).unwrap();
     let error = result.unwrap_err();
@@ -159,7 +160,7 @@ fn a_full_disk_leaves_nothing_needs_root() {
 
 struct Impatient(AtomicU64);
 
-impl Watch for Impatient {
+impl Progress for Impatient {
     fn advance(&self, slots: u64) {
         self.0.fetch_add(slots, Ordering::Relaxed);
     }
@@ -180,4 +181,21 @@ fn stopping_half_way_removes_the_image() {
     let error = forge(&options, many, &image, &watch).unwrap_err();
     assert!(matches!(error, Error::Stopped), "{error}");
     assert!(watch.0.into_inner() > 0 && !image.exists());
+}
+
+#[test]
+fn progress_counts_every_inode_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new(64 << 20, FsType::Ext4);
+    let files = (0..500).map(|nth| file(format!("{nth}"), 4096)).collect();
+    let recorder = Recorder::default();
+    forge(&options, files, &dir.path().join("image"), &recorder).unwrap();
+    let [empty, placing, Event::Begin(writing), Event::Advance(done)] = &recorder.events()[..]
+    else {
+        panic!("{:?}", recorder.events());
+    };
+    assert_eq!(*empty, Event::Begin(Step::new("mke2fs")));
+    assert_eq!(*placing, Event::Begin(Step::new("placing files")));
+    assert_eq!(writing.unit, Unit::Items("inodes".into()));
+    assert_eq!((writing.amount, *done), (Some(500), 500));
 }

@@ -1,7 +1,5 @@
 //! `fslab forge ext4`.
 
-mod watch;
-
 use std::fmt::Write as _;
 use std::io;
 use std::time::Instant;
@@ -12,8 +10,8 @@ use ::forge::{Error, Image as _, Written};
 use serde::Serialize;
 
 use crate::cli::{ForgeArgs, ForgeOutput, FsTypeArg, HashArg};
+use crate::terminal::Terminal;
 use crate::{exit, out};
-use watch::Terminal;
 
 pub(crate) fn run(args: &ForgeArgs) -> anyhow::Result<u8> {
     match work(args) {
@@ -63,7 +61,7 @@ fn work(args: &ForgeArgs) -> Result<Made, Error> {
     let profile = profile(args)?;
     let began = Instant::now();
     let image = Ext4::new(options(args, profile.seed)?, profile)?;
-    let terminal = Terminal::new(image.slots());
+    let terminal = Terminal::stopped_by_signals();
     let written = image.write(&args.image, &terminal);
     drop(terminal);
     Ok(Made::new(args, written?, began.elapsed().as_secs_f64()))

@@ -61,7 +61,7 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
     };
     let profile = Profile::parse("profile", &profile).unwrap();
     let forged = Ext4::new(options, profile).unwrap();
-    forged.write(&path, &()).unwrap();
+    forged.write(&path, &forge::Silent).unwrap();
     std::fs::read(path).unwrap()
 }
 
