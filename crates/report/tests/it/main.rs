@@ -17,5 +17,6 @@ mod members;
 mod page;
 mod scan;
 mod subjects;
+mod summary;
 mod text;
 mod vendored;
