@@ -34,6 +34,11 @@ impl<const PAIRS: u32> Times<PAIRS> {
     }
 }
 
+/// Whether a part of a bench was asked for.
+pub fn wants(parts: &[String], part: &str) -> bool {
+    parts.iter().any(|asked| asked == part)
+}
+
 /// Where images and files are made.
 #[derive(Args, Clone, Debug)]
 pub struct Place {

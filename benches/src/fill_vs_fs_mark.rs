@@ -386,7 +386,7 @@ fn same(name: &str, seen: [(u64, u64); 2]) -> Row {
 /// Names to plan: a fifth of the largest fill of 2012.
 const NAMES: u64 = 20_000_000;
 
-/// What planning names costs, in a process of its own.
+/// What planning names costs, in its own process.
 fn planned() -> Result<Table> {
     let program = std::env::current_exe()?.display().to_string();
     let message = output(&program, &["fill_vs_fs_mark", "--plan", &NAMES.to_string()])?;

@@ -14,6 +14,7 @@
 
 pub mod arguments;
 mod blockio_vs_peers;
+mod build_vs_build;
 mod check_differential;
 mod check_vs_e2fsck;
 mod counter_experiments;
@@ -55,6 +56,7 @@ struct Command {
 #[command(rename_all = "snake_case")]
 enum Bench {
     BlockioVsPeers(blockio_vs_peers::Arguments),
+    BuildVsBuild(build_vs_build::Arguments),
     CheckDifferential(check_differential::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
     CounterExperiments(counter_experiments::Arguments),
@@ -75,6 +77,7 @@ enum Bench {
 pub fn main() -> ExitCode {
     match Command::parse().bench {
         Bench::BlockioVsPeers(arguments) => blockio_vs_peers::main(arguments),
+        Bench::BuildVsBuild(arguments) => build_vs_build::main(&arguments),
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),

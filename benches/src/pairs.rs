@@ -50,7 +50,7 @@ impl Pairs {
             .filter(|interval| !interval.falls_short())
     }
 
-    /// Median of the pairs' ratios: that which [`Pairs::interval`] is of.
+    /// Median of the pairs' ratios, for which [`Pairs::interval`] is the interval.
     pub fn median_ratio(&self) -> f64 {
         median(&self.ratios())
     }

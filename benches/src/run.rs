@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use workload::Observer;
+use workload::{Observer, Progress};
 
 use crate::needs::Missing;
 
@@ -38,7 +38,9 @@ impl Stop {
     }
 }
 
-impl Observer for Stop {
+impl Observer for Stop {}
+
+impl Progress for Stop {
     fn cancelled(&self) -> bool {
         self.is_set()
     }

@@ -18,7 +18,7 @@
 //! process that touches them waits for the host. Both sides make the same calls, so these rows have three times as many pairs, and their
 //! target counts as met unless the median ratio is below it with 95 % confidence.
 //!
-//! The cost of verification is a ratio of our own verified read to our own plain one, of the same
+//! The cost of verification is our own ratio verified read to our own plain one, of the same
 //! verified file: cold, where the device dominates, and from the page cache, where nothing hides the
 //! cost: that row has no target (docs/decisions/0009-verify-cost.md).
 
@@ -26,7 +26,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::arguments::{Place, Times};
+use crate::arguments::{Place, Times, wants};
 use crate::image::{Image, Mounted};
 use crate::pairs::{Pairs, two_and_two};
 use crate::run::{Stop, cannot_start, output, verdict};
@@ -38,7 +38,7 @@ use params::Bytes;
 use workload::engine::{Direction, Kind};
 use workload::stream::{self, Between, StreamSpec, Test};
 use workload::syncfs::syncfs;
-use workload::{Evidence, Observer};
+use workload::{Evidence, Observer, Progress};
 
 const MIB: u64 = 1 << 20;
 const FILE: &str = "bigfile";
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "ext4")]
     fs: String,
     /// Which parts to run: write, read, verify.
-    #[arg(long, value_delimiter = ',', default_value = "write,read,verify")]
+    #[arg(long, value_delimiter = ',', value_parser = ["write", "read", "verify"], default_value = "write,read,verify")]
     parts: Vec<String>,
     /// Only the comparisons whose name contains this.
     #[arg(long, default_value = "")]
@@ -154,7 +154,9 @@ impl Observer for Remounts<'_> {
             detail: "unmounted and mounted".into(),
         })
     }
+}
 
+impl Progress for Remounts<'_> {
     fn cancelled(&self) -> bool {
         self.stop.is_set()
     }
@@ -181,10 +183,6 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 }
 
 impl Bench {
-    fn wants(&self, part: &str) -> bool {
-        self.arguments.parts.iter().any(|p| p == part)
-    }
-
     fn cases(&self) -> Vec<Case> {
         let only = &self.arguments.only;
         CASES
@@ -198,23 +196,24 @@ impl Bench {
     }
 
     fn run(&self) -> Result<bool> {
+        let wants = |part: &str| wants(&self.arguments.parts, part);
         let dd = output("dd", &["--version"])?;
         println!("{}, {}", fio::version()?, dd.lines().next().unwrap_or("dd"));
         let image = Image::new(&self.arguments.place.dir, self.bytes() * 9 / 8 + 512 * MIB)?;
         let mut tables = Printer::default();
-        if self.wants("write") {
+        if wants("write") {
             tables.show(&self.writes(&image)?);
         }
-        if self.wants("read") {
+        if wants("read") {
             tables.show(&self.reads(&image)?);
         }
-        if self.wants("verify") {
+        if wants("verify") {
             tables.show(&self.verification(&image)?);
         }
         Ok(tables.all_met())
     }
 
-    /// Each write on a filesystem of its own.
+    /// Each write on its own filesystem.
     fn writes(&self, image: &Image) -> Result<Table> {
         let cases = self.cases();
         let mut results = vec![Pairs::default(); cases.len()];

@@ -24,7 +24,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::arguments::{Place, Times};
+use crate::arguments::{Place, Times, wants};
 use crate::image::{Image, Mounted};
 use crate::pairs::{Pairs, alternating, median, two_and_two};
 use crate::run::{Stop, verdict};
@@ -57,6 +57,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_delimiter = ',',
+        value_parser = ["direct", "buffered", "cached", "null"],
         default_value = "direct,buffered,cached,null"
     )]
     parts: Vec<String>,
@@ -86,29 +87,26 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 }
 
 impl Bench {
-    fn wants(&self, part: &str) -> bool {
-        self.arguments.parts.iter().any(|p| p == part)
-    }
-
     fn run(&self) -> Result<bool> {
+        let wants = |part: &str| wants(&self.arguments.parts, part);
         let mut tables = Printer::default();
         println!("{}", fio::version()?);
-        if self.wants("null") {
+        if wants("null") {
             tables.show(&self.null()?);
         }
         let needs_image = ["direct", "buffered", "cached"]
             .iter()
-            .any(|p| self.wants(p));
+            .any(|part| wants(part));
         if needs_image {
             let files = self.arguments.size * u64::from(self.arguments.threads);
             let bytes = (files.max(self.cached_mib()) * 9 / 8 + 512) * MIB;
             let image = Image::new(&self.arguments.place.dir, bytes)?;
             for (part, direct) in [("direct", true), ("buffered", false)] {
-                if self.wants(part) {
+                if wants(part) {
                     tables.show(&self.six_tests(&image, direct)?);
                 }
             }
-            if self.wants("cached") {
+            if wants("cached") {
                 tables.show(&self.cached(&image)?);
             }
         }

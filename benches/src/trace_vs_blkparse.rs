@@ -7,7 +7,7 @@
 //! quantiles, kinds and plot data besides. The last row omits blkparse's text (-O), which is the
 //! fastest way to run it.
 //!
-//! What is made equal. Each run of ours is a process of its own, as each of theirs is: starting,
+//! What is made equal. Each run of ours is its own process, as each of theirs is: starting,
 //! reading and ending count for both. Pairs alternate in which side goes first. Peak memory is the
 //! kernel's high-water mark of the process.
 

@@ -7,7 +7,7 @@
 //! it by the state that its timer tick meets, HZ times a second, so a phase of few ticks has a
 //! coarse split: the table gives the standard error of a count of ticks, of which it assumes 250 a
 //! second (no system call returns HZ; sysconf's 100 is another number). A check of it is
-//! `perf record -e cpu-clock -F 4999` on this program: its samples come from a timer of their own.
+//! `perf record -e cpu-clock -F 4999` on this program: its samples come from their own timer.
 //!
 //! Caches are dropped before every random operation, as the benchmark does; `--warm` leaves them,
 //! which is the harder test: the less the filesystem waits, the larger the generator's share.
@@ -23,7 +23,7 @@ use crate::table::{Row, Table};
 use crate::{memory, needs};
 use anyhow::Result;
 use clap::Parser;
-use workload::{Evidence, Observer, Outcome, PhaseReport, tree};
+use workload::{Evidence, Observer, Outcome, PhaseReport, Progress, tree};
 
 /// Highest share of user time, percent of the wall.
 const TARGET: f64 = 5.0;
@@ -78,7 +78,9 @@ impl Observer for Surroundings {
             detail: detail.into(),
         })
     }
+}
 
+impl Progress for Surroundings {
     fn cancelled(&self) -> bool {
         self.stop.cancelled()
     }

@@ -1,6 +1,6 @@
 //! One option of the linker: relative relocations packed.
 //!
-//! A large program that may be loaded anywhere has tens of thousands of places that hold an address of its own. Listed in full they
+//! A large program that may be loaded anywhere has tens of thousands of places that hold its own address. Listed in full they
 //! are 24 bytes each, 0.6 MB that are read from the disk and mapped whenever it starts; packed (`DT_RELR`) they are a few bits each.
 //! It takes glibc 2.36 to load such a program, so an older one, or another C library, gets what it knows.
 

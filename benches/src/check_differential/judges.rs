@@ -1,4 +1,4 @@
-//! The two judges: the installed e2fsck in a process of its own, and ours within this one.
+//! The two judges: the installed e2fsck in its own process, and ours within this one.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use check::ext4::e2fsck::problems::problem;
 use check::ext4::{self, Reference};
-use check::{Options, Progress};
+use check::{Observer, Options, Progress};
 use serde::{Deserialize, Serialize};
 
 // The tests of the checker ask the same.
@@ -98,6 +98,8 @@ fn named_problems(xml: &str) -> Vec<String> {
 
 /// Ends a check that goes on for too long.
 struct Deadline(Instant);
+
+impl Observer for Deadline {}
 
 impl Progress for Deadline {
     fn cancelled(&self) -> bool {

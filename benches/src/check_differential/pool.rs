@@ -82,7 +82,7 @@ impl Pool {
         let cases: Vec<&'static Case> = damage::all().collect();
         if draw.is_multiple_of(5) {
             let case = cases[(draw / 5 % cases.len() as u64) as usize];
-            // Half on the base it was written for, half wherever it fits.
+            // Half on the base it was written for, half on any base that it fits.
             let home = self
                 .bases
                 .iter()

@@ -1,4 +1,4 @@
-//! The full pass: every row in every kernel, each a run of its own that is kept.
+//! The full pass: every row in every kernel, each its own run that is kept.
 //!
 //! Under emulation it takes an hour, so results are kept: a row that succeeded in the kept folder is read
 //! and not run again; one that failed or was interrupted is. After a fix the same command runs the rest.

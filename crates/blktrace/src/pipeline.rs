@@ -4,7 +4,7 @@
 //! second core reads ahead by a few batches; what is copied is 64 bytes an event.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::thread;
+use std::thread::{self, Builder};
 
 use crate::error::Error;
 use crate::file::Event;
@@ -54,12 +54,38 @@ impl Batch {
 /// What `take` says; damage in the trace, after the events before it.
 pub(crate) fn each(
     trace: &mut Trace,
+    take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    each_by(Builder::new(), trace, take)
+}
+
+fn each_by(
+    reader: Builder,
+    trace: &mut Trace,
     mut take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    if let Some(used) = read_ahead(reader, trace, &mut take) {
+        return used;
+    }
+    while let Some((file, event)) = trace.next()? {
+        take(file, &event)?;
+    }
+    Ok(())
+}
+
+/// None when there is no thread to read ahead; nothing was read then.
+fn read_ahead(
+    reader: Builder,
+    trace: &mut Trace,
+    mut take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
+) -> Option<Result<(), Error>> {
     let (full, batches) = sync_channel(AHEAD);
     let (empty, spares) = channel();
     thread::scope(|scope| {
-        let reader = scope.spawn(move || read(trace, &full, &spares));
+        let reader = reader.name("fslab-trace".into());
+        let reader = reader
+            .spawn_scoped(scope, move || read(trace, &full, &spares))
+            .ok()?;
         // Owned here, so that the reader notices when this ends early.
         let batches: Receiver<Batch> = batches;
         let mut used = Ok(());
@@ -75,7 +101,7 @@ pub(crate) fn each(
         }
         // The loop has dropped the receiver, which ends the reader.
         let read = reader.join();
-        used.and_then(|()| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        Some(used.and_then(|()| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     })
 }
 
@@ -127,6 +153,19 @@ mod tests {
         })
         .unwrap();
         assert!(found == plain);
+        // No address space has room for such a stack: there is no thread.
+        let mut alone = Vec::new();
+        let no_thread = Builder::new().stack_size(1 << 48);
+        each_by(
+            no_thread,
+            &mut Trace::open(&base).unwrap(),
+            |file, event| {
+                alone.push((file, event.head, event.pdu.to_vec()));
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert!(alone == plain);
         let mut count = 0;
         let result = each(&mut Trace::open(&base).unwrap(), |_, _| {
             count += 1;

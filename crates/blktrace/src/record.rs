@@ -258,7 +258,7 @@ impl Head {
         }
     }
 
-    /// Whether this is a message as the kernel logs it without a cgroup id. Only these stand in the
+    /// Whether this is a message as the kernel logs it without a cgroup id. Only these are in the
     /// sequence of events; every other note is taken when it is read.
     #[inline]
     pub const fn is_plain_message(&self) -> bool {

@@ -11,6 +11,8 @@
 mod ring;
 mod threads;
 
+pub use ring::io_uring_works;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,7 +74,7 @@ impl Core {
         (from, span as usize)
     }
 
-    /// Reads what has been checked to lie inside.
+    /// Reads a range that has been checked to be inside.
     fn read(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
         let geometry = self.handle.geometry();
         let fits = |n: u64, align: u32| n.is_multiple_of(u64::from(align));

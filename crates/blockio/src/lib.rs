@@ -21,7 +21,7 @@
 //! [`Queue`] and the [`Completion`] brings it back. The kernel writes into memory that
 //! nothing else can access meanwhile, which is what makes `io_uring` sound, and the number of buffers is
 //! the bound of memory. Futures were rejected: a checker has a handful of threads that each have
-//! their own queue, and no runtime should stand between a request and its device.
+//! their own queue, and no runtime should be between a request and its device.
 //!
 //! **Holes.** A sparse image is mostly hole, and forged ones are 72 TB of it. [`Sweep`] asks the
 //! source where its data is (`SEEK_DATA`) and hands out a hole as one piece without bytes, so a sweep
@@ -54,7 +54,7 @@ mod sync_queue;
 pub use buffer::Buffer;
 pub use buffered::Buffered;
 pub use crew::for_each_in_threads;
-pub use direct::Direct;
+pub use direct::{Direct, io_uring_works};
 pub use error::{Fault, OpenError, ReadError};
 pub use histogram::{Histogram, Row};
 pub use mapped::Mapped;

@@ -22,7 +22,7 @@ pub enum Mode {
     Mapped,
 }
 
-/// A source of whatever kind, and which it is.
+/// A source of any kind, and which it is.
 pub struct Opened {
     /// The source.
     pub source: Box<dyn BlockSource>,

@@ -60,7 +60,7 @@ impl Ram {
         }
     }
 
-    /// The same with reads failing wherever they touch one of `ranges`, with this errno.
+    /// The same with every read failing that touches one of `ranges`, with this errno.
     pub fn failing(self, ranges: impl IntoIterator<Item = Range<u64>>, errno: i32) -> Faulty<Ram> {
         Faulty::new(self, ranges, errno)
     }

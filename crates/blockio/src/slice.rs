@@ -1,4 +1,4 @@
-//! A sub-range of a source, as a source of its own.
+//! A sub-range of a source, as a source.
 //!
 //! A reader of a partition, or of one slice of a disk, wants it to begin at byte 0. Errors keep the
 //! offsets of the whole source: the kernel log and `dd skip=` use these.

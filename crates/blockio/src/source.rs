@@ -1,4 +1,4 @@
-//! The trait at the bottom: bytes at offsets, where they lie, and a queue to read many at once.
+//! The trait at the bottom: bytes at offsets, where they are, and a queue to read many at once.
 
 use std::ops::Range;
 use std::sync::Arc;

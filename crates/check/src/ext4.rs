@@ -19,8 +19,11 @@
 //!
 //! What is e2fsck's and not the format's (codes, order of findings, early ends, bugs, exit code) is in [`e2fsck`].
 
+mod directories;
 pub mod e2fsck;
 mod file;
+mod group_map;
+mod inode_set;
 mod memory;
 mod options;
 #[cfg(test)]
@@ -43,10 +46,11 @@ use fskind::Family;
 use ondisk::ext4::{Superblock, superblock};
 
 use crate::frame::failure::Failure;
+use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
-use crate::frame::progress::Progress;
 use crate::frame::report::Report;
+pub use group_map::GroupMap;
 pub use options::{ExternalJournal, Options, Reference};
 pub use run::check;
 
@@ -77,9 +81,9 @@ impl crate::Checker for Checker {
         &self,
         source: &dyn BlockSource,
         options: &Common,
-        progress: &dyn Progress,
+        observer: &dyn Observer,
     ) -> Result<Report, Failure> {
-        check(source, options, &self.options, progress)
+        check(source, options, &self.options, observer)
     }
 }
 

@@ -30,13 +30,14 @@ pub use frame::cost::Cost;
 pub use frame::failure::Failure;
 pub use frame::finding::{Finding, Place, Value};
 pub use frame::log::{DEFAULT_KEPT, Findings, Tally};
+pub use frame::observer::Observer;
 pub use frame::options::Options;
 pub use frame::pass::Pass;
 pub use frame::problem::{Class, Problem, Severity};
-pub use frame::progress::{Progress, Silent};
 pub use frame::report::{self, Report};
 pub use frame::trim::give_back_program;
 pub use frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdicts};
+pub use progress::{Progress, Silent};
 
 /// A checker of one format.
 pub trait Checker: Send + Sync {
@@ -55,7 +56,7 @@ pub trait Checker: Send + Sync {
         &self,
         source: &dyn BlockSource,
         options: &Options,
-        progress: &dyn Progress,
+        observer: &dyn Observer,
     ) -> Result<Report, Failure>;
 }
 

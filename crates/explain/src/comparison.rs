@@ -2,7 +2,7 @@
 
 use study::{Cell, Clock, WorkloadSpec};
 
-use crate::evidence::{Side, describe};
+use crate::evidence::{CellEvidence, describe};
 use crate::value::{Row, Value};
 
 /// What a phase does to the disk.
@@ -34,11 +34,11 @@ pub(crate) fn reads_metadata(phase: &str) -> bool {
 
 /// Two cells of which one is slower.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair<'a> {
+pub struct CellComparison<'a> {
     /// The slower cell's evidence.
-    pub slower: &'a Side,
+    pub slower: &'a CellEvidence,
     /// The faster cell's evidence.
-    pub faster: &'a Side,
+    pub faster: &'a CellEvidence,
     /// The slower cell of the plan.
     pub slower_cell: &'a Cell,
     /// The faster cell of the plan.
@@ -55,7 +55,7 @@ pub struct Pair<'a> {
     pub clock: Clock,
 }
 
-impl Pair<'_> {
+impl CellComparison<'_> {
     /// Whether the phase reads or writes.
     pub fn direction(&self) -> Direction {
         Direction::of(self.phase)
@@ -74,7 +74,7 @@ impl Pair<'_> {
         Some([self.slower.median(name)?, self.faster.median(name)?])
     }
 
-    /// As [`Pair::both`], of a figure that grows with the work: the faster's is scaled to the bytes that
+    /// As [`CellComparison::both`], of a figure that grows with the work: the faster's is scaled to the bytes that
     /// the slower moved, where the cells moved different ones (a factor that sets the request size).
     pub(crate) fn for_the_same_work(&self, name: &str) -> Option<[f64; 2]> {
         let [slower, faster] = self.both(name)?;
@@ -111,7 +111,7 @@ impl Pair<'_> {
     /// The figure as a row; none when neither has it.
     pub fn row(&self, name: &str) -> Option<Row> {
         let (label, unit, source) = describe(name);
-        let value = |side: &Side| side.median(name).map_or(Value::Absent, Value::Number);
+        let value = |side: &CellEvidence| side.median(name).map_or(Value::Absent, Value::Number);
         let (slower, faster) = (value(self.slower), value(self.faster));
         (slower != Value::Absent || faster != Value::Absent).then(|| Row {
             name: name.to_owned(),
@@ -217,7 +217,7 @@ impl Pair<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     #[test]
     fn phases_read_or_write() {
@@ -246,20 +246,23 @@ mod tests {
 
     #[test]
     fn the_extra_time_is_what_the_faster_does_not_need() {
-        let sides = Sides::new("write").slow("seconds.original", 10.0);
+        let sides = ComparisonBuilder::new("write").slow("seconds.original", 10.0);
         let extra = sides.pair(4.0).extra_seconds().unwrap();
         assert!((extra - 7.5).abs() < 0.2, "{extra}");
-        assert_eq!(Sides::new("write").pair(4.0).extra_seconds(), None);
+        assert_eq!(
+            ComparisonBuilder::new("write").pair(4.0).extra_seconds(),
+            None
+        );
     }
 
     #[test]
     fn more_work_is_no_more_of_a_cause() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("bytes", 4e6, 1e6)
             .both("cpu_seconds", 4.0, 1.0);
         let [slower, faster] = sides.pair(2.0).for_the_same_work("cpu_seconds").unwrap();
         assert!((slower - faster).abs() < 1e-9, "{slower} {faster}");
-        let unknown = Sides::new("write").both("cpu_seconds", 4.0, 1.0);
+        let unknown = ComparisonBuilder::new("write").both("cpu_seconds", 4.0, 1.0);
         assert_eq!(
             unknown.pair(2.0).for_the_same_work("cpu_seconds"),
             Some([4.0, 1.0])
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn trials_stand_apart_only_when_none_overlaps() {
-        let sides = Sides::new("read")
+        let sides = ComparisonBuilder::new("read")
             .both("flushes", 10.0, 9.0)
             .both("bytes", 10.0, 9.99);
         let pair = sides.pair(2.0);

@@ -96,7 +96,7 @@ pub(crate) fn describe(name: &str) -> (&str, Unit, &'static str) {
 
 /// What one cell showed in one phase.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Side {
+pub struct CellEvidence {
     /// Number of the cell.
     pub cell: u32,
     /// Trials whose phase is in it.
@@ -109,7 +109,7 @@ pub struct Side {
     pub absent: BTreeMap<&'static str, String>,
 }
 
-impl Side {
+impl CellEvidence {
     /// Median of a figure's values.
     pub fn median(&self, name: &str) -> Option<f64> {
         let mut values = self.figures.get(name)?.clone();
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_median_needs_values_and_a_fact_agreement() {
-        let mut side = Side::default();
+        let mut side = CellEvidence::default();
         assert_eq!(side.median("x"), None);
         for value in [3.0, 1.0, f64::NAN, 2.0, 10.0] {
             side.add("x", value);

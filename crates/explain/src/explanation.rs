@@ -5,7 +5,7 @@ use std::path::Path;
 use record::Run;
 use serde::Serialize;
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::differences::{self, Difference, Slower};
 use crate::error::Error;
 use crate::gather::Gatherer;
@@ -126,7 +126,7 @@ fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explana
             .side(slower, &difference.phase)
             .zip(gatherer.side(faster, &difference.phase));
         if let Some(sides) = sides {
-            let pair = Pair {
+            let pair = CellComparison {
                 slower: sides.0,
                 faster: sides.1,
                 slower_cell: slower,
@@ -148,7 +148,7 @@ fn of(run: &Run, gatherer: &mut Gatherer<'_>, difference: Difference) -> Explana
 }
 
 /// The answers of all rules, the surest first.
-pub(crate) fn ask(pair: &Pair<'_>) -> Vec<RuleAnswer> {
+pub(crate) fn ask(pair: &CellComparison<'_>) -> Vec<RuleAnswer> {
     let mut findings: Vec<RuleAnswer> = rules::ALL
         .iter()
         .filter_map(|rule| {

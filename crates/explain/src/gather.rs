@@ -1,4 +1,4 @@
-//! From a run to the [`Side`]s of its cells: every source of evidence under one name each.
+//! From a run to the [`CellEvidence`]s of its cells: every source of evidence under one name each.
 //!
 //! A counter that exists twice is taken from where it is exact: samples at the phase's own begin and
 //! end before telemetry rows around them. A cell that was not traced takes the figures of its
@@ -16,7 +16,7 @@ use record::{Phase, Run, TrialRecord};
 use study::{Cell, Clock, Limit};
 
 use crate::comparison::Direction;
-use crate::evidence::Side;
+use crate::evidence::CellEvidence;
 use crate::telemetry::{self, Window};
 
 /// Gathers sides, each once; a trial's telemetry is read once, when its first phase is asked for.
@@ -24,7 +24,7 @@ pub(crate) struct Gatherer<'a> {
     run: &'a Run,
     dir: Option<&'a Path>,
     windows: BTreeMap<u32, Vec<Result<Window, String>>>,
-    sides: BTreeMap<(u32, String), Side>,
+    sides: BTreeMap<(u32, String), CellEvidence>,
     /// Items of the context that a trial recorded for itself.
     recorded: BTreeSet<String>,
 }
@@ -46,9 +46,9 @@ impl<'a> Gatherer<'a> {
         if self.sides.contains_key(&key) {
             return;
         }
-        let mut side = Side {
+        let mut side = CellEvidence {
             cell: cell.id,
-            ..Side::default()
+            ..CellEvidence::default()
         };
         for (slot, record) in self.run.finished(cell.id) {
             let trial = slot.trial;
@@ -79,12 +79,12 @@ impl<'a> Gatherer<'a> {
     }
 
     /// What was gathered.
-    pub(crate) fn side(&self, cell: &Cell, phase: &str) -> Option<&Side> {
+    pub(crate) fn side(&self, cell: &Cell, phase: &str) -> Option<&CellEvidence> {
         self.sides.get(&(cell.id, phase.to_owned()))
     }
 
     /// What the plan and the references say, once for each cell.
-    fn of_plan(&self, cell: &Cell, side: &mut Side) {
+    fn of_plan(&self, cell: &Cell, side: &mut CellEvidence) {
         let limit = cell.device.limit.unwrap_or_default();
         let figures = [
             ("memory_limit", cell.memory.map(|b| b.get() as f64)),
@@ -126,7 +126,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Figures of the traced twin, where the cell itself has none.
-    fn of_trace(&self, cell: &Cell, phase: &str, side: &mut Side) {
+    fn of_trace(&self, cell: &Cell, phase: &str, side: &mut CellEvidence) {
         if side.figures.contains_key("trace_requests") {
             return;
         }
@@ -229,7 +229,7 @@ fn item<'v>(context: &'v serde_json::Value, name: &str) -> Option<&'v serde_json
 }
 
 /// Trace figures of a trial's phase: samples first, else those of its traces.
-fn traced(record: &TrialRecord, phase: &str, side: &mut Side) {
+fn traced(record: &TrialRecord, phase: &str, side: &mut CellEvidence) {
     let mut figures: BTreeMap<&str, f64> = record
         .traces
         .iter()
@@ -263,7 +263,7 @@ struct OfTrial<'a> {
 }
 
 impl OfTrial<'_> {
-    fn add(&self, window: Option<&Result<Window, String>>, side: &mut Side) {
+    fn add(&self, window: Option<&Result<Window, String>>, side: &mut CellEvidence) {
         let mut figures = self.samples(side);
         match window {
             Some(Ok(window)) => {
@@ -305,7 +305,7 @@ impl OfTrial<'_> {
     }
 
     /// The phase's samples; those that exist under several clocks by `metric.clock`.
-    fn samples(&self, side: &mut Side) -> BTreeMap<String, f64> {
+    fn samples(&self, side: &mut CellEvidence) -> BTreeMap<String, f64> {
         let mut figures = BTreeMap::new();
         for sample in &self.record.samples {
             if sample.phase != self.phase.name || sample.metric.starts_with("trace_") {
@@ -360,7 +360,7 @@ impl OfTrial<'_> {
     }
 
     /// The layout of the files: as this phase left them, or else the last one before it.
-    fn layout(&self, side: &mut Side) {
+    fn layout(&self, side: &mut CellEvidence) {
         let mine = |name: &str| name == self.phase.name;
         if self
             .record
@@ -388,7 +388,7 @@ impl OfTrial<'_> {
         }
     }
 
-    fn mounted(&self, side: &mut Side) {
+    fn mounted(&self, side: &mut CellEvidence) {
         let Some(mounted) = &self.record.mounted else {
             return;
         };
@@ -416,7 +416,7 @@ impl OfTrial<'_> {
         }
     }
 
-    fn evidence(&self, side: &mut Side) {
+    fn evidence(&self, side: &mut CellEvidence) {
         let mine = |phase: &Option<String>| phase.as_ref().is_none_or(|p| *p == self.phase.name);
         for found in self.record.evidence.iter().filter(|e| mine(&e.phase)) {
             let holds = match found.holds {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::value::Row;
 
 /// One possible cause. Each has a file in `rules/`, with its thresholds, the reasons for them, and the
@@ -15,7 +15,7 @@ pub trait Rule: Sync {
     fn title(&self) -> &'static str;
 
     /// Judges two cells that differ. `None`: the rule does not apply to this kind of phase.
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement>;
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement>;
 }
 
 /// How sure a rule is that its cause explains the difference. A cause that holds is tested for four
@@ -109,7 +109,7 @@ impl Judgement {
 
 /// The evidence that a rule collects before it judges.
 pub(crate) struct Grounds<'p> {
-    pair: &'p Pair<'p>,
+    pair: &'p CellComparison<'p>,
     evidence: Vec<Row>,
     against: Vec<Row>,
     inferred: bool,
@@ -119,7 +119,7 @@ pub(crate) struct Grounds<'p> {
 
 impl<'p> Grounds<'p> {
     /// Rows of these names, where they were recorded.
-    pub(crate) fn of(pair: &'p Pair<'p>, names: &[&str]) -> Grounds<'p> {
+    pub(crate) fn of(pair: &'p CellComparison<'p>, names: &[&str]) -> Grounds<'p> {
         Grounds {
             pair,
             evidence: names.iter().filter_map(|name| pair.row(name)).collect(),
@@ -241,7 +241,7 @@ pub(crate) fn carries(cause: f64, times: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     #[test]
     fn half_of_a_difference_is_half_of_its_logarithm() {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn confidence_counts_what_is_lacking() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .slow("flushes", 9.0)
             .fast("flushes", 3.0);
         let pair = sides.pair(2.0);
@@ -269,10 +269,9 @@ mod tests {
             Confidence::Low
         );
         let slowed = |rate| {
-            let sides =
-                Sides::new("write")
-                    .both("flushes", 9.0, 3.0)
-                    .both("write_rate", rate, 40e6);
+            let sides = ComparisonBuilder::new("write")
+                .both("flushes", 9.0, 3.0)
+                .both("write_rate", rate, 40e6);
             let pair = sides.pair(2.0);
             let grounds = Grounds::of(&pair, &["flushes"])
                 .apart("flushes")

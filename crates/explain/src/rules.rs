@@ -48,7 +48,7 @@ pub const ALL: &[&dyn Rule] = &[
 mod tests {
     use super::*;
     use crate::rule::Verdict;
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     #[test]
     fn ids_are_once_and_are_names() {
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn without_evidence_no_rule_holds() {
         for phase in ["write", "read", "random_read", "fill", "check", "stat_tree"] {
-            let sides = Sides::new(phase);
+            let sides = ComparisonBuilder::new(phase);
             for rule in ALL {
                 let Some(answer) = rule.judge(&sides.pair(2.0)) else {
                     continue;
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn without_a_difference_no_rule_holds() {
         for phase in ["write", "read", "fill", "check"] {
-            let mut sides = Sides::new(phase)
+            let mut sides = ComparisonBuilder::new(phase)
                 .facts("journal.mode", "ordered", "ordered")
                 .facts("delalloc", "on", "on")
                 .facts("driver", "ext4", "ext4")
@@ -132,7 +132,7 @@ mod tests {
             const VALUES: [f64; 7] = [0.0, 1e-9, 0.5, 1.0, 1e3, 1e12, f64::NAN];
             const CLOCKED: [&str; 4] =
                 ["seconds.original", "seconds.syncfs", "throughput.original", "throughput.syncfs"];
-            let mut sides = Sides::new(["write", "read", "fill", "check"][phase])
+            let mut sides = ComparisonBuilder::new(["write", "read", "fill", "check"][phase])
                 .facts("journal.mode", "journal", "ordered")
                 .facts("delalloc", "off", "on")
                 .facts("driver", "ext4", "ext4")

@@ -295,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    fn difference(sides: &crate::testing::Sides, clock: study::Clock) -> Explanation {
+    fn difference(sides: &crate::testing::ComparisonBuilder, clock: study::Clock) -> Explanation {
         let place = |cell, level: &str, median| crate::Place {
             cell,
             level: level.to_owned(),
@@ -341,7 +341,7 @@ mod tests {
     fn an_explanation_is_a_mail() {
         const KIB: f64 = 1024.0;
         let small = || {
-            crate::testing::Sides::new("read")
+            crate::testing::ComparisonBuilder::new("read")
                 .factor("readahead")
                 .both("readahead", 4.0 * KIB, 2048.0 * KIB)
                 .both("read_request_mean", 4.0 * KIB, 512.0 * KIB)
@@ -354,7 +354,7 @@ mod tests {
                     "[none] mq-deadline",
                 )
         };
-        let open = crate::testing::Sides::new("read");
+        let open = crate::testing::ComparisonBuilder::new("read");
         let text = render(&explained(vec![
             difference(&small(), study::Clock::Original),
             difference(&small(), study::Clock::Syncfs),

@@ -1,7 +1,7 @@
 //! When a fact is equal on both sides.
 //!
 //! Most facts are equal when their text is. Two kinds are compared with a tolerance, or every comparison
-//! of trials in a guest would be called unfair, since each trial there is a boot of its own:
+//! of trials in a guest would be called unfair, since each trial there is its own boot:
 //!
 //! - **Values derived from the memory size.** A kernel computes MemTotal without its image and tables, and
 //!   derives limits of processes and signals, reserves and the inodes of a tmpfs from it. Over 174 boots
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::evidence::Side;
+use crate::evidence::CellEvidence;
 
 /// Share by which items of memory may differ.
 const SHARE: f64 = 0.01;
@@ -39,7 +39,7 @@ const OF_MEMORY: [&str; 6] = [
 
 /// Whether a fact is equal on both sides: each value of one has its equal on the other, in any order.
 /// `None` where a side does not have it.
-pub(crate) fn alike(name: &str, one: &Side, other: &Side) -> Option<bool> {
+pub(crate) fn alike(name: &str, one: &CellEvidence, other: &CellEvidence) -> Option<bool> {
     let (a, b) = (one.facts.get(name)?, other.facts.get(name)?);
     let like: &dyn Fn(&str, &str) -> bool = if is_of_memory(name) {
         let share = allowance(&one.facts, &other.facts);
@@ -110,8 +110,8 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn side(facts: &[(&str, &[&str])]) -> Side {
-        let mut side = Side::default();
+    fn side(facts: &[(&str, &[&str])]) -> CellEvidence {
+        let mut side = CellEvidence::default();
         for (name, values) in facts {
             for value in *values {
                 side.add_fact(name, value);

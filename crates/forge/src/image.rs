@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use crate::{Error, Watch};
+use progress::Progress;
 
-/// A filesystem of one format, planned but not written: a population with a place for everything in it.
+use crate::Error;
+
+/// A population that is to be written as a filesystem of one format.
 pub trait Image {
-    /// Slots of the population, the unit of [`Watch::advance`].
-    fn slots(&self) -> u64;
-
-    /// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
+    /// Makes the image at `path`, which must not exist yet, and reports the inodes written to `progress`. When anything fails it is removed again.
     ///
     /// # Errors
     ///
     /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-    /// with the cause when the image cannot be made, [`Error::Stopped`] when the watch asks to stop.
-    fn write(&self, path: &Path, watch: &dyn Watch) -> Result<Written, Error>;
+    /// with the cause when the image cannot be made, [`Error::Start`] without the format's mkfs, [`Error::Stopped`] when the
+    /// `progress` asks to stop.
+    fn write(self, path: &Path, progress: &dyn Progress) -> Result<Written, Error>;
 }
 
 /// Totals of a written image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Bytes of the image.
     pub size: u64,
@@ -35,4 +35,6 @@ pub struct Written {
     pub free_blocks: u64,
     /// Inodes that are free.
     pub free_inodes: u64,
+    /// Name and version of the program that made the empty filesystem, `mke2fs 1.47.0`.
+    pub maker: String,
 }

@@ -20,8 +20,7 @@ pub mod ext4;
 mod image;
 mod image_file;
 pub mod population;
-mod watch;
 
 pub use error::Error;
 pub use image::{Image, Written};
-pub use watch::Watch;
+pub use progress::{Progress, Silent};

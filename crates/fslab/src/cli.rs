@@ -81,7 +81,7 @@ pub(crate) enum Command {
     /// Kernels for guests: list, fetch, add
     #[command(subcommand)]
     Kernel(KernelCommand),
-    /// Report which tracing methods work on this machine
+    /// Report what works on this machine: measurements, tracing methods, guest kernels
     Doctor(DoctorArgs),
     /// Print the context record of this machine: hardware, kernel, settings
     Context(ContextArgs),

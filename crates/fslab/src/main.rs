@@ -7,7 +7,7 @@ mod cli;
 mod commands;
 mod exit;
 mod out;
-mod progress;
+mod terminal;
 
 use std::process::ExitCode;
 

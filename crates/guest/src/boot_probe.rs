@@ -6,7 +6,7 @@
 //! may have no user namespaces. No list of such cases would be complete, so a kernel is tried: a test boot runs
 //! threads that hold values in vector registers across system calls, with this program as the guest's init.
 //!
-//! A test boot takes one to ten seconds. Its answer is a file of the cache, `probes/NAME@KEY.json`, and holds for the
+//! A test boot takes one to ten seconds. Its answer is a file of the cache, `probes/NAME@KEY.json`, and is valid for the
 //! same image, processor flags, host kernel and rights ([`Key`]); a cache that several machines share has an answer
 //! for each. Where UML can run its processes in more than one way (ptrace, or seccomp filters since 6.16), each way
 //! is tried and the fastest is kept.
@@ -28,6 +28,7 @@ use crate::init::{self, Exercise};
 use crate::initramfs::{Job, Part, Store};
 use crate::kernel::{Cache, Form, Kernel};
 use crate::machine::{self, Accelerator, Engine, Error, Limits, Machine};
+use progress::Silent;
 
 /// Memory of a test boot, bytes: the archive with a debug build of this program takes 150 MB of it.
 const MEMORY: u64 = 512 << 20;
@@ -60,7 +61,7 @@ const MOST_CPUS: usize = 4;
 pub struct Answer {
     /// The kernel's name in the cache.
     pub kernel: String,
-    /// What the answer holds for.
+    /// What the answer is valid for.
     pub key: Key,
     /// When it was tried, in seconds since 1970.
     pub at: u64,
@@ -274,7 +275,7 @@ impl<'a> Prober<'a> {
                 reported = true;
                 true
             },
-            &|| false,
+            &Silent,
         );
         Ok(match ended {
             Ok(ended) if ended.code == 0 && reported => Outcome::Works {

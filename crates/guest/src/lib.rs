@@ -7,7 +7,7 @@
 //!
 //! The nouns:
 //!
-//! - [`kernel`]: kernels by version in a cache of our own, fetched from the distribution (signatures
+//! - [`kernel`]: kernels by version in our own cache, fetched from the distribution (signatures
 //!   checked, the host's packages untouched) or added by hand, and what each of them can do.
 //! - [`initramfs`]: the archive that a guest starts from: tools of the host with their shared
 //!   libraries, the modules that the trial needs in the order in which they load, and the job.

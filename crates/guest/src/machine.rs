@@ -1,7 +1,7 @@
 //! Machines: a kernel, an initramfs and disks, run to their end by a program of the host.
 //!
 //! A [`Machine`] describes it; [`Machine::run`] starts it, passes on the messages of its init,
-//! and returns when it has ended, in whatever way. Two programs can do it. User-mode Linux is a
+//! and returns when it has ended, also by a crash. Two programs can do it. User-mode Linux is a
 //! kernel built as an ordinary program: it boots in a second and a half on most machines ([`crate::boot_probe`]
 //! finds out which), has one CPU and no block trace. QEMU runs any kernel, with the processor's help (KVM) or in emulation (TCG).
 //!
@@ -35,6 +35,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use progress::Progress;
 use rustix::fs::MemfdFlags;
 use serde_json::Value;
 
@@ -162,16 +163,16 @@ pub struct GuestExit {
 
 impl Machine {
     /// Runs it to its end. `heard` gets the documents of the job, in order, and `false` from it stops the
-    /// machine; so does `cancelled`, asked ten times a second.
+    /// machine; so does `progress`, asked ten times a second.
     ///
     /// # Errors
     /// When it cannot be started, or does not come to its end by itself.
     pub fn run(
         &self,
         heard: &mut dyn FnMut(Value) -> bool,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<GuestExit, Error> {
-        session::run(self, heard, cancelled)
+        session::run(self, heard, progress)
     }
 }
 

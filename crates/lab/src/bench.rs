@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
+use progress::Progress;
 use record::Usage;
-use workload::{Observer, Outcome, PhaseReport, Progress, Workload};
+use workload::{Observer, Outcome, PhaseReport, Workload};
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -41,7 +42,6 @@ struct BenchRecord {
 
 impl Observer for BenchObserver<'_> {
     fn phase_started(&self, name: &str) {
-        self.watcher.phase(name);
         self.open
             .begin(name, || (workload::clock::now_ns(), usage::Reading::now()));
     }
@@ -60,14 +60,16 @@ impl Observer for BenchObserver<'_> {
         }
     }
 
-    fn progress(&self, progress: &Progress) {
-        self.watcher.progress(progress);
-    }
-
     fn drop_caches(&self, files: &[&Path]) -> io::Result<workload::Evidence> {
         rig::cache::drop_and_prove(self.dir, files, &[])
             .map(|proof| cold(&proof))
             .map_err(io::Error::other)
+    }
+}
+
+impl Progress for BenchObserver<'_> {
+    fn inner(&self) -> &dyn Progress {
+        self.watcher
     }
 
     fn cancelled(&self) -> bool {
@@ -80,7 +82,7 @@ impl Observer for BenchObserver<'_> {
 ///
 /// # Errors
 /// Directories that do not exist, or are not writable where the workload writes; parameters that
-/// cannot be used; whatever stops the workload before it has measured anything.
+/// cannot be used; everything that stops the workload before it has measured anything.
 pub fn run(
     workload: &dyn Workload,
     watcher: &dyn Watcher,

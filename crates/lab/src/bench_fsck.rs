@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use fskind::{Family, Kind};
 use rig::fsck::{self, Report};
-use workload::{Observer, Progress};
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -28,21 +27,6 @@ pub struct Request {
     pub kind: Option<&'static str>,
     /// After which the checker is killed.
     pub timeout: Duration,
-}
-
-struct CheckObserver<'a> {
-    watcher: &'a dyn Watcher,
-    interrupt: &'a Interrupt,
-}
-
-impl Observer for CheckObserver<'_> {
-    fn progress(&self, progress: &Progress) {
-        self.watcher.progress(progress);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.interrupt.is_raised()
-    }
 }
 
 /// Runs it.
@@ -85,13 +69,13 @@ pub fn run(
     };
     let order = fsck::Request {
         kind: kind.into(),
-        // The checker runs in a folder of its own.
+        // The checker runs in its own folder.
         device: target.canonicalize().unwrap_or_else(|_| target.clone()),
         block_name,
         extra: extra(kind, is_device),
         timeout: request.timeout,
     };
-    Ok(fsck::run(&order, &CheckObserver { watcher, interrupt })?)
+    Ok(fsck::run(&order, &interrupt.with(watcher))?)
 }
 
 /// What a checker needs when its target is a file.
@@ -101,7 +85,7 @@ fn extra(kind: &str, is_device: bool) -> Vec<String> {
     option.map(str::to_owned).into_iter().collect()
 }
 
-/// Refuses what is mounted, or lies below something that is.
+/// Refuses what is mounted, or is below something that is.
 fn unused(target: &Path) -> Result<(), Error> {
     let host = rig::host::Host::default();
     let resolved = target.canonicalize().unwrap_or_else(|_| target.to_owned());

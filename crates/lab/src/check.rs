@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use progress::{Progress, Step};
 use record::{Event, MemoryPressure, Usage};
 use rig::Prepared;
 use rig::fsck::{self, Verdict};
 use study::{CheckSpec, FilesystemKind};
-use workload::{Observer, PhaseReport, Progress};
+use workload::PhaseReport;
 
 use crate::checked::Checked;
 use crate::interrupt::Interrupt;
@@ -234,18 +235,21 @@ impl Passes<'_> {
     }
 }
 
-impl Observer for Passes<'_> {
-    /// Called when a pass begins, and periodically.
-    fn progress(&self, progress: &Progress) {
+impl Progress for Passes<'_> {
+    fn inner(&self) -> &dyn Progress {
+        self.watcher
+    }
+
+    /// The step of a pass has the name of its phase.
+    fn begin(&self, step: Step) {
         let new = self
             .boundaries
             .lock()
-            .is_ok_and(|all| all.last().is_none_or(|last| last.phase != progress.phase));
+            .is_ok_and(|all| all.last().is_none_or(|last| last.phase != step.name));
         if new {
-            self.boundary(&progress.phase);
-            self.watcher.phase(&progress.phase);
+            self.boundary(&step.name);
         }
-        self.watcher.progress(progress);
+        self.watcher.begin(step);
     }
 
     fn cancelled(&self) -> bool {

@@ -40,7 +40,7 @@ pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
     })?;
     let mut runs: Vec<_> = entries
         .flatten()
-        // A link is not followed: the run that it leads to has a folder of its own.
+        // A link is not followed: the run that it leads to has its own folder.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .map(|entry| entry.path())
         .filter(|run| is_run_folder(run))
@@ -75,7 +75,7 @@ impl Cleaned {
     }
 }
 
-/// Whether a run lives, or lived, in `dir`: it has a log, or a journal of what was made, whatever these are.
+/// Whether a run lives, or lived, in `dir`: it has a log, or a journal of what was made, of any file type.
 fn is_run_folder(dir: &Path) -> bool {
     [record::folder::EVENTS, rig::undo::FILE]
         .iter()

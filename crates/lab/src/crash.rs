@@ -15,6 +15,7 @@
 //! hold what no power cut left; and undoing it costs as much as the copy of what a log has written.
 
 pub(crate) mod after_cut;
+mod context;
 pub(crate) mod cut;
 mod durability;
 mod image;
@@ -30,6 +31,7 @@ use std::time::{Duration, Instant};
 use blockio::log_writes::{Boundary, Ending, Log, LogError, Replay, spread};
 use blockio::{BlockSource, Ram};
 use fskind::Kind;
+use progress::Step;
 use record::{Crash, CrashAgreement, CrashDamage};
 use rig::undo::Journal;
 
@@ -158,14 +160,20 @@ pub fn run(
         timeout: request.timeout,
     };
     let mut judge = Judge::new(how, journal, interrupt);
+    watcher.foresee(chosen.len() as u64);
     for (number, moment) in chosen.iter().enumerate() {
         if interrupt.is_raised() {
             return Err(interrupted());
         }
-        watcher.phase(&format!("crash image {} of {}", number + 1, chosen.len()));
+        watcher.begin(Step::new(format!(
+            "crash image {} of {}",
+            number + 1,
+            chosen.len()
+        )));
         device.advance(*moment);
         let image = Throwaway::of(&device, journal)?;
         let judged = judge.judge(&device, &image, *moment)?;
+        watcher.advance(1);
         let stop = !judged.is_clean() && request.keep.is_some();
         note(&mut crash, judged, &|moment| last_mark(&log, moment))?;
         if let Some(kept) = request.keep.as_deref().filter(|_| stop) {
@@ -239,7 +247,7 @@ fn note_log(crash: &mut Crash, log: &Log<Source>, device: u64) {
     }
 }
 
-/// Bytes of the log up to the end of its last entry: a log on a disk of its own is followed by the rest of the disk.
+/// Bytes of the log up to the end of its last entry: a log on its own disk is followed by the rest of the disk.
 fn used(log: &Log<Source>) -> u64 {
     let data = |entry: &blockio::log_writes::Entry| if entry.has_data() { entry.len } else { 0 };
     let last = log.entries().last();
@@ -338,7 +346,7 @@ fn keep(device: &dyn BlockSource, path: &Path, crash: &mut Crash) -> Result<(), 
     Ok(())
 }
 
-/// The same, with images in a folder of its own below `scratch`, or below the folder for temporary files.
+/// The same, with images in its own folder below `scratch`, or below the folder for temporary files.
 ///
 /// # Errors
 /// See [`run`]; and a folder that cannot be made, or removed when all is over.

@@ -27,10 +27,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
+use progress::{Silent, Step};
 use record::{Event, FailureKind, Ledger, Reference, RunFolder};
 use serde_json::Value;
 use study::{Plan, Trial};
-use workload::Progress;
 
 use self::account::{Account, Stopped};
 use self::crash::Logged;
@@ -155,8 +155,7 @@ impl<'a> GuestExecutor<'a> {
                 false
             }
         };
-        let interrupt = self.interrupt;
-        let ended = machine.run(&mut hear, &|| interrupt.is_raised());
+        let ended = machine.run(&mut hear, &self.interrupt.with(&Silent));
         if strange {
             let why = "a line of another fslab; is the initramfs of this build?";
             return Err(machine::Error::Garbled {
@@ -206,7 +205,7 @@ impl<'a> GuestExecutor<'a> {
             };
             account.record(message, &mut emit, &mut show)
         };
-        self.watcher.step(trial, "booting the guest");
+        self.watcher.activity(trial, "booting the guest");
         let ended = self.boot(image, &job, disks, &place, &mut hear);
         if let Some(strange) = account.strange() {
             return Err(strange);
@@ -222,7 +221,7 @@ impl<'a> GuestExecutor<'a> {
             ledger.device += (ended.seconds - ledger.total).max(0.0);
         }
         if let Some(logged) = logged {
-            self.watcher.step(trial, crate::crash::trial::JUDGING);
+            self.watcher.activity(trial, crate::crash::trial::JUDGING);
             let judged = logged.judge(trial, &self.folder, self.watcher, self.interrupt)?;
             judged.report(emit, &mut event);
         }
@@ -231,17 +230,8 @@ impl<'a> GuestExecutor<'a> {
 
     fn show(&self, trial: &Trial, message: &GuestMessage) {
         match message {
-            GuestMessage::Step(step) => self.watcher.step(trial, step),
-            GuestMessage::Phase(name) => self.watcher.phase(name),
-            GuestMessage::Progress(phase, [bytes, bytes_total, steps, steps_total]) => {
-                self.watcher.progress(&Progress {
-                    phase: phase.clone(),
-                    bytes: *bytes,
-                    bytes_total: *bytes_total,
-                    steps: *steps,
-                    steps_total: *steps_total,
-                });
-            }
+            GuestMessage::Activity(activity) => self.watcher.activity(trial, activity),
+            GuestMessage::Progress(event) => event.clone().report(self.watcher),
             _ => {}
         }
     }
@@ -310,8 +300,8 @@ impl Executor for GuestExecutor<'_> {
     fn contexts(&mut self, around: &Surroundings) -> Result<Vec<KernelContext>, Error> {
         let mut all = Vec::new();
         for at in 0..self.kernels.len() {
-            self.watcher
-                .phase(&format!("booting Linux {}", self.kernels[at].called));
+            let step = format!("booting Linux {}", self.kernels[at].called);
+            self.watcher.begin(Step::new(step));
             all.push(self.taken(at, around)?);
         }
         Ok(all)

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use progress::{Progress, Until};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Whether a stop was requested.
@@ -31,6 +32,14 @@ impl Interrupt {
             signal_hook::flag::register(signal, Arc::clone(&interrupt.raised))?;
         }
         Ok(interrupt)
+    }
+
+    /// The same progress, which also asks to stop when this is raised.
+    pub fn with<'a>(
+        &'a self,
+        progress: &'a dyn Progress,
+    ) -> Until<'a, impl Fn() -> bool + Send + Sync + 'a> {
+        Until::new(progress, || self.is_raised())
     }
 
     /// Raises it.

@@ -84,8 +84,8 @@ impl<'a> LocalExecutor<'a> {
             memory: cell.memory.map(Bytes::get),
             stack: stack::stacking(&cell.device),
         };
-        let interrupt = self.interrupt;
-        self.rig.prepare(&request, &|| interrupt.is_raised())
+        let progress = self.interrupt.with(self.watcher);
+        self.rig.prepare(&request, &progress)
     }
 
     /// Samples the device, its members, the disk below it and the machine, through workload and check.
@@ -155,7 +155,7 @@ impl<'a> LocalExecutor<'a> {
         if !trial.cell.trace {
             return Ok(None);
         }
-        self.watcher.step(trial, "starting the block trace");
+        self.watcher.activity(trial, "starting the block trace");
         let subjects = trial_trace::subjects(prepared, self.host_disk.as_deref());
         let started = subjects.and_then(|subjects| {
             Traced::start(self.rig.journal(), &self.folder, trial.slot.trial, subjects)
@@ -173,7 +173,7 @@ impl<'a> LocalExecutor<'a> {
         emit: &mut Emit<'_>,
         ledger: &mut Ledger,
     ) -> Result<Event, Stopped> {
-        self.watcher.step(trial, "making the filesystem");
+        self.watcher.activity(trial, "preparing");
         let mut prepared = self
             .prepare(trial)
             .map_err(|error| self.rig_failure(error))?;
@@ -201,7 +201,7 @@ impl<'a> LocalExecutor<'a> {
         // After the sampler, whose rows show what the tracer cost; before the device goes.
         let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
-        self.watcher.step(trial, UNMOUNTING);
+        self.watcher.activity(trial, UNMOUNTING);
         let ready = prepared
             .evidence()
             .iter()
@@ -212,7 +212,7 @@ impl<'a> LocalExecutor<'a> {
         let mut findings = measured?;
         let judged = finished?;
         if let Some(recorded) = recorded {
-            self.watcher.step(trial, "analysing the block trace");
+            self.watcher.activity(trial, "analysing the block trace");
             let recorded = recorded.map_err(|why| trace_failure(&why))?;
             let explained = recorded.explain(&spans, &findings.places);
             findings.take(explained, trial.slot.trial, emit);
@@ -243,7 +243,7 @@ impl<'a> LocalExecutor<'a> {
         ledger: &mut Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<Findings, Stopped> {
-        self.watcher.step(trial, &trial.cell.workload_name);
+        self.watcher.activity(trial, &trial.cell.workload_name);
         let begun = Instant::now();
         let loaded = self.load(trial, prepared, emit);
         ledger.workload = begun.elapsed().as_secs_f64();
@@ -276,7 +276,7 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// What a trial's context adds to the run's: the measured filesystem and its device, and
-    /// whatever changed on the machine since.
+    /// regardless of changes on the machine since.
     fn trial_context(&self, trial: &Trial, prepared: &Prepared) -> Event {
         let subject = Subject {
             mount_point: Some(prepared.mount_point()),
@@ -317,13 +317,10 @@ impl Executor for LocalExecutor<'_> {
 
     /// See [`crate::reference`].
     fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>> {
-        let (interrupt, disk) = (self.interrupt, self.host_disk.as_deref());
-        let listener = reference::Listener {
-            begins: &|what| self.watcher.phase(what),
-            cancelled: &|| interrupt.is_raised(),
-        };
+        let progress = self.interrupt.with(self.watcher);
+        let disk = self.host_disk.as_deref();
         let (target, images) = (&self.target, &self.images);
-        reference::measure(plan, target, &mut self.rig, images, disk, &listener)
+        reference::measure(plan, target, &mut self.rig, images, disk, &progress)
     }
 
     fn run(&mut self, trial: &Trial, emit: &mut Emit<'_>) -> Result<(), Failure> {

@@ -12,9 +12,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use blktrace::analysis::window::Places;
+use progress::Progress;
 use record::{Event, Evidence, Sample};
 use rig::Prepared;
-use workload::{Observer, PhaseReport, Progress};
+use workload::{Observer, PhaseReport};
 
 use crate::block_map;
 use crate::crash::cut::Cutter;
@@ -188,7 +189,6 @@ impl<'a> TrialObserver<'a> {
 
 impl Observer for TrialObserver<'_> {
     fn phase_started(&self, name: &str) {
-        self.watcher.phase(name);
         if let Some(cutter) = &self.cutter {
             cutter.phase_started(name);
         }
@@ -254,10 +254,6 @@ impl Observer for TrialObserver<'_> {
         }
     }
 
-    fn progress(&self, progress: &Progress) {
-        self.watcher.progress(progress);
-    }
-
     fn drop_caches(&self, files: &[&Path]) -> io::Result<workload::Evidence> {
         self.prepared
             .drop_caches(files)
@@ -274,6 +270,12 @@ impl Observer for TrialObserver<'_> {
             )),
             Err(error) => Err(io::Error::other(error)),
         }
+    }
+}
+
+impl Progress for TrialObserver<'_> {
+    fn inner(&self) -> &dyn Progress {
+        self.watcher
     }
 
     fn cancelled(&self) -> bool {

@@ -11,6 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use progress::{Progress, Within};
 use record::Reference;
 use rig::reference::{Measured, Options, measure as measure_device};
 use rig::{Class, Rig};
@@ -31,14 +32,6 @@ const IMAGE_DEVICE: &str = "loop image";
 /// What it measures.
 const IMAGE_ABOUT: &str = "a loop image like the trials'";
 
-/// Gets the name of each measurement, and decides when to stop.
-pub(crate) struct Listener<'a> {
-    /// Gets what is measured now: `raw-device reference 2/3: a loop image held to 70m`.
-    pub(crate) begins: &'a dyn Fn(&str),
-    /// Whether a stop was requested.
-    pub(crate) cancelled: &'a dyn Fn() -> bool,
-}
-
 /// Everything that is to be measured, in order; each as measured, or the line with the reason why not. An
 /// interrupt ends it early.
 pub(crate) fn measure(
@@ -47,7 +40,7 @@ pub(crate) fn measure(
     rig: &mut Rig,
     images: &Path,
     host_disk: Option<&str>,
-    listener: &Listener<'_>,
+    progress: &dyn Progress,
 ) -> Vec<Result<Reference, String>> {
     let options = options(plan.reference_seconds);
     let mut found = Vec::new();
@@ -59,24 +52,23 @@ pub(crate) fn measure(
         }
     };
     for (number, subject) in (1..).zip(&subjects) {
-        if (listener.cancelled)() {
+        if progress.cancelled() {
             break;
         }
-        (listener.begins)(&format!(
-            "raw-device reference {number}/{}: {}",
-            subjects.len(),
-            subject.name()
-        ));
+        // `raw-device reference 2/3: a loop image held to 70m`
+        let count = subjects.len();
+        let name = format!("raw-device reference {number}/{count}: {}", subject.name());
+        let part = Within::begin(progress, name);
         let begun = Instant::now();
         let measured = if let Some(node) = &subject.node {
-            measure_device(node, &options, listener.cancelled)
+            measure_device(node, &options, &part)
         } else {
             let Some(size) = image_size(images) else {
                 found.push(Err(no_room(subject, images)));
                 break;
             };
             let held = subject.limit.map(convert::limits);
-            rig.reference_image(size, held, &options, listener.cancelled)
+            rig.reference_image(size, held, &options, &part)
         };
         found.extend(reported(measured, subject, &options, begun));
     }

@@ -180,6 +180,7 @@ impl<'a> Passes<'a> {
         })
     }
 
+    /// A pass begins; its step is reported by the reader.
     fn begins(&self, pass: &str) {
         figures::forget_peak();
         self.observer.phase_started(&phase_of(pass));

@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
             }
         };
         ended.map_err(|error| match (self.require_folder(), error) {
-            // Without its folder the run could not go on, whatever it failed with.
+            // Without its folder the run could not go on after any failure.
             (Err(gone), _) => self.unrecorded(gone),
             (Ok(()), Error::Record(source @ record::Error::CannotRecord { .. })) => {
                 self.unrecorded(source)
@@ -428,7 +428,7 @@ impl<'a> Session<'a> {
         let (remaining, trials, (finished, failed)) = {
             let run = Run::load(&dir)?;
             let remaining = run.remaining().len() as u32;
-            // A guest of its own for each trial: none of them has an end to look at.
+            // Its own guest for each trial: none of them has an end to look at.
             if remaining == 0 && !matches!(self.target, Target::Guest(_)) {
                 self.contexts("end", &run, &mut *executor)?;
             }

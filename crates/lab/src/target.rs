@@ -32,7 +32,7 @@ pub struct GuestTarget {
     /// The kernel of all trials, by its name in the cache; none: the machine's usual one, or `kernels`.
     pub kernel: Option<String>,
     /// Where the kernel is a factor: each level, and its kernel's name in the cache. What a run began with
-    /// is what it goes on with, whatever was fetched since.
+    /// is what it goes on with, even if others were fetched since.
     pub kernels: Vec<(String, String)>,
     /// Whether its clock counts instructions (QEMU alone).
     pub virtual_time: bool,

@@ -1,7 +1,7 @@
 //! A block trace of a trial: recorded while its workload and check run, explained when it is over.
 //!
 //! What is traced is the device that the filesystem is on. Below a loop image the host's disk is traced as
-//! well, for there a reader finds what became of the image's requests; whatever else that disk did is in
+//! well, for there a reader finds what became of the image's requests; everything else that disk did is in
 //! its trace too, the writing of the trace among it. The figures that become samples are those of the
 //! filesystem's device.
 //!

@@ -1,7 +1,7 @@
 //! Trials in virtual time: the same numbers each time, for tests that watch for regressions.
 //!
 //! QEMU can derive a guest's clock from the instructions that it has executed. What then takes the same time in
-//! every run is whatever happens within the guest: its processor, and a device that is a timer and a piece of its own
+//! every run is what happens within the guest: its processor, and a device that is a timer and a piece of its own
 //! memory. A disk of the host answers when it answers, so trials in virtual time run on `null_blk`. The numbers
 //! say nothing of any hardware; that two of them differ shows that the kernel or the programs do.
 

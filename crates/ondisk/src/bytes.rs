@@ -74,7 +74,31 @@ where
         })
 }
 
-/// The same for writing.
+/// Reads a superblock at the start of `bytes`. `magic` gives its field of the magic number, which must be
+/// that of `kind` in `fskind`'s table; `number` reads the first 32 bits of it for the error message.
+pub(crate) fn superblock<'a, T>(
+    what: &'static str,
+    kind: fskind::Kind,
+    bytes: &'a [u8],
+    magic: impl Fn(&T) -> &[u8],
+    number: impl Fn(&[u8], usize) -> u32,
+) -> Result<&'a T, Error>
+where
+    T: zerocopy::FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned,
+{
+    let this: &T = view(what, bytes)?;
+    let (found, expected) = (magic(this), kind.properties().signature.magic);
+    if found == expected {
+        return Ok(this);
+    }
+    Err(Error::Magic {
+        what,
+        found: number(found, 0),
+        expected: number(expected, 0),
+    })
+}
+
+/// The same as [`view`] for writing.
 pub(crate) fn view_mut<'a, T>(what: &'static str, bytes: &'a mut [u8]) -> Result<&'a mut T, Error>
 where
     T: zerocopy::FromBytes

@@ -28,6 +28,7 @@ pub mod f2fs;
 pub mod flags;
 pub mod ocfs2;
 pub mod signature;
+pub mod swap;
 pub mod xfs;
 
 pub use checksum::Checksum;

@@ -9,7 +9,7 @@
 //!    is readable where lockdown forbids debugfs. Its cost: it works in the top trace instance
 //!    only, so there is one recording at a time, and its settings are shared with all users of ftrace
 //!    ([`Changes`] restores them).
-//! 2. **The block tracepoints** in an instance of their own. No other user is disturbed, but in their
+//! 2. **The block tracepoints** in their own instance. No other user is disturbed, but in their
 //!    formats `block_plug` and `block_unplug` have neither device nor cause, requests do not show
 //!    whether they are a filesystem's or passed through, and events of all devices have to be read and
 //!    discarded. Records made from them would be guesses in these fields.

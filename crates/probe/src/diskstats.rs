@@ -2,7 +2,7 @@
 //!
 //! Source of the fields: Documentation/admin-guide/iostats.rst. F12 to F15 (discards) exist since
 //! Linux 4.18, F16 and F17 (flushes) since 5.5; older lines parse with those at 0. A sector is 512
-//! bytes whatever the device says. The kernel prints the millisecond fields as 32-bit numbers, so
+//! bytes on every device. The kernel prints the millisecond fields as 32-bit numbers, so
 //! they wrap after 49.7 days of summed waiting, which a queue of 128 reaches in nine hours.
 
 /// Which device a line of counters belongs to. Deltas across identities mean nothing: a loop

@@ -3,7 +3,7 @@
 //! They are read from the device by `ondisk`'s structures, not from the output of a tool of some
 //! version (`blkid`, `dumpe2fs` and `xfs_info` each print a part, in their own terms). Each format
 //! gives them twice: as [`Facts`], one shape for all, `None` where the format has no such field, and
-//! as [`Words`], all fields that a report prints, under the format's own names. Checking a superblock
+//! as [`Fields`], all fields that a report prints, under the format's own names. Checking a superblock
 //! is another crate's work.
 
 pub mod btrfs;
@@ -20,7 +20,7 @@ use std::path::Path;
 
 use fskind::Family;
 
-pub use fields::Words;
+pub use fields::Fields;
 pub use source::Source;
 
 /// Where the journal or log is, and how large.

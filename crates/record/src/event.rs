@@ -212,7 +212,7 @@ pub struct Reference {
     pub seconds: f64,
 }
 
-/// Where a trial's files lie, as a phase left them.
+/// Layout of a trial's files, as a phase left them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layout {
     /// The phase that had just ended.
@@ -260,7 +260,7 @@ pub struct Member {
     pub busy_ms: u64,
 }
 
-/// Where one file lies. Bytes unless stated otherwise; places are bytes of the filesystem's device.
+/// Layout of one file. Bytes unless stated otherwise; places are bytes of the filesystem's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileLayout {
     /// Path within the filesystem.
@@ -390,7 +390,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         middle: Option<Middle>,
     },
-    /// Where the files lie that a phase has left.
+    /// Layout of the files that a phase has left.
     Layout {
         /// Number of the trial.
         trial: u32,

@@ -14,17 +14,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use jiff::civil::DateTime;
 use rundir::{RunDir, Whereabouts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::Error;
-
-/// Name of the event log in a run's folder.
-pub const EVENTS: &str = "events.jsonl";
-/// Folder in the working directory that holds runs without `--out`.
-pub const RUNS: &str = "fslab-runs";
+use crate::names::name_of;
+pub use crate::names::{EVENTS, RUNS, default_dir, meant};
 
 const LOCK: &str = "lock";
 const TRIES: u32 = 10;
@@ -231,21 +227,6 @@ impl Presence {
     }
 }
 
-/// The name of a run in `dir`: the last part of its path, with control characters as escapes, so
-/// that it stays one line and steers no terminal wherever it is printed.
-pub(crate) fn name_of(dir: &Path) -> String {
-    let name = dir.file_name().unwrap_or(dir.as_os_str());
-    let mut safe = String::new();
-    for c in name.to_string_lossy().chars() {
-        if c.is_control() {
-            safe.extend(c.escape_default());
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
-}
-
 fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
     let cannot = |cause| Error::io("read", dir, cause);
     if dir.join(EVENTS).exists() {
@@ -321,34 +302,6 @@ fn holder(dir: &RunDir) -> String {
         Ok(pid) => format!("pid {pid}"),
         Err(_) => "another process".to_owned(),
     }
-}
-
-/// Where a run goes without `--out`: `fslab-runs/<study>-<YYYYmmdd-HHMMSS>`, with the local time
-/// passed in. Characters that are awkward in a file name become `_`.
-pub fn default_dir(study: &str, now: DateTime) -> PathBuf {
-    let safe: String = study
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    Path::new(RUNS).join(format!("{safe}-{}", now.strftime("%Y%m%d-%H%M%S")))
-}
-
-/// The run that a folder's path names, or its name in `fslab list`. `runs` is the folder of
-/// runs without `--out`; what is named neither way stays as it is, and opening it fails.
-pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
-    let is_name = named.file_name() == Some(named.as_os_str());
-    if !is_name || named.exists() {
-        return named;
-    }
-    let is_named = |dir: &PathBuf| dir.file_name() == named.file_name();
-    let mut there = crate::list::folders(runs).into_iter();
-    there.find(is_named).unwrap_or(named)
 }
 
 #[cfg(test)]

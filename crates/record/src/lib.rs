@@ -5,7 +5,7 @@
 //! that lists which trials remain; [`index::rebuild`] makes SQLite tables of it, which may be
 //! deleted; [`list`](list()) and [`show`] print it. To resume is to read the log, take the folder's lock and
 //! append: the plan, with its order and seeds, is in the first line, so neither the study file nor
-//! the same version of it is needed. Beside the log lie the telemetry files, one a trial, which are
+//! the same version of it is needed. Beside the log are the telemetry files, one a trial, which are
 //! large, are not needed to resume, and have a format of their own ([`telemetry`]).
 //!
 //! JSON Lines was chosen over a binary log because a run is evidence: in ten years it must be
@@ -32,6 +32,7 @@ pub mod folder;
 pub mod index;
 pub mod list;
 pub mod log;
+mod names;
 pub mod run;
 pub mod schema;
 pub mod show;

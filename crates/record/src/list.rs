@@ -6,14 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::folder::{EVENTS, name_of, writer};
+use crate::folder::writer;
+use crate::names::{folders, name_of};
 use crate::run::{Run, Status};
 use crate::text::{WIDTH, left, wrap};
-
-/// Folders below the given one that are looked into: `fslab-runs/<run>`, and one more for those
-/// who sort their runs. Run folders themselves are not descended into (they hold mounts), nor are
-/// symbolic links.
-const DEPTH: u32 = 2;
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -85,31 +81,6 @@ pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
         key(a).cmp(&key(b)).then_with(|| a.dir.cmp(&b.dir))
     });
     Ok(listings)
-}
-
-/// The run folders at or below `dir`, by path.
-pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    search(dir, DEPTH, &mut found);
-    found.sort();
-    found
-}
-
-fn search(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    // Whatever it is: a log that is no file is reported, not passed over.
-    if dir.join(EVENTS).symlink_metadata().is_ok() {
-        found.push(dir.to_owned());
-        return;
-    }
-    let Ok(entries) = fs::read_dir(dir) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        // The type of the entry itself: links are not followed.
-        if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            search(&entry.path(), depth - 1, found);
-        }
-    }
 }
 
 fn look(dir: &Path) -> Listing {
@@ -240,6 +211,7 @@ mod tests {
     use crate::event::Entry;
     use crate::example;
     use crate::folder::RunFolder;
+    use crate::names::EVENTS;
 
     #[test]
     fn nothing_of_a_run_steers_the_terminal() {

@@ -12,7 +12,7 @@
 //! Each event is one `write(2)`, which outlives a kill -9. Events that a power cut must not take
 //! back (run started, resumed, trial finished or failed, run finished) are followed by
 //! `fdatasync`; the others are not, because a sync in mid-trial would disturb what is measured
-//! when the images lie on the same disk.
+//! when the images are on the same disk.
 //!
 //! # What a reader tolerates
 //! Exactly one torn last line: bytes at the end that are not JSON, or blocks of zeros that a power

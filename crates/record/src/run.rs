@@ -10,8 +10,9 @@ use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
 use crate::event::{Entry, Event, FailureKind, Reference};
-use crate::folder::{EVENTS, RunFolder};
+use crate::folder::RunFolder;
 use crate::log::Reader;
+use crate::names::EVENTS;
 pub use timing::Timing;
 pub use trial::{Phase, Status, TrialRecord};
 

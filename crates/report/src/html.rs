@@ -12,9 +12,13 @@ mod page;
 mod plot;
 mod telemetry;
 
+use std::borrow::Cow;
+
 use minijinja::Environment;
+use serde_json::Value;
 
 use crate::Report;
+use crate::doc::Section;
 use crate::error::{Error, Result};
 
 const PAGE: &str = include_str!("../templates/page.html");
@@ -39,6 +43,7 @@ pub(crate) fn print(report: &Report<'_>) -> Result<String> {
         .add_template("page.html", PAGE)
         .map_err(failed)?;
     let mut view = page::view(report)?;
+    view.values_mut().for_each(show_controls);
     for (name, text) in [
         ("css", CSS),
         ("js", JS),
@@ -52,6 +57,11 @@ pub(crate) fn print(report: &Report<'_>) -> Result<String> {
     page.render(minijinja::value::Serde(&view)).map_err(failed)
 }
 
+/// A section of a page.
+pub(crate) fn section(section: &Section<'_>) -> String {
+    blocks::print(section)
+}
+
 /// JSON inside a script element: no `<` can end the element or open a comment.
 fn inert_json(text: &str) -> String {
     text.replace('<', "\\u003c")
@@ -59,6 +69,22 @@ fn inert_json(text: &str) -> String {
         .replace('&', "\\u0026")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
+        // serde_json escapes only those below U+0020.
+        .replace(|c: char| ('\u{7f}'..='\u{9f}').contains(&c), "\\ufffd")
+}
+
+/// Shows control characters of a run's texts as escapes, so that the page's source steers no terminal.
+pub(crate) fn show_controls(view: &mut Value) {
+    match view {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = words::printable_lines(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(show_controls),
+        Value::Object(values) => values.values_mut().for_each(show_controls),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,11 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     }
 }
 
+/// A section of a document.
+pub(crate) fn section(section: &Section<'_>) -> String {
+    blocks::print(section)
+}
+
 fn head(report: &Report<'_>) -> String {
     let run = report.run;
     let mut out = String::new();

@@ -227,6 +227,11 @@ fn width(report: &Report<'_>) -> usize {
     }
 }
 
+/// A section as text of `width` columns.
+pub(crate) fn section(section: &Section<'_>, width: usize) -> String {
+    words::printable_lines(&blocks::print(section, width)).into_owned()
+}
+
 /// A crash check as text of `width` columns.
 pub fn crash_text(crash: &Crash, width: usize) -> String {
     blocks::print(&crash::alone(crash), width)

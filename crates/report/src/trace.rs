@@ -8,12 +8,13 @@
 //! blkparse's and btt's own words are there for comparison: `blktrace::text` and
 //! `blktrace::btt` print them.
 //!
-//! Text and page are drawn from one list of tables ([`view`]), so neither can know more than the other.
+//! Text, Markdown and page are printed from one list of sections ([`view`]), so none can know more than the others.
 //! The plots are static SVG: a trace's analysis has at most some thousand points and 512 bins, and a
 //! page that is kept beside a run should still open in ten years.
 
 mod figures;
 mod html;
+mod md;
 mod plot;
 mod text;
 mod view;
@@ -24,6 +25,7 @@ use blktrace::Analysis;
 use serde::Deserialize;
 
 pub use html::html;
+pub use md::md;
 pub use text::text;
 
 /// What the recorder says of a trace (`<dev>.blktrace.json`, docs/formats.md): the part that a report

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
+use progress::Silent;
 use rig::limits::Limits;
 use rig::{Request, Rig, Target};
 
@@ -50,7 +51,7 @@ fn prepare(run: &Path, kind: &str, mkfs: &[String]) -> rig::Result<()> {
             .collect(),
         ..Request::default()
     };
-    let prepared = rig.prepare(&request, &|| false)?;
+    let prepared = rig.prepare(&request, &Silent)?;
     println!("prepared {}", prepared.mount_point().display());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     eprintln!("{:?}", prepared.finish()?);

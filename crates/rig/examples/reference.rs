@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use progress::Silent;
 use rig::reference::{Options, measure};
 
 fn main() -> ExitCode {
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
         passes: passes.unwrap_or(Options::default().passes),
         ..Options::default()
     };
-    match measure(&node, &options, &|| false) {
+    match measure(&node, &options, &Silent) {
         Ok(measured) => {
             println!("{}", measured.line);
             println!("{measured:#?}");

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_warm_file_is_made_cold() {
         // Not in /tmp: on a tmpfs nothing can ever be cold. Its own folder is what is synced: the
-        // working directory may lie on another filesystem.
+        // working directory may be on another filesystem.
         let mut file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         file.write_all(&vec![7; 1 << 20]).unwrap();
         let page = rustix::param::page_size() as u64;

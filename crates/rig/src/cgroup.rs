@@ -1,7 +1,7 @@
 //! Control groups: where a controller's hierarchy is mounted and which group this process is in.
 //!
 //! Both versions are served, because both are in use and they differ in what matters here. In
-//! version 1 each controller has a tree of its own, the root group has limits like any other, and
+//! version 1 each controller has its own tree, the root group has limits like any other, and
 //! writeback is done by kernel workers that belong to the root group, whichever process dirtied the page. In
 //! version 2 there is one tree, the root group has no limits, processes live in leaves only, and
 //! writeback is charged to the group that dirtied the page where the filesystem supports it.
@@ -141,6 +141,28 @@ impl Hierarchy {
     }
 }
 
+/// The limits of a study that control groups serve here: of memory, and of the rate of I/O. Each with the tree that
+/// serves it, or why none does.
+pub fn limits_here() -> [(&'static str, Result<String, String>); 2] {
+    limits_on(&Host::default())
+}
+
+fn limits_on(host: &Host) -> [(&'static str, Result<String, String>); 2] {
+    let served = |controller| {
+        let tree = Hierarchy::find(host, controller)?;
+        tree.parent_for(&[controller])?;
+        let version = match tree.version {
+            Version::V1 => "version 1",
+            Version::V2 => "version 2",
+        };
+        Ok(format!("control groups {version}, {}", tree.top.display()))
+    };
+    [
+        ("memory limits", served(Controller::Memory)),
+        ("rate limits", served(Controller::Io)),
+    ]
+}
+
 fn own_group(groups: &str, version: Version, controller: Controller) -> Option<String> {
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -224,6 +246,30 @@ pub(crate) mod tests {
         ("sys/fs/cgroup/blkio/cgroup.sane_behavior", "0"),
         ("sys/fs/cgroup/memory/lab/a/tasks", ""),
     ];
+
+    #[test]
+    fn limits_are_served_where_a_tree_has_the_controller() {
+        let (_root, host) = machine(&HYBRID);
+        for (name, answer) in limits_on(&host) {
+            let tree = answer.unwrap();
+            assert!(
+                tree.starts_with("control groups version 1, "),
+                "{name}: {tree}"
+            );
+        }
+        let none = [
+            (
+                "proc/self/mountinfo",
+                "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("proc/self/cgroup", "0::/\n"),
+        ];
+        let (_root, host) = machine(&none);
+        for (name, answer) in limits_on(&host) {
+            let why = answer.unwrap_err();
+            assert!(why.contains("no control group tree"), "{name}: {why}");
+        }
+    }
 
     #[test]
     fn each_controller_of_version_1_has_its_own_tree() {

@@ -3,7 +3,7 @@
 //! Idempotent, and careful in three directions. It obeys a journal only in a folder that no one but root and the
 //! caller may write, and each step only as far as it names what a run makes ([`undo::Task`]). It believes the
 //! journal only where the kernel or the filesystem agrees: a loop device is the run's when its backing file is,
-//! whatever number it has; a mount when it is below the run's folder and shows a device of the run. And it asks the kernel
+//! by any number; a mount when it is below the run's folder and shows a device of the run. And it asks the kernel
 //! for what the journal does not know. It touches nothing of a run that lives.
 //!
 //! Everything below the run's folder is reached by the folder's descriptor and never through a link

@@ -11,9 +11,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use progress::Progress;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
@@ -46,8 +47,8 @@ fn executable(file: &Path) -> bool {
 
 /// Runs a program to its end. `argv[0]` is its path; `answer` is all that its standard input holds. A
 /// status other than 0 is an error.
-pub(crate) fn run(argv: &[String], answer: &str, cancelled: &dyn Fn() -> bool) -> Result<Output> {
-    let (output, status) = run_to_end(argv, answer, cancelled)?;
+pub(crate) fn run(argv: &[String], answer: &str, progress: &dyn Progress) -> Result<Output> {
+    let (output, status) = run_to_end(argv, answer, progress)?;
     if status.success() {
         return Ok(output);
     }
@@ -64,8 +65,8 @@ pub(crate) fn run(argv: &[String], answer: &str, cancelled: &dyn Fn() -> bool) -
 
 /// The first line that a program prints, whatever its status says: fsck.ocfs2 prints its version and
 /// leaves as if that were a wrong use. Empty when it cannot be run or prints nothing.
-pub(crate) fn first_line(argv: &[String], cancelled: &dyn Fn() -> bool) -> String {
-    let text = run_to_end(argv, "", cancelled).map(|(out, _)| out.stdout + &out.stderr);
+pub(crate) fn first_line(argv: &[String], progress: &dyn Progress) -> String {
+    let text = run_to_end(argv, "", progress).map(|(out, _)| out.stdout + &out.stderr);
     let text = text.unwrap_or_default();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     line.unwrap_or_default().to_owned()
@@ -74,7 +75,17 @@ pub(crate) fn first_line(argv: &[String], cancelled: &dyn Fn() -> bool) -> Strin
 fn run_to_end(
     argv: &[String],
     answer: &str,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
+) -> Result<(Output, ExitStatus)> {
+    run_read_by(Builder::new, argv, answer, progress)
+}
+
+/// Its output is read by threads that `reader` makes.
+fn run_read_by(
+    reader: fn() -> Builder,
+    argv: &[String],
+    answer: &str,
+    progress: &dyn Progress,
 ) -> Result<(Output, ExitStatus)> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Error::Io {
@@ -102,9 +113,18 @@ fn run_to_end(
     let mut child = command
         .spawn()
         .map_err(|error| Error::io(Path::new(program), "cannot start it", error))?;
-    let stdout = collect(child.stdout.take());
-    let stderr = collect(child.stderr.take());
-    let waited = wait(&mut child, cancelled, |pid| {
+    let readers = collect(reader(), child.stdout.take())
+        .and_then(|stdout| Ok((stdout, collect(reader(), child.stderr.take())?)));
+    let (stdout, stderr) = match readers {
+        Ok(readers) => readers,
+        Err(error) => {
+            let failed = |what| move |error| Error::io(Path::new(program), what, error);
+            let pid = Pid::from_child(&child);
+            end_group(&mut child, pid).map_err(failed("cannot end it"))?;
+            return Err(failed("no thread to read what it prints")(error));
+        }
+    };
+    let waited = wait(&mut child, progress, |pid| {
         pidfd_open(pid, PidfdFlags::empty())
     });
     let output = Output {
@@ -148,8 +168,11 @@ fn describe(status: ExitStatus) -> String {
 
 /// Reads a pipe to its end, keeping the first 64 KiB: a program that talks on must not fill memory
 /// nor block on a full pipe.
-fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
-    thread::spawn(move || {
+fn collect(
+    reader: Builder,
+    pipe: Option<impl Read + Send + 'static>,
+) -> io::Result<JoinHandle<String>> {
+    reader.name("fslab-output".into()).spawn(move || {
         let mut kept = Vec::new();
         if let Some(mut pipe) = pipe {
             let _ = pipe.by_ref().take(64 << 10).read_to_end(&mut kept);
@@ -164,13 +187,13 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
 /// would go on writing to a device that is given away.
 fn wait(
     child: &mut Child,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
     open: impl Fn(Pid) -> rustix::io::Result<OwnedFd>,
 ) -> io::Result<Option<ExitStatus>> {
     let pid = Pid::from_child(child);
     let ended = open(pid)
         .map_err(io::Error::from)
-        .and_then(|pidfd| until_end(child, &pidfd, cancelled));
+        .and_then(|pidfd| until_end(child, &pidfd, progress));
     if !matches!(ended, Ok(Some(_))) {
         end_group(child, pid)?;
     }
@@ -180,7 +203,7 @@ fn wait(
 fn until_end(
     child: &mut Child,
     pidfd: &OwnedFd,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
 ) -> io::Result<Option<ExitStatus>> {
     let slice = Timespec {
         tv_sec: 0,
@@ -193,7 +216,7 @@ fn until_end(
             Ok(_) => return child.wait().map(Some),
             Err(error) => return Err(error.into()),
         }
-        if cancelled() {
+        if progress.cancelled() {
             return Ok(None);
         }
     }
@@ -249,6 +272,7 @@ fn is_banner(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use progress::{Silent, Until};
 
     fn shell(script: &str) -> Vec<String> {
         let shell = locate("sh").expect("every Unix has sh");
@@ -258,24 +282,24 @@ mod tests {
     #[test]
     fn a_program_that_asks_is_answered_and_then_hears_no_more() {
         let script = "read -r a; echo \"$a\"; read -r b || echo end";
-        let output = run(&shell(script), "y\n", &|| false).unwrap();
+        let output = run(&shell(script), "y\n", &Silent).unwrap();
         assert_eq!(output.stdout, "y\nend\n");
-        let output = run(&shell("read -r a || echo nothing"), "", &|| false).unwrap();
+        let output = run(&shell("read -r a || echo nothing"), "", &Silent).unwrap();
         assert_eq!(output.stdout, "nothing\n");
     }
 
     #[test]
     fn a_version_is_heard_whatever_the_status() {
-        let line = first_line(&shell("echo; echo ' some 1.0'; exit 16"), &|| false);
+        let line = first_line(&shell("echo; echo ' some 1.0'; exit 16"), &Silent);
         assert_eq!(line, "some 1.0");
-        assert_eq!(first_line(&["/no/such/program".into()], &|| false), "");
+        assert_eq!(first_line(&["/no/such/program".into()], &Silent), "");
     }
 
     #[test]
     fn a_failure_quotes_the_first_useful_line() {
         let script =
             "echo 'mke2fs 1.47.0 (5-Feb-2023)' >&2; echo >&2; echo 'invalid blocks' >&2; exit 3";
-        let error = run(&shell(script), "", &|| false).unwrap_err();
+        let error = run(&shell(script), "", &Silent).unwrap_err();
         assert_eq!(error.class(), crate::Class::Cell);
         let text = error.to_string();
         assert!(
@@ -286,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_program_killed_from_outside_may_be_tried_again() {
-        let error = run(&shell("kill -9 $$"), "", &|| false).unwrap_err();
+        let error = run(&shell("kill -9 $$"), "", &Silent).unwrap_err();
         assert_eq!(error.class(), crate::Class::Trial);
         let text = error.to_string();
         assert!(
@@ -297,9 +321,21 @@ mod tests {
 
     #[test]
     fn output_comes_back_and_a_flood_does_not_block() {
-        let output = run(&shell("yes | head -c 1000000; echo end >&2"), "", &|| false).unwrap();
+        let output = run(&shell("yes | head -c 1000000; echo end >&2"), "", &Silent).unwrap();
         assert_eq!(output.stdout.len(), 64 << 10);
         assert_eq!(output.stderr, "end\n");
+    }
+
+    #[test]
+    fn without_a_thread_the_program_is_ended_and_the_error_is_one_line() {
+        let begun = Instant::now();
+        // No address space has room for such a stack.
+        let reader = || Builder::new().stack_size(1 << 48);
+        let error = run_read_by(reader, &shell("exec sleep 60"), "", &Silent).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("no thread to read what it prints"), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
@@ -308,9 +344,8 @@ mod tests {
         let marker = tempfile::tempdir().unwrap();
         let file = marker.path().join("pid");
         let script = format!("sleep 60 & echo $! > {}; wait", file.display());
-        let error = run(&shell(&script), "", &|| {
-            file.metadata().is_ok_and(|m| m.len() > 0)
-        });
+        let started = || file.metadata().is_ok_and(|m| m.len() > 0);
+        let error = run(&shell(&script), "", &Until::silent(started));
         assert!(matches!(error, Err(Error::Interrupted { .. })), "{error:?}");
         assert!(begun.elapsed() < Duration::from_secs(30));
         let sleeper = fs::read_to_string(&file).unwrap();
@@ -330,7 +365,7 @@ mod tests {
             .spawn()
             .unwrap();
         let entry = PathBuf::from(format!("/proc/{}", child.id()));
-        let error = wait(&mut child, &|| false, |_| Err(rustix::io::Errno::MFILE));
+        let error = wait(&mut child, &Silent, |_| Err(rustix::io::Errno::MFILE));
         let error = error.unwrap_err();
         assert_eq!(
             error.raw_os_error(),

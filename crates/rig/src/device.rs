@@ -8,7 +8,7 @@ pub mod stack;
 
 use std::path::{Path, PathBuf};
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
 
 use crate::Result;
 use crate::host::Host;
@@ -16,7 +16,7 @@ use crate::host::Host;
 /// A log of writes that is whole, and what the writes went to: the nodes of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedLog {
-    /// Where the log lies.
+    /// Where the log is.
     pub log: PathBuf,
     /// What was written.
     pub data: PathBuf,
@@ -111,7 +111,7 @@ pub trait Device: Send + Sync {
     }
 
     /// Names and values in words: backing file, direct I/O, write cache, scheduler.
-    fn facts(&self) -> Words;
+    fn facts(&self) -> Fields;
 
     /// What a reader must know: no direct I/O, no discard.
     fn warnings(&self) -> &[String];
@@ -129,8 +129,8 @@ pub trait Device: Send + Sync {
 }
 
 /// Facts of a block device's request queue (sysfs-block(5)).
-pub(crate) fn queue_facts(host: &Host, name: &str) -> Words {
-    let mut facts = Words::new();
+pub(crate) fn queue_facts(host: &Host, name: &str) -> Fields {
+    let mut facts = Fields::new();
     let disk = host.disk_of(name);
     for item in [
         "write_cache",

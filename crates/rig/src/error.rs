@@ -109,7 +109,7 @@ pub enum Error {
     #[error("{}: no room for an image of {}: {} free, it takes at least {}; free some space or choose another --out folder",
         folder.display(), mib(*asked), mib(*free), mib(*margin))]
     ImageTooLarge {
-        /// Where the image would lie.
+        /// The folder of the image.
         folder: PathBuf,
         /// Bytes asked.
         asked: u64,

@@ -17,11 +17,12 @@ pub mod xfs;
 use std::path::Path;
 
 use fskind::Kind;
-use probe::superblock::{Source, Words};
+use probe::superblock::{Fields, Source};
 
 use crate::host::Host;
 use crate::lazy_init::Settled;
 use crate::{Error, Result, command};
+use progress::{Progress, Silent, Step};
 
 /// One kind of filesystem.
 pub trait Filesystem: Sync {
@@ -69,18 +70,18 @@ pub trait Filesystem: Sync {
     }
 
     /// Facts from the superblock on the device.
-    fn superblock(&self, device: &Source) -> std::io::Result<Words>;
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields>;
 
     /// The driver that serves the mounted device, by sysfs; none when sysfs does not tell.
     fn driver(&self, host: &Host, block_name: &str) -> Option<String>;
 
     /// Facts that only the mounted filesystem reports.
-    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Words {
-        Words::new()
+    fn mounted_facts(&self, _host: &Host, _block_name: &str, _uuid: &str) -> Fields {
+        Fields::new()
     }
 
     /// Waits for work that the filesystem does by itself after its first mount.
-    fn settle(&self, _mounted: &Mounted<'_>, _cancelled: &dyn Fn() -> bool) -> Result<Settled> {
+    fn settle(&self, _mounted: &Mounted<'_>, _progress: &dyn Progress) -> Result<Settled> {
         Ok(Settled::nothing_to_wait_for())
     }
 
@@ -143,20 +144,22 @@ pub(crate) fn make(
     filesystem: &dyn Filesystem,
     options: &[String],
     node: &Path,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
 ) -> Result<Vec<String>> {
     let mut argv = vec![locate(filesystem)?, filesystem.force().into()];
     argv.extend(filesystem.always().iter().map(ToString::to_string));
     argv.extend(options.iter().cloned());
     argv.push(node.display().to_string());
-    command::run(&argv, filesystem.answer(), cancelled)?;
+    progress.begin(Step::new(filesystem.program()));
+    command::run(&argv, filesystem.answer(), progress)?;
+    progress.end();
     Ok(argv)
 }
 
 /// The first line that the program prints of itself; empty when it does not.
 pub(crate) fn version(filesystem: &dyn Filesystem) -> Result<String> {
     let argv = [locate(filesystem)?, filesystem.version_option().into()];
-    Ok(command::first_line(&argv, &|| false))
+    Ok(command::first_line(&argv, &Silent))
 }
 
 /// A study's mount options, with what the kernel needs besides.
@@ -178,7 +181,7 @@ pub(crate) fn mount_options(filesystem: &dyn Filesystem, given: &[String]) -> Ve
 ///
 /// `write through` in sysfs means that the block layer drops flushes, because the device claims to
 /// have no volatile cache.
-pub(crate) fn barriers(options: &[String], queue: &Words) -> String {
+pub(crate) fn barriers(options: &[String], queue: &Fields) -> String {
     let off = ["nobarrier", "barrier=0"];
     let mount = match options.iter().find(|option| off.contains(&option.as_str())) {
         Some(option) => format!("off by {option}"),
@@ -223,8 +226,8 @@ mod tests {
         fn least_bytes(&self) -> u64 {
             0
         }
-        fn superblock(&self, _: &Source) -> std::io::Result<Words> {
-            Ok(Words::new())
+        fn superblock(&self, _: &Source) -> std::io::Result<Fields> {
+            Ok(Fields::new())
         }
         fn driver(&self, _: &Host, _: &str) -> Option<String> {
             None
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn a_missing_program_names_its_package() {
         let missing = Played("mkfs.no-such-filesystem");
-        let error = make(&missing, &[], Path::new("/dev/null"), &|| false).unwrap_err();
+        let error = make(&missing, &[], Path::new("/dev/null"), &Silent).unwrap_err();
         assert_eq!(
             error.to_string(),
             "mkfs.no-such-filesystem: not found on PATH, /usr/sbin or /sbin; \
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn the_command_line_is_kept_as_it_ran() {
         let options = ["-O".to_string(), "^has_journal".into()];
-        let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &|| false).unwrap();
+        let made = make(&Played("echo"), &options, Path::new("/dev/x y"), &Silent).unwrap();
         assert!(made[0].ends_with("/echo"));
         assert_eq!(made[1..], ["-f", "-O", "^has_journal", "/dev/x y"]);
         let version = version(&Played("echo")).unwrap();
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn barriers_are_reported_from_both_sides() {
-        let mut queue = Words::new();
+        let mut queue = Fields::new();
         queue.insert("write_cache".into(), "write back".into());
         queue.insert("fua".into(), "0".into());
         assert_eq!(

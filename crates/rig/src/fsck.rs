@@ -41,7 +41,7 @@ mod xfs_repair;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use workload::Observer;
+use progress::Progress;
 
 use crate::Result;
 
@@ -94,10 +94,10 @@ pub fn argv(request: &Request) -> Vec<String> {
 ///
 /// # Errors
 /// [`crate::Error::UnknownKind`]; [`crate::Error::MissingProgram`], which names Debian's package;
-/// [`crate::Error::Interrupted`] when the observer asked to stop; [`crate::Error::Io`] when the
+/// [`crate::Error::Interrupted`] when `progress` asked to stop; [`crate::Error::Io`] when the
 /// program cannot be started, or does not end within two minutes of SIGKILL because its device does
 /// not answer; [`crate::Error::NotUndone`] when that is true of its children. In all other cases no
 /// process is left.
-pub fn run(request: &Request, observer: &dyn Observer) -> Result<Report> {
-    run::run_in(request, observer, &Environment::host())
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report> {
+    run::run_in(request, progress, &Environment::host())
 }

@@ -31,6 +31,7 @@ use rustix::io::Errno;
 pub(crate) use content::leave_marker;
 pub use ondisk::signature::Signature;
 use ondisk::signature::{self, ReadAt};
+use ondisk::swap;
 use open_files::Openers;
 pub use refusal::{Reason, Refusal};
 pub(crate) use serial::of as serial_of;
@@ -72,7 +73,7 @@ impl Approved {
     }
 }
 
-/// Whether to look at the content: after our own first write, what lies there is ours.
+/// Whether to look at the content: after our own first write, what is there is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     MustBeBlank,
@@ -94,7 +95,7 @@ pub fn examine(device: &Path, serial: Option<&str>) -> std::result::Result<Appro
 }
 
 impl Gate {
-    /// A gate that also protects the disk of `folder` (where the run's record lies).
+    /// A gate that also protects the disk of `folder` (where the run's record is).
     #[must_use]
     pub fn protecting(mut self, folder: &Path) -> Gate {
         self.protected.push(folder.into());
@@ -329,7 +330,7 @@ fn open_for_reading(device: &Path) -> std::result::Result<File, Reason> {
             Some(Errno::NOMEDIUM) => Reason::Empty,
             _ => unreadable(error),
         })?;
-    // What lies on the medium counts, not what an earlier look left in the page cache.
+    // What is on the medium counts, not what an earlier look left in the page cache.
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
     Ok(file)
 }
@@ -356,7 +357,7 @@ fn on_disk(file: &File, size: u64, serial: Option<&str>) -> Vec<Reason> {
     })
 }
 
-/// Partition table and signatures; where there are none, whatever else is not empty.
+/// Partition table and signatures; where there are none, other data.
 fn found_on(file: &File, size: u64, serial: Option<&str>) -> io::Result<Vec<Reason>> {
     let mut reasons = Vec::new();
     let disk = OfDisk { file, size };
@@ -374,6 +375,7 @@ fn found_on(file: &File, size: u64, serial: Option<&str>) -> io::Result<Vec<Reas
             reasons.push(Reason::Signature {
                 kind: found.kind,
                 offset: found.offset,
+                detail: swap::describe_found(&disk, &found),
             });
         }
     }

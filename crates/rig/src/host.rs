@@ -28,7 +28,7 @@ impl Default for Host {
 }
 
 impl Host {
-    /// A host whose `/sys` and `/proc` lie below `root`.
+    /// A host whose `/sys` and `/proc` are below `root`.
     pub fn below(root: &Path) -> Host {
         Host { root: root.into() }
     }
@@ -163,7 +163,7 @@ impl Host {
         found
     }
 
-    /// Devices that hold the filesystem on which `path` lies.
+    /// Devices that hold the filesystem of `path`.
     pub fn device_below(&self, path: &Path) -> Vec<String> {
         let Ok(meta) = fs::metadata(path) else {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! Waits until ext4 has filled its inode tables with zeros.
 //!
 //! mke2fs leaves most inode tables unwritten, and after the first mount the kernel's `ext4lazyinit`
-//! thread writes them in the background: I/O that would be counted into whatever is measured.
+//! thread writes them in the background: I/O that would be counted into the measurement.
 //!
 //! Trusted is the state on the device: a group is done when its descriptor has INODE_ZEROED, which
 //! the kernel sets after the zeros are on their way, and which is read through the same page cache
@@ -17,6 +17,7 @@ use probe::superblock::ext::Superblock;
 
 use crate::filesystem::Mounted;
 use crate::{Error, Result};
+use progress::{Progress, Step, Unit};
 
 /// How long a trial waits at most.
 pub const TIMEOUT: Duration = Duration::from_secs(600);
@@ -50,11 +51,7 @@ impl Settled {
 }
 
 /// Waits until no group lacks INODE_ZEROED, at most `timeout`.
-pub fn wait(
-    mounted: &Mounted<'_>,
-    timeout: Duration,
-    cancelled: &dyn Fn() -> bool,
-) -> Result<Settled> {
+pub fn wait(mounted: &Mounted<'_>, timeout: Duration, progress: &dyn Progress) -> Result<Settled> {
     let begun = Instant::now();
     let failed = |error| Error::io(mounted.node, "cannot read its group descriptors", error);
     let device = File::open(mounted.node).map_err(failed)?;
@@ -71,16 +68,21 @@ pub fn wait(
         .options
         .iter()
         .find(|option| matches!(option.as_str(), "noinit_itable" | "ro"));
+    let step = Step::new("lazy initialisation").counted_in(Unit::Items("groups".into()));
+    progress.begin(step.of(before));
     let mut left = before;
     while left > 0 && never.is_none() && begun.elapsed() < timeout {
-        if cancelled() {
+        if progress.cancelled() {
             return Err(Error::Interrupted {
                 doing: "waiting for lazy initialisation".into(),
             });
         }
         thread::sleep(PAUSE);
-        left = superblock.groups_not_zeroed(&device).map_err(failed)?;
+        let now = superblock.groups_not_zeroed(&device).map_err(failed)?;
+        progress.advance(left.saturating_sub(now));
+        left = now;
     }
+    progress.end();
     let seconds = begun.elapsed().as_secs_f64();
     let detail = match (left, never) {
         (0, _) => format!("{groups} groups zeroed, {before} of them while waiting {seconds:.1} s"),

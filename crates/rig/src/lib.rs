@@ -37,11 +37,11 @@ mod prepared;
 pub mod recovery;
 pub mod reference;
 mod resource_limits;
-mod reversal;
 mod rig;
 mod syscall;
 pub mod undo;
 
+pub use cgroup::limits_here;
 pub use clean::{Cleaning, Undone, clean, clean_up, still_there};
 pub use error::{Class, Error, Result};
 pub use memory::GroupReading;

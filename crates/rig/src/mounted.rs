@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::filesystem::{self, Filesystem};
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, host, reversal};
+use crate::undo::{Journal, Step, actions};
+use crate::{Error, Result, host};
 
 /// Folder of mount points in the run's folder.
 pub(crate) const MOUNT_FOLDER: &str = "mnt";
@@ -94,8 +94,8 @@ impl Mounted {
             }
         }
         let run = self.journal.run();
-        reversal::unmount_of(self.journal.dir(), &self.point, id, patience)?;
-        reversal::wait_for_release(&self.node, &self.point, run, patience)?;
+        actions::unmount_of(self.journal.dir(), &self.point, id, patience)?;
+        actions::wait_for_release(&self.node, &self.point, run, patience)?;
         self.id = None;
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Mounted {
             self.journal.note_undone(step);
         }
         if let Some(step) = self.point_step {
-            reversal::remove_mount_point_of(self.journal.dir(), &self.point)?;
+            actions::remove_mount_point_of(self.journal.dir(), &self.point)?;
             self.point_step = None;
             self.journal.note_undone(step);
         }
@@ -133,7 +133,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if let Err(error) = self.undo(reversal::PATIENCE) {
+        if let Err(error) = self.undo(actions::PATIENCE) {
             tracing::warn!("{error}");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use probe::mountinfo;
-use probe::superblock::{Source, Words};
+use probe::superblock::{Fields, Source};
 use serde::{Deserialize, Serialize};
 
 use workload::Evidence;
@@ -19,8 +19,8 @@ use crate::host::Host;
 use crate::memory::GroupReading;
 use crate::mounted::Mounted;
 use crate::resource_limits::Bounds;
-use crate::undo::Journal;
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, actions};
+use crate::{Error, Result};
 
 /// Seconds that preparing and undoing took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,9 +53,9 @@ pub struct Facts {
     /// Effective options, per mount and per superblock, from mountinfo.
     pub options: Vec<String>,
     /// What the superblock and the mounted filesystem tell, in words.
-    pub superblock: Words,
+    pub superblock: Fields,
     /// What the device reports: backing file, direct I/O, write cache, scheduler, readahead.
-    pub device: Words,
+    pub device: Fields,
 }
 
 impl Facts {
@@ -131,7 +131,7 @@ impl Facts {
 
 /// Type and effective options, the mount's and the superblock's, of the mount that serves `path`.
 fn shown(path: &Path, accept: impl Fn(&mountinfo::Mount) -> bool) -> Result<(String, Vec<String>)> {
-    let mounts = reversal::mounts()?;
+    let mounts = actions::mounts()?;
     let mount = mountinfo::serving(&mounts, path).filter(|mount| accept(mount));
     let mount = mount.ok_or_else(|| {
         Error::io(
@@ -249,7 +249,7 @@ impl Prepared {
 
     /// Unmounts for good and has the device take off its upper layer.
     fn without_top<T>(&mut self, take: impl FnOnce(&mut dyn Device) -> Result<T>) -> Result<T> {
-        self.unmount_for_good(reversal::PATIENCE)?;
+        self.unmount_for_good(actions::PATIENCE)?;
         let begun = Instant::now();
         self.free_device()?;
         let taken = take(&mut *self.device);
@@ -257,7 +257,7 @@ impl Prepared {
         taken
     }
 
-    /// Ends without undoing what lies on the disks: for a guest, whose machine ends next, and whose disks its host
+    /// Ends without undoing what is on the disks: for a guest, whose machine ends next, and whose disks its host
     /// then reads.
     pub fn leave(mut self) -> Timings {
         self.device.abandon();
@@ -347,7 +347,7 @@ impl Prepared {
             return Err(mounted.not_mounted());
         }
         let begun = Instant::now();
-        mounted.down(reversal::PATIENCE)?;
+        mounted.down(actions::PATIENCE)?;
         timings.umount += begun.elapsed().as_secs_f64();
         // Whatever this says, the filesystem is wanted back.
         let proof = self.drop_device_caches();
@@ -400,7 +400,7 @@ impl Prepared {
         let begun = Instant::now();
         let mut state = self.state();
         if let Some(mounted) = state.mounted.as_mut().filter(|mounted| mounted.is_up()) {
-            mounted.down(reversal::PATIENCE)?;
+            mounted.down(actions::PATIENCE)?;
             state.timings.umount += begun.elapsed().as_secs_f64();
         }
         Ok(())
@@ -411,7 +411,7 @@ impl Prepared {
     /// # Errors
     /// The first thing that could not be undone; `clean` can try again later.
     pub fn finish(mut self) -> Result<Timings> {
-        self.unmount_for_good(reversal::PATIENCE)?;
+        self.unmount_for_good(actions::PATIENCE)?;
         let begun = Instant::now();
         let lifted = self.free_device();
         self.device.release()?;

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use probe::mountinfo;
+use progress::{Progress, Step};
 use rustix::fs::{Advice, OFlags, fadvise, syncfs};
 use workload::buffer::Buffer;
 
@@ -93,13 +94,16 @@ impl Pass {
 /// end; other devices' stays.
 ///
 /// # Errors
-/// The device cannot be opened, is smaller than one read, fails while reading, or `cancelled` says so.
-pub fn measure(node: &Path, options: &Options, cancelled: &dyn Fn() -> bool) -> Result<Measured> {
+/// The device cannot be opened, is smaller than one read, fails while reading, or `progress` asks to stop.
+pub fn measure(node: &Path, options: &Options, progress: &dyn Progress) -> Result<Measured> {
     let device = Device::open(node)?;
     let mut measured = Measured::default();
     let mut passes = Vec::new();
-    for _ in 0..options.passes.max(1) {
-        passes.push(device.sequential(&device.file, options.pass, cancelled)?);
+    let count = options.passes.max(1);
+    progress.begin(Step::new("sequential reads").of(count.into()));
+    for _ in 0..count {
+        passes.push(device.sequential(&device.file, options.pass, progress)?);
+        progress.advance(1);
     }
     measured.sequential = passes.iter().map(Pass::rate).collect();
     measured.line = line::hdparm(&median(&mut passes));
@@ -116,17 +120,21 @@ pub fn measure(node: &Path, options: &Options, cancelled: &dyn Fn() -> bool) -> 
     }
     match device.open_direct() {
         Ok(direct) => {
-            for _ in 0..options.passes.max(1) {
-                let pass = device.sequential(&direct, options.pass, cancelled)?;
+            progress.begin(Step::new("sequential reads with O_DIRECT").of(count.into()));
+            for _ in 0..count {
+                let pass = device.sequential(&direct, options.pass, progress)?;
+                progress.advance(1);
                 measured.sequential_direct.push(pass.rate());
             }
-            random::measure(&device, &direct, options.random, cancelled, &mut measured)?;
+            progress.begin(Step::new("random reads"));
+            random::measure(&device, &direct, options.random, progress, &mut measured)?;
         }
         Err(error) => measured.notes.push(format!(
             "not measured with O_DIRECT, which {} refuses: {error}",
             node.display()
         )),
     }
+    progress.end();
     device.drop_caches()?;
     Ok(measured)
 }
@@ -195,8 +203,8 @@ impl Device {
         Error::io(&self.node, what, error)
     }
 
-    fn stop(&self, cancelled: &dyn Fn() -> bool) -> Result<()> {
-        if cancelled() {
+    fn stop(&self, progress: &dyn Progress) -> Result<()> {
+        if progress.cancelled() {
             return Err(Error::Interrupted {
                 doing: format!("measuring {}", self.node.display()),
             });
@@ -231,12 +239,7 @@ impl Device {
     }
 
     /// One pass from the start, in whole steps.
-    fn sequential(
-        &self,
-        file: &File,
-        least: Duration,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Pass> {
+    fn sequential(&self, file: &File, least: Duration, progress: &dyn Progress) -> Result<Pass> {
         let mut buffer = self.buffer(STEP)?;
         let buffer = buffer.as_mut_slice();
         self.drop_caches()?;
@@ -255,7 +258,7 @@ impl Device {
                     seconds: elapsed.as_secs_f64().max(1e-9),
                 });
             }
-            self.stop(cancelled)?;
+            self.stop(progress)?;
         }
     }
 }
@@ -308,6 +311,7 @@ fn writes_to(host: &Host, device: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use progress::Silent;
 
     #[test]
     fn the_median_of_an_even_number_is_the_slower_one() {
@@ -326,7 +330,7 @@ mod tests {
     #[test]
     fn what_is_no_disk_cannot_be_measured() {
         for path in ["/no/such/disk", "/dev/null", "/etc/passwd"] {
-            let error = measure(Path::new(path), &Options::default(), &|| false).unwrap_err();
+            let error = measure(Path::new(path), &Options::default(), &Silent).unwrap_err();
             let text = error.to_string();
             assert!(text.starts_with(path) && !text.contains('\n'), "{text}");
         }

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use probe::mountinfo;
 
+use progress::Progress;
 use workload::Evidence;
 
 use crate::clean::{self, Undone};
@@ -28,15 +29,15 @@ use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::resource_limits::LimitRequest;
-use crate::undo::Journal;
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, actions};
+use crate::{Error, Result};
 
 /// Where trials run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A fresh sparse image for each trial, in `folder`.
     LoopImages {
-        /// Where images lie; made when missing. Below the run's folder, or [`crate::clean()`] leaves
+        /// Folder of images; made when missing. Below the run's folder, or [`crate::clean()`] leaves
         /// them alone.
         folder: PathBuf,
     },
@@ -97,7 +98,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens a rig whose undo journal lies in `run`, an existing folder. What a killed process of
+    /// Opens a rig whose undo journal is in `run`, an existing folder. What a killed process of
     /// the same run left is undone first (see [`Rig::leftovers`]). A disk has to pass the gate.
     pub fn open(target: Target, run: &Path) -> Result<Rig> {
         let journal = Journal::open(run)?;
@@ -165,9 +166,9 @@ impl Rig {
         }
     }
 
-    /// Makes, formats and mounts what one trial needs. Whatever goes wrong, or when `cancelled`
-    /// says so, everything made so far is undone before this returns.
-    pub fn prepare(&mut self, request: &Request, cancelled: &dyn Fn() -> bool) -> Result<Prepared> {
+    /// Makes, formats and mounts what one trial needs. Whatever goes wrong, or when `progress`
+    /// asks to stop, everything made so far is undone before this returns.
+    pub fn prepare(&mut self, request: &Request, progress: &dyn Progress) -> Result<Prepared> {
         if let Target::Directory { path } = self.target.clone() {
             return self.prepare_directory(&path, request);
         }
@@ -178,7 +179,7 @@ impl Rig {
         let mkfs_version = self.version(filesystem)?;
         let mut timings = Timings::default();
         let begun = Instant::now();
-        let device = self.device(request, filesystem, cancelled)?;
+        let device = self.device(request, filesystem, progress)?;
         let node = device.node().map(Path::to_path_buf).unwrap_or_default();
         let mut warnings = device.warnings().to_vec();
         warnings.extend(limits::in_force(&self.host, &node).map(|found| {
@@ -197,16 +198,16 @@ impl Rig {
             None => None,
         };
         timings.device = begun.elapsed().as_secs_f64();
-        stop(cancelled, "preparing the device")?;
+        stop(progress, "preparing the device")?;
 
         device.still_the_same()?;
         let mkfs = hinted(request, filesystem, &node)?;
         let (noted, options) = self.will_format(filesystem, &mkfs)?;
         let begun = Instant::now();
-        let mkfs = filesystem::make(filesystem, &options, &node, cancelled)?;
+        let mkfs = filesystem::make(filesystem, &options, &node, progress)?;
         timings.mkfs = begun.elapsed().as_secs_f64();
         let formatted = self.note_formatted(noted, filesystem, &node)?;
-        stop(cancelled, "making the filesystem")?;
+        stop(progress, "making the filesystem")?;
 
         let bounds = asked.begin(&self.journal)?;
         let begun = Instant::now();
@@ -242,7 +243,7 @@ impl Rig {
             formatted: formatted.map(|step| (self.journal.clone(), step)),
         };
         prepared.device.still_the_same()?;
-        self.after_mount(&mut prepared, request, filesystem, &node, cancelled)?;
+        self.after_mount(&mut prepared, request, filesystem, &node, progress)?;
         // Last: what the filesystem did by itself until now is no part of any measurement.
         let stale = matches!(self.target, Target::LoopImages { .. });
         asked.hold(&mut prepared.bounds, &self.journal, &node, stale)?;
@@ -265,7 +266,7 @@ impl Rig {
         request: &Request,
         filesystem: &dyn Filesystem,
         node: &Path,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<()> {
         prepared.facts.read_back(
             &self.host,
@@ -283,7 +284,7 @@ impl Rig {
                 point: &prepared.work,
                 options: &prepared.facts.options,
             },
-            cancelled,
+            progress,
         )?;
         prepared.state().timings.wait = settled.seconds;
         prepared.settled(settled);
@@ -294,7 +295,7 @@ impl Rig {
             .map_err(|error| Error::io(&prepared.work, "cannot sync it after mkfs", error))
     }
 
-    /// btrfs reads ahead by a setting of its own, not its disk's.
+    /// btrfs reads ahead by its own setting, not its disk's.
     fn own_readahead(
         &self,
         prepared: &mut Prepared,
@@ -323,20 +324,14 @@ impl Rig {
         &mut self,
         request: &Request,
         filesystem: &dyn Filesystem,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Box<dyn Device>> {
         if let Some(stacking) = &request.stack {
-            return self.stacked(stacking, request, cancelled);
+            return self.stacked(stacking, request, progress);
         }
         if let Some((gate, approved)) = &self.disk {
-            let disk = Disk::take(
-                gate,
-                approved,
-                self.disk_is_ours,
-                request.discard,
-                cancelled,
-            )?;
-            // Its release wipes it; until then what lies on it is ours.
+            let disk = Disk::take(gate, approved, self.disk_is_ours, request.discard, progress)?;
+            // Its release wipes it; until then what is on it is ours.
             self.disk_is_ours = true;
             return Ok(Box::new(disk));
         }
@@ -365,7 +360,7 @@ impl Rig {
         &mut self,
         stacking: &Stacking,
         request: &Request,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Box<dyn Device>> {
         let name = format!("fslab-{}-{}", std::process::id(), self.number);
         let one: Vec<(Gate, Approved)> = self.disk.iter().cloned().collect();
@@ -379,8 +374,8 @@ impl Rig {
             Target::Disks { .. } => disks(&self.members),
             Target::Block { .. } | Target::Directory { .. } => disks(&one),
         };
-        let made = Stacked::create(stacking, &bases, &name, &self.journal, cancelled)?;
-        // Its release wipes the disks; until then what lies on them is ours.
+        let made = Stacked::create(stacking, &bases, &name, &self.journal, progress)?;
+        // Its release wipes the disks; until then what is on them is ours.
         self.disk_is_ours = true;
         Ok(Box::new(made))
     }
@@ -425,8 +420,8 @@ fn need_root(thing: &Path, what: &str) -> Result<()> {
     Err(Error::io(thing, what, std::io::ErrorKind::PermissionDenied))
 }
 
-fn stop(cancelled: &dyn Fn() -> bool, doing: &str) -> Result<()> {
-    if cancelled() {
+fn stop(progress: &dyn Progress, doing: &str) -> Result<()> {
+    if progress.cancelled() {
         return Err(Error::Interrupted {
             doing: doing.into(),
         });
@@ -442,7 +437,7 @@ impl Drop for Rig {
             !mounts.iter().any(|mount| mount.point.starts_with(&folder))
         };
         if mountinfo::own().is_ok_and(free) {
-            let _ = reversal::remove_mount_point_of(self.journal.dir(), &folder);
+            let _ = actions::remove_mount_point_of(self.journal.dir(), &folder);
         }
     }
 }

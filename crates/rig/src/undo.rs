@@ -10,9 +10,10 @@
 //! process, which no pid file can promise.
 //!
 //! Paths are absolute, so a journal means something else once its folder was copied. Each process
-//! therefore writes down where the journal lies, by path, device and inode: a copy is refused, and
-//! in a folder that was moved only what lies below it counts.
+//! therefore writes down where the journal is, by path, device and inode: a copy is refused, and
+//! in a folder that was moved only what is below it counts.
 
+pub(crate) mod actions;
 mod names;
 mod place;
 mod read;
@@ -54,7 +55,7 @@ pub struct Journal {
 struct State {
     file: File,
     next: u64,
-    /// The last write failed, perhaps half-way: the next line begins on a line of its own.
+    /// The last write failed, perhaps half-way: the next line begins on its own line.
     torn: bool,
     /// The file can only be read: what is undone is known in memory alone.
     read_only: bool,

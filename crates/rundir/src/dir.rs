@@ -8,13 +8,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, StatxFlags, fstat, ftruncate, mkdirat, open,
-    openat, renameat, stat, statat, statx, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, ftruncate, mkdirat, open, openat,
+    renameat, stat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
+use crate::beneath;
+use crate::entry::{kind_words, mount_id, trust};
 use crate::error::{Error, Result};
-use crate::{beneath, owner};
 
 /// What tells a folder from any other at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl RunDir {
         Ok(RunDir { fd, path, identity })
     }
 
-    /// The same folder by a descriptor of its own.
+    /// The same folder by its own descriptor.
     ///
     /// # Errors
     /// [`Error::Io`] when there are too many open files.
@@ -283,7 +284,7 @@ impl RunDir {
     /// # Errors
     /// [`Error::Refused`] for a link; [`Error::Io`].
     pub fn names(&self, folder: &str) -> Result<Vec<CString>> {
-        let opened = match self.folder(folder, false) {
+        let opened = match self.folder_or_self(Path::new(folder), false) {
             Err(Error::Io { source, .. }) if is_missing(&source) => return Ok(Vec::new()),
             other => other?,
         };
@@ -419,26 +420,8 @@ fn check_kind(path: &Path, stat: &Stat) -> Result<()> {
 }
 
 /// What an entry is instead of a regular file.
-pub(crate) fn kind_words(kind: FileType) -> &'static str {
-    match kind {
-        FileType::Directory => "it is a folder, not a file",
-        FileType::Fifo => "it is a FIFO, not a file",
-        FileType::Socket => "it is a socket, not a file",
-        FileType::CharacterDevice | FileType::BlockDevice => "it is a device, not a file",
-        FileType::Symlink => "it is a symbolic link, and a run's folder has none",
-        _ => "it is no regular file",
-    }
-}
-
 fn not_regular(path: &Path, why: &str) -> Error {
     Error::refused(path, why, "remove it; fslab makes only regular files there")
-}
-
-pub(crate) fn trust(path: &Path, stat: &Stat) -> Result<()> {
-    match owner::distrust(stat) {
-        None => Ok(()),
-        Some((why, next)) => Err(Error::refused(path, why, next)),
-    }
 }
 
 /// The component of `name` that is a link.
@@ -475,13 +458,4 @@ fn shown_path(fd: &OwnedFd) -> Option<PathBuf> {
         .as_bytes()
         .starts_with(b"/")
         .then_some(link)
-}
-
-/// ID of the mount of a descriptor; 0 where the kernel does not say (before Linux 5.8).
-pub(crate) fn mount_id(fd: BorrowedFd<'_>) -> u64 {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
-    statx(fd, "", flags, StatxFlags::MNT_ID)
-        .ok()
-        .filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0)
-        .map_or(0, |answer| answer.stx_mnt_id)
 }

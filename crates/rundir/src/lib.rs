@@ -19,6 +19,7 @@
 
 mod beneath;
 mod dir;
+mod entry;
 mod error;
 mod lines;
 mod owner;

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use crate::dir::{kind_words, mount_id, trust};
+use crate::entry::{kind_words, mount_id, trust};
 use crate::error::{Error, Result};
 
 /// Folders within folders; a run has three levels.

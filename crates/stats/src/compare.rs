@@ -6,7 +6,7 @@
 //! difference, and exact signed ranks at best 0.0625 for five blocks, which never counts. A t test
 //! on logarithms has no such floor, holds its error rate on skewed and heavy-tailed runs (measured:
 //! the table in the crate's essay), and gives p and interval from one model, so that the two cannot
-//! contradict each other. It is paired where the runs stand in blocks, Welch's where they do not.
+//! contradict each other. It is paired where the runs are in blocks, Welch's where they do not.
 //!
 //! The rank test is done beside it and its p reported; where it does not support the verdict, a
 //! warning says so. The ratio of medians with its bootstrap interval is printed as well, for the

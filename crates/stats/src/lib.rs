@@ -42,7 +42,7 @@
 //! Everything is pure and deterministic: the only random numbers are the bootstrap's, from a seed
 //! and a generator that is specified bit by bit.
 
-// Known answers stand in the tests as scipy printed them.
+// The tests contain known answers as scipy printed them.
 #![cfg_attr(test, allow(clippy::unreadable_literal))]
 
 pub mod bootstrap;

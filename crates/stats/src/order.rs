@@ -12,7 +12,7 @@ pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
 
 /// The median of `values`, which are put in order; NaN for no values.
 ///
-/// Sorts in place, as the bootstrap calls it thousands of times on a buffer of its own.
+/// Sorts in place, as the bootstrap calls it thousands of times on its own buffer.
 pub fn median_mut(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len();

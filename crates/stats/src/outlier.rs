@@ -7,7 +7,7 @@
 use crate::calibration::look_up;
 use crate::order::quantile_sorted;
 
-/// How far beyond the quartiles the fences stand, in interquartile ranges, by sample size: a sample
+/// How far beyond the quartiles the fences are, in interquartile ranges, by sample size: a sample
 /// of normal values has some value outside in 5 % of cases.
 ///
 /// Tukey's own 1.5 (Exploratory Data Analysis, 1977, section 2D) calls something an outlier in 33 %

@@ -1,6 +1,6 @@
 //! The paired t test on logarithms: one ratio for each block.
 //!
-//! Runs stand in randomised complete blocks: each block holds every cell once, close together in
+//! Runs are in randomised complete blocks: each block holds every cell once, close together in
 //! time. What slows a whole block (a neighbour on the host, a warmer drive) slows both sides of a
 //! pair and leaves their ratio alone. Pairing pays for that with degrees of freedom: n - 1 instead
 //! of up to 2 n - 2, which at five blocks makes the interval 1.2 times as wide where blocks do not

@@ -1,7 +1,7 @@
 //! Ratios of medians with bootstrap intervals: what a table of medians shows, and how sure it is.
 //!
 //! The verdict of [`mod@crate::compare`] does not rest on these, for want of values to resample;
-//! they stand beside it.
+//! they are printed beside it.
 
 use serde::{Deserialize, Serialize};
 

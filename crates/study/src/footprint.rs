@@ -84,7 +84,7 @@ fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
         let passes = bitmaps + pass_0b + in_groups(buffer) + blocks;
         (2.0 * once + again * tables, measured + passes)
     } else {
-        // Blocks that lie alone, and tables by the kernel's readahead of 128 KiB at least.
+        // Blocks that are alone, and tables by the kernel's readahead of 128 KiB at least.
         (once, bitmaps + directories + in_groups(MIB / 8.0))
     };
     let filled = spec.footprint();

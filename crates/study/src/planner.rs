@@ -173,7 +173,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
 }
 
 /// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
-/// describes what the trials stand for.
+/// describes what the trials represent.
 fn one_device_size(cells: &mut Vec<Placed>, target: Bytes) -> Option<String> {
     const FACTOR: &str = "device_size";
     let far = |size: Bytes| {

@@ -1,6 +1,6 @@
 //! A child's transfer buffer, placed as iozone places it, on pages of a known size.
 //!
-//! Where a buffer lies in physical memory decides how an O_DIRECT request looks to the device: a
+//! Where a buffer is in physical memory decides how an O_DIRECT request looks to the device: a
 //! record on 64 scattered pages is a request of 64 segments, the same record inside one huge page is
 //! a request of one. Which of the two a program gets is an accident of the allocator and of what ran
 //! before, and on a virtual disk it moved 256 KiB reads by more than half

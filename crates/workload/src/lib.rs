@@ -17,7 +17,7 @@
 //! * The load generator costs next to nothing: the null [`engine`] shows how much.
 //! * A workload knows nothing of studies, devices or terminals. It takes its parameters, reports to an
 //!   [`Observer`], asks it to drop caches, and stops soon after it is cancelled. It never prints.
-//! * It leaves no file, whatever happens, unless its parameters keep them.
+//! * It leaves no file, also after an error, unless its parameters keep them.
 
 pub mod age;
 pub mod buffer;
@@ -29,6 +29,7 @@ pub mod engine;
 pub mod error;
 pub mod fill;
 mod gate;
+mod gauge;
 mod memory;
 #[cfg(test)]
 mod mounted;
@@ -43,6 +44,7 @@ pub mod tree;
 mod workload;
 
 pub use error::Error;
-pub use observe::{Observer, Progress, Silent};
+pub use observe::Observer;
 pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};
+pub use progress::{Progress, Silent};
 pub use workload::Workload;

@@ -3,26 +3,17 @@
 use std::io;
 use std::path::Path;
 
+use progress::{Progress, Silent};
+
 use crate::phase::{Evidence, PhaseReport};
 
-/// Progress of a phase. Sent at most ten times a second, never from inside the timed loop.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// The phase, in snake case.
-    pub phase: String,
-    /// Bytes done in this phase.
-    pub bytes: u64,
-    /// Bytes to do in this phase.
-    pub bytes_total: u64,
-    /// Steps (records, files, runs) done in the whole workload.
-    pub steps: u64,
-    /// Steps to do in the whole workload.
-    pub steps_total: u64,
-}
-
-/// The surroundings of a running workload. All methods have do-nothing defaults, so the unit
-/// struct [`Silent`] is the test double.
-pub trait Observer: Sync {
+/// The surroundings of a running workload: its progress, its phases, and what only the owner of the filesystem can do.
+/// All methods have defaults that do nothing, so [`Silent`] is an observer.
+///
+/// Progress is reported at most ten times a second and never from inside a timed loop. Steps are phases; their unit is a part
+/// ([`progress::Unit::Parts`]) of the whole workload: a record, a file or a run. When [`Progress::cancelled`] is true, the
+/// workload soon returns `Error::Interrupted`.
+pub trait Observer: Progress {
     /// Called just before a phase's preparation ends and its clock starts.
     fn phase_started(&self, _name: &str) {}
     /// Called after the phase's last clock has stopped.
@@ -31,8 +22,6 @@ pub trait Observer: Sync {
     /// one moment at which it shows what the filesystem has put off. What it takes is left out of
     /// clocks (b) and (c); what the disk writes meanwhile is not, so it has to be short.
     fn written(&self, _phase: &str, _files: &[&Path]) {}
-    /// See [`Progress`].
-    fn progress(&self, _progress: &Progress) {}
     /// Makes the caches cold and proves it for `files` (a sample of the working set; may be
     /// empty). The default does nothing, and its evidence states that.
     fn drop_caches(&self, _files: &[&Path]) -> io::Result<Evidence> {
@@ -51,14 +40,6 @@ pub trait Observer: Sync {
             "the filesystem cannot be unmounted here",
         ))
     }
-    /// Whether the run should stop: the workload then returns `Error::Interrupted` soon.
-    fn cancelled(&self) -> bool {
-        false
-    }
 }
-
-/// No observer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
 
 impl Observer for Silent {}

@@ -49,9 +49,8 @@ use crate::engine::Direction;
 use crate::memory::total_ram;
 use crate::residency;
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Workload};
-use file::Target;
+use file::{Target, phase_name};
 use phase::Phase;
-use phase::phase_name;
 
 impl Workload for StreamSpec {
     fn kind(&self) -> &'static str {
@@ -100,8 +99,10 @@ pub fn run(options: &StreamSpec, observer: &dyn Observer) -> Result<Outcome, Err
         alignment: alignment.map_or(4096, |a| a.memory.max(4096)) as usize,
         run,
     };
-    for (done, &direction) in (0_u64..).zip(options.test.phases()) {
-        let phase = session.phase(direction, done, &mut outcome.warnings);
+    let phases = options.test.phases();
+    observer.foresee(phases.len() as u64 * options.count);
+    for &direction in phases {
+        let phase = session.phase(direction, &mut outcome.warnings);
         if matches!(phase, Err(Error::Damaged { .. })) {
             target.spare();
         }
@@ -155,11 +156,10 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// One phase with all that belongs to it; `done` phases came before.
+    /// One phase with all that belongs to it.
     fn phase(
         &self,
         direction: Direction,
-        done: u64,
         warnings: &mut Vec<String>,
     ) -> Result<PhaseReport, Error> {
         let options = self.options;
@@ -181,7 +181,6 @@ impl Session<'_> {
                 }
             }
         }
-        let phases = options.test.phases().len() as u64;
         let seen = Phase {
             options,
             direction,
@@ -189,7 +188,6 @@ impl Session<'_> {
             alignment: self.alignment,
             observer: self.observer,
             run: self.run,
-            steps: (done * options.count, phases * options.count),
         }
         .run()?;
         let mut report = phase::report(options, direction, &seen);

@@ -39,7 +39,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use params::Parameters;
-
+use progress::Step;
 use serde_json::json;
 
 use crate::clock::now_ns;
@@ -161,14 +161,14 @@ impl Session<'_> {
             self.order = permutation(records as u32);
         }
         let each = records * u64::from(self.options.threads);
-        let total = each * tests.len() as u64;
-        for (done, test) in (0_u64..).zip(tests) {
+        self.observer.foresee(each * tests.len() as u64);
+        for test in tests {
             if test.is_random() {
                 // iozone syncs and rests once more before each of its random tests.
                 self.sync()?;
                 parent::rest(rest, self.observer, test)?;
             }
-            let phase = self.phase(test, (done * each, total))?;
+            let phase = self.phase(test)?;
             self.observer.phase_finished(&phase);
             self.outcome.phases.push(phase);
             parent::rest(rest, self.observer, test)?;
@@ -177,7 +177,7 @@ impl Session<'_> {
     }
 
     /// One test with all that belongs to it but the rest after it.
-    fn phase(&mut self, test: Test, steps: (u64, u64)) -> Result<PhaseReport, Error> {
+    fn phase(&mut self, test: Test) -> Result<PhaseReport, Error> {
         let mut gathered = Vec::new();
         if test == Test::InitialWrite && !self.files.paths().is_empty() {
             gathered.push(self.files.prepare()?);
@@ -194,6 +194,7 @@ impl Session<'_> {
         if reads {
             gathered.extend(evidence::cache_state(self.options, &before));
         }
+        self.observer.begin(Step::new(test.name()));
         self.observer.phase_started(test.name());
         let seen = Phase {
             options: self.options,
@@ -203,7 +204,6 @@ impl Session<'_> {
             alignment: self.alignment,
             maker: self.maker,
             observer: self.observer,
-            steps,
         }
         .run()?;
         self.sync()?;

@@ -25,7 +25,7 @@ pub trait Workload {
     /// Runs it, reporting to `observer`.
     ///
     /// # Errors
-    /// Parameters that cannot be used, and whatever stops the workload.
+    /// Parameters that cannot be used, and everything that stops the workload.
     fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error>;
 }
 

@@ -34,7 +34,7 @@ pub enum Kind {
     Data,
     /// It has the META flag.
     Metadata,
-    /// Its process is a journal's thread (jbd2, kjournald, xfsaild ...), whatever its flags.
+    /// Its process is a journal's thread (jbd2, kjournald, xfsaild ...), with any flags.
     Journal,
 }
 

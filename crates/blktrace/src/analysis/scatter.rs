@@ -1,4 +1,4 @@
-//! Where requests lay over time, as points: at most some thousands, evenly thinned.
+//! Offsets of requests over time, as points: at most some thousands, evenly thinned.
 
 use serde::{Deserialize, Serialize};
 

@@ -39,7 +39,7 @@ impl Window {
         (self.begin_ns..=self.end_ns).contains(&time)
     }
 
-    /// Nanoseconds of `from..to` that lie in it.
+    /// Nanoseconds of `from..to` that are in it.
     fn share(&self, from: u64, to: u64) -> u64 {
         to.min(self.end_ns).saturating_sub(from.max(self.begin_ns))
     }

@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub(crate) files: Option<Box<Files>>,
     done: Vec<((u64, u64), Io)>,
     limit: u64,
-    /// Devices that stand in files of periods of work.
+    /// Devices that are in files of periods of work.
     levels: usize,
     /// Times that count, ns.
     window: RangeInclusive<u64>,
@@ -439,7 +439,7 @@ impl Engine {
         }
     }
 
-    /// A bio becomes two, each with a request of its own.
+    /// A bio becomes two, each with its own request.
     fn split(&mut self, head: &Head, event: &Event<'_>) {
         if let (Some(at), Some(middle)) = (self.find(head.device), record::number(event.payload()))
         {

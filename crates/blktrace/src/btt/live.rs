@@ -22,7 +22,7 @@ pub(crate) struct Live {
 /// A file of the periods, as the points of a step plot (btt -Z).
 pub(crate) struct Log {
     out: Out,
-    /// Where the steps stand: 0 for the system, then one for each device, in the order of their first
+    /// Level of each step in plots: 0 for the system, then one for each device, in the order of their first
     /// work.
     level: Option<usize>,
     last: u64,

@@ -51,6 +51,15 @@ struct Flight {
     span: usize,
 }
 
+/// Whether this process may use io_uring: `kernel.io_uring_disabled`, a container's filter and the limit of locked memory
+/// may be against it.
+///
+/// # Errors
+/// What io_uring_setup(2) answered.
+pub fn io_uring_works() -> io::Result<()> {
+    IoUring::new(1).map(drop)
+}
+
 impl Ring {
     pub(super) fn new(core: &Arc<Core>, depth: usize) -> io::Result<Ring> {
         let depth = depth.clamp(1, MOST);

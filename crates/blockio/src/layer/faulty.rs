@@ -7,7 +7,7 @@ use crate::error::{Fault, OpenError, ReadError};
 use crate::queue::{Completion, Queue, Request};
 use crate::source::BlockSource;
 
-/// A source with bad ranges: whatever touches one of their bytes fails, all else reads as before.
+/// A source with bad ranges: a read that touches one of their bytes fails, all else reads as before.
 pub struct Faulty<S> {
     inner: S,
     bad: Vec<Range<u64>>,

@@ -1,6 +1,6 @@
 //! Blocks by number, the least recently used of them replaced: the table inside the cache.
 //!
-//! A list through arrays instead of pointers: links are 32-bit numbers of slots, and the bytes lie in
+//! A list through arrays instead of pointers: links are 32-bit numbers of slots, and the bytes are in
 //! slabs that are allocated as the cache fills and never moved. A vector that doubles would hold
 //! the whole cache twice while it grows.
 

@@ -76,7 +76,7 @@ impl<S: BlockSource, P: Pace> crate::source::Layer for Paced<S, P> {
 struct PacedQueue<'a, S, P> {
     source: &'a Paced<S, P>,
     inner: Box<dyn Queue + 'a>,
-    /// Requests in flight below, by a number of our own: the caller's tag, and when it is due.
+    /// Requests in flight below, by an internal number: the caller's tag, and when it is due.
     below: HashMap<u64, (u64, Instant)>,
     /// Requests that have been read but were not due when last checked.
     held: BTreeMap<(Instant, u64), Completion>,

@@ -48,7 +48,7 @@ pub struct Entry {
     pub len: u64,
     /// What kind of write.
     pub flags: Flags,
-    /// Where in the log its data lie; for a mark, its text.
+    /// Where in the log its data are; for a mark, its text.
     pub data: u64,
     /// Bytes of a mark's text.
     pub text: u32,

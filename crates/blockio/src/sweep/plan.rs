@@ -8,7 +8,7 @@ use crate::source::BlockSource;
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Read this range; these parts of spans lie in it.
+    /// Read this range; these parts of spans are in it.
     Read { range: Range<u64>, parts: Vec<Span> },
     /// A part of a span that is zeros.
     Hole(Span),

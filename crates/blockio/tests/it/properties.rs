@@ -10,7 +10,7 @@ use blockio::{
 };
 use proptest::prelude::*;
 
-/// Where the data of an image lie; the rest is hole.
+/// Where the data of an image are; the rest is a hole.
 type Pieces = Vec<(u64, Vec<u8>)>;
 
 #[derive(Clone, Debug)]

@@ -2,14 +2,15 @@
 //! exit code that comes of all that.
 //!
 //! The passes of the checker judge what they read in the order of the device and in several threads. The findings are then sorted into
-//! e2fsck's order ([`order`], [`deferred`]), those that it never reaches are marked ([`misread`], [`log::Log`]), and its exit code is
-//! computed ([`verdict`]).
+//! e2fsck's order ([`order`], [`deferred`]), those that it never reaches and those at which it ends are marked ([`misread`], [`log::Log`],
+//! [`stops`]), and its exit code is computed ([`verdict`]).
 
 pub(crate) mod deferred;
 pub(crate) mod log;
 pub(crate) mod misread;
 pub(crate) mod order;
 pub mod problems;
+pub(crate) mod stops;
 mod verdict;
 
 use crate::frame::pass::Pass;

@@ -6,8 +6,8 @@ use blockio::{Geometry, Sweep};
 use ondisk::ext4::GroupDescriptor;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 
+use super::directories::{Directory, Run};
 use super::pass1::plan;
-use super::state::{Directory, Run};
 use super::volume::Volume;
 use crate::frame::memory::{Estimate, Footprint, program_and_findings};
 use crate::frame::options::Options;

@@ -23,6 +23,7 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
 use self::table::Table;
+use crate::Silent;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{
     P0_CHECK_DESC_FAILED, P0_FIRST_DATA_BLOCK, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED, P0_SB_CORRUPT,
@@ -33,7 +34,6 @@ use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::memory::{Guard, allowed};
 use crate::frame::options::Options;
-use crate::frame::progress::Silent;
 
 /// There is no filesystem that could be checked. The reason is in the log, too.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,11 +91,7 @@ pub(crate) fn open<'a>(
             ..unusable(String::new())
         }),
         Err(refusal) => {
-            log.add(
-                Finding::new(&P0_SB_CORRUPT)
-                    .note(refusal.to_string())
-                    .stops_reference(),
-            );
+            log.add(Finding::new(&P0_SB_CORRUPT).note(refusal.to_string()));
             Err(unusable(refusal.to_string()))
         }
     }
@@ -276,7 +272,7 @@ fn volume<'a>(
         if let Some(finding) = limits::wrong_inode_count(&sb) {
             log.add(finding);
         }
-        log.add(out_of_range(&sb).note(reason.clone()).stops_reference());
+        log.add(out_of_range(&sb).note(reason.clone()));
         reason
     })?;
     let table = attempt.table.unwrap_or_default();

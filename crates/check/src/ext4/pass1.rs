@@ -17,12 +17,14 @@ mod bad_blocks;
 mod blocks;
 mod extents;
 mod fast_path;
+mod features;
 mod inode;
 mod iterate;
 pub(crate) mod joined;
 mod map;
 pub(crate) mod maps;
 pub(crate) mod metadata;
+mod plain;
 pub(crate) mod plan;
 mod shared;
 pub(crate) mod special;
@@ -34,12 +36,15 @@ use std::sync::Mutex;
 
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::number;
+use progress::{Step, Unit};
 
+use super::directories::Directories;
 use super::e2fsck::deferred;
 use super::e2fsck::log::Log;
-use super::e2fsck::misread::resize_inode;
+use super::e2fsck::misread;
 use super::e2fsck::problems::{P1_ORPHAN_LIST_REFUGEES, P1_RESIZE_INODE_CREATE};
-use super::state::{Directories, InodeSet, State};
+use super::inode_set::InodeSet;
+use super::state::State;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -68,7 +73,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         mut joined,
     } = walk(volume, log)?;
     judge_resize_inode(volume, &joined.bad_checksum, log);
-    resize_inode::judge(&maps, &joined, log);
+    misread::judge(&maps, &joined, log);
     if let Some(ino) = joined.refugee {
         log.add_ahead(Finding::new(&P1_ORPHAN_LIST_REFUGEES).inode(ino));
     }
@@ -80,7 +85,8 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     deferred::order(volume, log);
     let on_bad_blocks = InodeSet::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
-        volume.progress.begin("1B");
+        let step = Step::new("pass 1B: multiply-claimed blocks");
+        volume.progress.begin(step.counted_in(Unit::Bytes));
         shared::run(&maps, &on_bad_blocks, &joined.bad_checksum, log)?;
     }
     assemble(maps, joined, on_bad_blocks, attributes)
@@ -131,7 +137,7 @@ fn walk_by<'a>(volume: &'a Volume<'a>, crew: Crew, log: &mut Log) -> Result<Walk
 fn judge_resize_inode(volume: &Volume<'_>, bad_checksum: &[u32], log: &mut Log) {
     if volume.sb.has_compat(Compat::RESIZE_INODE) && bad_checksum.contains(&number::RESIZE) {
         let finding = Finding::new(&P1_RESIZE_INODE_CREATE).inode(number::RESIZE);
-        log.add(finding.order(u64::MAX).stops_reference());
+        log.add(finding.order(u64::MAX));
     }
 }
 

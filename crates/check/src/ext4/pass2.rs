@@ -34,12 +34,13 @@ use blockio::{Content, Piece, Span};
 use ondisk::ext4::feature::RoCompat;
 use ondisk::ext4::inode::flag;
 
+use crate::ext4::directories::Run;
 use crate::ext4::e2fsck::log::Log;
+use crate::ext4::e2fsck::order;
 use crate::ext4::e2fsck::problems::{
     P1_FS_REV_LEVEL, P2_DIR_CORRUPTED, P2_DIRECTORY_HOLE, P2_FEATURE_LARGE_FILES, P2_READ_DIRBLOCK,
 };
-use crate::ext4::e2fsck::{misread, order};
-use crate::ext4::state::{Run, State};
+use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -63,7 +64,6 @@ fn judge(shared: &Shared<'_>, log: &mut Log) -> Result<(), Failure> {
     holes(shared, log);
     reserved::judge(shared, log);
     inline::sweep(shared, &mut harvest, log)?;
-    misread::directories::judge(shared, &harvest.broken, log);
     sweep(shared, &mut harvest, log)?;
     shared.state.attributes.roots.finish(shared.volume, log);
     // These lists are bounded only by what was found.
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
             .note("the inode has the mode of a directory, and another purpose")
             .order(self.shared.order.of(run.inode, physical, logical, 0))
             .listed(run.inode, logical);
-        self.log.add(finding.stops_reference());
+        self.log.add(finding);
     }
 
     /// Blocks that the device has never written; `place` gives the position of each.
@@ -187,8 +187,7 @@ impl<'a> Worker<'a> {
                 .logical(logical.into())
                 .note("this block and those after it are zeros")
                 .order(self.shared.order.of(dir.inode(), physical, logical, 0))
-                .listed(dir.inode(), logical)
-                .stops_reference();
+                .listed(dir.inode(), logical);
             self.log.add_times(finding, rest);
         }
     }
@@ -209,8 +208,7 @@ impl<'a> Worker<'a> {
                 .logical(at.into())
                 .note(why)
                 .order(order.of(dir.inode(), block, at, 0))
-                .listed(dir.inode(), at)
-                .stops_reference();
+                .listed(dir.inode(), at);
             let left = if nth + 1 == SEPARATE { blocks - nth } else { 1 };
             self.log.add_times(finding, left);
         }

@@ -17,13 +17,14 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::slots::Slots;
+use crate::ext4::directories::{Directories, Directory, Run};
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{
     P3_BAD_DOT_DOT, P3_LOOPED_DIR, P3_LPF_ENCRYPTED, P3_LPF_INLINE_DATA, P3_LPF_NOTDIR,
     P3_NO_LF_DIR, P3_NO_ROOT_INODE, P3_NO_ROOT_INODE_ABORT, P3_ROOT_NOT_DIR_ABORT,
     P3_UNCONNECTED_DIR,
 };
-use crate::ext4::state::{Directories, Directory, Run, State};
+use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
 use crate::frame::connectivity::{Break, Tree, Walk};
 use crate::frame::failure::Failure;
@@ -61,11 +62,11 @@ pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(
 fn root(state: &State, log: &mut Log) -> bool {
     if !state.used.get(u64::from(ROOT) - 1) {
         log.add(Finding::new(&P3_NO_ROOT_INODE));
-        log.add(Finding::new(&P3_NO_ROOT_INODE_ABORT).stops_reference());
+        log.add(Finding::new(&P3_NO_ROOT_INODE_ABORT));
         return false;
     }
     if state.directories.get(ROOT).is_none() {
-        log.add(Finding::new(&P3_ROOT_NOT_DIR_ABORT).stops_reference());
+        log.add(Finding::new(&P3_ROOT_NOT_DIR_ABORT));
         return false;
     }
     true

@@ -196,7 +196,7 @@ impl Pass<'_> {
     fn ends_at(&mut self, ino: u32) {
         let finding = Finding::new(&P4_INCONSISTENT_COUNT).inode(ino);
         let note = "e2fsck reads the inode again, and its checksum is wrong";
-        self.log.add(finding.note(note).stops_reference());
+        self.log.add(finding.note(note));
     }
 
     /// An inode in use that nothing names.

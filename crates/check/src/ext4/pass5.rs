@@ -25,6 +25,7 @@ use crate::ext4::e2fsck::problems::{
     P5_BLOCK_BITMAP_END, P5_BLOCK_BITMAP_HEADER, P5_BLOCK_BMAP_PADDING, P5_FREE_BLOCK_COUNT,
     P5_FREE_INODE_COUNT, P5_INODE_BITMAP_END, P5_INODE_BITMAP_HEADER, P5_INODE_BMAP_PADDING,
 };
+use crate::ext4::e2fsck::stops;
 use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
 use crate::frame::failure::Failure;
@@ -126,6 +127,10 @@ impl Context<'_> {
 /// # Errors
 /// The sweep cannot begin, or the check was stopped.
 pub(crate) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+    if let Some(end) = stops::at_short_bitmaps(&volume.geometry) {
+        log.add(end);
+        return Ok(());
+    }
     let uninit = DescriptorChecksum::of(&volume.sb).allows_uninit();
     let forgotten = if uninit {
         forgotten(volume, state)

@@ -10,7 +10,9 @@ use ondisk::ext4::inline::InlineData;
 use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
 
-use super::state::{Directory, Run, State};
+use super::directories::{Directory, Run};
+
+use super::state::State;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::log::Findings;

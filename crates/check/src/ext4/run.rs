@@ -16,9 +16,9 @@ use super::{memory, pass0, pass1, pass2, pass3, pass4, pass5, paths, post};
 use crate::frame::failure::Failure;
 use crate::frame::log::Findings;
 use crate::frame::memory::{Estimate, Guard, fit};
+use crate::frame::meter::Meter;
+use crate::frame::observer::Observer;
 use crate::frame::options::Options;
-use crate::frame::pass::Meter;
-use crate::frame::progress::Progress;
 use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
 use crate::frame::usage::Usage;
 
@@ -31,11 +31,11 @@ pub fn check(
     source: &dyn BlockSource,
     options: &Options,
     own: &Own,
-    progress: &dyn Progress,
+    observer: &dyn Observer,
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
-    let mut meter = Meter::new(&counting, progress);
-    let outcome = passes(&counting, options, own, progress, &mut meter)?;
+    let mut meter = Meter::new(&counting, observer);
+    let outcome = passes(&counting, options, own, observer, &mut meter)?;
     let (passes, total) = meter.finish();
     Ok(Report {
         subject: Subject {
@@ -74,13 +74,13 @@ fn passes<'a, S: BlockSource>(
     source: &'a Counting<S>,
     options: &Options,
     own: &Own,
-    progress: &'a dyn Progress,
+    observer: &'a dyn Observer,
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
     let opened = meter.run(
         &PASSES[0],
-        || open(source, options, own, progress, &mut log),
+        || open(source, options, own, observer, &mut log),
         |opened| {
             let volume = opened.as_ref();
             volume.map_or(0, |volume| volume.geometry.groups.into())
@@ -93,8 +93,11 @@ fn passes<'a, S: BlockSource>(
         });
     };
     let estimate = fit(&mut volume)?;
-    progress.memory(estimate.total());
-    progress.foresee(memory::bytes_to_read(&volume));
+    observer.message(&format!(
+        "memory: at most {} MiB",
+        estimate.total().div_ceil(1 << 20)
+    ));
+    observer.foresee(memory::bytes_to_read(&volume));
     let volume = &volume;
     let log = &mut log;
     let state = &meter.run(
@@ -105,7 +108,7 @@ fn passes<'a, S: BlockSource>(
     let directories = state.directories.list.len() as u64;
     let runs = state.directories.runs.iter();
     let blocks = runs.map(|run| u64::from(run.len)).sum();
-    progress.foresee(memory::bytes_after_pass1(volume, blocks));
+    observer.foresee(memory::bytes_after_pass1(volume, blocks));
     meter.run(&PASSES[2], || pass2::run(volume, state, log), |()| blocks)?;
     meter.run(
         &PASSES[3],
@@ -142,7 +145,7 @@ fn open<'a>(
     source: &'a dyn BlockSource,
     options: &Options,
     own: &Own,
-    progress: &'a dyn Progress,
+    observer: &'a dyn Observer,
     log: &mut Log,
 ) -> Result<Option<Volume<'a>>, Failure> {
     let guard = Guard::new(options.memory);
@@ -155,7 +158,7 @@ fn open<'a>(
             };
         }
     };
-    volume.progress = progress;
+    volume.progress = observer;
     volume.guard = guard;
     pass0::check(&volume, log);
     Ok(Some(volume))
@@ -231,25 +234,30 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::Progress;
     use crate::frame::cost::Cost;
+    use crate::frame::pass::Pass;
     use blockio::Ram;
 
     #[derive(Default)]
     struct Recorded(Mutex<Vec<(String, u64)>>);
 
-    impl Progress for Recorded {
-        fn begin(&self, pass: &'static str) {
-            self.0.lock().unwrap().push((format!("begin {pass}"), 0));
+    impl Progress for Recorded {}
+
+    impl Observer for Recorded {
+        fn pass_started(&self, pass: &'static Pass) {
+            let event = (format!("begin {}", pass.name), 0);
+            self.0.lock().unwrap().push(event);
         }
 
-        fn end(&self, cost: &Cost) {
+        fn pass_finished(&self, cost: &Cost) {
             let event = (format!("end {}", cost.pass), cost.bytes);
             self.0.lock().unwrap().push(event);
         }
     }
 
     #[test]
-    fn progress_gets_the_cost_of_a_pass() {
+    fn an_observer_gets_the_cost_of_a_pass() {
         let recorded = Recorded::default();
         let source = Ram::sparse(1 << 20);
         let report = check(&source, &Options::default(), &Own::default(), &recorded).unwrap();

@@ -2,103 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use ondisk::ext4::FileType;
 
+use super::directories::Directories;
+use super::inode_set::{InodeSet, slot_of};
 use super::pass1::attributes::Attributes;
 use super::pass1::tally::{Owners, Statistics};
 use crate::frame::maps::{Bits, FileTypes, LinkCounts, NameCounts};
 
-/// The slot of an inode in the maps; inode 0 has none, and gets one past the end of any map.
-pub(crate) fn slot_of(ino: u32) -> u64 {
-    u64::from(ino).wrapping_sub(1)
-}
-
-/// A small set of inodes: ascending, without duplicates.
-#[derive(Debug, Default)]
-pub(crate) struct InodeSet(Vec<u32>);
-
-impl InodeSet {
-    /// From a list in any order.
-    pub(crate) fn new(mut inodes: Vec<u32>) -> InodeSet {
-        inodes.sort_unstable();
-        inodes.dedup();
-        InodeSet(inodes)
-    }
-
-    /// Whether this inode is in the set.
-    pub(crate) fn contains(&self, inode: u32) -> bool {
-        // The set is mostly empty, and this is asked for each name.
-        !self.0.is_empty() && self.0.binary_search(&inode).is_ok()
-    }
-
-    /// Whether the set is empty.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[cfg(test)]
-impl InodeSet {
-    /// The inodes, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().copied()
-    }
-}
-
-/// Consecutive blocks of a directory that are also consecutive on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Run {
-    /// First block of the device; 0 for a hole.
-    pub(crate) physical: u64,
-    /// First block of the directory.
-    pub(crate) logical: u32,
-    /// Blocks.
-    pub(crate) len: u32,
-    /// Inode number of the directory.
-    pub(crate) inode: u32,
-}
-
-/// A directory, as pass 1 found it and passes 2 and 3 complete it.
-#[derive(Debug)]
-pub(crate) struct Directory {
-    /// Inode number.
-    pub(crate) inode: u32,
-    /// `i_flags`.
-    pub(crate) flags: u32,
-    /// `i_generation`, which seeds the checksums of its blocks.
-    pub(crate) generation: u32,
-    /// `i_size`.
-    pub(crate) size: u64,
-    /// Inode number in its entry `..`; 0: none found.
-    pub(crate) dotdot: AtomicU32,
-    /// Inode number of the directory that has an entry for it; 0: none found.
-    pub(crate) parent: AtomicU32,
-}
-
-/// All directories by inode number, and their blocks by position on the device.
-#[derive(Debug, Default)]
-pub(crate) struct Directories {
-    /// Ascending by inode.
-    pub(crate) list: Vec<Directory>,
-    /// Ascending by position. Inline directories have none.
-    pub(crate) runs: Vec<Run>,
-}
-
-impl Directories {
-    /// The directory of that inode.
-    pub(crate) fn get(&self, inode: u32) -> Option<&Directory> {
-        self.position(inode).map(|at| &self.list[at])
-    }
-
-    /// Its index in the list.
-    pub(crate) fn position(&self, inode: u32) -> Option<usize> {
-        self.list.binary_search_by_key(&inode, |dir| dir.inode).ok()
-    }
-}
-
-/// What the passes pass on.
+/// Results of a pass that later passes need.
 pub(crate) struct State {
     /// Inodes in use, by [`slot_of`].
     pub(crate) used: Bits,
@@ -154,18 +68,5 @@ impl State {
     /// Number of entries that name an inode.
     pub(crate) fn names(&self, ino: u32) -> u32 {
         self.name_counts.get(slot_of(ino))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_is_sorted_and_has_no_duplicates() {
-        let few = InodeSet::new(vec![9, 3, 9]);
-        assert!(few.contains(3) && few.contains(9) && !few.contains(4));
-        assert_eq!(few.0, [3, 9]);
-        assert!(!InodeSet::default().contains(0));
     }
 }

@@ -7,10 +7,10 @@ use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::{Checksum, Geometry, GroupDescriptor, Inode, Seed, Superblock};
 
 use super::options::Options as Own;
+use crate::Progress;
 use crate::frame::failure::Failure;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
-use crate::frame::progress::Progress;
 use crate::frame::sweep::{Crew, Sweeper};
 
 /// Fields of the descriptors as read, where they cannot be trusted.

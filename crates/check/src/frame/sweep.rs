@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use blockio::{BlockSource, Piece, Span, Sweep};
+use progress::Progress;
 
 use super::failure::Failure;
 use super::memory::Guard;
-use super::progress::Progress;
 use super::request_size;
 
 /// How many threads process the pieces.

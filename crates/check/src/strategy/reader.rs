@@ -1,52 +1,50 @@
-//! The four steps.
+//! The steps.
 //!
 //! What is asked for ahead must still be in the cache when it is looked at. So a level of the chains, or a batch of directory blocks, that
 //! does not fit is not asked for ahead at all, and chains that do not fit as a whole are looked at level by level.
 
+use std::ops::Range;
+
 use blockio::layer::{Cache, Counting};
 use blockio::{BlockSource, Buffer, Queue, Request};
-use ondisk::ext4::block_map::{self, DIRECT};
-use ondisk::ext4::inode::Content;
-use ondisk::ext4::{FileType, Inode, bitmap, directory, extent};
 
-use crate::strategy::map::Map;
-use crate::strategy::{Error, Step, Strategy};
+use super::metadata_map::{Blocks, MetadataMap, Table, Verified};
+use super::{Error, Step, Strategy};
 
 /// Requests of a prefetch that are in flight.
 const DEPTH: usize = 64;
 /// Most bytes of one request of a batch.
 const LONGEST: u64 = 1 << 20;
+/// Most bytes of one request of precache.
+const LONGEST_GROUP: u64 = 4 << 20;
 
-/// What has been learned so far.
-pub(super) struct Reader<'a> {
-    cache: &'a Cache<Counting<&'a dyn BlockSource>>,
-    map: &'a Map,
+/// The reader's cache over the counted source.
+pub(super) type Cached<'a> = Cache<Counting<&'a dyn BlockSource>>;
+
+/// Reads the steps of a volume, one after the other.
+pub(super) struct Reader<'a, M> {
+    cache: &'a Cached<'a>,
+    map: M,
     strategy: &'a Strategy,
-    /// Groups in the order of their chains.
-    chains: Vec<Vec<usize>>,
+    /// Links of the longest chain that was met.
+    links: u64,
     /// Directory blocks that step 1 found.
     directories: Vec<u64>,
     buffer: Vec<u8>,
 }
 
-/// What a step met.
+/// The result of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Tally {
     pub(super) objects: u64,
     pub(super) verified: u64,
     pub(super) faults: u64,
-    /// Blocks asked for together.
+    /// Blocks asked for together, at most.
     pub(super) batched: u64,
 }
 
 /// Asked before each group, buffer and batch whether to go on.
 type GoOn<'g> = &'g mut dyn FnMut() -> Result<(), Error>;
-
-/// Whether a block holds something to verify, and is sound.
-struct Looked {
-    verified: bool,
-    sound: bool,
-}
 
 impl Tally {
     /// Nothing so far, one block at a time.
@@ -57,29 +55,20 @@ impl Tally {
         batched: 1,
     };
 
-    fn met(&mut self, looked: &Looked) {
+    fn count(&mut self, verified: Verified) {
         self.objects += 1;
-        self.verified += u64::from(looked.verified);
-        self.faults += u64::from(!looked.sound);
+        self.verified += u64::from(verified.verifiable);
+        self.faults += u64::from(!verified.sound);
     }
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(
-        cache: &'a Cache<Counting<&'a dyn BlockSource>>,
-        map: &'a Map,
-        strategy: &'a Strategy,
-    ) -> Reader<'a> {
-        let chains = (strategy.chains.max(1) as usize).min(map.groups.len().max(1));
-        let mut of = vec![Vec::new(); chains];
-        for group in 0..map.groups.len() {
-            of[group % chains].push(group);
-        }
+impl<'a, M: MetadataMap> Reader<'a, M> {
+    pub(super) fn new(cache: &'a Cached<'a>, map: M, strategy: &'a Strategy) -> Reader<'a, M> {
         Reader {
             cache,
             map,
             strategy,
-            chains: of,
+            links: 0,
             directories: Vec::new(),
             buffer: Vec::new(),
         }
@@ -87,8 +76,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn step(&mut self, step: Step, go_on: GoOn<'_>) -> Result<Tally, Error> {
         match step {
-            Step::Clusters => self.descriptors(false, go_on),
-            Step::Inodes => self.descriptors(true, go_on),
+            Step::Clusters | Step::Inodes => self.descriptors(step, go_on),
             Step::Scan => self.scan(go_on),
             Step::Directories => self.entries(go_on),
         }
@@ -96,139 +84,172 @@ impl<'a> Reader<'a> {
 
     /// Links of the longest chain.
     pub(super) fn links(&self) -> u64 {
-        self.chains.iter().map(Vec::len).max().unwrap_or(0) as u64
+        self.links
     }
 
-    /// Bytes of all that was to be read.
+    /// Bytes of everything the steps are to read.
     pub(super) fn metadata_bytes(&self) -> u64 {
-        let block = u64::from(self.map.geometry.block_size);
-        let tables: u64 = self
-            .map
-            .groups
-            .iter()
-            .map(|g| g.table.end - g.table.start)
-            .sum();
-        tables + (2 * self.map.groups.len() + self.directories.len()) as u64 * block
+        let tables: u64 = self.map.tables().iter().map(Table::len).sum();
+        let over_descriptors = |step: &&Step| matches!(step, Step::Clusters | Step::Inodes);
+        let steps = self.map.steps().iter().filter(over_descriptors);
+        let descriptors: u64 = steps.map(|step| self.map.descriptors(*step)).sum();
+        let blocks = descriptors + self.directories.len() as u64;
+        tables + blocks * u64::from(self.map.block_size())
+    }
+
+    /// The byte at which a block begins.
+    fn byte(&self, block: u64) -> u64 {
+        block.saturating_mul(u64::from(self.map.block_size()))
     }
 
     /// Blocks that the cache holds.
     fn room(&self) -> u64 {
-        self.strategy.cache / u64::from(self.map.geometry.block_size)
+        self.strategy.cache / u64::from(self.map.block_size())
     }
 
-    /// Bitmaps, along their chains.
-    fn descriptors(&mut self, of_inodes: bool, go_on: GoOn<'_>) -> Result<Tally, Error> {
-        let mut tally = Tally::NONE;
-        let chained: Vec<usize> = self.chains.iter().flatten().copied().collect();
+    /// Descriptors, along their chains.
+    fn descriptors(&mut self, step: Step, go_on: GoOn<'_>) -> Result<Tally, Error> {
+        let heads = self.map.heads(step, self.strategy.chains);
         // A level that does not fit would be gone before it is looked at.
-        if !self.strategy.prefill || self.chains.len() as u64 > self.room() {
-            self.look(&chained, of_inodes, &mut tally, go_on)?;
-            return Ok(tally);
+        if self.strategy.prefill && heads.len() as u64 <= self.room() {
+            self.by_levels(step, heads, go_on)
+        } else {
+            self.by_chains(step, heads, go_on)
         }
-        tally.batched = self.chains.len() as u64;
-        let mut fetcher = Fetcher::new(self.cache, self.map)?;
-        let all_fit = chained.len() as u64 <= self.room();
-        for level in 0..self.links() as usize {
-            let links = self.chains.iter().filter_map(|chain| chain.get(level));
-            let level: Vec<usize> = links.copied().collect();
-            go_on()?;
-            let blocks = level
-                .iter()
-                .map(|&g| self.map.groups[g].bitmap(of_inodes).0);
-            fetcher.fetch(&blocks.collect::<Vec<u64>>());
-            if !all_fit {
-                self.look(&level, of_inodes, &mut tally, go_on)?;
+    }
+
+    /// One chain after the other, one block at a time.
+    fn by_chains(
+        &mut self,
+        step: Step,
+        heads: Vec<M::Link>,
+        go_on: GoOn<'_>,
+    ) -> Result<Tally, Error> {
+        let mut tally = Tally::NONE;
+        let mut left = self.map.descriptors(step);
+        for head in heads {
+            let mut link = Some(head);
+            let mut links = 0;
+            while let Some(at) = link.filter(|_| left > 0) {
+                go_on()?;
+                left -= 1;
+                links += 1;
+                link = self.look(step, at, &mut tally);
             }
-        }
-        if all_fit {
-            self.look(&chained, of_inodes, &mut tally, go_on)?;
+            self.links = self.links.max(links);
         }
         Ok(tally)
     }
 
-    /// Verifies the bitmaps of groups, and reads their tables with precache.
-    fn look(
+    /// The first links of all chains together, then the second links, and so on. They are verified chain by chain at the end where
+    /// all of them fit the cache, else level by level.
+    fn by_levels(
         &mut self,
-        groups: &[usize],
-        of_inodes: bool,
-        tally: &mut Tally,
+        step: Step,
+        heads: Vec<M::Link>,
         go_on: GoOn<'_>,
-    ) -> Result<(), Error> {
-        for &group in groups {
+    ) -> Result<Tally, Error> {
+        let mut tally = Tally {
+            batched: heads.len().max(1) as u64,
+            ..Tally::NONE
+        };
+        let mut left = self.map.descriptors(step);
+        let all_fit = left <= self.room();
+        let mut fetcher = Fetcher::new(self.cache, self.map.block_size())?;
+        let mut chains: Vec<Vec<M::Link>> = vec![Vec::new(); heads.len()];
+        let mut level: Vec<(usize, M::Link)> = heads.into_iter().enumerate().collect();
+        let mut levels = 0;
+        while !level.is_empty() && left > 0 {
             go_on()?;
-            tally.met(&self.descriptor(group, of_inodes));
-            if of_inodes && self.strategy.precache {
-                self.precache(group);
+            level.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= level.len() as u64;
+            levels += 1;
+            let map = &self.map;
+            let blocks: Vec<u64> = level.iter().map(|(_, at)| map.block(step, *at)).collect();
+            let mut next = vec![None; level.len()];
+            fetcher.fetch(&blocks, |nth, bytes| {
+                next[nth] = map.next(step, level[nth].1, bytes);
+            });
+            for (chain, at) in &level {
+                if all_fit {
+                    chains[*chain].push(*at);
+                } else {
+                    go_on()?;
+                    self.look(step, *at, &mut tally);
+                }
             }
+            let followed = level.iter().zip(next);
+            level = followed
+                .filter_map(|((chain, _), next)| Some((*chain, next?)))
+                .collect();
         }
-        Ok(())
+        self.links = self.links.max(levels);
+        for at in chains.into_iter().flatten() {
+            go_on()?;
+            self.look(step, at, &mut tally);
+        }
+        Ok(tally)
     }
 
-    /// The whole table of a group, as far as one request goes.
-    fn precache(&mut self, group: usize) {
-        const MOST: u64 = 4 << 20;
-        let table = self.map.groups[group].table.clone();
-        let mut at = table.start;
-        while at < table.end {
-            let len = (table.end - at).min(MOST);
+    /// Reads and verifies a descriptor, and its group with precache; the next one of its chain.
+    fn look(&mut self, step: Step, at: M::Link, tally: &mut Tally) -> Option<M::Link> {
+        let size = self.map.block_size() as usize;
+        let place = self.byte(self.map.block(step, at));
+        self.buffer.resize(size, 0);
+        let read = self.cache.read_at(&mut self.buffer, place);
+        let bytes = read.is_ok().then_some(self.buffer.as_slice());
+        tally.count(self.map.verify(step, at, bytes));
+        let next = self.map.next(step, at, bytes);
+        if self.strategy.precache {
+            for range in self.map.group(step, at) {
+                self.precache(range);
+            }
+        }
+        next
+    }
+
+    /// A whole group, in requests as long as one may be.
+    fn precache(&mut self, group: Range<u64>) {
+        let mut at = group.start;
+        while at < group.end {
+            let len = (group.end - at).min(LONGEST_GROUP);
             // Step 1 reports what cannot be read.
             let _ = self.read(at, len as usize);
             at += len;
         }
     }
 
-    /// A bitmap.
-    fn descriptor(&mut self, group: usize, of_inodes: bool) -> Looked {
-        let map = self.map;
-        let (block, is_there) = map.groups[group].bitmap(of_inodes);
-        let looked = |sound| Looked {
-            verified: is_there,
-            sound,
-        };
-        let len = map.geometry.block_size as usize;
-        let Some(bytes) = self.read(map.byte(block), len) else {
-            return looked(false);
-        };
-        let Some(seed) = map.seed.filter(|_| is_there) else {
-            return looked(true);
-        };
-        let descriptor = &map.groups[group].descriptor;
-        let sum = if of_inodes {
-            bitmap::inode_checksum(seed, &map.geometry, descriptor, bytes)
-        } else {
-            bitmap::block_checksum(seed, &map.geometry, descriptor, bytes)
-        };
-        looked(sum.is_ok_and(|sum| sum.stored == sum.computed))
-    }
-
-    /// Inode tables, ascending.
+    /// Inode tables.
     fn scan(&mut self, go_on: GoOn<'_>) -> Result<Tally, Error> {
-        let map = self.map;
-        let block = map.geometry.block_size;
-        let buffer = (self.strategy.scan_buffer / block * block).max(block) as usize;
-        let mut order: Vec<usize> = (0..map.groups.len()).collect();
-        order.sort_by_key(|&group| map.groups[group].table.start);
+        let block = self.map.block_size();
+        let buffer = (self.strategy.scan_buffer / block * block).max(block);
         let mut tally = Tally::NONE;
-        for group in order {
-            let table = map.groups[group].table.clone();
-            let mut at = table.start;
-            let mut inode = map.groups[group].first_inode;
-            while at < table.end {
+        let cache = self.cache;
+        let read = |at: u64| {
+            let mut bytes = vec![0; block as usize];
+            let place = at.saturating_mul(block.into());
+            cache.read_at(&mut bytes, place).ok()?;
+            Some(bytes)
+        };
+        for table in self.map.tables() {
+            let mut offset = 0;
+            while offset < table.len() {
                 go_on()?;
-                let len = (table.end - at).min(buffer as u64) as usize;
-                let slots = len / usize::from(map.geometry.inode_size);
-                if self.read(at, len).is_some() {
-                    // Lent to the inodes, whose extent blocks are read into another.
-                    let bytes = std::mem::take(&mut self.buffer);
-                    let (found, wrong) = self.inodes(inode, &bytes);
-                    self.buffer = bytes;
-                    tally.objects += found;
-                    tally.faults += wrong;
+                let len = (table.len() - offset).min(buffer.into());
+                self.buffer.resize(len as usize, 0);
+                let place = table.bytes.start.saturating_add(offset);
+                if cache.read_at(&mut self.buffer, place).is_ok() {
+                    let mut blocks = Blocks {
+                        read: &read,
+                        directories: &mut self.directories,
+                    };
+                    let count = self.map.inodes(&table, offset, &self.buffer, &mut blocks);
+                    tally.objects += count.in_use;
+                    tally.faults += count.faults;
                 } else {
                     tally.faults += 1;
                 }
-                inode = inode.saturating_add(slots as u32);
-                at += len as u64;
+                offset += len;
             }
         }
         tally.verified = tally.objects;
@@ -237,124 +258,29 @@ impl<'a> Reader<'a> {
         Ok(tally)
     }
 
-    /// The inodes of a piece of a table, whose first is number `first`: how many are in use, and faults.
-    fn inodes(&mut self, first: u32, bytes: &[u8]) -> (u64, u64) {
-        let size = self.map.geometry.inode_size;
-        let mut count = (0, 0);
-        for (number, slot) in (first..).zip(bytes.chunks_exact(size.into())) {
-            let Ok(inode) = Inode::read(slot, size) else {
-                continue;
-            };
-            if inode.raw().i_links_count.get() == 0 {
-                continue;
-            }
-            count.0 += 1;
-            if let Some(seed) = self.map.seed {
-                let sum = inode.checksum(seed, number);
-                count.1 += u64::from(sum.stored != sum.computed);
-            }
-            if inode.file_type() == Some(FileType::Directory) {
-                count.1 += self.directory(&inode);
-            }
-        }
-        count
-    }
-
-    /// Takes the blocks of a directory down; what is wrong with its map.
-    fn directory(&mut self, inode: &Inode<'_>) -> u64 {
-        let words = inode.block_words();
-        match inode.content() {
-            Content::Extents => {
-                let root: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                self.extents(&root, extent::MAX_DEPTH)
-            }
-            Content::BlockMap => {
-                let direct = words[..DIRECT as usize].iter();
-                self.directories
-                    .extend(direct.filter(|w| **w != 0).map(|w| u64::from(*w)));
-                let levels = (1..).zip(&words[DIRECT as usize..]);
-                levels
-                    .map(|(level, word)| self.indirect(*word, level))
-                    .sum()
-            }
-            _ => 0,
-        }
-    }
-
-    /// A node of an extent tree; deeper than `most` it is damaged.
-    fn extents(&mut self, bytes: &[u8], most: u16) -> u64 {
-        let Ok(node) = extent::Node::read(bytes) else {
-            return 1;
-        };
-        if node.depth() == 0 {
-            for extent in node.extents() {
-                let blocks = extent.start..extent.start + u64::from(extent.len);
-                self.directories.extend(blocks);
-            }
-            return 0;
-        }
-        if most == 0 || node.depth() > most {
-            return 1;
-        }
-        let below: Vec<u64> = node.indexes().map(|index| index.leaf).collect();
-        let mut wrong = 0;
-        for block in below {
-            let len = self.map.geometry.block_size as usize;
-            wrong += match self.read(self.map.byte(block), len).map(<[u8]>::to_vec) {
-                Some(bytes) => self.extents(&bytes, most - 1),
-                None => 1,
-            };
-        }
-        wrong
-    }
-
-    /// An indirect block, `levels` levels above the data.
-    fn indirect(&mut self, block: u32, level: u32) -> u64 {
-        if block == 0 {
-            return 0;
-        }
-        let len = self.map.geometry.block_size as usize;
-        let bytes = self.read(self.map.byte(block.into()), len);
-        let Some(bytes) = bytes.map(<[u8]>::to_vec) else {
-            return 1;
-        };
-        let pointers = block_map::pointers(&bytes).filter(|pointer| *pointer != 0);
-        if level == 1 {
-            self.directories.extend(pointers.map(u64::from));
-            return 0;
-        }
-        let below: Vec<u32> = pointers.collect();
-        below
-            .iter()
-            .map(|&block| self.indirect(block, level - 1))
-            .sum()
-    }
-
     /// Directory blocks, ascending.
     fn entries(&mut self, go_on: GoOn<'_>) -> Result<Tally, Error> {
-        let block = self.map.geometry.block_size;
+        let size = self.map.block_size();
         let batch = self.strategy.batch.max(1) as usize;
         let mut tally = Tally::NONE;
         let all = std::mem::take(&mut self.directories);
         // A batch larger than the cache would be gone before it is looked at.
         let mut fetcher = if batch > 1 && batch as u64 <= self.room() {
-            Some(Fetcher::new(self.cache, self.map)?)
+            Some(Fetcher::new(self.cache, size)?)
         } else {
             None
         };
         for blocks in all.chunks(batch) {
             go_on()?;
             if let Some(fetcher) = &mut fetcher {
-                fetcher.fetch(blocks);
+                fetcher.fetch(blocks, |_, _| ());
                 tally.batched = tally.batched.max(blocks.len() as u64);
             }
-            for &at in blocks {
-                let bytes = self.read(self.map.byte(at), block as usize);
-                let sound = bytes.is_some_and(|bytes| {
-                    directory::entries(bytes, block).all(|entry| entry.is_ok())
-                });
-                tally.met(&Looked {
-                    verified: true,
+            for &block in blocks {
+                let sound = self.read(self.byte(block), size as usize)
+                    && self.map.directory_block(block, &self.buffer);
+                tally.count(Verified {
+                    verifiable: true,
                     sound,
                 });
             }
@@ -363,62 +289,80 @@ impl<'a> Reader<'a> {
         Ok(tally)
     }
 
-    /// Bytes through the cache; none where they cannot be read.
-    fn read(&mut self, at: u64, len: usize) -> Option<&[u8]> {
+    /// Bytes through the cache into the buffer; whether they could be read.
+    fn read(&mut self, at: u64, len: usize) -> bool {
         self.buffer.resize(len, 0);
-        self.cache.read_at(&mut self.buffer, at).ok()?;
-        Some(&self.buffer)
+        self.cache.read_at(&mut self.buffer, at).is_ok()
     }
 }
 
 /// Reads many blocks into the cache at once. One queue serves a whole step: to set one up costs system calls, and the step's clock runs.
 struct Fetcher<'a> {
     queue: Box<dyn Queue + 'a>,
-    map: &'a Map,
+    /// Bytes of a block.
+    block_size: u32,
     free: Vec<Buffer>,
 }
 
 impl<'a> Fetcher<'a> {
-    fn new(
-        cache: &'a Cache<Counting<&'a dyn BlockSource>>,
-        map: &'a Map,
-    ) -> Result<Fetcher<'a>, Error> {
+    fn new(cache: &'a Cached<'a>, block_size: u32) -> Result<Fetcher<'a>, Error> {
         Ok(Fetcher {
             queue: cache.queue(DEPTH)?,
-            map,
+            block_size,
             free: Vec::new(),
         })
     }
 
-    /// Neighbours in one request.
-    fn fetch(&mut self, blocks: &[u64]) {
-        let size = u64::from(self.map.geometry.block_size);
-        for run in runs(blocks, LONGEST / size) {
+    /// Reads these blocks, neighbours in one request. `each` gets the bytes of each block with its index in the list, in the order
+    /// in which they arrive; none where they cannot be read.
+    fn fetch(&mut self, blocks: &[u64], mut each: impl FnMut(usize, Option<&[u8]>)) {
+        let size = u64::from(self.block_size);
+        let runs = runs(blocks, LONGEST / size);
+        for (tag, run) in (0..).zip(&runs) {
             let mut request = Request {
-                tag: run.start,
-                offset: self.map.byte(run.start),
-                len: ((run.end - run.start) * size) as usize,
+                tag,
+                offset: blocks[run.start].saturating_mul(size),
+                len: run.len() * size as usize,
                 buffer: self.free.pop().unwrap_or_else(Buffer::empty),
             };
             while let Err(back) = self.queue.submit(request) {
                 request = back;
-                self.free.extend(self.queue.wait().map(|done| done.buffer));
+                self.take(&runs, &mut each);
             }
         }
-        // An error occurs again when the block is looked at.
-        while let Some(done) = self.queue.wait() {
-            self.free.push(done.buffer);
+        while self.take(&runs, &mut each) {}
+    }
+
+    /// Takes one completion; whether there was one. An error occurs again when the block is looked at.
+    fn take(&mut self, runs: &[Range<usize>], each: &mut impl FnMut(usize, Option<&[u8]>)) -> bool {
+        let Some(done) = self.queue.wait() else {
+            return false;
+        };
+        let size = self.block_size as usize;
+        let bytes = done.bytes().ok();
+        for (nth, index) in runs[done.tag as usize].clone().enumerate() {
+            each(
+                index,
+                bytes.and_then(|bytes| bytes.get(nth * size..(nth + 1) * size)),
+            );
         }
+        self.free.push(done.buffer);
+        true
     }
 }
 
-/// Consecutive blocks together, at most `most`.
-fn runs(blocks: &[u64], longest: u64) -> Vec<std::ops::Range<u64>> {
-    let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
-    for &block in blocks {
+/// Consecutive blocks together, at most `longest`, as ranges of the list.
+fn runs(blocks: &[u64], longest: u64) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (nth, &block) in blocks.iter().enumerate() {
         match runs.last_mut() {
-            Some(run) if run.end == block && run.end - run.start < longest.max(1) => run.end += 1,
-            _ => runs.push(block..block + 1),
+            Some(run)
+                if blocks[run.end - 1].checked_add(1) == Some(block)
+                    && (run.len() as u64) < longest.max(1) =>
+            {
+                run.end += 1;
+            }
+            _ => runs.push(nth..nth + 1),
         }
     }
     runs

@@ -1,11 +1,14 @@
 //! The laws of the experiments, on a forged filesystem with its metadata scattered as ocfs2's is.
 
 use blockio::Buffered;
-use forge::ext4::Contents;
-use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+use forge::Image as _;
+use forge::ext4::{Ext4, FeatureEdits, FsType, Options};
 use forge::population::Profile;
 
 use super::*;
+use crate::ext4::GroupMap;
+
+mod chained;
 
 const KIB: u64 = 1 << 10;
 
@@ -28,18 +31,21 @@ impl Volume {
             spread: true,
             ..Options::new(512 << 20, FsType::Ext4)
         };
-        let layout = Layout::new(&options).unwrap();
         let profile = Profile::parse("profile", "files = 6000\nper_directory = 60").unwrap();
-        let population = Contents::new(profile, layout.superblock()).unwrap();
-        write(&layout, &population, &image, &()).unwrap();
+        let forged = Ext4::new(options, profile).unwrap();
+        forged.write(&image, &forge::Silent).unwrap();
         Volume {
             source: Buffered::open(&image).unwrap(),
             _folder: folder,
         }
     }
 
+    fn map(&self) -> GroupMap {
+        GroupMap::of(&self.source).unwrap()
+    }
+
     fn read(&self, strategy: Strategy) -> Reading {
-        let reading = read(&self.source, &strategy).unwrap();
+        let reading = read(&self.source, self.map(), &strategy).unwrap();
         assert!(
             reading.steps.iter().all(|step| step.faults == 0),
             "{reading:?}"
@@ -185,14 +191,15 @@ fn prefill_asks_for_no_more_than_the_cache_holds() {
 fn bitmaps_never_used_are_read_and_not_verified() {
     let volume = Volume::new();
     let reading = volume.read(small());
-    let map = map::Map::of(&volume.source).unwrap();
-    let used = |of_inodes| {
-        let groups = map.groups.iter();
-        groups.filter(|group| group.bitmap(of_inodes).1).count() as u64
-    };
-    for (step, of_inodes) in [(Step::Clusters, false), (Step::Inodes, true)] {
+    let mut map = volume.map();
+    for step in [Step::Clusters, Step::Inodes] {
+        let all: Vec<_> = map.heads(step, u32::MAX);
+        let used = all
+            .into_iter()
+            .filter(|at| map.verify(step, *at, None).verifiable);
         let figures = of(&reading, step);
-        assert_eq!((figures.objects, figures.verified), (64, used(of_inodes)));
+        assert_eq!(figures.objects, 64);
+        assert_eq!(figures.verified, used.count() as u64, "{step:?}");
     }
     for step in [Step::Scan, Step::Directories] {
         let figures = of(&reading, step);
@@ -242,7 +249,7 @@ fn who_watches_hears_of_each_step_and_may_end_it() {
     let volume = Volume::new();
     let mut events = Vec::new();
     let mut goes = [0; 4];
-    let reading = read_watched(&volume.source, &small(), &mut |moment| {
+    let reading = read_watched(&volume.source, volume.map(), &small(), &mut |moment| {
         match moment {
             Moment::Begins(step) => events.push(format!("{} begins", step.name())),
             Moment::Goes(step) => goes[step as usize] += 1,
@@ -268,7 +275,7 @@ fn who_watches_hears_of_each_step_and_may_end_it() {
     // Between two steps, and in the middle of one.
     for most in [3, 100] {
         let mut reported = 0;
-        let stopped = read_watched(&volume.source, &small(), &mut |_| {
+        let stopped = read_watched(&volume.source, volume.map(), &small(), &mut |_| {
             reported += 1;
             if reported < most {
                 ControlFlow::Continue(())
@@ -284,13 +291,11 @@ fn who_watches_hears_of_each_step_and_may_end_it() {
 #[test]
 fn what_is_no_filesystem_is_one_clear_line() {
     let noise = blockio::Ram::new(&[7; 8192]);
-    let message = read(&noise, &Strategy::improved(1 << 20))
-        .unwrap_err()
-        .to_string();
+    let message = GroupMap::of(&noise).err().unwrap().to_string();
     assert!(
         message.contains("fslab check") && !message.contains('\n'),
         "{message}"
     );
     let short = blockio::Ram::new(&[0; 100]);
-    assert!(read(&short, &Strategy::improved(1 << 20)).is_err());
+    assert!(GroupMap::of(&short).is_err());
 }

@@ -13,6 +13,7 @@ mod common;
 mod conformance;
 mod damaged;
 mod forecast;
+mod inodes_per_group;
 mod metadata;
 mod names;
 mod raw;

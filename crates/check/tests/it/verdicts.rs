@@ -456,19 +456,20 @@ fn inline(commands: &str) -> Image {
     Image::make(&options, "8M", commands)
 }
 
-/// As the last before, and it is read into the place of another directory in e2fsck's cache of four.
+/// As the last before, after other directories. After two, e2fsck takes it for the root and stops (12), which is not followed.
 #[test]
-fn a_file_that_became_a_directory_is_taken_for_another_directory() {
-    // `before` directories are read before it: after two it is the root's turn.
-    for (before, expected) in [(0, 4), (1, 4), (2, 12), (3, 4), (4, 4)] {
+fn a_file_that_became_a_directory_after_others() {
+    for before in [0, 1, 3, 4] {
         let directories = ["mkdir a\n", "mkdir b\n", "mkdir c\n", "mkdir d\n"];
         let commands = directories[..before as usize].concat() + "write @small file\n";
         let mut image = inline(&commands);
         let file = 12 + before;
         loosely(&mut image, file, MODE, &0o040_755_u16.to_le_bytes());
-        let found = ends_with(expected, &format!("after {before}"), &image);
-        let taken = found.contains(&"2_DBLIST_ITERATE");
-        assert_eq!(taken, expected == 12, "after {before}: {found:?}");
+        let found = ends_with(4, &format!("after {before}"), &image);
+        assert!(
+            !found.contains(&"2_DBLIST_ITERATE"),
+            "after {before}: {found:?}"
+        );
         loosely(&mut image, file, LINKS, &[2]);
         ends_with(12, &format!("after {before}, of two links"), &image);
     }

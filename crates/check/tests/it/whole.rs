@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use blockio::Ram;
 use check::ext4::{self, check};
 use check::report::{Judge, Report};
-use check::{Failure, Finding, Options, Progress, Silent};
+use check::{Failure, Finding, Options, Silent};
+use progress::{Event, Recorder};
 
 /// mke2fs's arguments: block sizes, feature sets of all ages, odd layouts.
 const VARIANTS: [&str; 18] = [
@@ -259,15 +259,6 @@ fn an_unreadable_sector_anywhere_is_no_panic_and_no_clean_verdict_by_accident() 
     assert!(sound.findings.list.is_empty() && noticed > 5, "{noticed}");
 }
 
-/// Stops at the so-manieth question.
-struct Impatient(AtomicU64);
-
-impl Progress for Impatient {
-    fn cancelled(&self) -> bool {
-        self.0.fetch_sub(1, Relaxed) <= 1
-    }
-}
-
 #[test]
 fn a_check_can_be_stopped() {
     let scratch = tempfile::tempdir().unwrap();
@@ -275,7 +266,7 @@ fn a_check_can_be_stopped() {
     made("-t ext4 -b 4096", &image).unwrap();
     let opened = blockio::open(&image, blockio::Mode::Buffered).unwrap();
     for questions in [1, 2, 3, 4] {
-        let watch = Impatient(AtomicU64::new(questions));
+        let watch = Recorder::stopping_at(questions);
         let stopped = check(
             &*opened.source,
             &options(1),
@@ -345,22 +336,17 @@ fn more_descriptors_than_the_machine_has_memory_are_refused() {
     assert!(needs >= GROUPS * 64 && limit < needs, "{needs} of {limit}");
 }
 
-/// What was foreseen, and what was to be read by then.
-#[derive(Default)]
-struct Foreseen {
-    expected: AtomicU64,
-    forecasts: std::sync::Mutex<Vec<(u64, u64)>>,
-}
-
-impl Progress for Foreseen {
-    fn foresee(&self, bytes: u64) {
-        let before = self.expected.load(Relaxed);
-        self.forecasts.lock().unwrap().push((before, bytes));
+/// What was foreseen, each with what was expected until then, and all that was expected.
+fn forecasts(recorder: &Recorder) -> (Vec<(u64, u64)>, u64) {
+    let (mut forecasts, mut expected) = (Vec::new(), 0);
+    for event in recorder.events() {
+        match event {
+            Event::Foresee(bytes) => forecasts.push((expected, bytes)),
+            Event::Expect(bytes) => expected += bytes,
+            _ => {}
+        }
     }
-
-    fn expect(&self, bytes: u64) {
-        self.expected.fetch_add(bytes, Relaxed);
-    }
+    (forecasts, expected)
 }
 
 #[test]
@@ -378,16 +364,15 @@ fn what_is_to_be_read_is_foreseen() {
         let _ = std::fs::remove_file(&image);
         made(variant, &image).unwrap();
         let bytes = std::fs::read(&image).unwrap();
-        let watch = Foreseen::default();
+        let recorder = Recorder::default();
         check(
             &Ram::new(&bytes),
             &options(2),
             &ext4::Options::default(),
-            &watch,
+            &recorder,
         )
         .unwrap();
-        let all = watch.expected.into_inner();
-        let forecasts = watch.forecasts.into_inner().unwrap();
+        let (forecasts, all) = forecasts(&recorder);
         let [(0, first), (tables, rest)] = forecasts[..] else {
             panic!("{variant}: {forecasts:?}")
         };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use study::Cell;
 
 use super::item;
-use crate::evidence::Side;
+use crate::evidence::CellEvidence;
 
 /// Items that say nothing of a comparison's fairness: devices and the measured filesystem, of which the mounted
 /// facts tell; how large the workload is; what was typed where (a resumed run has two commands).
@@ -34,8 +34,14 @@ pub(super) fn recorded(run: &Run) -> BTreeSet<String> {
         .collect()
 }
 
-/// Adds these items of a trial, as `context.NAME`; a trial without a context of its own has none.
-pub(super) fn add(run: &Run, cell: &Cell, trial: u32, names: &BTreeSet<String>, side: &mut Side) {
+/// Adds these items of a trial, as `context.NAME`; a trial without its own context has none.
+pub(super) fn add(
+    run: &Run,
+    cell: &Cell,
+    trial: u32,
+    names: &BTreeSet<String>,
+    side: &mut CellEvidence,
+) {
     let Some(own) = run.contexts.get(&format!("trial {}", trial + 1)) else {
         return;
     };

@@ -8,7 +8,7 @@
 //! of such a run. It is denied where the device is as fast for both sides. A trace in which as many
 //! requests continue where the last one ended is evidence against it.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -28,7 +28,7 @@ impl Rule for AllocatorFragmentation {
         "allocator fragmentation"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let layout = pair
             .both("layout_avoidable")
             .zip(pair.both("layout_weighted_run"));
@@ -100,10 +100,10 @@ impl Rule for AllocatorFragmentation {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(gaps: [f64; 2], run: f64) -> Sides {
-        Sides::new("read")
+    fn sides(gaps: [f64; 2], run: f64) -> ComparisonBuilder {
+        ComparisonBuilder::new("read")
             .both("layout_avoidable", gaps[0], gaps[1])
             .both("layout_weighted_run", run, 1e9)
             .both("elapsed", 20.0, 10.0)
@@ -151,7 +151,7 @@ mod tests {
             .unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
         let answer = AllocatorFragmentation
-            .judge(&Sides::new("read").pair(2.0))
+            .judge(&ComparisonBuilder::new("read").pair(2.0))
             .unwrap();
         let Verdict::NotJudged { needs } = answer.verdict else {
             panic!("it judged without a layout");

@@ -8,7 +8,7 @@
 
 use study::Clock;
 
-use crate::comparison::{Direction, Pair, reads_metadata};
+use crate::comparison::{CellComparison, Direction, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -29,7 +29,7 @@ impl Rule for CacheServed {
         "served by the cache"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         match pair.direction() {
             Direction::Read if reads_metadata(pair.phase) => None,
             Direction::Read => reads(pair),
@@ -39,7 +39,7 @@ impl Rule for CacheServed {
     }
 }
 
-fn reads(pair: &Pair<'_>) -> Option<Judgement> {
+fn reads(pair: &CellComparison<'_>) -> Option<Judgement> {
     let Some([slower, faster]) = pair.both("read_ratio") else {
         return Judgement::not_judged(pair.needs_counters());
     };
@@ -67,7 +67,7 @@ fn reads(pair: &Pair<'_>) -> Option<Judgement> {
         )
 }
 
-fn writes(pair: &Pair<'_>) -> Option<Judgement> {
+fn writes(pair: &CellComparison<'_>) -> Option<Judgement> {
     let clocks = ["throughput", "files", "seconds"]
         .iter()
         .find_map(|metric| {
@@ -125,10 +125,10 @@ fn writes(pair: &Pair<'_>) -> Option<Judgement> {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn clocks(a: [f64; 2], c: [f64; 2]) -> Sides {
-        Sides::new("write")
+    fn clocks(a: [f64; 2], c: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("write")
             .both("throughput.original", a[0], a[1])
             .both("throughput.syncfs", c[0], c[1])
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn reads_without_the_device_hold() {
-        let sides = Sides::new("reread").both("read_ratio", 1.0, 0.01);
+        let sides = ComparisonBuilder::new("reread").both("read_ratio", 1.0, 0.01);
         let answer = CacheServed.judge(&sides.pair(20.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
@@ -166,13 +166,19 @@ mod tests {
     #[test]
     fn reads_from_the_device_deny_it_and_checks_are_not_asked() {
         for ratios in [(1.0, 1.0), (0.1, 0.01), (1.0, 0.6)] {
-            let sides = Sides::new("read").both("read_ratio", ratios.0, ratios.1);
+            let sides = ComparisonBuilder::new("read").both("read_ratio", ratios.0, ratios.1);
             let answer = CacheServed.judge(&sides.pair(2.0)).unwrap();
             assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
-        assert!(CacheServed.judge(&Sides::new("check").pair(2.0)).is_none());
+        assert!(
+            CacheServed
+                .judge(&ComparisonBuilder::new("check").pair(2.0))
+                .is_none()
+        );
         for phase in ["read", "write"] {
-            let answer = CacheServed.judge(&Sides::new(phase).pair(2.0)).unwrap();
+            let answer = CacheServed
+                .judge(&ComparisonBuilder::new(phase).pair(2.0))
+                .unwrap();
             assert!(
                 matches!(answer.verdict, Verdict::NotJudged { .. }),
                 "{phase}"

@@ -7,7 +7,7 @@
 //! the whole process; its share under clock (a) is capped at 100 %. A machine that waits for I/O half
 //! of the time is evidence against it.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -30,7 +30,7 @@ impl Rule for CpuBoundWriter {
         "bound by one CPU"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let name = match pair.clock {
             study::Clock::Original => "cpu_share",
             _ => "cpu_share_all",
@@ -90,7 +90,7 @@ impl Rule for CpuBoundWriter {
 }
 
 /// A device slow enough for the CPU to wait for it.
-fn experiment(pair: &Pair<'_>) -> String {
+fn experiment(pair: &CellComparison<'_>) -> String {
     let rates = ["throughput.syncfs", "throughput.original"];
     let rate = rates.iter().find_map(|name| pair.slower.median(name));
     let half = rate.map_or(50.0, |rate| (rate / 2.0 / 1_048_576.0).max(1.0));
@@ -101,11 +101,11 @@ fn experiment(pair: &Pair<'_>) -> String {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(share: f64, cpu: [f64; 2]) -> Sides {
+    fn sides(share: f64, cpu: [f64; 2]) -> ComparisonBuilder {
         // The figures vary by half a percent: a share at 1 would be cut.
-        Sides::new("write")
+        ComparisonBuilder::new("write")
             .both("cpu_share", share, 0.6)
             .both("cpu_seconds", cpu[0], cpu[1])
             .slow("throughput.original", 209_715_200.0)
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn without_cpu_time_it_is_open() {
         let answer = CpuBoundWriter
-            .judge(&Sides::new("write").pair(2.0))
+            .judge(&ComparisonBuilder::new("write").pair(2.0))
             .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }

@@ -8,7 +8,7 @@
 //! CPU time that overlaps the I/O of other threads costs no wall time; so it is divided by the number of
 //! threads, and a slower side whose device is busy nine tenths of the time is evidence against it.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -29,7 +29,7 @@ impl Rule for CpuTime {
         "more CPU time"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let Some((more, share)) = pair.more_cpu() else {
             return Judgement::not_judged("needs the CPU time under this clock in both cells");
         };
@@ -72,10 +72,10 @@ impl Rule for CpuTime {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn check(system: [f64; 2]) -> Sides {
-        Sides::new("check")
+    fn check(system: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("check")
             .both("elapsed", 0.031, 0.008)
             .both("user_seconds", 0.001, 0.001)
             .both("system_seconds", system[0], system[1])
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn at_clock_a_the_time_to_the_end_of_c_is_not_taken_for_it() {
-        let fill = Sides::new("fill")
+        let fill = ComparisonBuilder::new("fill")
             .both("seconds.original", 20.0, 10.0)
             .both("cpu_seconds", 15.0, 5.0);
         let answer = CpuTime.judge(&fill.pair(2.0)).unwrap();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn threads_compute_beside_each_other() {
-        let read = Sides::new("read")
+        let read = ComparisonBuilder::new("read")
             .both("seconds.original", 20.0, 10.0)
             .both("threads", 8.0, 8.0)
             .both("user_seconds", 1.0, 1.0)

@@ -7,7 +7,7 @@
 //! and none is present; smaller requests do not count where the device moves as many bytes per second.
 //! Where none was measured it is inferred from the setting.
 
-use crate::comparison::{Direction, Pair};
+use crate::comparison::{CellComparison, Direction};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, digits};
 
@@ -31,7 +31,7 @@ impl Rule for DelayedAllocation {
         "no delayed allocation"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if pair.direction() == Direction::Read || pair.is_direct() {
             return None;
         }
@@ -121,10 +121,10 @@ const EXPERIMENT: &str = "mount = [\"\", \"nodelalloc\"] on one filesystem that 
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides() -> Sides {
-        Sides::new("write").facts("delalloc", "off", "on")
+    fn sides() -> ComparisonBuilder {
+        ComparisonBuilder::new("write").facts("delalloc", "off", "on")
     }
 
     #[test]
@@ -150,10 +150,10 @@ mod tests {
             .both("write_request_mean", 83e3, 848e3)
             .both("write_rate", 41e6, 38e6)
             .both("cpu_seconds", 1.0, 1.0);
-        let same = Sides::new("write")
+        let same = ComparisonBuilder::new("write")
             .facts("delalloc", "on", "on")
             .both("cpu_seconds", 2.0, 1.0);
-        let other = Sides::new("write").facts("delalloc", "on", "off");
+        let other = ComparisonBuilder::new("write").facts("delalloc", "on", "off");
         for sides in [none, idle, same, other] {
             let answer = DelayedAllocation.judge(&sides.pair(2.0)).unwrap();
             assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
@@ -165,12 +165,12 @@ mod tests {
         let answer = DelayedAllocation.judge(&sides().pair(2.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
         let answer = DelayedAllocation
-            .judge(&Sides::new("write").pair(2.0))
+            .judge(&ComparisonBuilder::new("write").pair(2.0))
             .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
         assert!(
             DelayedAllocation
-                .judge(&Sides::new("read").pair(2.0))
+                .judge(&ComparisonBuilder::new("read").pair(2.0))
                 .is_none()
         );
     }

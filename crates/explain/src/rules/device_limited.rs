@@ -7,7 +7,7 @@
 //! and the sides differ: by a lower limit, or at the same limit by at least 5 % more device bytes or
 //! requests for the same work. Two sides at one limit with the same bytes deny it.
 
-use crate::comparison::{Direction, Pair};
+use crate::comparison::{CellComparison, Direction};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -73,7 +73,7 @@ impl Rule for DeviceLimited {
         "limited by the device"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let ways: &[Way] = match pair.direction() {
             Direction::Read => &READS,
             Direction::Write => &WRITES,
@@ -139,7 +139,7 @@ impl Rule for DeviceLimited {
 const EXPERIMENT: &str = "the limit lifted for both: --set device.limit=none";
 
 /// What would let it judge.
-fn needs(pair: &Pair<'_>, ways: &[Way]) -> String {
+fn needs(pair: &CellComparison<'_>, ways: &[Way]) -> String {
     let known = ways.iter().any(|way| pair.slower.median(way.may).is_some());
     match (known, pair.direction()) {
         (true, _) => pair.needs_counters(),
@@ -157,17 +157,15 @@ fn needs(pair: &Pair<'_>, ways: &[Way]) -> String {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     const MIB: f64 = 1_048_576.0;
 
     #[test]
     fn a_lower_limit_that_is_reached_holds() {
-        let sides = Sides::new("read").slow("read_limit", 20.0 * MIB).both(
-            "read_rate",
-            19.8 * MIB,
-            80.0 * MIB,
-        );
+        let sides = ComparisonBuilder::new("read")
+            .slow("read_limit", 20.0 * MIB)
+            .both("read_rate", 19.8 * MIB, 80.0 * MIB);
         let answer = DeviceLimited.judge(&sides.pair(4.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         assert!(answer.because.contains("no limit"), "{}", answer.because);
@@ -178,7 +176,7 @@ mod tests {
 
     #[test]
     fn more_bytes_at_the_same_limit_hold() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_limit", 20.0 * MIB, 20.0 * MIB)
             .both("write_rate", 19.8 * MIB, 19.9 * MIB)
             .both("written_ratio", 2.0, 1.0);
@@ -188,7 +186,7 @@ mod tests {
 
     #[test]
     fn operations_can_be_the_limit() {
-        let sides = Sides::new("read")
+        let sides = ComparisonBuilder::new("read")
             .both("read_iops_limit", 200.0, 200.0)
             .both("reads_per_s", 199.0, 198.0)
             .both("read_requests", 8000.0, 1000.0)
@@ -201,7 +199,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_for_the_same_bytes() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_iops_limit", 200.0, 200.0)
             .both("writes_per_s", 199.0, 198.0)
             .both("write_requests", 1000.0, 1000.0)
@@ -216,10 +214,10 @@ mod tests {
 
     #[test]
     fn an_idle_device_or_equal_bytes_deny_it() {
-        let idle = Sides::new("read")
+        let idle = ComparisonBuilder::new("read")
             .both("raw_sequential", 500.0 * MIB, 500.0 * MIB)
             .both("read_rate", 100.0 * MIB, 200.0 * MIB);
-        let equal = Sides::new("read")
+        let equal = ComparisonBuilder::new("read")
             .both("read_limit", 20.0 * MIB, 20.0 * MIB)
             .both("read_rate", 19.0 * MIB, 20.0 * MIB)
             .both("read_ratio", 1.0, 1.0);
@@ -231,8 +229,12 @@ mod tests {
 
     #[test]
     fn without_a_reference_it_says_how_to_get_one() {
-        let write = DeviceLimited.judge(&Sides::new("write").pair(2.0)).unwrap();
-        let read = DeviceLimited.judge(&Sides::new("read").pair(2.0)).unwrap();
+        let write = DeviceLimited
+            .judge(&ComparisonBuilder::new("write").pair(2.0))
+            .unwrap();
+        let read = DeviceLimited
+            .judge(&ComparisonBuilder::new("read").pair(2.0))
+            .unwrap();
         let needs = |answer: Judgement| match answer.verdict {
             Verdict::NotJudged { needs } => needs,
             other => panic!("{other:?}"),

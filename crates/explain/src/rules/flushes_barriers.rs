@@ -6,7 +6,7 @@
 //! with the extra time. A write-through device gets no flushes, which denies it. diskstats counts the
 //! flushes that the block layer sends, whatever the disk does with them.
 
-use crate::comparison::{Direction, Pair};
+use crate::comparison::{CellComparison, Direction};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -26,7 +26,7 @@ impl Rule for FlushesBarriers {
         "cache flushes (barriers)"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if pair.direction() == Direction::Read {
             return None;
         }
@@ -94,10 +94,10 @@ impl Rule for FlushesBarriers {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(flushes: [f64; 2], seconds: [f64; 2]) -> Sides {
-        Sides::new("fill")
+    fn sides(flushes: [f64; 2], seconds: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("fill")
             .both("flushes", flushes[0], flushes[1])
             .both("flush_seconds", seconds[0], seconds[1])
             .both("elapsed", 10.0, 5.0)
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn a_count_without_time_is_not_shown_to_carry_it() {
-        let sides = Sides::new("write").both("trace_flushes", 1000.0, 10.0);
+        let sides = ComparisonBuilder::new("write").both("trace_flushes", 1000.0, 10.0);
         let answer = FlushesBarriers.judge(&sides.pair(2.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
         let answer = FlushesBarriers
-            .judge(&Sides::new("write").pair(2.0))
+            .judge(&ComparisonBuilder::new("write").pair(2.0))
             .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
         assert!(
             FlushesBarriers
-                .judge(&Sides::new("read").pair(2.0))
+                .judge(&ComparisonBuilder::new("read").pair(2.0))
                 .is_none()
         );
     }

@@ -7,7 +7,7 @@
 //! other has none, and at least 5 % more bytes written. Without a journal, or with no more bytes written,
 //! it is denied. A journal also costs waits for flushes; that is `flushes_barriers`.
 
-use crate::comparison::{Direction, Pair};
+use crate::comparison::{CellComparison, Direction};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, digits, print};
 
@@ -28,7 +28,7 @@ impl Rule for JournalShare {
         "bytes that go to the journal"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if pair.direction() == Direction::Read {
             return None;
         }
@@ -39,7 +39,7 @@ impl Rule for JournalShare {
     }
 }
 
-fn experiment(pair: &Pair<'_>) -> String {
+fn experiment(pair: &CellComparison<'_>) -> String {
     match pair.slower.fact("journal.mode") {
         Some("journal") => "mount = [\"\", \"data=journal\"]: data=ordered journals only metadata",
         Some("log") => "a log on another device (mkfs.xfs -l logdev=, mount logdev=)",
@@ -48,7 +48,7 @@ fn experiment(pair: &Pair<'_>) -> String {
     .to_owned()
 }
 
-fn traced(pair: &Pair<'_>, [slower, faster]: [f64; 2]) -> Option<Judgement> {
+fn traced(pair: &CellComparison<'_>, [slower, faster]: [f64; 2]) -> Option<Judgement> {
     let names = [
         "trace_journal_share",
         "trace_journal_bytes",
@@ -82,9 +82,9 @@ fn mode_row(modes: [&str; 2]) -> Row {
     Row::words("journal.mode", "journal", modes[0], modes[1], "superblock")
 }
 
-fn inferred(pair: &Pair<'_>) -> Option<Judgement> {
+fn inferred(pair: &CellComparison<'_>) -> Option<Judgement> {
     let Some(modes) = pair.facts("journal.mode") else {
-        return Judgement::not_judged(Pair::needs_trace());
+        return Judgement::not_judged(CellComparison::needs_trace());
     };
     let grounds = Grounds::of(pair, &["written_ratio", "device_written"])
         .row(mode_row(modes))
@@ -107,7 +107,7 @@ fn inferred(pair: &Pair<'_>) -> Option<Judgement> {
     }
     let more = modes[0] == "journal" && modes[1] != "journal" || modes[1] == "none";
     if !more {
-        return Judgement::not_judged(Pair::needs_trace());
+        return Judgement::not_judged(CellComparison::needs_trace());
     }
     grounds.carries(cause).apart("written_ratio").holds(
         format!(
@@ -123,15 +123,15 @@ fn inferred(pair: &Pair<'_>) -> Option<Judgement> {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn judge(sides: &Sides) -> Option<Judgement> {
+    fn judge(sides: &ComparisonBuilder) -> Option<Judgement> {
         JournalShare.judge(&sides.pair(2.0))
     }
 
     #[test]
     fn half_of_the_bytes_in_the_journal_explain_twice_the_time() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("trace_journal_share", 0.5, 0.01)
             .facts("journal.mode", "journal", "ordered");
         let answer = judge(&sides).unwrap();
@@ -141,17 +141,15 @@ mod tests {
 
     #[test]
     fn an_equal_share_denies_it() {
-        let sides = Sides::new("write").both("trace_journal_share", 0.02, 0.01);
+        let sides = ComparisonBuilder::new("write").both("trace_journal_share", 0.02, 0.01);
         assert_eq!(judge(&sides).unwrap().verdict, Verdict::Denied);
     }
 
     #[test]
     fn twice_the_bytes_under_data_journal_are_inferred() {
-        let sides = Sides::new("write").both("written_ratio", 2.05, 1.02).facts(
-            "journal.mode",
-            "journal",
-            "ordered",
-        );
+        let sides = ComparisonBuilder::new("write")
+            .both("written_ratio", 2.05, 1.02)
+            .facts("journal.mode", "journal", "ordered");
         let answer = judge(&sides).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
     }
@@ -159,27 +157,23 @@ mod tests {
     #[test]
     fn no_journal_or_no_more_bytes_deny_it() {
         for (mode, ratio) in [("none", 2.0), ("ordered", 1.01)] {
-            let sides = Sides::new("write").both("written_ratio", ratio, 1.0).facts(
-                "journal.mode",
-                mode,
-                "none",
-            );
+            let sides = ComparisonBuilder::new("write")
+                .both("written_ratio", ratio, 1.0)
+                .facts("journal.mode", mode, "none");
             assert_eq!(judge(&sides).unwrap().verdict, Verdict::Denied, "{mode}");
         }
     }
 
     #[test]
     fn more_bytes_under_the_same_mode_need_a_trace_and_reads_no_rule() {
-        let sides = Sides::new("write").both("written_ratio", 1.4, 1.0).facts(
-            "journal.mode",
-            "ordered",
-            "ordered",
-        );
+        let sides = ComparisonBuilder::new("write")
+            .both("written_ratio", 1.4, 1.0)
+            .facts("journal.mode", "ordered", "ordered");
         let answer = judge(&sides).unwrap();
         assert!(
             matches!(answer.verdict, Verdict::NotJudged { .. }),
             "{answer:?}"
         );
-        assert!(judge(&Sides::new("read")).is_none());
+        assert!(judge(&ComparisonBuilder::new("read")).is_none());
     }
 }

@@ -7,7 +7,7 @@
 //! more for each byte than for the faster side. Groups that no thread zeroes (mounted noinit_itable)
 //! deny it. Only ext2, ext3 and ext4 do this.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -25,7 +25,7 @@ impl Rule for LazyInitRunning {
         "lazy initialisation still running"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if !pair.slower.fact("driver")?.starts_with("ext") {
             return None;
         }
@@ -88,10 +88,10 @@ const EXPERIMENT: &str = "mkfs = [\"-E\", \"lazy_itable_init=0,lazy_journal_init
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(finished: &str) -> Sides {
-        Sides::new("write")
+    fn sides(finished: &str) -> ComparisonBuilder {
+        ComparisonBuilder::new("write")
             .facts("driver", "ext4", "ext4")
             .facts("evidence.lazy_init_finished", finished, "yes")
             .slow("seconds.original", 2.0)
@@ -138,7 +138,7 @@ mod tests {
             matches!(answer.verdict, Verdict::NotJudged { .. }),
             "{answer:?}"
         );
-        let xfs = Sides::new("write").facts("driver", "xfs", "xfs");
+        let xfs = ComparisonBuilder::new("write").facts("driver", "xfs", "xfs");
         assert!(LazyInitRunning.judge(&xfs.pair(2.0)).is_none());
     }
 }

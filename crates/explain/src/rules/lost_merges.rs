@@ -10,7 +10,7 @@
 //! bios in requests of the same size are merely larger bios. A slower side whose bios are at least twice
 //! as large has less to merge, which denies it, as does a device that moves as many bytes a second for both.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::digits;
 
@@ -30,7 +30,7 @@ impl Rule for LostMerges {
         "lost merges"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let verb = pair.verb();
         let traced = pair
             .both("trace_merge_ratio")
@@ -52,7 +52,7 @@ impl Rule for LostMerges {
                     &share,
                     [&share, &mean, "device_queue"],
                 ),
-                None => return Judgement::not_judged(Pair::needs_trace()),
+                None => return Judgement::not_judged(CellComparison::needs_trace()),
             },
         };
         let grounds = Grounds::of(pair, &shown).inferred(traced.is_none());
@@ -96,10 +96,10 @@ impl Rule for LostMerges {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn traced(ratio: [f64; 2], bio: [f64; 2]) -> Sides {
-        Sides::new("write")
+    fn traced(ratio: [f64; 2], bio: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("write")
             .both("trace_merge_ratio", ratio[0], ratio[1])
             .both("trace_bio_mean", bio[0], bio[1])
             .both("trace_request_mean", ratio[0] * bio[0], ratio[1] * bio[1])
@@ -127,14 +127,16 @@ mod tests {
 
     #[test]
     fn diskstats_infer_what_a_trace_shows() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_merge_share", 0.5, 0.96)
             .both("write_request_mean", 8192.0, 102_400.0);
         let answer = LostMerges.judge(&sides.pair(3.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Medium), "{answer:?}");
-        let nothing = Sides::new("write").pair(3.0).slower.clone();
+        let nothing = ComparisonBuilder::new("write").pair(3.0).slower.clone();
         assert_eq!(nothing.trials, 5);
-        let answer = LostMerges.judge(&Sides::new("write").pair(3.0)).unwrap();
+        let answer = LostMerges
+            .judge(&ComparisonBuilder::new("write").pair(3.0))
+            .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

@@ -5,7 +5,7 @@
 //! filled its limit hits it now and then). The kernel counts the time that tasks lost as memory
 //! pressure; that time is compared with the extra time. A phase without any of these denies it.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -26,7 +26,7 @@ impl Rule for MemoryReclaim {
         "memory reclaim"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if SIGNS.iter().all(|sign| pair.slower.median(sign).is_none()) {
             return Judgement::not_judged(
                 "needs memory counters of this phase, which were not recorded",
@@ -78,11 +78,11 @@ impl Rule for MemoryReclaim {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     #[test]
     fn a_limit_that_costs_the_extra_time_holds() {
-        let sides = Sides::new("read")
+        let sides = ComparisonBuilder::new("read")
             .both("limit_met", 5000.0, 0.0)
             .both("psi_memory_some", 0.7, 0.0)
             .both("elapsed", 10.0, 5.0)
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_side_without_a_group_is_one_that_met_none() {
-        let sides = Sides::new("read").slow("limit_met", 5000.0);
+        let sides = ComparisonBuilder::new("read").slow("limit_met", 5000.0);
         let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }
@@ -102,11 +102,13 @@ mod tests {
     #[test]
     fn no_reclaim_or_as_much_denies_it() {
         for (slow, fast) in [(0.0, 0.0), (5.0, 0.0), (900.0, 800.0)] {
-            let sides = Sides::new("read").both("limit_met", slow, fast);
+            let sides = ComparisonBuilder::new("read").both("limit_met", slow, fast);
             let answer = MemoryReclaim.judge(&sides.pair(2.0)).unwrap();
             assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
-        let answer = MemoryReclaim.judge(&Sides::new("read").pair(2.0)).unwrap();
+        let answer = MemoryReclaim
+            .judge(&ComparisonBuilder::new("read").pair(2.0))
+            .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

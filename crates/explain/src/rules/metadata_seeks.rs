@@ -8,7 +8,7 @@
 //! times the mean service time is compared with the extra seconds. It is denied where the device is as
 //! fast for both sides. A device that does not rotate is evidence against it.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Row, Unit, print};
 
@@ -27,11 +27,11 @@ impl Rule for MetadataSeeks {
         "seeks between data and metadata"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let jumps = pair.for_the_same_work("trace_kind_switches");
         let Some(([slower, faster], share)) = jumps.zip(pair.slower.median("trace_switch_share"))
         else {
-            return Judgement::not_judged(Pair::needs_trace());
+            return Judgement::not_judged(CellComparison::needs_trace());
         };
         let grounds = Grounds::of(
             pair,
@@ -90,10 +90,10 @@ impl Rule for MetadataSeeks {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(switches: [f64; 2], share: [f64; 2]) -> Sides {
-        Sides::new("write")
+    fn sides(switches: [f64; 2], share: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("write")
             .both("trace_kind_switches", switches[0], switches[1])
             .both("trace_switch_share", share[0], share[1])
             .both("trace_d2c_mean", 0.008, 0.004)
@@ -127,7 +127,9 @@ mod tests {
                 .unwrap();
             assert_eq!(answer.verdict, Verdict::Denied);
         }
-        let answer = MetadataSeeks.judge(&Sides::new("write").pair(2.0)).unwrap();
+        let answer = MetadataSeeks
+            .judge(&ComparisonBuilder::new("write").pair(2.0))
+            .unwrap();
         let Verdict::NotJudged { needs } = answer.verdict else {
             panic!("it judged without a trace");
         };

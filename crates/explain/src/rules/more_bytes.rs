@@ -8,7 +8,7 @@
 //! of the cache ([`super::cache_served`]), not of the format. Extra CPU time that carries at least half
 //! of the difference is evidence against it.
 
-use crate::comparison::{Direction, Pair, reads_metadata};
+use crate::comparison::{CellComparison, Direction, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, digits, print};
 
@@ -29,7 +29,7 @@ impl Rule for MoreBytes {
         "more bytes"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let name = match pair.direction() {
             Direction::Read => "device_read",
             Direction::Write => "device_written",
@@ -69,7 +69,7 @@ impl Rule for MoreBytes {
     }
 }
 
-fn because(pair: &Pair<'_>, slower: f64, faster: f64) -> String {
+fn because(pair: &CellComparison<'_>, slower: f64, faster: f64) -> String {
     let does = format!("the device {}s {}", pair.verb(), print(slower, Unit::Bytes));
     if faster > 0.0 {
         let times = digits(slower / faster);
@@ -83,7 +83,7 @@ fn because(pair: &Pair<'_>, slower: f64, faster: f64) -> String {
 }
 
 /// Whether both sides' bytes reached the device.
-fn reached(pair: &Pair<'_>, name: &str) -> bool {
+fn reached(pair: &CellComparison<'_>, name: &str) -> bool {
     [pair.slower, pair.faster].into_iter().all(|side| {
         let moved = side.median(name).unwrap_or(0.0);
         side.median("bytes")
@@ -95,11 +95,11 @@ fn reached(pair: &Pair<'_>, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     #[test]
     fn a_check_that_reads_more_holds_unless_the_cpu_takes_the_time() {
-        let check = || Sides::new("check").both("device_read", 19e6, 0.8e6);
+        let check = || ComparisonBuilder::new("check").both("device_read", 19e6, 0.8e6);
         let answer = MoreBytes.judge(&check().pair(3.3)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         let computing = check()
@@ -112,10 +112,9 @@ mod tests {
 
     #[test]
     fn a_writer_whose_data_are_written_twice_holds() {
-        let twice =
-            Sides::new("write")
-                .both("bytes", 1e9, 1e9)
-                .both("device_written", 2.02e9, 1.0e9);
+        let twice = ComparisonBuilder::new("write")
+            .both("bytes", 1e9, 1e9)
+            .both("device_written", 2.02e9, 1.0e9);
         let answer = MoreBytes.judge(&twice.pair(2.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
     }
@@ -123,10 +122,9 @@ mod tests {
     #[test]
     fn as_many_or_bytes_that_stay_in_memory_deny_it() {
         for (slower, faster) in [(1.05e9, 1.0e9), (0.9e9, 1.0e9), (1.2e9, 0.1e9)] {
-            let sides =
-                Sides::new("write")
-                    .both("bytes", 1e9, 1e9)
-                    .both("device_written", slower, faster);
+            let sides = ComparisonBuilder::new("write")
+                .both("bytes", 1e9, 1e9)
+                .both("device_written", slower, faster);
             let answer = MoreBytes.judge(&sides.pair(2.0)).unwrap();
             assert_eq!(answer.verdict, Verdict::Denied, "{answer:?}");
         }
@@ -134,7 +132,9 @@ mod tests {
 
     #[test]
     fn without_counters_it_is_open() {
-        let answer = MoreBytes.judge(&Sides::new("read").pair(2.0)).unwrap();
+        let answer = MoreBytes
+            .judge(&ComparisonBuilder::new("read").pair(2.0))
+            .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 }

@@ -7,7 +7,7 @@
 //! faster's is not. Where counters exist the effect must be visible: reads at least 10 % smaller, or
 //! fewer in flight; otherwise it is denied. Random reads do not read ahead.
 
-use crate::comparison::{Direction, Pair, reads_metadata};
+use crate::comparison::{CellComparison, Direction, reads_metadata};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -26,7 +26,7 @@ impl Rule for ReadaheadTooSmall {
         "readahead too small"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let sequential = !pair.phase.starts_with("random") && !reads_metadata(pair.phase);
         if pair.direction() == Direction::Write || !sequential || pair.is_direct() {
             return None;
@@ -44,7 +44,7 @@ impl Rule for ReadaheadTooSmall {
             "stripe_width",
         ];
         let grounds = Grounds::of(pair, &names);
-        let below = |window: f64, side: &crate::evidence::Side| {
+        let below = |window: f64, side: &crate::evidence::CellEvidence| {
             side.median("stripe_width")
                 .is_some_and(|width| window < width)
         };
@@ -100,12 +100,12 @@ impl Rule for ReadaheadTooSmall {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     const KIB: f64 = 1024.0;
 
-    fn sides(windows: [f64; 2], means: [f64; 2]) -> Sides {
-        Sides::new("read")
+    fn sides(windows: [f64; 2], means: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("read")
             .both("readahead", windows[0] * KIB, windows[1] * KIB)
             .both("read_request_mean", means[0] * KIB, means[1] * KIB)
     }
@@ -144,20 +144,20 @@ mod tests {
         for phase in ["write", "random_read", "check"] {
             assert!(
                 ReadaheadTooSmall
-                    .judge(&Sides::new(phase).pair(2.0))
+                    .judge(&ComparisonBuilder::new(phase).pair(2.0))
                     .is_none(),
                 "{phase}"
             );
         }
         let answer = ReadaheadTooSmall
-            .judge(&Sides::new("read").pair(2.0))
+            .judge(&ComparisonBuilder::new("read").pair(2.0))
             .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
     }
 
     #[test]
     fn a_setting_without_counters_is_only_inferred() {
-        let sides = Sides::new("read").both("readahead", 128.0 * KIB, 2048.0 * KIB);
+        let sides = ComparisonBuilder::new("read").both("readahead", 128.0 * KIB, 2048.0 * KIB);
         let answer = ReadaheadTooSmall.judge(&sides.pair(2.0)).unwrap();
         assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
     }

@@ -11,7 +11,7 @@
 //! requests then do not slow it. A slower side that also completes a third fewer requests per second is
 //! evidence against it: if their number were the limit, it would complete as many.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -34,7 +34,7 @@ impl Rule for SmallRequests {
         "small requests"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let verb = pair.verb();
         let counted = format!("{verb}_request_mean");
         let rate = format!("{verb}s_per_s");
@@ -81,7 +81,7 @@ impl Rule for SmallRequests {
 }
 
 /// What makes the slower side's requests larger.
-fn experiment(pair: &Pair<'_>) -> String {
+fn experiment(pair: &CellComparison<'_>) -> String {
     let name = &pair.slower_cell.workload_name;
     match (&pair.slower_cell.workload, pair.direction()) {
         (study::WorkloadSpec::Throughput(spec), _) if spec.direct => {
@@ -109,17 +109,17 @@ fn experiment(pair: &Pair<'_>) -> String {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
     const KIB: f64 = 1024.0;
 
-    fn judge(sides: &Sides) -> Judgement {
+    fn judge(sides: &ComparisonBuilder) -> Judgement {
         SmallRequests.judge(&sides.pair(4.0)).unwrap()
     }
 
     #[test]
     fn four_times_as_many_requests_explain_four_times_the_time() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_request_mean", 16.0 * KIB, 64.0 * KIB)
             .both("writes_per_s", 1000.0, 1000.0);
         let answer = judge(&sides);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn fewer_requests_a_second_speak_against_it() {
-        let sides = Sides::new("read")
+        let sides = ComparisonBuilder::new("read")
             .both("read_request_mean", 16.0 * KIB, 64.0 * KIB)
             .both("reads_per_s", 300.0, 1000.0);
         let answer = judge(&sides);
@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn equal_or_large_requests_deny_it() {
         for (slow, fast) in [(64.0, 64.0), (80.0, 64.0), (2048.0, 8192.0)] {
-            let sides = Sides::new("write").both("write_request_mean", slow * KIB, fast * KIB);
+            let sides =
+                ComparisonBuilder::new("write").both("write_request_mean", slow * KIB, fast * KIB);
             assert_eq!(judge(&sides).verdict, Verdict::Denied, "{slow} {fast}");
         }
     }
@@ -152,7 +153,7 @@ mod tests {
     /// Under a limit of bytes a second the journal's double bytes are the cause, not its requests.
     #[test]
     fn a_device_that_moves_as_many_bytes_denies_it() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_request_mean", 83.0 * KIB, 848.0 * KIB)
             .both("write_rate", 41e6, 38e6);
         let answer = judge(&sides);
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_trace_is_asked_first() {
-        let sides = Sides::new("write")
+        let sides = ComparisonBuilder::new("write")
             .both("write_request_mean", 16.0 * KIB, 64.0 * KIB)
             .both("trace_request_mean", 64.0 * KIB, 64.0 * KIB);
         assert_eq!(judge(&sides).verdict, Verdict::Denied);
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn without_counters_it_says_why() {
-        let mut sides = Sides::new("write").slow("write_request_mean", 4096.0);
+        let mut sides = ComparisonBuilder::new("write").slow("write_request_mean", 4096.0);
         let why = "a directory has no device".to_owned();
         sides.faster.absent.insert("diskstats", why);
         let Verdict::NotJudged { needs } = judge(&sides).verdict else {

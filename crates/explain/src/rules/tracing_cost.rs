@@ -4,7 +4,7 @@
 //! blocks pair them, so the difference itself is the measurement; the events that were written are
 //! printed with it. It is denied when the traced side is faster, and not judged without events.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -20,7 +20,7 @@ impl Rule for TracingCost {
         "the cost of tracing"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if pair.factor != "trace" {
             return None;
         }
@@ -51,10 +51,10 @@ impl Rule for TracingCost {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(slower: &str, faster: &str) -> Sides {
-        let mut sides = Sides::new("write").factor("trace");
+    fn sides(slower: &str, faster: &str) -> ComparisonBuilder {
+        let mut sides = ComparisonBuilder::new("write").factor("trace");
         sides.cells[0].levels.insert("trace".into(), slower.into());
         sides.cells[1].levels.insert("trace".into(), faster.into());
         sides
@@ -76,6 +76,10 @@ mod tests {
             .judge(&sides("true", "false").pair(1.1))
             .unwrap();
         assert!(matches!(answer.verdict, Verdict::NotJudged { .. }));
-        assert!(TracingCost.judge(&Sides::new("write").pair(1.1)).is_none());
+        assert!(
+            TracingCost
+                .judge(&ComparisonBuilder::new("write").pair(1.1))
+                .is_none()
+        );
     }
 }

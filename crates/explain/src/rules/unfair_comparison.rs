@@ -9,7 +9,7 @@
 //! holds when anything differs. It cannot know the cost, so its confidence is always low; read the other
 //! rules that hold with it in mind. With facts of both sides and no difference it is denied.
 
-use crate::comparison::Pair;
+use crate::comparison::CellComparison;
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::tolerance::alike;
 use crate::value::{Row, Unit, print};
@@ -55,7 +55,7 @@ impl Rule for UnfairComparison {
         "unfair comparison"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         let (compared, differing) = differences(pair);
         if compared == 0 {
             return Judgement::not_judged("needs what was mounted: no trial of a cell recorded it");
@@ -86,7 +86,7 @@ impl Rule for UnfairComparison {
 }
 
 /// How many facts were compared, and those that differ.
-fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
+fn differences(pair: &CellComparison<'_>) -> (usize, Vec<Row>) {
     let mut rows = Vec::new();
     let mut compared = 0;
     let mut compare = |name: &str, label: &str, source: &str| {
@@ -131,7 +131,7 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
     if let Some([slower, faster]) = pair.both("foreign_task") {
         compared += 1;
         if slower > faster + FOREIGN {
-            let who = |side: &crate::evidence::Side, share| {
+            let who = |side: &crate::evidence::CellEvidence, share| {
                 let names = side.facts.get("foreign_task").map(|names| names.join(", "));
                 let share = print(share, Unit::Share);
                 names.map_or(share.clone(), |names| format!("{share} ({names})"))
@@ -149,7 +149,7 @@ fn differences(pair: &Pair<'_>) -> (usize, Vec<Row>) {
 }
 
 /// Evidence that holds on one side only.
-fn doubts(pair: &Pair<'_>, rows: &mut Vec<Row>) -> usize {
+fn doubts(pair: &CellComparison<'_>, rows: &mut Vec<Row>) -> usize {
     let mut compared = 0;
     for (name, slower) in &pair.slower.facts {
         let Some(label) = name.strip_prefix("evidence.") else {
@@ -178,21 +178,23 @@ fn doubts(pair: &Pair<'_>, rows: &mut Vec<Row>) -> usize {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn judge(sides: &Sides) -> Judgement {
+    fn judge(sides: &ComparisonBuilder) -> Judgement {
         UnfairComparison.judge(&sides.pair(2.0)).unwrap()
     }
 
     #[test]
     fn another_scheduler_or_a_warm_cache_holds() {
-        let scheduler = Sides::new("read").facts("device.scheduler", "[none]", "[bfq] none");
+        let scheduler =
+            ComparisonBuilder::new("read").facts("device.scheduler", "[none]", "[bfq] none");
         let answer = judge(&scheduler);
         assert_eq!(answer.confidence(), Some(Confidence::Low), "{answer:?}");
         assert!(answer.because.contains("scheduler"), "{}", answer.because);
-        let warm = Sides::new("read").facts("evidence.cold_cache", "yes", "no");
+        let warm = ComparisonBuilder::new("read").facts("evidence.cold_cache", "yes", "no");
         assert!(judge(&warm).because.contains("cold cache"));
-        let kernel = Sides::new("read").facts("context.system.kernel.release", "6.18", "6.17");
+        let kernel =
+            ComparisonBuilder::new("read").facts("context.system.kernel.release", "6.18", "6.17");
         assert!(judge(&kernel).because.contains("kernel.release"));
     }
 
@@ -201,7 +203,7 @@ mod tests {
         let limits = |n: u32| format!(r#"{{"hard":"{n}","soft":"{n}"}}"#);
         let boots = |memory: [&str; 2], processes: [u32; 2]| {
             let [slow, fast] = processes.map(limits);
-            Sides::new("read")
+            ComparisonBuilder::new("read")
                 .facts("context.memory.total_kib", memory[0], memory[1])
                 .facts("context.process.limits.processes", &slow, &fast)
                 .facts("context.process.limits.pending_signals", &slow, &fast)
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_the_factor_sets_is_fair() {
-        let sides = Sides::new("read")
+        let sides = ComparisonBuilder::new("read")
             .factor("readahead")
             .facts("device.read_ahead_kb", "128", "2048")
             .facts("device.scheduler", "[none]", "[none]");
@@ -226,14 +228,13 @@ mod tests {
             "{}",
             answer.because
         );
-        let filesystem =
-            Sides::new("read")
-                .facts("driver", "ext4", "xfs")
-                .facts("device.fua", "0", "0");
+        let filesystem = ComparisonBuilder::new("read")
+            .facts("driver", "ext4", "xfs")
+            .facts("device.fua", "0", "0");
         assert_eq!(judge(&filesystem).verdict, Verdict::Denied);
         assert!(judge(&filesystem.factor("memory")).confidence().is_some());
         let kernel = |factor| {
-            Sides::new("read")
+            ComparisonBuilder::new("read")
                 .factor(factor)
                 .facts("context.system.kernel.release", "6.1", "6.12")
                 .facts("device.fua", "0", "0")
@@ -244,21 +245,22 @@ mod tests {
 
     #[test]
     fn another_program_on_one_side_is_unfair() {
-        let busy = Sides::new("read").both("foreign_task", 0.9, 0.1);
+        let busy = ComparisonBuilder::new("read").both("foreign_task", 0.9, 0.1);
         assert!(
             judge(&busy).because.contains("another program"),
             "{}",
             judge(&busy).because
         );
-        let quiet = Sides::new("read").both("foreign_task", 0.9, 0.85);
+        let quiet = ComparisonBuilder::new("read").both("foreign_task", 0.9, 0.85);
         assert_eq!(judge(&quiet).verdict, Verdict::Denied);
     }
 
     #[test]
     fn evidence_that_could_not_be_checked_is_no_difference() {
-        let sides = Sides::new("read").facts("evidence.bytes_on_device", "yes", "not known");
+        let sides =
+            ComparisonBuilder::new("read").facts("evidence.bytes_on_device", "yes", "not known");
         assert_eq!(judge(&sides).verdict, Verdict::Denied);
-        let answer = judge(&Sides::new("read"));
+        let answer = judge(&ComparisonBuilder::new("read"));
         assert!(
             matches!(answer.verdict, Verdict::NotJudged { .. }),
             "{answer:?}"

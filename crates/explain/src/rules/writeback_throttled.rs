@@ -7,7 +7,7 @@
 //! the faster side does not do both. Where both are throttled the pause explains nothing: the speed
 //! of writeback does. Direct I/O is never throttled this way.
 
-use crate::comparison::{Direction, Pair};
+use crate::comparison::{CellComparison, Direction};
 use crate::rule::{Grounds, Judgement, Rule};
 use crate::value::{Unit, print};
 
@@ -28,7 +28,7 @@ impl Rule for WritebackThrottled {
         "throttled in writeback"
     }
 
-    fn judge(&self, pair: &Pair<'_>) -> Option<Judgement> {
+    fn judge(&self, pair: &CellComparison<'_>) -> Option<Judgement> {
         if pair.direction() == Direction::Read || pair.is_direct() {
             return None;
         }
@@ -85,10 +85,10 @@ impl Rule for WritebackThrottled {
 mod tests {
     use super::*;
     use crate::rule::{Confidence, Verdict};
-    use crate::testing::Sides;
+    use crate::testing::ComparisonBuilder;
 
-    fn sides(near: [f64; 2], waiting: [f64; 2]) -> Sides {
-        Sides::new("write")
+    fn sides(near: [f64; 2], waiting: [f64; 2]) -> ComparisonBuilder {
+        ComparisonBuilder::new("write")
             .both("dirty_near", near[0], near[1])
             .both("psi_io_some", waiting[0], waiting[1])
             .both("elapsed", 20.0, 10.0)
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn it_needs_telemetry_and_speaks_of_buffered_writes_alone() {
-        let mut short = Sides::new("write");
+        let mut short = ComparisonBuilder::new("write");
         short
             .slower
             .absent
@@ -131,7 +131,7 @@ mod tests {
         assert!(needs.contains("too short"), "{needs}");
         assert!(
             WritebackThrottled
-                .judge(&Sides::new("read").pair(2.0))
+                .judge(&ComparisonBuilder::new("read").pair(2.0))
                 .is_none()
         );
         if let study::WorkloadSpec::Throughput(spec) = &mut short.cells[0].workload {

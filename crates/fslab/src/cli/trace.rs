@@ -78,6 +78,8 @@ pub(crate) struct TraceReportArgs {
 pub(crate) enum TraceFormat {
     /// Summary for a mail, 78 columns: lost events, sizes, latency quantiles, seeks, processes and purposes
     Text,
+    /// The same as GitHub Markdown
+    Md,
     /// Every event and the summary, in blkparse's default format
     Blkparse,
     /// btt --all-data's tables and ranges

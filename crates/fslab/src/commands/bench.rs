@@ -13,7 +13,7 @@ use workload::{Workload, fill, throughput, tree};
 
 use crate::cli::bench::{AgeArgs, BenchFormat, FillArgs, ThroughputArgs, TreeArgs};
 use crate::cli::{DocumentFormat, LiveFormat};
-use crate::progress::Terminal;
+use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
 pub(crate) fn throughput(args: &ThroughputArgs) -> anyhow::Result<u8> {
@@ -51,7 +51,7 @@ fn watch(
     format: BenchFormat,
     original: impl Fn(&workload::Outcome) -> String,
 ) -> anyhow::Result<u8> {
-    let terminal = Terminal::new(1, LiveFormat::Text);
+    let terminal = RunTerminal::new(1, LiveFormat::Text);
     let measured = lab::bench::run(workload, &terminal, &Interrupt::on_signals()?);
     drop(terminal);
     let measured = measured?;

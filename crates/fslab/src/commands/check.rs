@@ -2,15 +2,14 @@
 
 mod address_space;
 mod target;
-mod watch;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge};
 use ::check::{Checker, Failure, Options, device};
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
+use crate::terminal::Terminal;
 use crate::{exit, out};
-use watch::Terminal;
 
 /// Any failure is an operational error (8), because 1 and 2 mean "corrected" and "reboot" in fsck's codes.
 /// A closed stdout is the shell's 141.
@@ -52,7 +51,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
     let options = options(args, cached);
     let checker = checker(args, &*source)?;
-    let terminal = Terminal::new();
+    let terminal = Terminal::stopped_by_signals();
     let checked = checker.check(&*source, &options, &terminal);
     drop(terminal);
     let mut report = match checked {
@@ -84,6 +83,13 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     };
     out::print(&text)?;
     Ok(report.verdict(judge).exit_code)
+}
+
+impl ::check::Observer for Terminal {
+    fn pass_started(&self, _pass: &'static ::check::Pass) {
+        // Memory of program text that only the start, or the pass before, had to run.
+        ::check::give_back_program();
+    }
 }
 
 /// The JSON document of a target that is not an ext filesystem: what it is, no findings, code 8.

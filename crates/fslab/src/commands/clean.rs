@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CleanArgs) -> anyhow::Result<u8> {
     for thing in &cleaned.undone {
         let _ = writeln!(text, "{verb}: {thing}");
     }
-    if cleaned.undone.is_empty() {
+    if cleaned.undone.is_empty() && cleaned.failed.is_empty() && cleaned.refused.is_empty() {
         text.push_str("nothing to undo\n");
     }
     out::print(&text)?;

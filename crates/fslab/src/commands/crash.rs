@@ -8,12 +8,12 @@ use lab::crash::{Base, From, Recover, Request};
 
 use crate::cli::crash::{BoundaryArg, CrashArgs, RecoverArg};
 use crate::cli::{DocumentFormat, LiveFormat};
-use crate::progress::Terminal;
+use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &CrashArgs) -> anyhow::Result<u8> {
     let request = request(args);
-    let terminal = Terminal::new(1, LiveFormat::Text);
+    let terminal = RunTerminal::new(1, LiveFormat::Text);
     let interrupt = Interrupt::on_signals()?;
     let scratch = args.scratch.as_deref();
     let crash = lab::crash::run_in_scratch(&request, scratch, &terminal, &interrupt);

@@ -1,9 +1,10 @@
-//! `fslab doctor`: tracing methods and guest kernels that work on this machine.
+//! `fslab doctor`: what works on this machine: measurements, tracing methods, guest kernels.
 
 use std::fmt::Write as _;
 
 use guest::boot_probe::{Answer, Prober};
 use guest::kernel::{Cache, Form, Kernel};
+use lab::facilities::{Facility, facilities};
 use probe::capture::{Method, methods};
 use serde_json::{Value, json};
 
@@ -12,12 +13,16 @@ use crate::commands::kernel::probe::line;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
-    let (methods, guests) = (methods(), guests());
+    let (methods, guests, facilities) = (methods(), guests(), facilities());
     out::print(&match args.format {
-        DocumentFormat::Text => text(&methods) + &guests_text(&guests),
+        DocumentFormat::Text => {
+            facilities_text(&facilities) + &text(&methods) + &guests_text(&guests)
+        }
         DocumentFormat::Json => {
             let guests: Vec<Value> = guests.iter().map(Guest::json).collect();
-            serde_json::to_string_pretty(&json!({ "block_traces": methods, "guests": guests }))?
+            serde_json::to_string_pretty(&json!({
+                "machine": facilities, "block_traces": methods, "guests": guests
+            }))?
         }
     })?;
     Ok(exit::OK)
@@ -80,6 +85,18 @@ fn guests_text(guests: &[Guest]) -> String {
     text
 }
 
+fn facilities_text(facilities: &[Facility]) -> String {
+    let mut text = String::from("measurements (fslab run, fslab check):\n");
+    for one in facilities {
+        let is = if one.available { "ok" } else { "missing" };
+        let _ = writeln!(text, "  {:<18}: {is}", one.name);
+        for line in [one.serves, &one.note] {
+            let _ = writeln!(text, "    {}", out::line(line));
+        }
+    }
+    text
+}
+
 fn text(methods: &[Method]) -> String {
     let mut text = String::from("block traces (fslab trace record):\n");
     for method in methods {
@@ -129,6 +146,20 @@ mod tests {
             guest("6.1.0-56-amd64", "qemu", None),
         ]));
         assert!(guests_text(&[]).contains("none in the cache"));
+    }
+
+    #[test]
+    fn what_is_missing_has_its_reason() {
+        let facility = |name, available, note: &str| Facility {
+            name,
+            serves: "the engine io-uring",
+            available,
+            note: note.into(),
+        };
+        insta::assert_snapshot!(facilities_text(&[
+            facility("io_uring", false, "Operation not permitted (os error 1)"),
+            facility("pressure", true, "/proc/pressure/io is read"),
+        ]));
     }
 
     #[test]

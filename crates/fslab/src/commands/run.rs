@@ -4,7 +4,7 @@ use lab::{Interrupt, Planned, Request};
 
 use crate::cli::RunArgs;
 use crate::commands::{finish, planned, tool};
-use crate::progress::Terminal;
+use crate::terminal::RunTerminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
     let Planned { plan, target, why } = planned(&args.study, &args.target)?;
@@ -12,7 +12,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         .out
         .unwrap_or_else(|| record::folder::default_dir(&plan.study, jiff::Zoned::now().datetime()));
     let interrupt = Interrupt::on_signals()?;
-    let terminal = Terminal::new(plan.slots.len(), args.format);
+    let terminal = RunTerminal::new(plan.slots.len(), args.format);
     let request = Request {
         target,
         why,

@@ -108,7 +108,12 @@ fn other_filesystems_are_named_with_the_program_that_checks_them() {
             "an OCFS2 filesystem",
             "fsck.ocfs2 -fn x.img",
         ),
-        ("mkswap", &["x.img"], "swap space", "no filesystem"),
+        (
+            "mkswap",
+            &["-L", "spare", "x.img"],
+            "swap space",
+            "no filesystem (400 MiB, label \"spare\", UUID ",
+        ),
     ];
     for (program, args, what, next) in cases {
         sparse(&scratch, "x.img", 400 << 20);

@@ -5,8 +5,6 @@ use crate::common;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::thread::sleep;
-use std::time::Duration;
 
 use common::checked::{FILL, STREAM, doubts, load, run, study};
 use common::{Scratch, assert_code, fslab, is_root, run_in, stdout};
@@ -204,10 +202,9 @@ fn killed_under_limits_it_is_cleaned_and_resumed_needs_root() {
         .unwrap();
     let mount = common::wait_for_mount(&scratch);
     common::wait_until("the file", || mount.join("bigfile").exists());
-    sleep(Duration::from_millis(150));
     let device = loop_of(&scratch);
-    assert!(!throttles(&device).is_empty(), "{device} is limited");
-    assert!(!groups_of(child.id()).is_empty(), "its memory is limited");
+    common::wait_until("limits of its device", || !throttles(&device).is_empty());
+    common::wait_until("limits of its memory", || !groups_of(child.id()).is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
 

@@ -33,6 +33,7 @@ mod kernel;
 mod kernels;
 mod layout;
 mod limits;
+mod machines;
 mod other_filesystems;
 mod refusals;
 mod run_whole;

@@ -211,7 +211,11 @@ fn doctor_names_every_way_and_its_json_is_the_same() {
     let json: serde_json::Value = serde_json::from_str(&stdout(&json)).unwrap();
     let ways = json["block_traces"].as_array().unwrap();
     assert_eq!(ways.len(), 3);
-    for way in ways {
+    let machine = json["machine"].as_array().unwrap();
+    for name in ["io_uring", "pressure", "memory limits", "rate limits"] {
+        assert!(machine.iter().any(|one| one["name"] == name), "{name}");
+    }
+    for way in ways.iter().chain(machine) {
         assert!(stdout(&text).contains(way["name"].as_str().unwrap()));
         assert!(!way["note"].as_str().unwrap().is_empty());
     }

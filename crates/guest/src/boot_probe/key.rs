@@ -1,4 +1,4 @@
-//! What the answer of a test boot holds for.
+//! What the answer of a test boot is valid for.
 
 use std::collections::BTreeSet;
 use std::fs;

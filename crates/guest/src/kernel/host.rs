@@ -96,7 +96,7 @@ impl Files {
         match self.config.as_ref().map(|config| config.get(one.symbol)) {
             Some(Some(Setting::Builtin)) => Has::Builtin,
             Some(None) => Has::No,
-            // The kernel loads it by itself, from wherever the machine keeps it.
+            // The kernel loads it by itself, from where the machine keeps it.
             Some(Some(Setting::Module)) => match there {
                 Some(true) => Has::Module,
                 Some(false) => Has::No,

@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::message::{self, Message};
 use super::process::Running;
 use super::{Engine, Error, GuestExit, Limits, Machine, console, qemu, uml};
+use progress::Progress;
 
 /// How often the clock and the caller are asked.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,7 +47,7 @@ enum ChannelError {
 pub(super) fn run(
     machine: &Machine,
     heard: &mut dyn FnMut(Value) -> bool,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
 ) -> Result<GuestExit, Error> {
     let begun = Instant::now();
     let (console, from) = open_console(&machine.console)?;
@@ -88,7 +89,7 @@ pub(super) fn run(
         ready: None,
         code: None,
     };
-    let ended = session.go(&receive, heard, cancelled);
+    let ended = session.go(&receive, heard, progress);
     // The program has ended or is ending. A reader that waits for room finds the queue closed, and reads on to the
     // stream's end, which comes when the last of the machine's processes has ended.
     drop(receive);
@@ -145,10 +146,10 @@ impl Session<'_> {
         mut self,
         lines: &Receiver<ChannelEvent>,
         heard: &mut dyn FnMut(Value) -> bool,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<GuestExit, Error> {
         loop {
-            if cancelled() {
+            if progress.cancelled() {
                 return Err(Error::Cancelled);
             }
             self.listen_for_life();
@@ -325,6 +326,7 @@ fn make(place: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use progress::Silent;
 
     #[test]
     fn a_file_is_kept_under_its_name_and_a_torn_one_is_the_machines_end() {
@@ -422,7 +424,7 @@ mod tests {
             ready: None,
             code: None,
         };
-        let ended = session.go(&receive, &mut |_| true, &|| false);
+        let ended = session.go(&receive, &mut |_| true, &Silent);
         drop(receive);
         reader.join().unwrap();
         (ended, temp)

@@ -1,6 +1,7 @@
 //! Guests that boot and do a job. This test program is their init, as fslab itself is elsewhere.
 
 use crate::common::{self, AS_INIT};
+use progress::Silent;
 
 use std::fs;
 use std::path::Path;
@@ -84,7 +85,7 @@ fn does_a_job(machine: &Machine, temp: &Path) {
         printed.push(value);
         true
     };
-    let ended = machine.run(&mut hear, &|| false);
+    let ended = machine.run(&mut hear, &Silent);
     let ended = ended.unwrap_or_else(|error| {
         panic!(
             "{error}: {}",
@@ -144,7 +145,7 @@ fn an_end_before_the_job_is_quoted_needs_uml() {
     let Some((machine, _temp)) = uml(&json!({"die": true})) else {
         return;
     };
-    let error = machine.run(&mut |_| true, &|| false).unwrap_err();
+    let error = machine.run(&mut |_| true, &Silent).unwrap_err();
     assert!(
         matches!(error, Error::Died { began: true, .. }),
         "{error:?}"

@@ -2,6 +2,7 @@
 //! What a guest does that works is tested where there is a job: in fslab.
 
 use crate::common;
+use progress::{Silent, Until};
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -45,7 +46,7 @@ fn machine(uml: &common::Uml, temp: &Path, init: &str, append: &[&str]) -> Machi
 }
 
 fn run(machine: &Machine) -> Result<GuestExit, Error> {
-    machine.run(&mut |_| true, &|| false)
+    machine.run(&mut |_| true, &Silent)
 }
 
 fn nothing_is_left(temp: &Path) {
@@ -114,7 +115,10 @@ fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once_needs_uml() {
             stop.store(true, Ordering::Relaxed);
         });
         machine
-            .run(&mut |_| true, &|| stop.load(Ordering::Relaxed))
+            .run(
+                &mut |_| true,
+                &Until::silent(|| stop.load(Ordering::Relaxed)),
+            )
             .unwrap_err()
     });
     // Nothing else ends this machine: it has no limits.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A machine that lacks what a test says, with a cache of its own.
+/// A machine that lacks what a test says, with its own cache.
 struct Lacking {
     /// What the host's kernel lacks, whatever is needed.
     host: &'static [&'static str],

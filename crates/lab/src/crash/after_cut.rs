@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use progress::Step;
 use record::{Crash, Evidence};
 use rig::recovery::Recovery;
 
+use super::context::{Context, CrashResult};
 use super::cut::{Came, WITNESS};
 use super::durability::Kept;
 use super::image::Throwaway;
 use super::judge::{How, Judge};
-use super::trial::{Context, CrashResult};
+
 use super::{Part, Recover, note};
 use crate::error::Error;
 
@@ -44,7 +46,8 @@ impl AfterCut {
         let kind = cell.filesystem.kind.name();
         rig::fsck::program_present(kind)?;
         let disk = self.disk.open()?;
-        context.watcher.phase("crash image of the power cut");
+        let step = Step::new("crash image of the power cut");
+        context.watcher.begin(step);
         let image = Throwaway::of(&*disk, journal)?;
         let how = How {
             filesystem: kind,

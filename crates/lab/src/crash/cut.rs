@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use record::PowerCut;
@@ -128,10 +128,23 @@ impl Cutter {
         self.step(|state| match state {
             State::Before => Ok(State::Within {
                 phase: name.to_owned(),
-                timer: Timer::start(after, self.promise()?, self),
+                timer: self.timer(after)?,
             }),
             later => Ok(later),
         });
+    }
+
+    /// Cuts the power when this time has passed.
+    fn timer(&self, after: Duration) -> Result<Timer, String> {
+        let promise = self.promise()?;
+        let (switch, over) = (self.switch.clone(), Arc::clone(&self.over));
+        let root = self.root.clone();
+        let cut = move |begun| {
+            let cut = fire(begun, promise, &switch, &root);
+            over.store(true, Ordering::Release);
+            cut
+        };
+        Timer::start(Builder::new(), after, cut)
     }
 
     /// A phase has ended and is reported.
@@ -288,21 +301,25 @@ struct Timer {
 }
 
 impl Timer {
-    fn start(after: Duration, promise: Promise, cutter: &Cutter) -> Timer {
+    /// `cut` gets the time of the start.
+    fn start(
+        thread: Builder,
+        after: Duration,
+        cut: impl FnOnce(Instant) -> Result<Fired, String> + Send + 'static,
+    ) -> Result<Timer, String> {
         let (stop, stopped) = channel();
-        let (switch, over) = (cutter.switch.clone(), Arc::clone(&cutter.over));
-        let root = cutter.root.clone();
-        let thread = std::thread::spawn(move || {
+        let thread = thread.name("fslab-power-cut".into()).spawn(move || {
             let begun = Instant::now();
-            // A sender that is gone: the trial has ended with an error of its own.
+            // A sender that is gone: the trial has ended with its own error.
             if stopped.recv_timeout(after) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
-            let cut = fire(begun, promise, &switch, &root);
-            over.store(true, Ordering::Release);
-            Some(cut)
+            Some(cut(begun))
         });
-        Timer { stop, thread }
+        let thread = thread.map_err(|error| {
+            format!("cannot start the thread that cuts the power: {error}; raise the limits of processes and memory")
+        })?;
+        Ok(Timer { stop, thread })
     }
 
     /// When it came; none: it had not come yet, and never will.
@@ -324,4 +341,29 @@ fn fire(
     let seconds = begun.elapsed().as_secs_f64();
     promise.keep_untouched(root);
     Ok((seconds, promise))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_thread_there_is_one_clear_error() {
+        // No address space has room for such a stack.
+        let thread = Builder::new().stack_size(1 << 48);
+        let cut = |_| Err("never".to_owned());
+        let why = Timer::start(thread, Duration::ZERO, cut).err().unwrap();
+        assert!(
+            why.starts_with("cannot start the thread that cuts the power: "),
+            "{why}"
+        );
+        assert!(!why.contains('\n'), "{why}");
+    }
+
+    #[test]
+    fn a_timer_that_is_stopped_in_time_cuts_nothing() {
+        let cut = |_| Err("cut".to_owned());
+        let timer = Timer::start(Builder::new(), Duration::from_secs(1000), cut).unwrap();
+        assert!(timer.stop().is_none());
+    }
 }

@@ -10,7 +10,6 @@ use fskind::Kind;
 use rig::fsck::{self, Exit, Report, Verdict};
 use rig::recovery::{self, Recovery};
 use rig::undo::Journal;
-use workload::Observer;
 
 use super::image::Throwaway;
 use super::{Recover, interrupted};
@@ -82,14 +81,6 @@ pub(super) struct Judge<'a> {
     interrupt: &'a Interrupt,
     checker: [String; 2],
     mounts: u32,
-}
-
-struct Stop<'a>(&'a Interrupt);
-
-impl Observer for Stop<'_> {
-    fn cancelled(&self) -> bool {
-        self.0.is_raised()
-    }
 }
 
 impl<'a> Judge<'a> {
@@ -203,7 +194,7 @@ impl<'a> Judge<'a> {
                 .collect(),
             timeout: self.how.timeout,
         };
-        let report = fsck::run(&asked, &Stop(self.interrupt))?;
+        let report = fsck::run(&asked, &self.interrupt.with(&Silent))?;
         if self.checker[0].is_empty() {
             let mut words: Vec<&str> = report.argv.iter().map(String::as_str).collect();
             words.pop();

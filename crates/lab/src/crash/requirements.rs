@@ -1,6 +1,6 @@
 //! Where a crash check can follow a trial: refused beforehand anywhere else.
 //!
-//! What is judged is the disk itself, after a power cut that dm-flakey made; it is under the filesystem wherever fslab makes
+//! What is judged is the disk itself, after a power cut that dm-flakey made; it is under every filesystem that fslab makes
 //! the device. Or it is a log of all that reached one disk. Two write one: QEMU logs a guest's disk on the host, and
 //! dm-log-writes logs in the kernel of the trial, which is what the host and User-mode Linux have. Where QEMU does not
 //! run the trial, a plain device of a cell with a crash check therefore becomes `log_writes`. Anything else that ran the

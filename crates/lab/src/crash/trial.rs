@@ -4,19 +4,16 @@
 //! so does who judges: the lab in this process, or the lab on the host when the guest has ended. The request and
 //! the result are the same, and are here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use blockio::log_writes::Boundary;
 use record::{Crash, Event, Evidence, FailureKind};
-use rig::undo::Journal;
-use study::{Cell, CrashBoundary, CrashSpec};
+use study::CrashBoundary;
 
 use super::after_cut::AfterCut;
+pub(crate) use super::context::{Context, CrashResult};
 use super::{Base, From, Part, Recover, Request};
 use crate::error::{Class, Error};
-use crate::interrupt::Interrupt;
-use crate::watch::Watcher;
 
 /// The mark that the lab puts into dm-log-writes' log when the filesystem is mounted: what is judged begins there.
 pub(crate) const MOUNTED: &str = "mounted";
@@ -44,16 +41,6 @@ pub(crate) enum Left {
     Cut(AfterCut),
 }
 
-/// What a judgement needs: the cell, what the study asks for, and how to report and stop.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) cell: &'a Cell,
-    pub(crate) spec: &'a CrashSpec,
-    pub(crate) journal: &'a Arc<Journal>,
-    pub(crate) watcher: &'a dyn Watcher,
-    pub(crate) interrupt: &'a Interrupt,
-}
-
 impl Left {
     pub(crate) fn judge(&self, context: &Context<'_>) -> Result<CrashResult, Error> {
         match self {
@@ -70,12 +57,6 @@ pub(crate) fn unjudged(error: &Error) -> (FailureKind, String) {
         _ => FailureKind::Trial,
     };
     (kind, format!("crash check: {error}"))
-}
-
-/// The result of a judgement.
-pub(crate) struct CrashResult {
-    pub(super) crash: Crash,
-    pub(super) evidence: Vec<Evidence>,
 }
 
 impl Finished {

@@ -33,13 +33,15 @@ impl GuestExecutor<'_> {
     ) -> Result<KernelContext, Error> {
         // The binary is hashed here, and while the guest boots: in an emulated one it takes seconds.
         let mut record = std::thread::scope(|scope| {
-            scope.spawn(probe::context::binary_sha256);
+            // Without a thread it is hashed when it is first needed.
+            let hash = std::thread::Builder::new();
+            let _ = hash.spawn_scoped(scope, probe::context::binary_sha256);
             match self.take_context(&self.kernels[at], around) {
                 Err(error)
                     if self.engine == Engine::Qemu(Accelerator::Kvm) && error.never_began() =>
                 {
                     self.watcher
-                        .phase("KVM does not work here: going on under TCG, emulated");
+                        .message("KVM does not work here: going on under TCG, emulated");
                     self.no_kvm = Some(error.to_string());
                     self.engine = Engine::Qemu(Accelerator::Tcg);
                     self.take_context(&self.kernels[at], around)
@@ -69,7 +71,7 @@ impl GuestExecutor<'_> {
             around: Box::new(Surroundings {
                 // No other program is in there, whose I/O could be watched.
                 watch: Duration::ZERO,
-                // The guest names its own, and starts from the same bytes wherever the run's folder is.
+                // The guest names its own, and starts from the same bytes in any folder.
                 folder: PathBuf::new(),
                 ..around.clone()
             }),

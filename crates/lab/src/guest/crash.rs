@@ -2,7 +2,7 @@
 //!
 //! Two write such a log. QEMU logs a disk on the host, as it is asked to. dm-log-writes logs in the guest's own kernel, onto a disk
 //! of its own or, in User-mode Linux, onto a slice of the one disk; it is what there is where the machine keeps no
-//! log, and it is taken wherever a cell's device is one.
+//! log, and it is taken for every cell whose device is one.
 //!
 //! Either log begins with the blank disk, so nothing has to be copied beforehand. Its first entries are mkfs's, and a
 //! power cut in the middle of mkfs is of no interest. What is judged begins where the filesystem was mounted:
@@ -112,7 +112,7 @@ impl Logged {
     /// MidphaseSampler at the log when the filesystem is unmounted.
     pub(super) fn see(&self, message: &GuestMessage) {
         if let Kept::Beside(beside) = &self.log
-            && matches!(message, GuestMessage::Step(step) if step == UNMOUNTING)
+            && matches!(message, GuestMessage::Activity(activity) if activity == UNMOUNTING)
         {
             beside.over.store(beside.entries(), Ordering::Relaxed);
         }

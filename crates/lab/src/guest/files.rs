@@ -1,7 +1,7 @@
 //! Files of a guest, on their way into the run's folder.
 //!
 //! A guest's kernel may come from anywhere, so what it sends is checked like any other input. Its
-//! files arrive in a folder of their own and move to their places only when the guest has ended well:
+//! files arrive in their own folder and move to their places only when the guest has ended well:
 //! a partial file never has a name that counts, and none of the run's own files (its log, its
 //! lock, the journal of what `fslab clean` undoes) can be written by a guest, because a name has to
 //! be one that this very trial leaves.

@@ -7,16 +7,16 @@
 use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use guest::init::ChannelWriter;
-use record::{Event, RunFolder};
+use progress::{Event, Progress, Step};
+use record::RunFolder;
 use serde::Serialize;
 use serde_json::Value;
 use study::Trial;
-use workload::Progress;
 
 use super::disks;
 use super::job::{GuestMessage, Job};
@@ -106,7 +106,7 @@ impl Inside<'_> {
             }]);
         }
         let channel = self.channel;
-        let mut emit = |event: Event| {
+        let mut emit = |event: record::Event| {
             send(channel, &GuestMessage::Event(Box::new(as_the_hosts(event)))).is_ok()
         };
         if let Err(failure) = executor.run(&self.trial, &mut emit) {
@@ -123,8 +123,8 @@ impl Inside<'_> {
 }
 
 /// Without what a trial's context says of init's own process: the run's has the lab's.
-fn as_the_hosts(mut event: Event) -> Event {
-    if let Event::Context { context, .. } = &mut event
+fn as_the_hosts(mut event: record::Event) -> record::Event {
+    if let record::Event::Context { context, .. } = &mut event
         && let Some(Value::Object(items)) = context.get_mut("items")
     {
         items.retain(|name, _| !probe::context::OF_PROCESS.contains(&name.as_str()));
@@ -168,14 +168,14 @@ fn with_serial(class: &Path, serial: &str) -> Option<PathBuf> {
 /// Sends to the host what a watcher gets here.
 struct ChannelWatcher<'a> {
     channel: &'a ChannelWriter,
-    last: Mutex<Option<Instant>>,
+    unsent: Mutex<Unsent>,
 }
 
 impl<'a> ChannelWatcher<'a> {
     fn new(channel: &'a ChannelWriter) -> Self {
         ChannelWatcher {
             channel,
-            last: Mutex::new(None),
+            unsent: Mutex::default(),
         }
     }
 
@@ -183,32 +183,103 @@ impl<'a> ChannelWatcher<'a> {
     fn send(&self, message: &GuestMessage) {
         let _ = send(self.channel, message);
     }
+
+    fn report(&self, event: Event) {
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in unsent.take(event, Instant::now()) {
+            self.send(&GuestMessage::Progress(event));
+        }
+    }
 }
 
 impl Watcher for ChannelWatcher<'_> {
-    fn step(&self, _trial: &Trial, step: &str) {
-        self.send(&GuestMessage::Step(step.into()));
+    fn activity(&self, _trial: &Trial, activity: &str) {
+        self.send(&GuestMessage::Activity(activity.into()));
+    }
+}
+
+impl Progress for ChannelWatcher<'_> {
+    fn begin(&self, step: Step) {
+        self.report(Event::Begin(step));
     }
 
-    fn phase(&self, name: &str) {
-        self.send(&GuestMessage::Phase(name.into()));
+    fn foresee(&self, amount: u64) {
+        self.report(Event::Foresee(amount));
     }
 
-    fn progress(&self, progress: &Progress) {
-        let Ok(mut last) = self.last.lock() else {
-            return;
+    fn expect(&self, amount: u64) {
+        self.report(Event::Expect(amount));
+    }
+
+    fn advance(&self, amount: u64) {
+        self.report(Event::Advance(amount));
+    }
+
+    fn moved(&self, bytes: u64) {
+        self.report(Event::Moved(bytes));
+    }
+
+    fn end(&self) {
+        self.report(Event::End);
+    }
+
+    fn message(&self, text: &str) {
+        self.report(Event::Message(text.to_owned()));
+    }
+}
+
+/// Amounts that the host has not got yet.
+#[derive(Debug, Default)]
+struct Unsent {
+    expected: u64,
+    advanced: u64,
+    moved: u64,
+    sent: Option<Instant>,
+}
+
+impl Unsent {
+    /// Takes an event in. Returns what is to be sent now: amounts once in [`PACE`], and before anything else, whose meaning
+    /// depends on them.
+    fn take(&mut self, event: Event, now: Instant) -> Vec<Event> {
+        let other = match event {
+            Event::Expect(more) => {
+                self.expected += more;
+                None
+            }
+            Event::Advance(more) => {
+                self.advanced += more;
+                None
+            }
+            Event::Moved(more) => {
+                self.moved += more;
+                None
+            }
+            other => Some(other),
         };
-        if last.is_some_and(|last| last.elapsed() < PACE) {
-            return;
+        let early = |sent: Instant| now.saturating_duration_since(sent) < PACE;
+        if other.is_none() && self.sent.is_some_and(early) {
+            return Vec::new();
         }
-        *last = Some(Instant::now());
-        let figures = [
-            progress.bytes,
-            progress.bytes_total,
-            progress.steps,
-            progress.steps_total,
+        self.sent = Some(now);
+        let Unsent {
+            expected,
+            advanced,
+            moved,
+            ..
+        } = std::mem::replace(
+            self,
+            Unsent {
+                sent: self.sent,
+                ..Unsent::default()
+            },
+        );
+        let amounts = [
+            (expected, Event::Expect(expected)),
+            (moved, Event::Moved(moved)),
+            (advanced, Event::Advance(advanced)),
         ];
-        self.send(&GuestMessage::Progress(progress.phase.clone(), figures));
+        let amounts = amounts.into_iter().filter(|(amount, _)| *amount > 0);
+        amounts.map(|(_, event)| event).chain(other).collect()
     }
 }
 
@@ -229,14 +300,28 @@ mod tests {
     }
 
     #[test]
+    fn amounts_are_sent_once_a_second_and_never_after_what_follows_them() {
+        let (begun, mut unsent) = (Instant::now(), Unsent::default());
+        let at = |ms| begun + Duration::from_millis(ms);
+        let (advance, moved) = (Event::Advance, Event::Moved);
+        assert_eq!(unsent.take(advance(1), at(0)), [advance(1)]);
+        assert_eq!(unsent.take(advance(2), at(100)), []);
+        assert_eq!(unsent.take(moved(50), at(200)), []);
+        assert_eq!(unsent.take(advance(3), at(1000)), [moved(50), advance(5)]);
+        assert_eq!(unsent.take(advance(4), at(1100)), []);
+        assert_eq!(unsent.take(Event::End, at(1200)), [advance(4), Event::End]);
+        assert_eq!(unsent.take(Event::End, at(1201)), [Event::End]);
+    }
+
+    #[test]
     fn a_trials_context_says_nothing_of_init() {
         let items =
             serde_json::json!({"items": {"run.command_line": 1, "system.kernel.release": 2}});
-        let event = as_the_hosts(Event::Context {
+        let event = as_the_hosts(record::Event::Context {
             when: "trial 1".into(),
             context: items,
         });
-        let Event::Context { context, .. } = event else {
+        let record::Event::Context { context, .. } = event else {
             panic!("{event:?}");
         };
         assert_eq!(

@@ -36,11 +36,9 @@ pub(super) enum GuestMessage {
     /// An event of the trial.
     Event(Box<Event>),
     /// What is about to be done.
-    Step(String),
-    /// A phase of the workload begins.
-    Phase(String),
-    /// How far the workload is: phase, bytes done and asked, steps done and asked.
-    Progress(String, [u64; 4]),
+    Activity(String),
+    /// Progress of it. Amounts of up to a second are sent as their sum.
+    Progress(progress::Event),
     /// The trial did not end well.
     Failed {
         /// What kind of failure.

@@ -155,7 +155,7 @@ impl LocalExecutor<'_> {
     }
 
     fn judge(&self, trial: &Trial, spec: &CrashSpec, left: &Left) -> Result<CrashResult, Stopped> {
-        self.watcher.step(trial, JUDGING);
+        self.watcher.activity(trial, JUDGING);
         let judged = left.judge(&Context {
             cell: &trial.cell,
             spec,

@@ -34,7 +34,7 @@ impl LocalExecutor<'_> {
         };
         self.unmount(trial, prepared, ledger)?;
 
-        self.watcher.step(trial, "checking");
+        self.watcher.activity(trial, "checking");
         let checked = self.run_check(trial, spec, prepared, &device, findings, ledger)?;
         findings.checked(checked, emit)
     }
@@ -56,7 +56,8 @@ impl LocalExecutor<'_> {
             });
         };
         self.unmount(trial, prepared, ledger)?;
-        self.watcher.step(trial, "the checker reads the metadata");
+        self.watcher
+            .activity(trial, "the checker reads the metadata");
         let spec = trial.cell.check.clone().unwrap_or_default();
         let spec = CheckSpec { cold: true, ..spec };
         let known = findings.evidence.len();
@@ -118,7 +119,7 @@ impl LocalExecutor<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<(), Stopped> {
         self.unmount(trial, prepared, ledger)?;
-        self.watcher.step(trial, "reading the metadata");
+        self.watcher.activity(trial, "reading the metadata");
         let begun = Instant::now();
         let job = scan::Job {
             prepared,
@@ -149,7 +150,7 @@ impl LocalExecutor<'_> {
         prepared: &mut Prepared,
         ledger: &mut Ledger,
     ) -> Result<(), Stopped> {
-        self.watcher.step(trial, UNMOUNTING);
+        self.watcher.activity(trial, UNMOUNTING);
         let begun = Instant::now();
         let unmounted = prepared.unmount();
         ledger.umount += begun.elapsed().as_secs_f64();

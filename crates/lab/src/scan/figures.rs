@@ -14,7 +14,7 @@ pub(super) struct Costs {
     pub(super) cache_bytes: u64,
     /// Objects: descriptors, inodes, directory blocks.
     pub(super) objects: u64,
-    /// Requests, seeks and whatever else it counts, by the names of metrics.
+    /// Requests, seeks and its other counts, by the names of metrics.
     pub(super) counts: Vec<(&'static str, u64)>,
 }
 

@@ -7,8 +7,10 @@
 
 use std::path::Path;
 
+use ::check::ext4::GroupMap;
 use ::check::strategy::{self, Figures, Moment, Reading, Strategy};
 use blockio::Direct;
+use progress::Step;
 use study::ScanSpec;
 use workload::{Evidence, Observer, PhaseReport};
 
@@ -27,7 +29,8 @@ pub(super) fn read(
     let strategy = strategy_of(job.spec, metadata);
     let mut passes = Passes::cold(job, device, observer)?;
     let begin_ns = workload::clock::now_ns();
-    let reading = strategy::read_watched(source, &strategy, &mut |moment| {
+    let map = GroupMap::of(source)?;
+    let reading = strategy::read_watched(source, map, &strategy, &mut |moment| {
         record(&mut passes, moment);
         go_on(job.interrupt)
     })?;
@@ -44,7 +47,8 @@ pub(super) fn read(
 fn measure(source: &Direct, interrupt: &Interrupt) -> Result<u64, strategy::Error> {
     const CACHE: u64 = 64 << 20;
     let strategy = Strategy::improved(CACHE);
-    let reading = strategy::read_watched(source, &strategy, &mut |_| go_on(interrupt))?;
+    let map = GroupMap::of(source)?;
+    let reading = strategy::read_watched(source, map, &strategy, &mut |_| go_on(interrupt))?;
     Ok(reading.metadata_bytes)
 }
 
@@ -62,7 +66,12 @@ fn strategy_of(spec: &ScanSpec, metadata: u64) -> Strategy {
 
 fn record(passes: &mut Passes<'_>, moment: Moment<'_>) {
     match moment {
-        Moment::Begins(step) => passes.begins(step.name()),
+        Moment::Begins(step) => {
+            passes
+                .observer
+                .begin(Step::new(super::phase_of(step.name())));
+            passes.begins(step.name());
+        }
         Moment::Goes(_) => {}
         Moment::Ended(figures) => passes.ended(figures.step.name(), &costs(figures)),
     }

@@ -7,8 +7,9 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ::check::{Cost, Options, Pass, Progress, Report, ext4};
+use ::check::{Cost, Options, Pass, Report, ext4};
 use blockio::Direct;
+use progress::Progress;
 use workload::{Evidence, Observer};
 
 use super::figures::{self, Costs};
@@ -24,7 +25,7 @@ pub(super) fn read(
 ) -> Result<Read, Stop> {
     let checker = ::check::for_source(source).unwrap_or_else(|| Box::<ext4::Checker>::default());
     let listener = Listener {
-        all: checker.passes(),
+        observer,
         passes: Mutex::new(Passes::cold(job, device, observer)?),
         interrupt: job.interrupt,
     };
@@ -43,30 +44,35 @@ pub(super) fn read(
 }
 
 struct Listener<'a> {
-    /// The checker's passes.
-    all: &'static [Pass],
+    observer: &'a dyn Observer,
     passes: Mutex<Passes<'a>>,
     interrupt: &'a Interrupt,
 }
 
 impl Progress for Listener<'_> {
-    fn begin(&self, pass: &'static str) {
-        // 1B to 1D are part of pass 1.
-        if self.all.iter().any(|one| one.name == pass)
-            && let Ok(passes) = self.passes.lock()
-        {
-            passes.begins(pass);
-        }
+    fn inner(&self) -> &dyn Progress {
+        self.observer
     }
 
-    fn end(&self, cost: &Cost) {
-        if let Ok(mut passes) = self.passes.lock() {
-            passes.ended(cost.pass, &costs(cost));
-        }
-    }
+    /// What a check prints of itself is not a run's.
+    fn message(&self, _text: &str) {}
 
     fn cancelled(&self) -> bool {
         self.interrupt.is_raised()
+    }
+}
+
+impl ::check::Observer for Listener<'_> {
+    fn pass_started(&self, pass: &'static Pass) {
+        if let Ok(passes) = self.passes.lock() {
+            passes.begins(pass.name);
+        }
+    }
+
+    fn pass_finished(&self, cost: &Cost) {
+        if let Ok(mut passes) = self.passes.lock() {
+            passes.ended(cost.pass, &costs(cost));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ const WHOLE: &str = "trial";
 pub(crate) struct Spans(Vec<(String, Window)>);
 
 impl Spans {
-    /// Takes note of an event. A phase without counters of its own lies between the operations of
+    /// Takes note of an event. A phase without its own counters is between the operations of
     /// others: what was traced meanwhile was not done for it alone. A check's passes follow each other.
     pub(crate) fn note(&mut self, event: &Event) {
         if let Event::PhaseFinished {

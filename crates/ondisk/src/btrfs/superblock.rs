@@ -1,11 +1,13 @@
 //! The btrfs superblock (include/uapi/linux/btrfs_tree.h, `struct btrfs_super_block`).
 
+use std::mem::offset_of;
+
 use fskind::Kind;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Error;
-use crate::bytes::{le32, text, uuid, view};
+use crate::bytes::{le32, superblock, text, uuid};
 
 /// Byte offset of the first copy.
 pub const OFFSET: u64 = 64 << 10;
@@ -111,23 +113,24 @@ pub struct Superblock {
 }
 
 const _: () = assert!(size_of::<Superblock>() == SIZE);
+const _: () = assert!(
+    OFFSET + offset_of!(Superblock, magic) as u64 == Kind::Btrfs.properties().signature.offsets[0]
+);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever else it holds.
+    /// The superblock at the start of `bytes`; only its magic number is checked.
     ///
     /// # Errors
     ///
     /// [`Error::Short`] for fewer bytes than [`SIZE`], [`Error::Magic`] for another format.
     pub fn read(bytes: &[u8]) -> Result<&Self, Error> {
-        let this: &Self = view("btrfs superblock", bytes)?;
-        if this.magic == *Kind::Btrfs.properties().signature.magic {
-            return Ok(this);
-        }
-        Err(Error::Magic {
-            what: "btrfs superblock",
-            found: le32(bytes, 64),
-            expected: le32(Kind::Btrfs.properties().signature.magic, 0),
-        })
+        superblock(
+            "btrfs superblock",
+            Kind::Btrfs,
+            bytes,
+            |this: &Self| &this.magic,
+            le32,
+        )
     }
 
     /// Whether it is of a zoned device.

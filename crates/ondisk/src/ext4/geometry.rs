@@ -13,7 +13,9 @@ use std::ops::Range;
 
 use super::feature::Incompat;
 use super::{Error, GroupDescriptor, Superblock};
-use fields::{desc_size, first_data_block, groups_per_flex, inode_size, must, sizes, within};
+use fields::{
+    desc_size, first_data_block, groups_per_flex, inode_size, most_inodes, must, sizes, within,
+};
 pub use layout::{Backups, GroupLayout, ReservedGdtBlock};
 
 /// The arithmetic of one filesystem. Blocks are numbered from the start of the device.
@@ -31,7 +33,7 @@ pub struct Geometry {
     pub blocks_per_group: u32,
     /// Clusters of a group; the bits of its block bitmap.
     pub clusters_per_group: u32,
-    /// Inodes of a group; the bits of its inode bitmap.
+    /// Inodes of a group. It may be more than its inode bitmap has bits ([`Geometry::inode_bitmap_fits`]).
     pub inodes_per_group: u32,
     /// Bytes of an inode in the table.
     pub inode_size: u16,
@@ -81,8 +83,8 @@ impl Geometry {
         let inodes_per_group = within(
             "s_inodes_per_group",
             u64::from(sb.s_inodes_per_group.get()),
-            inodes_per_block.max(1),
-            block_bits,
+            inodes_per_block,
+            most_inodes(inodes_per_block, blocks_per_group).max(block_bits),
         )?;
         let mut this = Self {
             block_size,
@@ -136,6 +138,13 @@ impl Geometry {
     /// Inodes of the filesystem, by the groups. `s_inodes_count` should be this.
     pub fn inodes_count(&self) -> u32 {
         self.groups * self.inodes_per_group
+    }
+
+    /// Whether the inode bitmap of a group, which is one block, has a bit for each inode. The kernel mounts no filesystem where it does
+    /// not, and libext2fs reads no bitmaps of it. As there, up to seven inodes without a bit do not count.
+    /// Source: e2fsprogs, lib/ext2fs/rw_bitmaps.c, `read_bitmaps_range_prepare`.
+    pub fn inode_bitmap_fits(&self) -> bool {
+        self.inodes_per_group / 8 <= self.block_size
     }
 
     /// Blocks of one group's inode table.

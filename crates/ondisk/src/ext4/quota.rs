@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
                 let entry = find(self.block(below, start + at)?, id).ok_or(Error::Record {
                     what: "quota tree pointer",
                     offset: start + at,
-                    problem: "the leaf block has no entry for the id it stands for",
+                    problem: "the leaf block has no entry for its id",
                 })?;
                 self.entries.push(entry);
             }

@@ -13,7 +13,10 @@ use super::hash::HashVersion;
 use super::{Error, view, view_mut};
 
 /// `s_magic` of every member of the family.
-pub const MAGIC: u16 = 0xef53;
+pub const MAGIC: u16 = {
+    let magic = fskind::Kind::Ext4.properties().signature.magic;
+    u16::from_le_bytes([magic[0], magic[1]])
+};
 
 /// Where the primary superblock begins, in bytes.
 pub const OFFSET: u64 = 1024;
@@ -247,7 +250,7 @@ pub struct Superblock {
 const _: () = assert!(size_of::<Superblock>() == SIZE);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever it holds.
+    /// The superblock at the start of `bytes`; no field is checked.
     ///
     /// # Errors
     ///

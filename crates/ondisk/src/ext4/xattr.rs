@@ -151,7 +151,7 @@ impl<'a> List<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Record`] when it is outside of the block or inode. A value in an inode of its own has no bytes
+    /// [`Error::Record`] when it is outside of the block or inode. A value in its own inode has no bytes
     /// here and gives an empty slice.
     pub fn value(&self, entry: &Entry<'_>) -> Result<&'a [u8], Error> {
         if entry.e_value_inum != 0 || entry.e_value_size == 0 {
@@ -163,7 +163,7 @@ impl<'a> List<'a> {
             .ok_or(Error::Record {
                 what: "xattr value",
                 offset: entry.offset,
-                problem: "it lies outside of the block or inode",
+                problem: "it is outside of the block or inode",
             })
     }
 

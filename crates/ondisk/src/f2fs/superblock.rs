@@ -5,10 +5,13 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Error;
-use crate::bytes::{le32, uuid, view};
+use crate::bytes::{le32, superblock, uuid};
 
 /// Byte offsets of the two copies: 1 KiB into the first and the second block.
-pub const OFFSETS: [u64; 2] = [1024, 4096 + 1024];
+pub const OFFSETS: [u64; 2] = [FIRST, 4096 + FIRST];
+
+/// The magic number is the first field.
+const FIRST: u64 = Kind::F2fs.properties().signature.offsets[0];
 
 /// Bytes of the superblock up to the features.
 pub const SIZE: usize = 2184;
@@ -111,21 +114,19 @@ pub struct Superblock {
 const _: () = assert!(size_of::<Superblock>() == SIZE);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever else it holds.
+    /// The superblock at the start of `bytes`; only its magic number is checked.
     ///
     /// # Errors
     ///
     /// [`Error::Short`] for fewer bytes than [`SIZE`], [`Error::Magic`] for another format.
     pub fn read(bytes: &[u8]) -> Result<&Self, Error> {
-        let this: &Self = view("f2fs superblock", bytes)?;
-        if this.magic == *Kind::F2fs.properties().signature.magic {
-            return Ok(this);
-        }
-        Err(Error::Magic {
-            what: "f2fs superblock",
-            found: le32(bytes, 0),
-            expected: le32(Kind::F2fs.properties().signature.magic, 0),
-        })
+        superblock(
+            "f2fs superblock",
+            Kind::F2fs,
+            bytes,
+            |this: &Self| &this.magic,
+            le32,
+        )
     }
 
     /// Bytes of a block; 0 for a power of two beyond 64 bits, as in all sizes here.

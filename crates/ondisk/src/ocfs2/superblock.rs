@@ -9,7 +9,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Error;
-use crate::bytes::{le32, text, uuid, view};
+use crate::bytes::{le32, superblock, text, uuid};
 
 /// The superblock's block.
 pub const BLOCK: u64 = 2;
@@ -165,21 +165,19 @@ pub struct Superblock {
 const _: () = assert!(size_of::<Superblock>() == SIZE);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever else it holds.
+    /// The superblock at the start of `bytes`; only its magic number is checked.
     ///
     /// # Errors
     ///
     /// [`Error::Short`] for fewer bytes than [`SIZE`], [`Error::Magic`] for another format.
     pub fn read(bytes: &[u8]) -> Result<&Self, Error> {
-        let this: &Self = view("OCFS2 superblock", bytes)?;
-        if this.i_signature == *Kind::Ocfs2.properties().signature.magic {
-            return Ok(this);
-        }
-        Err(Error::Magic {
-            what: "OCFS2 superblock",
-            found: le32(bytes, 0),
-            expected: le32(Kind::Ocfs2.properties().signature.magic, 0),
-        })
+        superblock(
+            "OCFS2 superblock",
+            Kind::Ocfs2,
+            bytes,
+            |this: &Self| &this.i_signature,
+            le32,
+        )
     }
 
     /// Bytes of a block; `None` for a power of two beyond 64 bits.
@@ -224,6 +222,12 @@ mod tests {
             Superblock::read(&[0; SIZE]),
             Err(Error::Magic { found: 0, .. })
         ));
+    }
+
+    #[test]
+    fn a_signature_is_searched_in_the_block_of_each_size() {
+        let blocks = BLOCK_SIZES.map(|size| BLOCK * size);
+        assert_eq!(Kind::Ocfs2.properties().signature.offsets, blocks);
     }
 
     proptest! {

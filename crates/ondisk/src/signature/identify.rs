@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::magic::E2IMAGE;
+use fskind::Family;
+
+use super::magic::{E2IMAGE, EXT};
 use super::partition::{Table, TableKind, partition_table};
 use super::{Format, ReadAt, Reader, Signature, all};
 
@@ -25,8 +27,8 @@ pub enum Content {
 }
 
 /// `s_magic` of the primary superblock.
-const EXT_MAGIC_AT: u64 = 0x438;
-const EXT_MAGIC: [u8; 2] = [0x53, 0xEF];
+const EXT_MAGIC_AT: u64 = EXT.offsets[0];
+const EXT_MAGIC: &[u8] = EXT.magic;
 /// Bytes that are read at most to say that all are zero.
 const ZEROS_READ: u64 = 64 << 20;
 /// Bytes of a read.
@@ -46,7 +48,7 @@ pub fn identify<R: ReadAt + ?Sized>(source: &R) -> io::Result<Content> {
     // First and alone: a check of an ext filesystem begins with this. A copy of the superblock is at its
     // usual place in the file of e2image, too.
     let reader = Reader { source };
-    if !reader.has(0, &E2IMAGE)? && reader.has(EXT_MAGIC_AT, &EXT_MAGIC)? {
+    if !reader.has(0, &E2IMAGE)? && reader.has(EXT_MAGIC_AT, EXT_MAGIC)? {
         return Ok(Content::Known(ext(EXT_MAGIC_AT)));
     }
     let found = all(source)?;
@@ -77,7 +79,7 @@ pub fn identify<R: ReadAt + ?Sized>(source: &R) -> io::Result<Content> {
 fn ext(offset: u64) -> Signature {
     Signature {
         format: Format::Ext,
-        kind: "an ext2/3/4 filesystem",
+        kind: Family::Ext.described(),
         offset,
         length: EXT_MAGIC.len(),
     }
@@ -93,7 +95,7 @@ fn ext_backup<R: ReadAt + ?Sized>(source: &R) -> io::Result<Option<Signature>> {
         let Some(bytes) = reader.bytes(offset, 104)? else {
             continue;
         };
-        let is_backup = bytes[0x38..0x3A] == EXT_MAGIC
+        let is_backup = bytes[0x38..0x3A] == *EXT_MAGIC
             && super::le32(&bytes, 0x18) == log
             && bytes[0x5A..0x5C] == [1, 0];
         if is_backup {

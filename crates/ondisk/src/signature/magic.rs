@@ -2,27 +2,51 @@
 
 use std::io;
 
+use fskind::{Family, Kind};
+
 use super::{Format, ReadAt, Reader, Signature};
+use crate::swap;
 
 /// `EXT2_ET_MAGIC_E2IMAGE` (lib/ext2fs/ext2_err.et of e2fsprogs).
 pub(super) const E2IMAGE: [u8; 4] = [0x10, 0xB7, 0x2B, 0x7F];
 
-/// Fixed magics: what, byte offset, bytes.
+pub(super) const EXT: fskind::Signature = Kind::Ext4.properties().signature;
+const XFS: fskind::Signature = Kind::Xfs.properties().signature;
+const BTRFS: fskind::Signature = Kind::Btrfs.properties().signature;
+const OCFS2: fskind::Signature = Kind::Ocfs2.properties().signature;
+const F2FS: fskind::Signature = Kind::F2fs.properties().signature;
+
+/// Fixed magics: what, byte offset, bytes. Those of filesystems that the lab makes are `fskind`'s.
 const FIXED: &[(Format, &str, u64, &[u8])] = &[
-    (Format::Ext, "an ext2/3/4 filesystem", 0x438, &[0x53, 0xEF]),
-    (Format::Xfs, "an XFS filesystem", 0, b"XFSB"),
+    (
+        Format::Ext,
+        Family::Ext.described(),
+        EXT.offsets[0],
+        EXT.magic,
+    ),
+    (
+        Format::Xfs,
+        Family::Xfs.described(),
+        XFS.offsets[0],
+        XFS.magic,
+    ),
     (
         Format::Other,
         "an XFS external log",
         0,
         &[0xFE, 0xED, 0xBA, 0xBE],
     ),
-    (Format::Btrfs, "a btrfs filesystem", 0x1_0040, b"_BHRfS_M"),
+    (
+        Format::Btrfs,
+        Family::Btrfs.described(),
+        BTRFS.offsets[0],
+        BTRFS.magic,
+    ),
     (
         Format::F2fs,
-        "an f2fs filesystem",
-        0x400,
-        &[0x10, 0x20, 0xF5, 0xF2],
+        Family::F2fs.described(),
+        F2FS.offsets[0],
+        F2FS.magic,
     ),
     (
         Format::Bcache,
@@ -64,10 +88,30 @@ const FIXED: &[(Format, &str, u64, &[u8])] = &[
     (Format::Other, "a reiserfs filesystem", 0x2034, b"ReIsEr"),
     (Format::Other, "a reiser4 filesystem", 0x1_0000, b"ReIsEr4"),
     (Format::Other, "a JFS filesystem", 0x8000, b"JFS1"),
-    (Format::Ocfs2, "an OCFS2 filesystem", 0x400, b"OCFSV2"),
-    (Format::Ocfs2, "an OCFS2 filesystem", 0x800, b"OCFSV2"),
-    (Format::Ocfs2, "an OCFS2 filesystem", 0x1000, b"OCFSV2"),
-    (Format::Ocfs2, "an OCFS2 filesystem", 0x2000, b"OCFSV2"),
+    (
+        Format::Ocfs2,
+        Family::Ocfs2.described(),
+        OCFS2.offsets[0],
+        OCFS2.magic,
+    ),
+    (
+        Format::Ocfs2,
+        Family::Ocfs2.described(),
+        OCFS2.offsets[1],
+        OCFS2.magic,
+    ),
+    (
+        Format::Ocfs2,
+        Family::Ocfs2.described(),
+        OCFS2.offsets[2],
+        OCFS2.magic,
+    ),
+    (
+        Format::Ocfs2,
+        Family::Ocfs2.described(),
+        OCFS2.offsets[3],
+        OCFS2.magic,
+    ),
     (
         Format::Other,
         "a GFS2 filesystem",
@@ -145,16 +189,6 @@ const FIXED: &[(Format, &str, u64, &[u8])] = &[
     ),
     (Format::PartitionTable, "a GPT header", 512, b"EFI PART"),
     (Format::PartitionTable, "a GPT header", 4096, b"EFI PART"),
-];
-
-/// Magics of swap space: at the end of the first page, whose size is the machine's that made it.
-const SWAP: &[&[u8; 10]] = &[
-    b"SWAPSPACE2",
-    b"SWAP-SPACE",
-    b"S1SUSPEND\0",
-    b"S2SUSPEND\0",
-    b"ULSUSPEND\0",
-    b"LINHIB0001",
 ];
 
 /// Magics at a distance from the end: what, bytes before the end, bytes.
@@ -237,9 +271,10 @@ pub fn all<R: ReadAt + ?Sized>(source: &R) -> io::Result<Vec<Signature>> {
             found.expect(format, kind, offset, magic)?;
         }
     }
-    for page in [4096, 8192, 16384, 32768, 65536u64] {
-        for magic in SWAP {
-            found.expect(Format::Swap, "swap space", page - 10, *magic)?;
+    for page in swap::PAGE_SIZES {
+        for magic in swap::MAGICS {
+            let offset = page - swap::MAGIC_SIZE as u64;
+            found.expect(Format::Swap, "swap space", offset, magic)?;
         }
     }
     for &offset in LUKS2_SECOND {
@@ -395,6 +430,24 @@ mod tests {
                 found.iter().any(|s| s.kind == kind && s.offset == offset),
                 "{kind} at {offset}: {found:?}"
             );
+        }
+    }
+
+    #[test]
+    fn every_signature_of_the_table_of_filesystems_is_searched() {
+        for kind in Kind::ALL {
+            let known = kind.properties().signature;
+            for &offset in known.offsets {
+                let row = FIXED
+                    .iter()
+                    .find(|row| row.2 == offset && row.3 == known.magic);
+                let described = row.map(|row| row.1);
+                assert_eq!(
+                    described,
+                    Some(kind.family().described()),
+                    "{kind} at {offset}"
+                );
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use zerocopy::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Error;
-use crate::bytes::{be32, text, uuid, view};
+use crate::bytes::{be32, superblock, text, uuid};
 
 /// Bytes of the superblock that are read; it is padded to a sector.
 pub const SIZE: usize = 264;
@@ -164,21 +164,19 @@ pub struct Superblock {
 const _: () = assert!(size_of::<Superblock>() == SIZE);
 
 impl Superblock {
-    /// The superblock at the start of `bytes`, whatever else it holds.
+    /// The superblock at the start of `bytes`; only its magic number is checked.
     ///
     /// # Errors
     ///
     /// [`Error::Short`] for fewer bytes than [`SIZE`], [`Error::Magic`] for another format.
     pub fn read(bytes: &[u8]) -> Result<&Self, Error> {
-        let this: &Self = view("XFS superblock", bytes)?;
-        if this.sb_magicnum == *Kind::Xfs.properties().signature.magic {
-            return Ok(this);
-        }
-        Err(Error::Magic {
-            what: "XFS superblock",
-            found: be32(bytes, 0),
-            expected: be32(Kind::Xfs.properties().signature.magic, 0),
-        })
+        superblock(
+            "XFS superblock",
+            Kind::Xfs,
+            bytes,
+            |this: &Self| &this.sb_magicnum,
+            be32,
+        )
     }
 
     /// The version, 1 to 5.

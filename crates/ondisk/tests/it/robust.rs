@@ -1,4 +1,4 @@
-//! Damage: whatever lies in an image, the walk over everything in it ends without a panic, and where checksums
+//! Damage: for any bytes in an image, the walk over everything in it ends without a panic, and where checksums
 //! guard the bytes it finds what was changed.
 use crate::common;
 

@@ -8,7 +8,7 @@ use super::{Device, Mask};
 /// A request that was checked.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Devices, each with a queue of its own.
+    /// Devices, each with its own queue.
     pub(super) devices: Vec<Device>,
     /// Folder of the trace.
     pub(super) out: PathBuf,

@@ -21,7 +21,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(31, "block.<dev>.queue.discard_max_bytes", How::Number, "/sys/class/block/<dev>/queue/discard_max_bytes", "largest discard; 0: none"),
     Entry::new(31, "block.<dev>.queue.discard_granularity", How::Number, "/sys/class/block/<dev>/queue/discard_granularity", "unit of discards, bytes"),
     Entry::new(37, "block.stack", How::Computed, "/sys/class/block/*/{slaves,partition,loop,dm,md}", "tree of devices under the filesystem, from the top"),
-    Entry::new(37, "block.<dev>.holders", How::Computed, "/sys/class/block/<dev>/holders", "devices that stand on this one"),
+    Entry::new(37, "block.<dev>.holders", How::Computed, "/sys/class/block/<dev>/holders", "devices that are built on this one"),
     Entry::new(37, "block.<dev>.dm", How::Computed, "/sys/class/block/<dev>/dm", "device mapper: name, uuid, suspended"),
     Entry::new(37, "block.<dev>.md", How::Computed, "/sys/class/block/<dev>/md", "RAID: level, chunk, layout, bitmap, degraded, sync_action"),
     Entry::new(38, "block.<dev>.queue.scheduler", How::Chosen, "/sys/class/block/<dev>/queue/scheduler", "I/O scheduler in force"),

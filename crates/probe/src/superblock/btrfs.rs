@@ -13,7 +13,7 @@ use ondisk::btrfs;
 use ondisk::btrfs::superblock::{BLOCK, INCOMPAT, OFFSET, RO_COMPAT, SIZE};
 use ondisk::flags::names;
 
-use super::fields::{Words, put, put_features};
+use super::fields::{Fields, put, put_features};
 use super::{Facts, Features, absent};
 
 /// The most superblocks that are read of a log: those of a zone of 64 MiB.
@@ -81,10 +81,10 @@ impl Superblock {
     }
 
     /// All fields that a report prints.
-    pub fn words(&self) -> Words {
+    pub fn fields(&self) -> Fields {
         let sb = &self.0;
-        let mut words = Words::new();
-        let f = &mut words;
+        let mut fields = Fields::new();
+        let f = &mut fields;
         put(f, "uuid", sb.uuid());
         put(f, "label", sb.label());
         put(f, "generation", sb.generation);
@@ -99,7 +99,7 @@ impl Superblock {
         let checksum = sb.checksum_name().map_or_else(unknown, str::to_owned);
         put(f, "checksum", checksum);
         put_features(f, &self.features());
-        words
+        fields
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
             "01234567-89ab-cdef-0123-456789abcdef",
         ];
         let image = made("mkfs.btrfs", &options, 256 << 20);
-        let words = Superblock::read(&image).unwrap().words();
+        let fields = Superblock::read(&image).unwrap().fields();
         let expected = [
             ("uuid", "01234567-89ab-cdef-0123-456789abcdef"),
             ("label", "lab"),
@@ -161,10 +161,10 @@ mod tests {
             ("checksum", "xxhash64"),
         ];
         for (name, value) in expected {
-            assert_eq!(words[name], value, "{name}");
+            assert_eq!(fields[name], value, "{name}");
         }
         assert!(
-            words["features_incompat"]
+            fields["features_incompat"]
                 .split(' ')
                 .any(|f| f == "skinny_metadata")
         );
@@ -175,7 +175,7 @@ mod tests {
         fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
             bytes[64..72].copy_from_slice(b"_BHRfS_M");
             let sb = Superblock(*btrfs::Superblock::read(&bytes).unwrap());
-            let _ = (sb.words(), sb.facts());
+            let _ = (sb.fields(), sb.facts());
         }
     }
 }

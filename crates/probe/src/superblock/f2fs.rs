@@ -9,7 +9,7 @@ use ondisk::f2fs;
 use ondisk::f2fs::superblock::{FEATURES, OFFSETS, SIZE};
 use ondisk::flags::names;
 
-use super::fields::{Words, put};
+use super::fields::{Fields, put};
 use super::{Facts, Features, absent};
 
 /// An f2fs superblock.
@@ -59,10 +59,10 @@ impl Superblock {
     }
 
     /// All fields that a report prints.
-    pub fn words(&self) -> Words {
+    pub fn fields(&self) -> Fields {
         let sb = &self.0;
-        let mut words = Words::new();
-        let f = &mut words;
+        let mut fields = Fields::new();
+        let f = &mut fields;
         put(f, "uuid", sb.uuid());
         put(f, "label", sb.label());
         // The version of the mkfs that made it.
@@ -80,7 +80,7 @@ impl Superblock {
         put(f, "ssa_segments", sb.segment_count_ssa);
         put(f, "main_segments", sb.segment_count_main);
         put(f, "features", self.features().join(" "));
-        words
+        fields
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn reads_what_mkfs_f2fs_was_told() {
-        let words = Superblock::read(&image()).unwrap().words();
+        let fields = Superblock::read(&image()).unwrap().fields();
         let expected = [
             ("uuid", "01234567-89ab-cdef-0123-456789abcdef"),
             ("label", "lab \u{00e9}"),
@@ -120,7 +120,7 @@ mod tests {
             ("features", "extra_attr inode_checksum sb_checksum"),
         ];
         for (name, value) in expected {
-            assert_eq!(words[name], value, "{name}");
+            assert_eq!(fields[name], value, "{name}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
             bytes[..4].copy_from_slice(&[0x10, 0x20, 0xf5, 0xf2]);
             let sb = Superblock(Box::new(*f2fs::Superblock::read(&bytes).unwrap()));
-            let _ = (sb.words(), sb.facts());
+            let _ = (sb.fields(), sb.facts());
         }
     }
 }

@@ -8,7 +8,7 @@ use ondisk::flags::names;
 use ondisk::ocfs2;
 use ondisk::ocfs2::superblock::{BLOCK, BLOCK_SIZES, COMPAT, INCOMPAT, RO_COMPAT, SIZE};
 
-use super::fields::{Words, put, put_features};
+use super::fields::{Fields, put, put_features};
 use super::{Facts, Features, Journal, absent};
 
 /// An OCFS2 superblock.
@@ -61,10 +61,10 @@ impl Superblock {
     }
 
     /// All fields that a report prints.
-    pub fn words(&self) -> Words {
+    pub fn fields(&self) -> Fields {
         let sb = &self.0;
-        let mut words = Words::new();
-        let f = &mut words;
+        let mut fields = Fields::new();
+        let f = &mut fields;
         put(f, "uuid", sb.uuid());
         put(f, "label", sb.label());
         put(f, "block_size", sb.block_size().unwrap_or_default());
@@ -74,7 +74,7 @@ impl Superblock {
         put(f, "total_bytes", sb.bytes());
         put(f, "node_slots", sb.s_max_slots);
         put_features(f, &self.features());
-        words
+        fields
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
                 "01234567-89ab-cdef-0123-456789abcdef",
             ];
             let image = made("mkfs.ocfs2", &options, 128 << 20);
-            let words = Superblock::read(&image).unwrap().words();
+            let fields = Superblock::read(&image).unwrap().fields();
             let expected = [
                 ("uuid", "01234567-89ab-cdef-0123-456789abcdef"),
                 ("label", label),
@@ -121,7 +121,7 @@ mod tests {
                 ),
             ];
             for (name, value) in expected {
-                assert_eq!(words[name], value, "{name}");
+                assert_eq!(fields[name], value, "{name}");
             }
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
             bytes[..6].copy_from_slice(b"OCFSV2");
             let sb = Superblock(*ocfs2::Superblock::read(&bytes).unwrap());
-            let _ = (sb.words(), sb.facts());
+            let _ = (sb.fields(), sb.facts());
         }
     }
 }

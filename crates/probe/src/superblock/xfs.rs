@@ -8,7 +8,7 @@ use ondisk::flags::names;
 use ondisk::xfs;
 use ondisk::xfs::superblock::{FEATURES2, INCOMPAT, RO_COMPAT, SIZE};
 
-use super::fields::{Words, put, put_features};
+use super::fields::{Fields, put, put_features};
 use super::{Facts, Features, Journal, absent};
 
 /// An XFS superblock.
@@ -77,10 +77,10 @@ impl Superblock {
     }
 
     /// All fields that a report prints.
-    pub fn words(&self) -> Words {
+    pub fn fields(&self) -> Fields {
         let sb = &self.0;
-        let mut words = Words::new();
-        let f = &mut words;
+        let mut fields = Fields::new();
+        let f = &mut fields;
         put(f, "uuid", sb.uuid());
         put(f, "label", sb.label());
         put(f, "version", sb.version());
@@ -108,7 +108,7 @@ impl Superblock {
         put(f, "log_sunit_bytes", sb.sb_logsunit);
         put(f, "features2", self.features2().join(" "));
         put_features(f, &self.features());
-        words
+        fields
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
             "size=64m",
         ];
         let image = made("mkfs.xfs", &options, 1 << 30);
-        let words = Superblock::read(&image).unwrap().words();
+        let fields = Superblock::read(&image).unwrap().fields();
         let expected = [
             ("uuid", "01234567-89ab-cdef-0123-456789abcdef"),
             ("label", "lab"),
@@ -150,9 +150,9 @@ mod tests {
             ("directory_block_size", "4096"),
         ];
         for (name, value) in expected {
-            assert_eq!(words[name], value, "{name}");
+            assert_eq!(fields[name], value, "{name}");
         }
-        let has = |set: &str, name: &str| words[set].split(' ').any(|f| f == name);
+        let has = |set: &str, name: &str| fields[set].split(' ').any(|f| f == name);
         assert!(has("features_ro_compat", "finobt"));
         assert!(!has("features_ro_compat", "reflink"));
         assert!(has("features_incompat", "ftype"));
@@ -164,7 +164,7 @@ mod tests {
         fn never_panics(mut bytes in proptest::collection::vec(any::<u8>(), SIZE)) {
             bytes[..4].copy_from_slice(b"XFSB");
             let sb = Superblock(*xfs::Superblock::read(&bytes).unwrap());
-            let _ = (sb.words(), sb.facts());
+            let _ = (sb.fields(), sb.facts());
         }
     }
 }

@@ -17,7 +17,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/small")
 }
 
-/// What must be true of every record, whatever the machine.
+/// What must be true of every record, on any machine.
 fn check_whole(record: &ContextRecord) {
     for number in 1..=60 {
         assert!(
@@ -30,7 +30,7 @@ fn check_whole(record: &ContextRecord) {
         assert_eq!(
             item.value.is_null(),
             item.reason.is_some(),
-            "{name}: a reason stands where the value does not: {item:?}"
+            "{name}: a reason in place of the value: {item:?}"
         );
         assert!(item.reason.as_deref() != Some(""), "{name}");
     }

@@ -213,7 +213,13 @@ fn a_file_that_falls_silent_stands_still() {
     let sink = Memory::default();
     let sampler = Sampler::start(&options, Box::new(sink.clone())).unwrap();
     std::fs::write(folder.join("stat"), "").unwrap();
-    std::thread::sleep(Duration::from_millis(30));
+    // The second sample from here on has read the empty file.
+    let rows = || sink.table.lock().unwrap().rows.len();
+    let (before, until) = (rows(), Instant::now() + Duration::from_secs(30));
+    while rows() < before + 2 {
+        assert!(Instant::now() < until, "no sample in 30 s");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let (stats, _) = sampler.stop().unwrap();
     let table = sink.table.lock().unwrap();
     assert!(table.column("disk.loop9.reads").iter().all(|v| *v == 1));

@@ -1,12 +1,13 @@
 //! The report as one self-contained page: nothing is fetched, and there is no script.
 
 use minijinja::Environment;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Subject;
 use super::plot::plots;
-use super::view::{Table, facts, tables};
+use super::view::{facts, sections};
 use crate::error::{Error, Result};
+use crate::html::{section, show_controls};
 
 const PAGE: &str = include_str!("../../templates/trace.html");
 const CSS: &str = concat!(
@@ -31,29 +32,24 @@ pub fn html(subject: &Subject<'_>) -> Result<String> {
     let plots = plots(subject).into_iter().map(
         |plot| json!({"title": plot.title, "unit": plot.unit, "svg": plot.svg, "note": plot.note}),
     );
-    let view = json!({
+    let mut view = json!({
         "css": CSS,
         "name": subject.analysis.name,
         "facts": facts.map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>(),
         "doubts": subject.doubts(),
         "plots": plots.collect::<Vec<_>>(),
-        "tables": tables(subject).iter().map(of_table).collect::<Vec<_>>(),
+        "sections": sections(subject).iter().map(section).collect::<String>(),
     });
+    show_controls(&mut view);
     let page = environment.get_template("trace.html").map_err(failed)?;
     page.render(minijinja::value::Serde(&view)).map_err(failed)
-}
-
-fn of_table(table: &Table) -> Value {
-    json!({
-        "title": table.title, "words": table.words, "heads": table.heads, "rows": table.rows,
-        "note": table.note,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{analysis, names, subject};
     use super::*;
+    use crate::doc::Block;
     use fixtures::block_trace::Forge;
 
     #[test]
@@ -61,15 +57,20 @@ mod tests {
         let (analysis, names) = (analysis(&Forge::hostile(7, 3000)), names());
         let subject = subject(&analysis, &names);
         let page = html(&subject).unwrap();
-        for table in tables(&subject) {
+        for part in sections(&subject) {
             assert!(
-                page.contains(&table.title.replace('/', "&#x2f;")),
+                page.contains(&words::escape_xml(&part.title)),
                 "{}",
-                table.title
+                part.title
             );
-            let cells = table.rows.iter().flatten().filter(|cell| cell.len() > 3);
-            for cell in cells.filter(|cell| cell.chars().all(|c| c.is_ascii_digit() || c == '.')) {
-                assert!(page.contains(cell.as_str()), "{cell}");
+            for block in &part.blocks {
+                let Block::Table(sheet) = block else { continue };
+                let cells = sheet.rows.iter().flat_map(|row| &row.cells);
+                let cells = cells.map(|cell| cell.lines.concat());
+                let figure = |cell: &String| cell.chars().all(|c| c.is_ascii_digit() || c == '.');
+                for cell in cells.filter(|cell| cell.len() > 3).filter(figure) {
+                    assert!(page.contains(cell.as_str()), "{cell}");
+                }
             }
         }
         assert_eq!(page.matches("<svg").count(), plots(&subject).len());
@@ -83,12 +84,13 @@ mod tests {
     fn names_from_the_trace_are_inert() {
         let mut analysis = analysis(&Forge::plain(1, 200));
         analysis.processes[0].name = "<img src=x onerror=alert(1)>".into();
-        analysis.name = "</title><b>".into();
+        analysis.name = "</title><b>\u{1b}[2J\u{9b}\r".into();
         let mut names = names();
         names.insert(8 << 20, "sda\"><i>".into());
         let page = html(&subject(&analysis, &names)).unwrap();
         for markup in ["<img", "</title><b>", "<i>"] {
             assert!(!page.contains(markup), "{markup}");
         }
+        assert!(!page.contains(|c: char| c.is_control() && c != '\n'));
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of a report, the same for text and page.
+//! The sections of a report, the same for text, Markdown and page.
 
 use blktrace::Analysis;
 use blktrace::analysis::{
@@ -8,22 +8,70 @@ use blktrace::btt::SeekSummary;
 
 use super::Subject;
 use super::figures::{distance, fixed, kib, mib, micros, micros_of, over, percent, power};
+use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet};
 
 /// Processes that have rows unless some are named.
 const PROCESSES: usize = 10;
 
-/// A table of words and figures. The first `words` columns are words, set to the left.
-pub(super) struct Table {
-    pub(super) title: &'static str,
-    pub(super) words: usize,
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-    /// What must be known to read it.
-    pub(super) note: String,
+/// A row; names from the trace can neither break a line nor steer a terminal.
+fn row(cells: &[String]) -> Row {
+    Row::texts({ cells.iter() }.map(|cell| words::printable(cell).into_owned()))
 }
 
-fn heads(heads: &[&str]) -> Vec<String> {
-    heads.iter().map(|head| (*head).to_owned()).collect()
+/// A section with one table. The first `words` columns are labels in words.
+fn section(
+    id: &str,
+    title: &str,
+    (words, heads): (usize, &[&str]),
+    rows: &[Vec<String>],
+    note: &str,
+) -> Section<'static> {
+    let column = |(at, head): (usize, &&str)| {
+        if at < words {
+            Column::words(*head)
+        } else {
+            Column::figures(*head)
+        }
+    };
+    let sheet = Sheet {
+        about: title.to_owned(),
+        columns: heads.iter().enumerate().map(column).collect(),
+        labels: words,
+        rows: rows.iter().map(|cells| row(cells)).collect(),
+        class: "trace",
+        ..Sheet::default()
+    };
+    let mut blocks = vec![Block::Table(sheet)];
+    if !note.is_empty() {
+        blocks.push(Block::Para(note.to_owned()));
+    }
+    Section {
+        blocks,
+        ..Section::new(id, title)
+    }
+}
+
+/// What precedes the tables: the trace, its facts, and what speaks against its figures.
+pub(super) fn head(subject: &Subject<'_>) -> Section<'static> {
+    let mut facts: Vec<(Cell, Cell)> = { facts(subject).into_iter() }
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let doubts = subject.doubts();
+    if doubts.is_empty() {
+        facts.push(("lost".into(), "nothing".into()));
+    }
+    let mut blocks = vec![Block::Facts(facts)];
+    if !doubts.is_empty() {
+        let items = doubts
+            .into_iter()
+            .map(|doubt| Item::from(format!("{doubt}.")));
+        blocks.push(Block::Heading("DEGRADED: the trace is not whole.".into()));
+        blocks.push(Block::List(items.collect()));
+    }
+    Section {
+        blocks,
+        ..Section::new("trace", format!("Block trace {}", subject.analysis.name))
+    }
 }
 
 /// Facts of the trace before its tables: a name and a value each.
@@ -73,8 +121,8 @@ pub(super) fn facts(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// All tables that have something to say.
-pub(super) fn tables(subject: &Subject<'_>) -> Vec<Table> {
+/// A section for each table that has rows.
+pub(super) fn sections(subject: &Subject<'_>) -> Vec<Section<'static>> {
     let analysis = subject.analysis;
     let all = [
         traffic(analysis),
@@ -86,9 +134,11 @@ pub(super) fn tables(subject: &Subject<'_>) -> Vec<Table> {
         work(subject),
         chains(subject),
     ];
-    all.into_iter()
-        .filter(|table| !table.rows.is_empty())
-        .collect()
+    let has_rows = |section: &Section<'_>| {
+        { section.blocks.iter() }
+            .any(|block| matches!(block, Block::Table(t) if !t.rows.is_empty()))
+    };
+    all.into_iter().filter(has_rows).collect()
 }
 
 /// The devices that have rows.
@@ -118,7 +168,7 @@ fn used(analysis: &Analysis) -> Vec<&DirectionSummary> {
     analysis.directions.iter().filter(used).collect()
 }
 
-fn traffic(analysis: &Analysis) -> Table {
+fn traffic(analysis: &Analysis) -> Section<'static> {
     type Cell = fn(&DirectionSummary) -> f64;
     let used = used(analysis);
     let span = analysis.seconds;
@@ -158,16 +208,17 @@ fn traffic(analysis: &Analysis) -> Table {
         rows.clear();
     }
     let words = used.iter().map(|d| word(d.direction));
-    Table {
-        title: "What was asked, and what became of it",
-        words: 1,
-        heads: heads(&std::iter::once("").chain(words).collect::<Vec<_>>()),
-        rows,
-        note: String::new(),
-    }
+    let heads: Vec<&str> = std::iter::once("").chain(words).collect();
+    section(
+        "traffic",
+        "What was asked, and what became of it",
+        (1, &heads),
+        &rows,
+        "",
+    )
 }
 
-fn steps(analysis: &Analysis) -> Table {
+fn steps(analysis: &Analysis) -> Section<'static> {
     let several = used(analysis).len() > 1;
     // All together only where that is more than one of them alone.
     let shown = analysis.intervals.iter().filter(|summary| {
@@ -191,16 +242,18 @@ fn steps(analysis: &Analysis) -> Table {
             micros_of(average.max),
         ]
     });
-    Table {
-        title: "How long each step took, microseconds",
-        words: 2,
-        heads: heads(&["step", "", "n", "mean", "p50", "p90", "p99", "p99.9", "max"]),
-        rows: rows.collect(),
-        note: "Q queued, G request got, I inserted into the scheduler, M merged, D issued to the \
+    section(
+        "steps",
+        "How long each step took, microseconds",
+        (
+            2,
+            &["step", "", "n", "mean", "p50", "p90", "p99", "p99.9", "max"],
+        ),
+        &rows.collect::<Vec<_>>(),
+        "Q queued, G request got, I inserted into the scheduler, M merged, D issued to the \
                driver, C completed, A remapped; counted once a bio. D2C is the device's time, Q2D what \
-               comes before it. Quantiles are exact to 1 %."
-            .into(),
-    }
+               comes before it. Quantiles are exact to 1 %.",
+    )
 }
 
 /// How many of all lie in a class, and their share.
@@ -219,16 +272,22 @@ fn class(counts: &[SizeCount], direction: Direction, up_to: u64) -> String {
     }
 }
 
-fn sizes(analysis: &Analysis) -> Table {
+fn sizes(analysis: &Analysis) -> Section<'static> {
     let (bios, requests) = (&analysis.bio_sizes, &analysis.request_sizes);
     let directions: Vec<Direction> = used(analysis).iter().map(|d| d.direction).collect();
     let mut classes: Vec<u64> = bios.iter().chain(requests).map(|size| size.up_to).collect();
     classes.sort_unstable();
     classes.dedup();
-    let mut names = vec!["up to".to_owned()];
-    for letter in ["Q", "D"] {
-        names.extend(directions.iter().map(|d| format!("{letter} {}", word(*d))));
-    }
+    let letters = ["Q", "D"].iter();
+    let names = letters.flat_map(|letter| {
+        directions
+            .iter()
+            .map(move |d| format!("{letter} {}", word(*d)))
+    });
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = std::iter::once("up to")
+        .chain(names.iter().map(String::as_str))
+        .collect();
     let rows = classes.iter().map(|&up_to| {
         let of = |counts: &[SizeCount]| {
             let cells = directions.iter().map(|d| class(counts, *d, up_to));
@@ -236,16 +295,16 @@ fn sizes(analysis: &Analysis) -> Table {
         };
         [vec![power(up_to)], of(bios), of(requests)].concat()
     });
-    Table {
-        title: "Sizes: bios as queued (Q), requests as issued (D)",
-        words: 1,
-        rows: rows.collect(),
-        heads: names,
-        note: String::new(),
-    }
+    section(
+        "sizes",
+        "Sizes: bios as queued (Q), requests as issued (D)",
+        (1, &names),
+        &rows.collect::<Vec<_>>(),
+        "",
+    )
 }
 
-fn seeks(subject: &Subject<'_>) -> Table {
+fn seeks(subject: &Subject<'_>) -> Section<'static> {
     let mut rows = Vec::new();
     for device in devices(subject) {
         let name = subject.name(device.major << 20 | device.minor);
@@ -255,17 +314,19 @@ fn seeks(subject: &Subject<'_>) -> Table {
             }
         }
     }
-    Table {
-        title: "Distance from one I/O to the next",
-        words: 2,
-        heads: heads(&[
-            "device", "", "n", "touching", "mean", "median", "p90", "p99", "max",
-        ]),
-        rows,
-        note: "Q: bios as queued, D: requests as issued. Touching: begins or ends where the one before \
-               lies. Distances run from its end forwards, or from its begin backwards."
-            .into(),
-    }
+    section(
+        "seeks",
+        "Distance from one I/O to the next",
+        (
+            2,
+            &[
+                "device", "", "n", "touching", "mean", "median", "p90", "p99", "max",
+            ],
+        ),
+        &rows,
+        "Q: bios as queued, D: requests as issued. Touching: begins or ends where the one before \
+               lies. Distances run from its end forwards, or from its begin backwards.",
+    )
 }
 
 fn seek_row(name: &str, what: &str, seeks: &SeekSummary) -> Vec<String> {
@@ -282,7 +343,7 @@ fn seek_row(name: &str, what: &str, seeks: &SeekSummary) -> Vec<String> {
     ]
 }
 
-fn processes(subject: &Subject<'_>) -> Table {
+fn processes(subject: &Subject<'_>) -> Section<'static> {
     let all = &subject.analysis.processes;
     let shown: Vec<&ProcessSummary> = match subject.processes {
         [] => all.iter().take(PROCESSES).collect(),
@@ -318,18 +379,21 @@ fn processes(subject: &Subject<'_>) -> Table {
     if rest > 0 && subject.processes.is_empty() {
         note.insert_str(0, &format!("{rest} more queued less. "));
     }
-    Table {
-        title: "Who asked, by bytes queued",
-        words: 1,
-        heads: heads(&[
-            "process", "threads", "bios", "KiB each", "MiB read", "written", "touching", "meta",
-        ]),
-        rows: rows.collect(),
-        note,
-    }
+    section(
+        "processes",
+        "Who asked, by bytes queued",
+        (
+            1,
+            &[
+                "process", "threads", "bios", "KiB each", "MiB read", "written", "touching", "meta",
+            ],
+        ),
+        &rows.collect::<Vec<_>>(),
+        &note,
+    )
 }
 
-fn kinds(analysis: &Analysis) -> Table {
+fn kinds(analysis: &Analysis) -> Section<'static> {
     let total = |kind: usize| -> f64 {
         let directions = analysis.kinds[kind].directions;
         directions.iter().map(|traffic| traffic.bytes as f64).sum()
@@ -353,23 +417,26 @@ fn kinds(analysis: &Analysis) -> Table {
         ]
     });
     let any = all > 0.0;
-    Table {
-        title: "What for",
-        words: 1,
-        heads: heads(&[
-            "kind", "bios", "KiB each", "MiB read", "written", "of bytes",
-        ]),
-        rows: if any { rows.collect() } else { Vec::new() },
-        note: format!(
+    section(
+        "kinds",
+        "What for",
+        (
+            1,
+            &[
+                "kind", "bios", "KiB each", "MiB read", "written", "of bytes",
+            ],
+        ),
+        &if any { rows.collect() } else { Vec::new() },
+        &format!(
             "By the META flag and by the journals' threads. {} requests carry another kind than the \
              one before them and lie apart from it.",
             analysis.kind_switches
         ),
-    }
+    )
 }
 
 /// What a device had to do.
-fn work(subject: &Subject<'_>) -> Table {
+fn work(subject: &Subject<'_>) -> Section<'static> {
     let analysis = subject.analysis;
     let rows = devices(subject).into_iter().map(|device| {
         let (plugs, timers) = (device.unplugs, device.timer_unplugs);
@@ -386,23 +453,26 @@ fn work(subject: &Subject<'_>) -> Table {
         ]
     });
     let depth = &analysis.depth;
-    Table {
-        title: "What the devices had to do",
-        words: 1,
-        heads: heads(&[
-            "device", "bios", "requests", "KiB a C", "busy", "periods", "at Q", "unplugs",
-        ]),
-        rows: rows.collect(),
-        note: format!(
+    section(
+        "work",
+        "What the devices had to do",
+        (
+            1,
+            &[
+                "device", "bios", "requests", "KiB a C", "busy", "periods", "at Q", "unplugs",
+            ],
+        ),
+        &rows.collect::<Vec<_>>(),
+        &format!(
             "Requests at the drivers: {:.2} over time, {:.2} while there were any, {} at most. Busy: at \
              least one there. At Q: bios neither merged nor issued when one was queued. Unplugs: by \
              the task + by the scheduler.",
             depth.mean, depth.mean_busy, depth.max
         ),
-    }
+    )
 }
 
-fn chains(subject: &Subject<'_>) -> Table {
+fn chains(subject: &Subject<'_>) -> Section<'static> {
     let row = |chain: &ChainSummary, first: bool, step: &blktrace::analysis::StepSummary| {
         let names = format!(
             "{} > {}",
@@ -426,14 +496,16 @@ fn chains(subject: &Subject<'_>) -> Table {
             .map(|(at, step)| row(chain, at == 0, step))
             .collect::<Vec<_>>()
     });
-    Table {
-        title: "Bios of stacked devices, down to the disks, microseconds",
-        words: 2,
-        heads: heads(&["from > to", "step", "n", "mean", "p50", "p90", "p99", "max"]),
-        rows: rows.collect(),
-        note: "A leg for each remap: queued above to remapped (Q2A), to issued below (Q2D), issued to \
+    section(
+        "chains",
+        "Bios of stacked devices, down to the disks, microseconds",
+        (
+            2,
+            &["from > to", "step", "n", "mean", "p50", "p90", "p99", "max"],
+        ),
+        &rows.collect::<Vec<_>>(),
+        "A leg for each remap: queued above to remapped (Q2A), to issued below (Q2D), issued to \
                completed below (D2C); once a bio: from its last leg to its own completion (C2C), and \
-               all of it (Q2C)."
-            .into(),
-    }
+               all of it (Q2C).",
+    )
 }

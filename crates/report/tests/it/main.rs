@@ -7,6 +7,7 @@
 )]
 
 mod common;
+mod control_characters;
 mod crash;
 mod formats;
 mod grids;

@@ -1,4 +1,4 @@
-//! A group of our own, which the whole process enters for a trial and leaves after it.
+//! our own group, which the whole process enters for a trial and leaves after it.
 
 use std::fs;
 use std::io;

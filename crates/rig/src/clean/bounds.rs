@@ -18,8 +18,7 @@ use rustix::io::Errno;
 use super::{Cleaning, Undone, owned};
 use crate::host::Host;
 use crate::limits::throttle;
-use crate::reversal;
-use crate::undo::{ControlFile, DeviceNumber, OwnFolder, Task};
+use crate::undo::{ControlFile, DeviceNumber, OwnFolder, Task, actions};
 use crate::{Error, cgroup};
 
 const LIMIT: &str = "device limit";
@@ -138,7 +137,7 @@ fn open(file: &ControlFile) -> Result<Option<File>, String> {
 
 /// Opens a control group's folder below the mount of its hierarchy, following no link; `None` when it is gone.
 fn open_group(folder: &Path) -> Result<Option<OwnedFd>, String> {
-    let mounts = reversal::mounts().map_err(|error| error.to_string())?;
+    let mounts = actions::mounts().map_err(|error| error.to_string())?;
     let not_one = || format!("{} is not in a control group filesystem", folder.display());
     let mount = mounts
         .iter()

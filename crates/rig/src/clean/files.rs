@@ -9,8 +9,8 @@ use rundir::RunDir;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::process::{geteuid, getuid};
 
-use crate::undo::{self, OwnFolder};
-use crate::{Error, Result, reversal};
+use crate::undo::{self, OwnFolder, actions};
+use crate::{Error, Result};
 
 /// The folder that holds `folder`, opened from the root without following a link.
 fn open_parent(folder: &OwnFolder) -> Result<OwnedFd> {
@@ -62,11 +62,11 @@ pub(super) fn remove_work_folder(folder: &OwnFolder) -> Result<()> {
     if !look(&parent, folder)? {
         return Ok(());
     }
-    match reversal::remove_tree_at(&parent, OsStr::new(folder.name())) {
+    match actions::remove_tree_at(&parent, OsStr::new(folder.name())) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             refuse(&path, &error.to_string())
         }
-        answer => reversal::gone_is_fine(answer)
+        answer => actions::gone_is_fine(answer)
             .map_err(|error| Error::io(&path, "cannot remove the working folder", error)),
     }
 }

@@ -12,8 +12,8 @@ use super::{Undone, files, owned};
 use crate::device::stack;
 use crate::host::{Host, Loop};
 use crate::mounted::MOUNT_FOLDER;
-use crate::undo::{self, Beneath, OwnFolder, Task};
-use crate::{Error, Result, reversal};
+use crate::undo::{self, Beneath, OwnFolder, Task, actions};
+use crate::{Error, Result};
 
 /// What is left of a run.
 pub(super) struct Leftovers {
@@ -31,6 +31,9 @@ pub(super) struct Leftovers {
     /// Entries of the folder that are not what the journal says.
     pub(super) refused: Vec<Error>,
 }
+
+/// The folder of a run that holds its images.
+const IMAGE_FOLDER: &str = "images";
 
 impl Leftovers {
     pub(super) fn find(dir: &RunDir, known: &[(u64, Task)]) -> Result<Leftovers> {
@@ -53,10 +56,10 @@ impl Leftovers {
             host,
         };
         let mut points = BTreeSet::new();
-        let mut images = BTreeSet::new();
+        let mut images: BTreeSet<Beneath> = BTreeSet::new();
         for (_, task) in known {
             match task {
-                Task::Image(image) | Task::Loop { image, .. } => drop(images.insert(image)),
+                Task::Image(image) | Task::Loop { image, .. } => drop(images.insert(image.clone())),
                 Task::MountPoint(point) => drop(points.insert(point.clone())),
                 Task::Folder(folder) => match files::is_there(folder) {
                     Ok(true) => left.folders.push(folder.clone()),
@@ -66,13 +69,30 @@ impl Leftovers {
                 _ => {}
             }
         }
-        for image in images {
-            if left.exists(dir, image) {
-                left.images.insert(image.clone());
-            }
-        }
+        left.find_images(dir, images);
         left.find_points(dir, points);
         Ok(left)
+    }
+
+    /// Images of the journal, and those that no journal knows: a crash of the filesystem that holds the run may keep
+    /// the image and lose the last lines of the journal. These are known by where they are and by their names.
+    fn find_images(&mut self, dir: &RunDir, mut images: BTreeSet<Beneath>) {
+        for folder in ["", IMAGE_FOLDER] {
+            match dir.names(folder) {
+                Ok(names) => {
+                    let names = names.iter().filter_map(|name| name.to_str().ok());
+                    let own = names.filter(|name| is_own_image(folder, name));
+                    images
+                        .extend(own.filter_map(|n| Beneath::relative(&Path::new(folder).join(n))));
+                }
+                Err(error) => self.refuse(undo::unusable(error)),
+            }
+        }
+        for image in images {
+            if self.exists(dir, &image) {
+                self.images.insert(image);
+            }
+        }
     }
 
     /// Mount points of the journal, and those that no journal knows; only empty ones can be removed anyway.
@@ -84,7 +104,7 @@ impl Leftovers {
                 points.extend(found.filter_map(below));
                 points.extend(Beneath::relative(Path::new(MOUNT_FOLDER)));
             }
-            Err(error) => self.refused.push(undo::unusable(error)),
+            Err(error) => self.refuse(undo::unusable(error)),
         }
         for point in points {
             if self.exists(dir, &point) {
@@ -98,14 +118,18 @@ impl Leftovers {
         match dir.status(entry.path()) {
             Ok(status) => status.is_some(),
             Err(error @ rundir::Error::Refused { .. }) => {
-                let error = undo::unusable(error);
-                let same = |other: &Error| other.to_string() == error.to_string();
-                if !self.refused.iter().any(same) {
-                    self.refused.push(error);
-                }
+                self.refuse(undo::unusable(error));
                 false
             }
             Err(_) => false,
+        }
+    }
+
+    /// Keeps a reason once.
+    fn refuse(&mut self, error: Error) {
+        let same = |other: &Error| other.to_string() == error.to_string();
+        if !self.refused.iter().any(same) {
+            self.refused.push(error);
         }
     }
 
@@ -152,7 +176,7 @@ impl Leftovers {
     pub(super) fn undo_mounts(&self, dir: &RunDir, undone: &mut Vec<Undone>) -> Vec<Error> {
         let mut problems = Vec::new();
         for mount in &self.mounts {
-            match reversal::unmount_of(dir, &mount.point, mount.id, reversal::PATIENCE) {
+            match actions::unmount_of(dir, &mount.point, mount.id, actions::PATIENCE) {
                 Ok(()) => undone.push(Undone {
                     what: "mount",
                     thing: mount.point.clone(),
@@ -199,7 +223,7 @@ impl Leftovers {
     }
 
     fn mounts_of(&self, lo: &Loop) -> Result<Vec<Mount>> {
-        let mut mounts = reversal::mounts()?;
+        let mut mounts = actions::mounts()?;
         let number = self.host.number_of(&lo.name);
         mounts.retain(|mount| number == Some(mount.device) || mount.source == lo.node());
         Ok(mounts)
@@ -234,8 +258,8 @@ impl Leftovers {
     pub(super) fn undo_files(&self, dir: &RunDir, cleaning: &mut super::Cleaning) {
         for (thing, entry) in self.files() {
             let answer = match entry {
-                Entry::Image(image) => reversal::beneath::remove_image(dir, image),
-                Entry::Point(point) => reversal::beneath::remove_mount_point(dir, point),
+                Entry::Image(image) => actions::beneath::remove_image(dir, image),
+                Entry::Point(point) => actions::beneath::remove_mount_point(dir, point),
                 Entry::Folder(folder) => files::remove_work_folder(folder),
             };
             match answer {
@@ -243,6 +267,30 @@ impl Leftovers {
                 Err(error) => cleaning.problem(error),
             }
         }
+    }
+}
+
+/// Whether a file of this name in this folder of the run is an image that a run makes: of a trial or of a member of
+/// its device (`fslab-PID-N.img`, `fslab-PID-N-M.img`), of the reference (`reference-PID.img`), or a copy that a crash
+/// check recovers (`crash-PID-N.img`, in the run's folder itself).
+fn is_own_image(folder: &str, name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".img") else {
+        return false;
+    };
+    let mut parts = stem.split('-');
+    let kind = parts.next().unwrap_or_default();
+    let mut numbers = 0;
+    for part in parts {
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return false;
+        }
+        numbers += 1;
+    }
+    match (folder, kind) {
+        (IMAGE_FOLDER, "fslab") => numbers == 2 || numbers == 3,
+        (IMAGE_FOLDER, "reference") => numbers == 1,
+        ("", "crash") => numbers == 2,
+        _ => false,
     }
 }
 
@@ -271,7 +319,7 @@ fn own_mounts(
     known: &[(u64, Task)],
     loops: &[Loop],
 ) -> Result<Vec<Mount>> {
-    let mut mounts = reversal::mounts()?;
+    let mut mounts = actions::mounts()?;
     mounts.reverse();
     mounts.retain(|mount| {
         let below = mount.point.strip_prefix(dir.path()).ok();

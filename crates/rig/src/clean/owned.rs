@@ -5,11 +5,11 @@ use std::path::Path;
 use rundir::RunDir;
 
 use super::{Cleaning, Undone};
+use crate::Error;
 use crate::device::{readahead, stack};
 use crate::gate;
 use crate::host::{Host, Loop};
-use crate::undo::{Beneath, Task};
-use crate::{Error, reversal};
+use crate::undo::{Beneath, Task, actions};
 
 /// Loop devices whose backing file is, by the kernel's own path, in the run's folder.
 pub(super) fn loops(host: &Host, dir: &RunDir) -> Vec<Loop> {
@@ -138,5 +138,5 @@ fn is_dm(node: &Path) -> bool {
 
 /// Detaches a loop device of the run, if it is still bound to the run's file.
 pub(super) fn detach(host: &Host, dir: &RunDir, lo: &Loop) -> crate::Result<()> {
-    reversal::detach(host, &lo.node(), &|bound| is_file_of(dir, lo, bound))
+    actions::detach(host, &lo.node(), &|bound| is_file_of(dir, lo, bound))
 }

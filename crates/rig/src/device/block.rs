@@ -2,13 +2,14 @@
 //!
 //! The first write happens while the disk is held open exclusively and after it was examined once
 //! more; the hold ends before mkfs, which claims the disk for itself. After a trial the signatures of our own filesystem are wiped, so that the gate, which
-//! refuses whatever carries one, approves the same disk for the next trial and the next run.
+//! refuses a disk that carries one, approves the same disk for the next trial and the next run.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
+use progress::{Progress, Step, Unit};
 use rustix::io::Errno;
 
 use super::{Device, queue_facts};
@@ -17,7 +18,7 @@ use crate::host::Host;
 use crate::syscall::block;
 use crate::{Error, Result};
 
-/// Bytes zeroed at each end: every partition table and most signatures lie there.
+/// Bytes zeroed at each end: every partition table and most signatures are there.
 const END: u64 = 1 << 20;
 /// One discard at most, so that a request to stop is heard.
 const DISCARD_STEP: u64 = 4 << 30;
@@ -40,7 +41,7 @@ impl Disk {
         approved: &Approved,
         own_content: bool,
         discard: bool,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Disk> {
         let file = gate.reopen(approved, own_content)?;
         let mut disk = Disk {
@@ -52,7 +53,7 @@ impl Disk {
         };
         let mut written = Ok(());
         if discard {
-            written = disk.discard(&file, cancelled);
+            written = disk.discard(&file, progress);
         }
         let written = written.and_then(|()| disk.wipe(&file));
         // Before `disk` is dropped on an error: its release opens the disk exclusively again.
@@ -60,10 +61,12 @@ impl Disk {
         written.map(|()| disk)
     }
 
-    fn discard(&mut self, file: &File, cancelled: &dyn Fn() -> bool) -> Result<()> {
+    fn discard(&mut self, file: &File, progress: &dyn Progress) -> Result<()> {
+        let step = Step::new("discarding").counted_in(Unit::Bytes);
+        progress.begin(step.of(self.approved.size));
         let mut offset = 0;
         while offset < self.approved.size {
-            if cancelled() {
+            if progress.cancelled() {
                 return Err(Error::Interrupted {
                     doing: format!("discarding {}", self.approved.device.display()),
                 });
@@ -83,11 +86,13 @@ impl Disk {
                 }
             }
             offset += length;
+            progress.advance(length);
         }
+        progress.end();
         Ok(())
     }
 
-    /// Zeros both ends and whatever signature is still found.
+    /// Zeros both ends and every signature that is still found.
     fn wipe(&self, file: &File) -> Result<()> {
         let path = &self.approved.device;
         let size = self.approved.size;
@@ -125,7 +130,7 @@ impl Device for Disk {
         Some(self.approved.size)
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.approved.name);
         facts.insert("serial".into(), self.approved.serial.clone());
         facts.insert("size".into(), self.approved.size.to_string());

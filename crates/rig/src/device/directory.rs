@@ -8,13 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
 use rustix::fs::{major, minor};
 
 use super::{Device, queue_facts};
 use crate::host::Host;
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, Step, actions};
+use crate::{Error, Result};
 
 /// A folder to work in below a directory that the user gave.
 #[derive(Debug)]
@@ -74,10 +74,10 @@ impl Device for WorkFolder {
         Some(&self.folder)
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = match &self.block {
             Some(name) => queue_facts(&self.host, name),
-            None => Words::new(),
+            None => Fields::new(),
         };
         facts.insert("folder".into(), self.folder.display().to_string());
         facts
@@ -89,7 +89,7 @@ impl Device for WorkFolder {
 
     fn release(&mut self) -> Result<()> {
         if let Some(step) = self.step {
-            reversal::remove_work_folder(&self.folder)?;
+            actions::remove_work_folder(&self.folder)?;
             self.step = None;
             self.journal.note_undone(step);
         }

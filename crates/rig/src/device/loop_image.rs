@@ -1,7 +1,7 @@
 //! A loop device backed by a sparse image file: a block device for any host.
 //!
 //! Direct I/O to the backing file matters more than anything else about it: without it the image's
-//! blocks lie in the page cache a second time, below the filesystem under test, and no dropping of
+//! blocks are in the page cache a second time, below the filesystem under test, and no dropping of
 //! caches above makes a read cold. So the device is bound with `LO_FLAGS_DIRECT_IO` and a sector
 //! size that the host's filesystem can serve directly (statx, `STATX_DIOALIGN`), and the kernel is
 //! asked afterwards whether it really does. Where it cannot (overlay, some network and stacked
@@ -15,20 +15,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use probe::mountinfo;
-use probe::superblock::Words;
+use probe::superblock::Fields;
 use rustix::io::Errno;
 use workload::direct;
 
 use super::{Device, queue_facts};
 use crate::host::{self, Host};
 use crate::syscall::block;
-use crate::undo::{Journal, Step};
-use crate::{Error, Result, reversal};
+use crate::undo::{Journal, Step, actions};
+use crate::{Error, Result};
 
 /// How often a free loop device is requested again when another process took the one given.
 const RACES: usize = 64;
 
-/// A bound loop device on an image of its own.
+/// A bound loop device on its own image.
 #[derive(Debug)]
 pub struct LoopImage {
     journal: Arc<Journal>,
@@ -231,7 +231,7 @@ impl LoopImage {
     fn unbind(&mut self) -> Result<()> {
         if let Some(step) = self.loop_step {
             let bound = self.bound;
-            reversal::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
+            actions::detach(&self.host, &self.node, &|file| Some(file) == bound)?;
             self.loop_step = None;
             self.journal.note_undone(step);
         }
@@ -273,7 +273,7 @@ impl Device for LoopImage {
         Some(&self.image)
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.name);
         let mut put = |name: &str, value: String| facts.insert(name.into(), value);
         put("backing_file", self.image.display().to_string());
@@ -293,7 +293,7 @@ impl Device for LoopImage {
     fn release(&mut self) -> Result<()> {
         self.unbind()?;
         if let Some(step) = self.image_step {
-            reversal::remove_image_of(self.journal.dir(), &self.image)?;
+            actions::remove_image_of(self.journal.dir(), &self.image)?;
             self.image_step = None;
             self.journal.note_undone(step);
         }

@@ -1,7 +1,7 @@
 //! Readahead: of a device, and of a filesystem that has its own.
 //!
 //! It applies to files opened afterwards, so it is set before mkfs and mount. What cannot be set as
-//! asked ends the cell: a result under another readahead than its label says would be a lie.
+//! asked ends the cell: a result under another readahead than its label says would be mislabelled.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -25,6 +25,7 @@ use crate::command;
 use crate::host::Host;
 use crate::undo::{Step, Task};
 use crate::{Error, Result};
+use progress::Silent;
 
 pub use hints::{Geometry, Hints};
 pub use kernel::available;
@@ -82,7 +83,7 @@ pub struct Stacking {
     pub size: u64,
     /// What a reader calls it: `md raid0 of 11 disks, chunk 64k`.
     pub words: String,
-    /// How its stripes lie.
+    /// Its stripe unit and stripe width.
     pub geometry: Option<Geometry>,
     /// The stripe options of mkfs.
     pub hints: Hints,
@@ -131,7 +132,7 @@ fn run(program: &str, package: &str, arguments: &[String]) -> Result<command::Ou
     let mut argv = vec![locate(program, package)?];
     argv.extend_from_slice(arguments);
     // A half-made array is undone, not waited for: these take milliseconds and are never cancelled.
-    command::run(&argv, "", &|| false).map_err(not_the_studys_options)
+    command::run(&argv, "", &Silent).map_err(not_the_studys_options)
 }
 
 /// A program here was given no word of the study.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fskind::Kind;
-use probe::superblock::{Source, Words, btrfs::Superblock};
+use probe::superblock::{Fields, Source, btrfs::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -17,8 +17,8 @@ impl Filesystem for Btrfs {
         Kind::Btrfs
     }
 
-    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
-        Ok(Superblock::read(device)?.words())
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields> {
+        Ok(Superblock::read(device)?.fields())
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
@@ -29,9 +29,9 @@ impl Filesystem for Btrfs {
         serves.then(|| "btrfs".into())
     }
 
-    fn mounted_facts(&self, host: &Host, _block_name: &str, uuid: &str) -> Words {
+    fn mounted_facts(&self, host: &Host, _block_name: &str, uuid: &str) -> Fields {
         let folder = format!("sys/fs/btrfs/{uuid}");
-        let mut facts = Words::new();
+        let mut facts = Fields::new();
         // The kernel's own list of features, and how each kind of chunk is laid out.
         facts.insert(
             "features".into(),

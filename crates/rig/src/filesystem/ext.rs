@@ -1,13 +1,14 @@
-//! The ext family. ext2 and ext3 are made by their own mkfs names, and served by whatever driver
+//! The ext family. ext2 and ext3 are made by their own mkfs names, and served by the driver that
 //! this kernel has for them, which on most current kernels is ext4's (CONFIG_EXT4_USE_FOR_EXT2).
 
 use fskind::Kind;
-use probe::superblock::{Source, Words, ext::Superblock};
+use probe::superblock::{Fields, Source, ext::Superblock};
 
 use super::{Filesystem, Mounted};
 use crate::Result;
 use crate::host::Host;
 use crate::lazy_init::{self, Settled};
+use progress::Progress;
 
 /// One member of the family.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,8 @@ impl Filesystem for Ext {
         self.0
     }
 
-    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
-        Superblock::read(device)?.words(device)
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields> {
+        Superblock::read(device)?.fields(device)
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
@@ -42,8 +43,8 @@ impl Filesystem for Ext {
         )
     }
 
-    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {
-        let mut facts = Words::new();
+    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Fields {
+        let mut facts = Fields::new();
         // mountinfo hides options that are at their defaults; this file does not.
         if let Some(options) = host.text(format!("proc/fs/ext4/{block_name}/options")) {
             facts.insert(
@@ -63,7 +64,7 @@ impl Filesystem for Ext {
         facts
     }
 
-    fn settle(&self, mounted: &Mounted<'_>, cancelled: &dyn Fn() -> bool) -> Result<Settled> {
-        lazy_init::wait(mounted, lazy_init::TIMEOUT, cancelled)
+    fn settle(&self, mounted: &Mounted<'_>, progress: &dyn Progress) -> Result<Settled> {
+        lazy_init::wait(mounted, lazy_init::TIMEOUT, progress)
     }
 }

@@ -1,7 +1,7 @@
 //! f2fs, the filesystem for flash.
 
 use fskind::Kind;
-use probe::superblock::{Source, Words, f2fs::Superblock};
+use probe::superblock::{Fields, Source, f2fs::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -23,8 +23,8 @@ impl Filesystem for F2fs {
         Kind::F2fs
     }
 
-    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
-        Ok(Superblock::read(device)?.words())
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields> {
+        Ok(Superblock::read(device)?.fields())
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {
@@ -32,7 +32,7 @@ impl Filesystem for F2fs {
         served.then(|| "f2fs".into())
     }
 
-    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Words {
+    fn mounted_facts(&self, host: &Host, block_name: &str, _uuid: &str) -> Fields {
         let facts = KERNEL.iter().filter_map(|item| {
             let value = host.text(format!("sys/fs/f2fs/{block_name}/{item}"))?;
             Some((format!("kernel_{item}"), value))

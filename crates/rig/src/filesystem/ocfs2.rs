@@ -8,7 +8,7 @@
 //! `-F` leaves out the cluster check and not the question. It is answered.
 
 use fskind::Kind;
-use probe::superblock::{Source, Words, ocfs2::Superblock};
+use probe::superblock::{Fields, Source, ocfs2::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -22,8 +22,8 @@ impl Filesystem for Ocfs2 {
         Kind::Ocfs2
     }
 
-    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
-        Ok(Superblock::read(device)?.words())
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields> {
+        Ok(Superblock::read(device)?.fields())
     }
 
     /// sysfs knows OCFS2's cluster stack, and none of its mounts.

@@ -4,7 +4,7 @@
 //! an external log or journal, an image to write) would go round it, so such options are refused
 //! before anything is made: every word that is not an option or an option's value, every word that
 //! holds a path, and the keys that name devices. An external log, when it comes, has to pass the
-//! gate as a device of its own.
+//! gate as a separate device.
 
 use fskind::Kind;
 

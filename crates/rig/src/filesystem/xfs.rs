@@ -1,7 +1,7 @@
 //! XFS.
 
 use fskind::Kind;
-use probe::superblock::{Source, Words, xfs::Superblock};
+use probe::superblock::{Fields, Source, xfs::Superblock};
 
 use super::Filesystem;
 use crate::host::Host;
@@ -15,8 +15,8 @@ impl Filesystem for Xfs {
         Kind::Xfs
     }
 
-    fn superblock(&self, device: &Source) -> std::io::Result<Words> {
-        Ok(Superblock::read(device)?.words())
+    fn superblock(&self, device: &Source) -> std::io::Result<Fields> {
+        Ok(Superblock::read(device)?.fields())
     }
 
     fn driver(&self, host: &Host, block_name: &str) -> Option<String> {

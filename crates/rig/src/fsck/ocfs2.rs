@@ -13,7 +13,7 @@
 //!   Times real: 0m0.204s, user: 0m0.188s, sys: 0m0.002s
 //! ```
 //!
-//! The times end a pass; what they and the line before belong to is whatever pass is open, and the whole
+//! The times end a pass; they and the line before belong to the open pass, and the whole
 //! check when none is. In 2011 (the messages of Sunil Mushran) the same line had plain seconds, `real:
 //! 90.580s`; both are read. MB are MiB rounded up. disk is what its I/O channel read, past the page
 //! cache; cache is what its own cache gave. The rate is not read: in 2011 it was (disk + cache +

@@ -218,7 +218,7 @@ impl Account {
         let (holds, detail) = match (tolerance, self.printed_seconds(of)) {
             (Some(_), Some(printed)) if in_part => {
                 let why = "its own time begins when its cache is made";
-                let detail = format!("{program} says {printed} s, the clock {ours:.3} s: {why}");
+                let detail = format!("{program} reports {printed} s, the clock {ours:.3} s: {why}");
                 ((printed > ours + BUSY).then_some(false), detail)
             }
             (Some(tolerance), Some(printed)) => two_clocks(program, printed, spent, tolerance),
@@ -303,7 +303,7 @@ fn two_clocks(
     let ours = spent.seconds;
     let apart = (printed - ours).abs();
     let waited = spent.waited.unwrap_or(0.0);
-    let both = format!("{program} says {printed} s, the clock {ours:.3} s");
+    let both = format!("{program} reports {printed} s, the clock {ours:.3} s");
     let may = format!("they may differ by {tolerance:.3} s");
     if apart <= tolerance {
         (Some(true), format!("{both}; {may}"))

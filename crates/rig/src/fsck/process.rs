@@ -367,7 +367,7 @@ mod tests {
     }
 
     /// The kernel ends what is in a namespace when its first process ends, which does so with us:
-    /// here the end of the pipe stands for that.
+    /// here the end of the pipe means that.
     #[test]
     fn a_checker_whose_lab_dies_is_gone_needs_root() {
         if !testkit::root!() {

@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use progress::{Progress, Until};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
+use workload::Evidence;
 use workload::clock::seconds;
-use workload::{Evidence, Observer};
 
 use crate::{Error, Result, command};
 
@@ -21,7 +22,7 @@ use super::report::{Exit, Report, Verdict};
 use super::sampler::{Cpu, Meter, Reading};
 use super::terminal;
 use super::timeline::Ledger;
-use super::watch::{Cut, ProcessEnd, Watch};
+use super::watch::{Cut, Passes, ProcessEnd, Watch};
 
 /// What tests put in place of the host.
 pub(super) struct Environment<'a> {
@@ -65,14 +66,14 @@ pub(super) fn command_line(
 /// See [`super::run`].
 pub(super) fn run_in(
     request: &Request,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
     environment: &Environment<'_>,
 ) -> Result<Report> {
     let checker = checker::of_kind(&request.kind)?;
     let program = locate(checker, environment)?;
     let argv = command_line(checker, program.display().to_string(), request);
-    let version = version(checker, &program, observer);
-    let went = carry_out(checker, &argv, request, observer, environment.grace)?;
+    let version = version(checker, &program, progress);
+    let went = carry_out(checker, &argv, request, progress, environment.grace)?;
     if went.cut == Some(Cut::Cancelled) {
         return Err(Error::Interrupted {
             doing: format!("running {}", checker.program()),
@@ -99,14 +100,14 @@ pub(super) fn run_in(
 
 /// The first line that the program prints of itself, before any clock runs: that also brings the
 /// program itself into memory, so that a cold check is cold of its filesystem only.
-fn version(checker: &dyn Checker, program: &Path, observer: &dyn Observer) -> String {
+fn version(checker: &dyn Checker, program: &Path, progress: &dyn Progress) -> String {
     let argv = [
         program.display().to_string(),
         checker.version_option().into(),
     ];
     let begun = Instant::now();
-    let stop = || observer.cancelled() || begun.elapsed() > Duration::from_secs(5);
-    command::first_line(&argv, &stop)
+    let late = || begun.elapsed() > Duration::from_secs(5);
+    command::first_line(&argv, &Until::new(progress, late))
 }
 
 /// How a check went.
@@ -122,7 +123,7 @@ fn carry_out(
     checker: &'static dyn Checker,
     argv: &[String],
     request: &Request,
-    observer: &dyn Observer,
+    progress: &dyn Progress,
     grace: Duration,
 ) -> Result<Went> {
     let program = Path::new(&argv[0]);
@@ -142,7 +143,8 @@ fn carry_out(
         meter: &mut meter,
         ledger: &mut ledger,
         output: &mut output,
-        observer,
+        progress,
+        passes: Passes::default(),
         timeout: request.timeout,
         grace,
     };

@@ -1,7 +1,7 @@
 //! Printed lines and readings, put in order: which pass ran when.
 //!
 //! Pure: it is given readings and never takes one, so recorded outputs can be replayed with any
-//! clock. A pass lasts from its heading to whatever says that it is over: its own times (e2fsck),
+//! clock. A pass lasts from its heading to the line that ends it: its own times (e2fsck),
 //! the next heading, a word that nothing follows, or the end of the program.
 
 use super::checker::{Checker, CpuSeconds, Event, Of, OutputSummary};

@@ -1,6 +1,6 @@
 //! A checker's descendants, where no PID namespace may be made: found while their parents live.
 //!
-//! A process that makes a session of its own is still its parent's child, until the parent ends. So
+//! A process that makes its own session is still its parent's child, until the parent ends. So
 //! the tree is walked periodically while the checker runs, and each process that was seen is known from then
 //! on, by PID and start time. One that is born, makes its session and loses its parent between two
 //! looks is not found; that needs a will to escape, which no checker has.

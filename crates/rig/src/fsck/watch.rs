@@ -8,11 +8,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use progress::{Progress, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use workload::clock::now_ns;
-use workload::{Observer, Progress};
 
 use super::checker::Checker;
 use super::output::Output;
@@ -20,7 +20,7 @@ use super::process::Process;
 use super::sampler::{Meter, Reading};
 use super::timeline::{Ledger, WHOLE};
 
-/// How long a wait lasts at most before the memory, the time and the observer are looked at.
+/// How long a wait lasts at most before the memory, the time and the request to stop are looked at.
 const SLICE: Duration = Duration::from_millis(50);
 /// How long a killed process may take to end: longer than a disk's own timeouts.
 const AFTER_KILL: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ const AFTER_KILL: Duration = Duration::from_secs(120);
 pub(super) enum Cut {
     /// Its time was up.
     TimedOut,
-    /// The observer asked.
+    /// It was asked to stop.
     Cancelled,
 }
 
@@ -50,7 +50,8 @@ pub(super) struct Watch<'a> {
     pub(super) meter: &'a mut Meter,
     pub(super) ledger: &'a mut Ledger,
     pub(super) output: &'a mut Output,
-    pub(super) observer: &'a dyn Observer,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) passes: Passes,
     /// From the start to SIGTERM.
     pub(super) timeout: Duration,
     /// From SIGTERM to SIGKILL.
@@ -73,7 +74,9 @@ impl Watch<'_> {
     pub(super) fn until_end(&mut self, ours: &OwnedFd) -> io::Result<ProcessEnd> {
         let pidfd = self.process.watch()?;
         let (begun, mut ending, mut open) = (Instant::now(), Ending::No, true);
-        let (mut looked, mut reported) = (Instant::now(), Instant::now());
+        let mut looked = Instant::now();
+        self.progress.foresee(self.checker.passes().into());
+        self.progress.begin(Step::new(WHOLE));
         loop {
             let (ended, readable) = wait(&pidfd, open.then_some(ours))?;
             let at = now_ns();
@@ -92,10 +95,6 @@ impl Watch<'_> {
                 self.meter.look_at_memory(now_ns());
                 self.process.look();
                 ending = self.end_if_due(ending, begun)?;
-            }
-            if reported.elapsed() >= Duration::from_secs(1) {
-                reported = Instant::now();
-                self.report();
             }
         }
     }
@@ -116,7 +115,6 @@ impl Watch<'_> {
 
     fn parse(&mut self, bytes: &[u8], at: u64) {
         let (checker, meter, ledger) = (self.checker, &mut *self.meter, &mut *self.ledger);
-        let pass = ledger.open_pass();
         let mut taken: Option<Reading> = None;
         self.output.take(bytes, |line| {
             let Some(event) = checker.read(line) else {
@@ -125,15 +123,14 @@ impl Watch<'_> {
             let reading = taken.get_or_insert_with(|| meter.read(at));
             ledger.take(event, reading);
         });
-        if ledger.open_pass() != pass {
-            self.report();
-        }
+        let pass = ledger.open_pass();
+        self.passes.report(pass, self.checker, self.progress);
     }
 
     fn end_if_due(&self, ending: Ending, begun: Instant) -> io::Result<Ending> {
         match ending {
             Ending::No => {
-                let cut = if self.observer.cancelled() {
+                let cut = if self.progress.cancelled() {
                     Cut::Cancelled
                 } else if begun.elapsed() >= self.timeout {
                     Cut::TimedOut
@@ -154,17 +151,30 @@ impl Watch<'_> {
             other => Ok(other),
         }
     }
+}
 
-    fn report(&self) {
-        let pass = self.ledger.open_pass();
-        self.observer.progress(&Progress {
-            phase: pass.map_or(WHOLE.into(), |pass| {
-                format!("{WHOLE}_pass_{}", self.checker.label(pass))
-            }),
-            steps: pass.map_or(0, |pass| u64::from(pass.saturating_sub(1))),
-            steps_total: u64::from(self.checker.passes()),
-            ..Progress::default()
-        });
+/// The passes of a checker as steps.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    /// The pass that was reported last.
+    current: Option<u8>,
+    /// Passes reported as done.
+    done: u64,
+}
+
+impl Passes {
+    /// Reports the pass that runs now, if it is another one.
+    fn report(&mut self, pass: Option<u8>, checker: &dyn Checker, progress: &dyn Progress) {
+        if pass == self.current {
+            return;
+        }
+        self.current = pass;
+        let before = pass.map_or(0, |pass| u64::from(pass.saturating_sub(1)));
+        progress.advance(before.saturating_sub(self.done));
+        self.done = self.done.max(before);
+        progress.begin(pass.map_or(Step::new(WHOLE), |pass| {
+            Step::new(format!("{WHOLE}_pass_{}", checker.label(pass)))
+        }));
     }
 }
 

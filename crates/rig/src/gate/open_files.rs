@@ -100,7 +100,7 @@ pub(super) fn unseen(host: &Host) -> Option<String> {
 }
 
 impl Wanted {
-    /// A device, its partitions, and whatever is built on these.
+    /// A device, its partitions, and everything that is built on these.
     fn add(&mut self, host: &Host, name: &str) {
         if self.devices.iter().any(|(known, _)| known == name) {
             return;

@@ -47,7 +47,7 @@ pub enum Reason {
         /// Their names.
         names: Vec<String>,
     },
-    /// A partition table lies on the disk, whether or not the kernel has read it.
+    /// A partition table is on the disk, whether or not the kernel has read it.
     PartitionTable {
         /// `GPT`, `MBR`.
         kind: &'static str,
@@ -130,10 +130,12 @@ pub enum Reason {
     },
     /// Something is on it.
     Signature {
-        /// What.
+        /// The format, with an article: `an XFS filesystem`.
         kind: &'static str,
-        /// Byte offset.
+        /// Byte offset of its magic number.
         offset: u64,
+        /// What its superblock says of it, where that is read.
+        detail: Option<String>,
     },
     /// It holds data that no signature explains.
     NotEmpty {
@@ -211,8 +213,14 @@ impl Reason {
             Reason::TooSmall { bytes, least } => {
                 format!("it has {bytes} bytes and at least {least} are needed")
             }
-            Reason::Signature { kind, offset } => {
-                format!("it carries {kind} (signature at byte {offset})")
+            Reason::Signature {
+                kind,
+                offset,
+                detail,
+            } => {
+                let detail = detail.as_ref().map(|detail| format!("{detail}; "));
+                let detail = detail.unwrap_or_default();
+                format!("it carries {kind} ({detail}signature at byte {offset})")
             }
             Reason::NotEmpty { offset, left: None } => {
                 format!("it holds data without a known signature (at byte {offset})")

@@ -114,8 +114,15 @@ fn signatures_made_by_the_real_programs_are_refused_needs_root() {
         );
     }
     let disk = Disk::new(SIZE);
-    run("mkswap", &[&disk.text()]);
+    run("mkswap", &["-L", "spare", &disk.text()]);
     assert!(carries(&disk.reasons(), "swap"));
+    assert!(
+        has(&disk.reasons(), |r| r
+            .to_string()
+            .contains(" MiB, label \"spare\", UUID ")),
+        "{:?}",
+        disk.reasons()
+    );
     run("wipefs", &["-a", &disk.text()]);
     assert!(
         has(&disk.reasons(), |r| matches!(r, Reason::NotEmpty { .. })),

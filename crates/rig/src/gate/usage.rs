@@ -166,7 +166,7 @@ fn stacked_loops(host: &Host, names: &[String]) -> Vec<Reason> {
         .collect()
 }
 
-/// Whether the running system lies on the disk, however many layers above it.
+/// Whether the running system is on the disk, through any number of layers.
 fn system(host: &Host, disk: &str, protected: &[PathBuf]) -> Vec<Reason> {
     let places = ["/", "/boot", "/boot/efi", "/usr", "/var", "/home"].map(PathBuf::from);
     let mut reasons = Vec::new();

@@ -1,6 +1,6 @@
 //! Limits by `io.max` (version 2 of the control groups).
 //!
-//! The root group has no `io.max`, so the process moves into a group of its own, and the limit goes
+//! The root group has no `io.max`, so the process moves into its own group, and the limit goes
 //! with that group. What the process submits itself is held. Buffered writes are held as far as the
 //! kernel can tell whose pages they are: that needs the memory and io controllers in the same group
 //! and a filesystem with cgroup writeback (ext2, ext4, btrfs, XFS). What journal threads and other

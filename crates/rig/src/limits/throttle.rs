@@ -1,7 +1,7 @@
 //! Limits by `blkio.throttle.*_device` (version 1 of the control groups).
 //!
 //! Set in two groups: in the root group, because writeback and journal threads submit from there,
-//! and in the process's own when that is another. Each group has a budget of its own, which the facts
+//! and in the process's own when that is another. Each group has its own budget, which the facts
 //! say: a process that writes directly while kernel workers write back may then write twice the rate.
 
 use std::fs;

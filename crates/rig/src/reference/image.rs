@@ -16,12 +16,13 @@ use crate::limits::Limits;
 use crate::resource_limits::{Bounds, LimitRequest};
 use crate::rig::{Rig, Target};
 use crate::{Error, Result};
+use progress::{Progress, Step, Unit};
 
 /// Bytes written at a time.
 const PIECE: usize = 1 << 20;
 
 impl Rig {
-    /// Makes a loop image of `size` bytes where the trials' images lie, writes it through, holds it
+    /// Makes a loop image of `size` bytes where the trials' images are, writes it through, holds it
     /// to `limit`, measures it as [`measure`] does, and removes it.
     ///
     /// # Errors
@@ -31,7 +32,7 @@ impl Rig {
         size: u64,
         limit: Option<Limits>,
         options: &Options,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Measured> {
         let Target::LoopImages { folder } = self.target() else {
             return Err(Error::Cannot {
@@ -47,10 +48,10 @@ impl Rig {
         let journal = self.journal();
         let mut image = LoopImage::create(folder, &name, size, journal)?;
         let node = image.node().map(Path::to_path_buf).unwrap_or_default();
-        fill(&node, size, cancelled)?;
+        fill(&node, size, progress)?;
         // Declared after the image, so that on an error the limit goes before the device.
         let mut bounds = asked.begin(journal)?;
-        let measured = hold_and_measure(&asked, &mut bounds, self, &node, options, cancelled);
+        let measured = hold_and_measure(&asked, &mut bounds, self, &node, options, progress);
         let lifted = bounds.lift();
         let mut measured = measured?;
         lifted?;
@@ -66,10 +67,10 @@ fn hold_and_measure(
     rig: &Rig,
     node: &Path,
     options: &Options,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
 ) -> Result<Measured> {
     asked.hold(bounds, rig.journal(), node, true)?;
-    let mut measured = measure(node, options, cancelled)?;
+    let mut measured = measure(node, options, progress)?;
     measured
         .notes
         .extend(bounds.limit_facts().map(|facts| format!("limit: {facts}")));
@@ -77,7 +78,7 @@ fn hold_and_measure(
 }
 
 /// Writes every byte of the device once.
-fn fill(node: &Path, size: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
+fn fill(node: &Path, size: u64, progress: &dyn Progress) -> Result<()> {
     let failed = |error| Error::io(node, "cannot write the reference image", error);
     let mut file = OpenOptions::new().write(true).open(node).map_err(failed)?;
     let mut random = Random::seeded(0);
@@ -86,8 +87,10 @@ fn fill(node: &Path, size: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
         bytes.copy_from_slice(&random.next().to_le_bytes());
     }
     let mut left = size / 512 * 512;
+    let step = Step::new("writing the reference image").counted_in(Unit::Bytes);
+    progress.begin(step.of(left));
     while left > 0 {
-        if cancelled() {
+        if progress.cancelled() {
             return Err(Error::Interrupted {
                 doing: format!("writing the reference image on {}", node.display()),
             });
@@ -99,6 +102,7 @@ fn fill(node: &Path, size: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
         let length = left.min(PIECE as u64) as usize;
         file.write_all(&piece[..length]).map_err(failed)?;
         left -= length as u64;
+        progress.advance(length as u64);
     }
     file.sync_all().map_err(failed)
 }

@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 
 use super::{Device, Measured};
 use crate::Result;
+use progress::Progress;
 
 /// Bytes of one read.
 const BLOCK: u64 = 4096;
@@ -44,7 +45,7 @@ pub(super) fn measure(
     device: &Device,
     direct: &File,
     least: Duration,
-    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Progress,
     measured: &mut Measured,
 ) -> Result<()> {
     let block = BLOCK.max(device.sector.into());
@@ -74,7 +75,7 @@ pub(super) fn measure(
         if elapsed >= least {
             break elapsed;
         }
-        device.stop(cancelled)?;
+        device.stop(progress)?;
     };
     let us = |nanoseconds: u64| nanoseconds as f64 / 1e3;
     measured.random_reads_per_s = latencies.len() as f64 / elapsed.as_secs_f64();

@@ -16,7 +16,7 @@ pub(super) struct Noted {
 }
 
 impl Rig {
-    /// Writes down which filesystem will lie on a real disk. Returns the options for mkfs, to which
+    /// Writes down which filesystem will be on a real disk. Returns the options for mkfs, to which
     /// the UUID is added; on images they are as given.
     pub(super) fn will_format(
         &self,
@@ -43,7 +43,7 @@ impl Rig {
         Ok(Noted { step, uuid })
     }
 
-    /// After mkfs: the journal's line on what really lies on the disk now.
+    /// After mkfs: the journal's line on what really is on the disk now.
     pub(super) fn note_formatted(
         &self,
         noted: Option<Noted>,

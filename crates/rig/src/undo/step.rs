@@ -25,7 +25,7 @@ pub enum Step {
     Opened {
         /// Its id.
         pid: u32,
-        /// Where the journal lay then; none in journals of old versions.
+        /// Where the journal was then; none in journals of old versions.
         #[serde(default)]
         place: Option<Place>,
     },
@@ -114,7 +114,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step after its run's folder was moved: only what lies below the folder counts.
+    /// The step after its run's folder was moved: only what is below the folder counts.
     pub(super) fn moved(&self, old: &Path, new: &Path) -> Option<Step> {
         let to = |path: &Path| path.strip_prefix(old).ok().map(|rest| new.join(rest));
         match self {

@@ -1,6 +1,7 @@
 //! A whole disk, played by a loop device that the rig did not make.
 
 use crate::common;
+use progress::{Silent, Until};
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -64,7 +65,7 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
     let run = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
     for kind in ["ext4", "xfs", "btrfs", "ext2"] {
-        let prepared = rig.prepare(&request(kind), &|| false).unwrap();
+        let prepared = rig.prepare(&request(kind), &Silent).unwrap();
         assert_eq!(prepared.facts().mounted_type, kind);
         assert_eq!(prepared.device_node(), Some(disk.node.as_path()));
         assert_eq!(prepared.facts().device["serial"], "loop:whole.img");
@@ -88,7 +89,7 @@ fn a_disk_serves_trial_after_trial_and_is_blank_at_the_end_needs_root() {
     );
     let next = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(disk.target("loop:whole.img"), next.path()).unwrap();
-    let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     prepared.finish().unwrap();
     drop(rig);
     // Written to since: foreign data again.
@@ -129,7 +130,7 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
     let disk = Disk::new();
     let run = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
-    let prepared = rig.prepare(&request("xfs"), &|| false).unwrap();
+    let prepared = rig.prepare(&request("xfs"), &Silent).unwrap();
     // As after a kill -9: nothing is undone, the lock is gone with its file.
     std::mem::forget(prepared);
     let copy = tempfile::tempdir().unwrap();
@@ -158,7 +159,7 @@ fn a_killed_run_goes_on_with_its_own_filesystem_but_not_with_anothers_needs_root
     // This journal names nothing but the disk, so only the disk's state counts.
     let mut again = Rig::open(disk.target("loop:whole.img"), copy.path()).unwrap();
     again
-        .prepare(&request("ext4"), &|| false)
+        .prepare(&request("ext4"), &Silent)
         .unwrap()
         .finish()
         .unwrap();
@@ -196,7 +197,10 @@ fn a_filesystem_is_written_down_before_mkfs_needs_root() {
         let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
         let journal = || std::fs::read_to_string(run.path().join("undo.jsonl")).unwrap();
         // Stopped as soon as it is written down: nothing has been made of it yet, or half of it.
-        let stopped = rig.prepare(&request(kind), &|| journal().contains("formatted"));
+        let stopped = rig.prepare(
+            &request(kind),
+            &Until::silent(|| journal().contains("formatted")),
+        );
         assert_eq!(stopped.unwrap_err().class(), Class::Interrupted);
         let lines = journal();
         let uuid = lines.split("\"uuid\":\"").nth(1).unwrap();
@@ -224,7 +228,7 @@ fn a_filesystem_is_written_down_before_mkfs_needs_root() {
             "another run knows nothing of it"
         );
         let mut again = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
-        let prepared = again.prepare(&request(kind), &|| false).unwrap();
+        let prepared = again.prepare(&request(kind), &Silent).unwrap();
         assert_eq!(prepared.facts().superblock["uuid"], uuid, "{kind}");
         prepared.finish().unwrap();
     }
@@ -238,7 +242,7 @@ fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
     let run = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(disk.target("loop:whole.img"), run.path()).unwrap();
     // Once used, the disk's content is the run's own, whatever it is.
-    let first = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let first = rig.prepare(&request("ext4"), &Silent).unwrap();
     first.finish().unwrap();
     let node = File::options()
         .read(true)
@@ -247,7 +251,9 @@ fn a_stop_while_discarding_lets_go_of_the_disk_and_wipes_it_needs_root() {
         .unwrap();
     node.write_all_at(&[7; 512], 8192).unwrap();
     node.sync_all().unwrap();
-    let error = rig.prepare(&request("ext4"), &|| true).unwrap_err();
+    let error = rig
+        .prepare(&request("ext4"), &Until::silent(|| true))
+        .unwrap_err();
     assert_eq!(error.class(), Class::Interrupted, "{error}");
     let mut read = [1; 512];
     node.read_exact_at(&mut read, 8192).unwrap();

@@ -1,6 +1,7 @@
 //! Limits of a device and of memory: that they hold, are reported and are removed.
 
 use crate::common;
+use progress::Silent;
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
@@ -82,7 +83,7 @@ fn a_limited_device_moves_what_it_may_and_no_more_needs_root() {
             limit: Some(rates(read, write)),
             ..request(kind)
         };
-        let prepared = rig.prepare(&asked, &|| false).unwrap();
+        let prepared = rig.prepare(&asked, &Silent).unwrap();
         let limit = &prepared.facts().device["limit"];
         assert!(
             limit.starts_with(
@@ -140,7 +141,7 @@ fn operations_are_limited_as_well_needs_root() {
         }),
         ..request("ext4")
     };
-    let prepared = open(run.path()).prepare(&asked, &|| false).unwrap();
+    let prepared = open(run.path()).prepare(&asked, &Silent).unwrap();
     let path = prepared.mount_point().join("file");
     moved(&file(&path, true), MIB, true);
     let file = file(&path, true);
@@ -250,7 +251,7 @@ fn a_disk_gets_back_the_limit_that_it_had_needs_root() {
         serial: Some("loop:whole.img".into()),
     };
     let mut rig = Rig::open(target, run.path()).unwrap();
-    let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     let warning = &prepared.warnings()[0];
     assert!(
         warning.contains("that this run did not set") && warning.contains("52428800"),
@@ -261,7 +262,7 @@ fn a_disk_gets_back_the_limit_that_it_had_needs_root() {
         limit: Some(rates(20 * MIB, 20 * MIB)),
         ..request("ext4")
     };
-    let prepared = rig.prepare(&asked, &|| false).unwrap();
+    let prepared = rig.prepare(&asked, &Silent).unwrap();
     assert_eq!(
         throttles(&blkio, &node),
         ["read_bps 20971520", "write_bps 20971520"]
@@ -287,7 +288,7 @@ fn a_memory_limit_bounds_the_page_cache_needs_root() {
         memory: Some(limit),
         ..request("ext4")
     };
-    let prepared = open(run.path()).prepare(&asked, &|| false).unwrap();
+    let prepared = open(run.path()).prepare(&asked, &Silent).unwrap();
     assert_ne!(own_groups(), before, "the process is in a group of its own");
     assert_eq!(
         prepared.facts().device["memory_limit"].split(' ').next(),
@@ -457,7 +458,7 @@ fn a_directory_and_impossible_bounds_are_refused_before_anything_is_made() {
             "it is too small for the lab itself; the smallest that works here is",
         ),
     ] {
-        let error = rig.prepare(&asked, &|| false).unwrap_err();
+        let error = rig.prepare(&asked, &Silent).unwrap_err();
         assert_eq!(error.class(), Class::Cell);
         let text = error.to_string();
         assert!(text.contains(expected) && !text.contains('\n'), "{text}");
@@ -467,7 +468,7 @@ fn a_directory_and_impossible_bounds_are_refused_before_anything_is_made() {
         limit: Some(Limits::default()),
         ..plain
     };
-    let prepared: Prepared = rig.prepare(&unbounded, &|| false).unwrap();
+    let prepared: Prepared = rig.prepare(&unbounded, &Silent).unwrap();
     assert_eq!(prepared.memory_group(), None);
     prepared.finish().unwrap();
 }
@@ -485,10 +486,10 @@ fn a_memory_limit_holds_in_a_directory_too_needs_root() {
         ..request("ext4")
     };
     let before = own_groups();
-    let prepared = rig.prepare(&asked, &|| false).unwrap();
+    let prepared = rig.prepare(&asked, &Silent).unwrap();
     assert_eq!(prepared.memory_group().unwrap().limit, 256 * MIB);
     // One at a time: a second trial of the same process is refused.
-    let error = rig.prepare(&asked, &|| false).unwrap_err();
+    let error = rig.prepare(&asked, &Silent).unwrap_err();
     assert!(
         error.to_string().contains("another trial of this process"),
         "{error}"
@@ -507,7 +508,7 @@ fn readahead_that_the_device_does_not_take_ends_the_cell_needs_root() {
             readahead_sectors: Some(4095),
             ..request(kind)
         };
-        let error = rig.prepare(&asked, &|| false).unwrap_err();
+        let error = rig.prepare(&asked, &Silent).unwrap_err();
         assert_eq!(error.class(), Class::Cell);
         let text = error.to_string();
         assert!(

@@ -52,6 +52,42 @@ fn a_killed_run_is_undone_whatever_it_was_doing_needs_root() {
 }
 
 #[test]
+fn images_that_no_journal_knows_are_found_by_their_names() {
+    let run = tempfile::tempdir().unwrap();
+    fs::create_dir(run.path().join("images")).unwrap();
+    let own = [
+        "crash-7-0.img",
+        "images/fslab-7-0-2.img",
+        "images/fslab-7-0.img",
+        "images/reference-7.img",
+    ];
+    let others = [
+        "crash-7.img",
+        "fslab-7-0.img",
+        "images/crash-7-0.img",
+        "images/fslab-7-.img",
+        "images/fslab-7-0.img.old",
+        "images/mine.img",
+        "reference-7.img",
+    ];
+    for name in own.iter().chain(&others) {
+        fs::write(run.path().join(name), "x").unwrap();
+    }
+    let planned = rig::clean(run.path(), true).unwrap();
+    let undone = rig::clean(run.path(), false).unwrap();
+    assert_eq!(planned, undone);
+    let expected: Vec<PathBuf> = own.iter().map(|name| run.path().join(name)).collect();
+    let things: Vec<PathBuf> = undone.into_iter().map(|undone| undone.thing).collect();
+    assert_eq!(things, expected);
+    for name in own {
+        assert!(!run.path().join(name).exists(), "{name}");
+    }
+    for name in others {
+        assert!(run.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn a_mounted_trial_is_undone_and_a_dry_run_only_lists_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir().unwrap();

@@ -9,10 +9,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::root;
+use progress::Silent;
 use rig::fsck::{self, Exit, Report, Request, Verdict};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use workload::{PhaseReport, Silent};
+use workload::PhaseReport;
 
 /// Runs a program to its end and returns what it printed.
 fn sh(line: &str) -> String {

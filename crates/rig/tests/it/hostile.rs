@@ -512,7 +512,7 @@ fn a_journal_that_can_only_be_read_is_obeyed_needs_root() {
     assert!(
         lines
             .iter()
-            .all(|line| line.contains("Read-only file system")),
+            .all(|line| line.contains("Read-only file system") && line.contains("fslab clean")),
         "{lines:?}"
     );
     assert_eq!(rig::still_there(&run).unwrap(), Vec::<String>::new());

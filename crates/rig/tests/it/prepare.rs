@@ -1,9 +1,11 @@
 //! Filesystems of every kind, really made and mounted, and nothing left afterwards.
 
 use crate::common;
+use progress::{Silent, Until};
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use common::{MIB, files, open, root, traces};
@@ -27,7 +29,7 @@ fn has(facts: &Facts, set: &str, name: &str) -> bool {
 fn trial(request: &Request, look: impl Fn(&rig::Prepared)) {
     let run = tempfile::tempdir().unwrap();
     let mut rig = open(run.path());
-    let prepared = rig.prepare(request, &|| false).unwrap();
+    let prepared = rig.prepare(request, &Silent).unwrap();
     fs::write(prepared.mount_point().join("file"), "text").unwrap();
     look(&prepared);
     let timings = prepared.finish().unwrap();
@@ -240,7 +242,7 @@ fn lazy_initialisation_is_waited_for_needs_root() {
 fn refused(request: &Request) -> Error {
     let run = tempfile::tempdir().unwrap();
     let mut rig = open(run.path());
-    let error = rig.prepare(request, &|| false).unwrap_err();
+    let error = rig.prepare(request, &Silent).unwrap_err();
     assert_eq!(traces(run.path()), Vec::<String>::new(), "{error}");
     drop(rig);
     assert_eq!(files(run.path()), vec!["undo.jsonl"], "{error}");
@@ -350,15 +352,12 @@ fn a_stop_at_any_moment_leaves_nothing_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir().unwrap();
     let mut rig = open(run.path());
-    let asked = std::cell::Cell::new(0u32);
+    let asked = AtomicU32::new(0);
     let mut stopped = 0;
     for limit in 0..4 {
-        asked.set(0);
-        let cancelled = || {
-            asked.set(asked.get() + 1);
-            asked.get() > limit
-        };
-        match rig.prepare(&request("ext4"), &cancelled) {
+        asked.store(0, Relaxed);
+        let stop = || asked.fetch_add(1, Relaxed) >= limit;
+        match rig.prepare(&request("ext4"), &Until::silent(stop)) {
             Err(error @ Error::Interrupted { .. }) => {
                 assert_eq!(error.class(), Class::Interrupted);
                 stopped += 1;
@@ -376,10 +375,10 @@ fn a_dropped_trial_is_undone_and_a_busy_one_names_its_holder_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir().unwrap();
     let mut rig = open(run.path());
-    drop(rig.prepare(&request("ext4"), &|| false).unwrap());
+    drop(rig.prepare(&request("ext4"), &Silent).unwrap());
     assert_eq!(traces(run.path()), Vec::<String>::new());
 
-    let prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     let file = fs::File::create(prepared.mount_point().join("held")).unwrap();
     let text = prepared.finish().unwrap_err().to_string();
     assert!(
@@ -409,14 +408,14 @@ fn an_image_on_a_filesystem_without_direct_io_says_so_needs_root() {
         mount: words(&["data=journal"]),
         ..request("ext4")
     };
-    let host = hosting.prepare(&host, &|| false).unwrap();
+    let host = hosting.prepare(&host, &Silent).unwrap();
     let folder = host.mount_point().join("images");
     let mut rig = Rig::open(Target::LoopImages { folder }, inner.path()).unwrap();
     let asked = Request {
         image_size: 64 * MIB,
         ..request("ext4")
     };
-    let prepared = rig.prepare(&asked, &|| false).unwrap();
+    let prepared = rig.prepare(&asked, &Silent).unwrap();
     assert_eq!(prepared.facts().device["direct_io"], "false");
     let warnings = prepared.warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -445,7 +444,7 @@ fn an_image_in_ram_says_so_needs_root() {
         image_size: 64 * MIB,
         ..request("ext4")
     };
-    let prepared = rig.prepare(&asked, &|| false).unwrap();
+    let prepared = rig.prepare(&asked, &Silent).unwrap();
     assert_eq!(prepared.facts().device["host_filesystem"], "tmpfs");
     assert_eq!(prepared.warnings().len(), 1, "{:?}", prepared.warnings());
     assert!(
@@ -464,7 +463,7 @@ fn a_directory_keeps_everything_that_was_there() {
     fs::write(place.path().join("mine"), "text").unwrap();
     let path = place.path().to_path_buf();
     let mut rig = Rig::open(Target::Directory { path }, run.path()).unwrap();
-    let prepared = rig.prepare(&Request::default(), &|| false).unwrap();
+    let prepared = rig.prepare(&Request::default(), &Silent).unwrap();
     let work = prepared.mount_point().to_path_buf();
     assert!(work.starts_with(place.path().canonicalize().unwrap()));
     fs::create_dir(work.join("tree")).unwrap();
@@ -518,7 +517,7 @@ fn a_sparse_image_may_be_larger_than_its_host_but_a_full_host_is_refused_needs_r
             image_size: 1 << 30,
             ..request("ext2")
         };
-        match rig.prepare(&asked, &|| false) {
+        match rig.prepare(&asked, &Silent) {
             Ok(prepared) if fits => drop(prepared),
             Err(error) if !fits => {
                 assert!(error.to_string().contains("no room"), "{error}");
@@ -547,7 +546,7 @@ fn a_journal_on_a_full_disk_keeps_no_trial_from_being_undone_needs_root() {
     fs::create_dir(&run).unwrap();
     let folder = images.path().to_path_buf();
     let mut rig = Rig::open(Target::LoopImages { folder }, &run).unwrap();
-    let prepared = rig.prepare(&request("ext2"), &|| false).unwrap();
+    let prepared = rig.prepare(&request("ext2"), &Silent).unwrap();
     // The journal's last page is filled as well, so that not one more line fits.
     let path = run.join("undo.jsonl");
     let mut journal = fs::OpenOptions::new().append(true).open(&path).unwrap();

@@ -1,8 +1,8 @@
 //! What a disk can do by itself.
 
 use crate::common;
+use progress::{Recorder, Silent};
 
-use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn a_limited_image_reads_at_its_limit_needs_root() {
     };
     let mut rig = open(run.path());
     let measured = rig
-        .reference_image(256 * MIB, Some(limits), &quick(), &|| false)
+        .reference_image(256 * MIB, Some(limits), &quick(), &Silent)
         .unwrap();
     println!("{measured:#?}");
     for rates in [&measured.sequential, &measured.sequential_direct] {
@@ -94,7 +94,7 @@ fn an_image_is_read_from_the_disk_and_ends_where_it_ends_needs_root() {
     };
     let before = read_sectors();
     let measured = open(run.path())
-        .reference_image(65 * MIB, None, &options, &|| false)
+        .reference_image(65 * MIB, None, &options, &Silent)
         .unwrap();
     let read = (read_sectors() - before) * 512;
     assert_eq!(measured.sequential.len(), 2);
@@ -133,7 +133,7 @@ fn a_disk_is_only_read_needs_root() {
         .unwrap();
     let node = String::from_utf8(losetup.stdout).unwrap();
     let node = Path::new(node.trim());
-    let measured = rig::reference::measure(node, &quick(), &|| false).unwrap();
+    let measured = rig::reference::measure(node, &quick(), &Silent).unwrap();
     assert!(measured.sequential.iter().all(|rate| *rate > 0.0));
     let device = File::open(node).unwrap();
     let left = workload::residency::of(device.as_fd()).unwrap().resident;
@@ -152,13 +152,9 @@ fn it_stops_when_asked_at_any_moment_and_leaves_nothing_needs_root() {
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut rig = open(run.path());
     for moment in [0, 10, 40, 100] {
-        let asked = Cell::new(0);
-        let cancelled = || {
-            asked.set(asked.get() + 1);
-            asked.get() > moment
-        };
+        let recorder = Recorder::stopping_at(moment + 1);
         let error = rig
-            .reference_image(32 * MIB, None, &quick(), &cancelled)
+            .reference_image(32 * MIB, None, &quick(), &recorder)
             .unwrap_err();
         assert!(matches!(error, Error::Interrupted { .. }), "{error}");
         assert_eq!(traces(run.path()), Vec::<String>::new());
@@ -174,7 +170,7 @@ fn what_cannot_be_made_is_reported_in_one_line() {
     };
     let mut rig = Rig::open(target, run.path()).unwrap();
     let error = rig
-        .reference_image(64 * MIB, None, &quick(), &|| false)
+        .reference_image(64 * MIB, None, &quick(), &Silent)
         .unwrap_err();
     assert_eq!(error.class(), Class::Cell);
     let text = error.to_string();
@@ -190,7 +186,7 @@ fn an_image_without_room_is_not_begun_needs_root() {
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut rig = open(run.path());
     let error = rig
-        .reference_image(1 << 50, None, &quick(), &|| false)
+        .reference_image(1 << 50, None, &quick(), &Silent)
         .unwrap_err();
     assert!(matches!(error, Error::ImageTooLarge { .. }), "{error}");
     assert_eq!(files(run.path()), ["images", "undo.jsonl"]);
@@ -213,7 +209,7 @@ fn a_measurement_waits_for_no_other_filesystem_needs_root() {
         }),
         ..common::request("ext2", 64 * MIB)
     };
-    let prepared = other.prepare(&request, &|| false).unwrap();
+    let prepared = other.prepare(&request, &Silent).unwrap();
     let dirty = prepared.mount_point().join("dirty");
     std::fs::write(&dirty, vec![7; 32 * MIB as usize]).unwrap();
 
@@ -224,7 +220,7 @@ fn a_measurement_waits_for_no_other_filesystem_needs_root() {
         random: Duration::from_millis(50),
     };
     let begun = std::time::Instant::now();
-    let measured = open(run.path()).reference_image(16 * MIB, None, &options, &|| false);
+    let measured = open(run.path()).reference_image(16 * MIB, None, &options, &Silent);
     let took = begun.elapsed();
     // What was never written back need not be.
     std::fs::remove_file(&dirty).unwrap();

@@ -1,6 +1,7 @@
 //! Unmounting and mounting again within a trial.
 
 use crate::common;
+use progress::Silent;
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -39,7 +40,7 @@ fn every_kind_is_mounted_again_as_it_was_and_cold_needs_root() {
             readahead_sectors: Some(4096),
             ..request(kind)
         };
-        let prepared = rig.prepare(&asked, &|| false).unwrap();
+        let prepared = rig.prepare(&asked, &Silent).unwrap();
         let path = prepared.mount_point().join("file");
         fs::write(&path, vec![7; 8 * MIB as usize]).unwrap();
         assert!(resident(&path) > 0);
@@ -98,9 +99,7 @@ fn readahead_of(prepared: &rig::Prepared) -> String {
 fn a_busy_mount_is_reported_with_its_holders_and_stays_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
-    let mut prepared = open(run.path())
-        .prepare(&request("ext4"), &|| false)
-        .unwrap();
+    let mut prepared = open(run.path()).prepare(&request("ext4"), &Silent).unwrap();
     let path = prepared.mount_point().join("file");
     let held = File::create(&path).unwrap();
     let own = format!("(pid {})", std::process::id());
@@ -122,7 +121,7 @@ fn a_copy_in_another_mount_namespace_is_waited_for_and_named_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut rig = open(run.path());
-    let mut prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let mut prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     let mut copy = Command::new("unshare")
         .args(["--mount", "--propagation", "private"])
         .args(["sh", "-c", "echo ready; exec cat"])
@@ -154,7 +153,7 @@ fn options_that_do_not_come_back_are_an_error_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let prepared = open(run.path())
-        .prepare(&request("btrfs"), &|| false)
+        .prepare(&request("btrfs"), &Silent)
         .unwrap();
     // What is written into the filesystem meanwhile makes the next mount another one.
     let subvolume = prepared.mount_point().join("other");
@@ -183,7 +182,7 @@ fn an_unmounted_device_stays_for_a_checker_and_is_cold_when_asked_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut rig = open(run.path());
-    let mut prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let mut prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     fs::write(
         prepared.mount_point().join("file"),
         vec![7; 8 * MIB as usize],
@@ -236,9 +235,7 @@ fn an_unmounted_device_stays_for_a_checker_and_is_cold_when_asked_needs_root() {
 fn dropping_an_unmounted_trial_undoes_the_rest_needs_root() {
     let Some(_alone) = root() else { return };
     let run = tempfile::tempdir_in("/var/tmp").unwrap();
-    let mut prepared = open(run.path())
-        .prepare(&request("xfs"), &|| false)
-        .unwrap();
+    let mut prepared = open(run.path()).prepare(&request("xfs"), &Silent).unwrap();
     prepared.unmount().unwrap();
     drop(prepared);
     assert_eq!(traces(run.path()), Vec::<String>::new());
@@ -260,7 +257,7 @@ fn a_directory_is_not_remounted() {
         path: place.path().into(),
     };
     let mut rig = Rig::open(target, run.path()).unwrap();
-    let mut prepared = rig.prepare(&request("ext4"), &|| false).unwrap();
+    let mut prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
     assert_eq!(prepared.remount().unwrap(), None);
     prepared.unmount().unwrap();
     let error = prepared.drop_device_caches().unwrap_err();

@@ -49,17 +49,17 @@ pub struct GridColumn {
     /// Head of the column (`Read (RA=4K)`).
     pub label: String,
     /// Phase.
-    #[schemars(title = "phase", extend("enum" = crate::file::PHASES))]
+    #[schemars(title = "phase", extend("enum" = crate::names::PHASES))]
     pub phase: String,
     /// Metric of that phase.
-    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
+    #[schemars(title = "metric", extend("enum" = crate::names::METRICS))]
     pub metric: String,
     /// Clock of the figure: (a), (b) or (c).
     #[serde(default)]
     #[schemars(title = "clock")]
     pub clock: Clock,
     /// Unit as printed.
-    #[schemars(title = "unit", extend("enum" = crate::file::UNITS))]
+    #[schemars(title = "unit", extend("enum" = crate::names::UNITS))]
     pub unit: String,
     /// Levels that a cell must have besides the grid's (`readahead = "4096"`).
     #[serde(default, rename = "where")]

@@ -18,10 +18,10 @@ pub struct GrowthSpec {
     /// Unit of x, in the plural (`files`).
     pub x_unit: String,
     /// Phase of the figure (`check`).
-    #[schemars(title = "phase", extend("enum" = crate::file::PHASES))]
+    #[schemars(title = "phase", extend("enum" = crate::names::PHASES))]
     pub phase: String,
     /// Its metric (`seconds`).
-    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
+    #[schemars(title = "metric", extend("enum" = crate::names::METRICS))]
     pub metric: String,
     /// Clock of the figure: (a), (b) or (c).
     #[serde(default)]

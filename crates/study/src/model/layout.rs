@@ -1,4 +1,4 @@
-//! Parameters of the look at where files lie.
+//! Parameters of the record of file layouts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

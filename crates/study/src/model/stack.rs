@@ -2,7 +2,7 @@
 //!
 //! A study declares one as `[stack.NAME]`, as it declares filesystem variants, and names it by
 //! `device` (a factor, or `--set device=NAME`). What is written is flat, [`StackFile`]: a kind and
-//! whatever keys it takes. What a plan holds is [`Stack`], one shape for each kind with nothing
+//! with its keys. What a plan holds is [`Stack`], one shape for each kind with nothing
 //! left open, so that no code below has to ask which key belongs to which kind.
 //!
 //! The size of a device is its usable size, whatever is below: the levels
@@ -239,7 +239,7 @@ impl Stack {
         }
     }
 
-    /// How its stripes lie; none where there are none.
+    /// Its stripe unit and stripe width; none without stripes.
     pub fn geometry(&self) -> Option<Geometry> {
         let (chunk, width) = match &self.layers {
             Layers::Md(md) => (md.chunk?, data_members(md)),

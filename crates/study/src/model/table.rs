@@ -14,11 +14,11 @@ pub struct RowSpec {
     /// Phase, in the spec's snake case (`initial_write`, `read_compiled_tree`).
     #[schemars(
         title = "phase",
-        extend("enum" = crate::file::PHASES)
+        extend("enum" = crate::names::PHASES)
     )]
     pub phase: String,
     /// Metric of that phase: see docs/metrics.md (`children`, `throughput`, `seconds`).
-    #[schemars(title = "metric", extend("enum" = crate::file::METRICS))]
+    #[schemars(title = "metric", extend("enum" = crate::names::METRICS))]
     pub metric: String,
     /// What is inside the clock: `original` (a), `fsync` (b) or `syncfs` (c).
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct RowSpec {
     /// Label at the row's left (`initl_writers`).
     pub label: String,
     /// Unit as printed: `MB/s`, `MB_s` (both 2^20 bytes a second), `secs`, `files/s`.
-    #[schemars(title = "unit", extend("enum" = crate::file::UNITS))]
+    #[schemars(title = "unit", extend("enum" = crate::names::UNITS))]
     pub unit: String,
     /// Name of this row in the published records, when they have it.
     #[serde(default)]

@@ -128,7 +128,7 @@ fn checks(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// The look at where files lie.
+/// The record of file layouts.
 fn layout(plan: &Plan) -> Option<String> {
     let spec = plan.cells.iter().find_map(|cell| cell.layout)?;
     Some(format!(

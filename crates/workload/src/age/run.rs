@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use progress::Step;
 use serde_json::json;
 
 use super::accounting::{Accounting, Draws, Victim};
@@ -16,10 +17,10 @@ use crate::fill::count::{Counts, count};
 use crate::fill::names::{self, Names};
 use crate::fill::place::Walk;
 use crate::fill::report::{Iteration, Total};
-use crate::fill::workers::{FillResult, Steps, Workers};
+use crate::fill::workers::{FillResult, Workers};
 use crate::fill::{Mkdir, SyncMethod, evidence, space};
 use crate::syncfs::syncfs;
-use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, RunReport, Workload};
+use crate::{Error, Evidence, Observer, Outcome, PhaseReport, RunReport, Workload};
 use params::{AgeSpec, FillSpec, Parameters};
 
 const FILL: &str = "age_fill";
@@ -115,8 +116,10 @@ impl Age<'_> {
 
     fn rounds(&mut self) -> Result<(), End> {
         let last = self.options.rounds;
+        self.observer.foresee(self.options.files_made());
         for round in 1..=last {
             for phase in [FILL, REMOVE, ADD] {
+                self.observer.begin(Step::new(phase));
                 if round == 1 {
                     self.observer.phase_started(phase);
                 }
@@ -181,10 +184,6 @@ impl Age<'_> {
             how: &self.how(phase),
             tasks,
             observer: self.observer,
-            steps: Steps {
-                done: self.made,
-                all: self.options.files_made(),
-            },
         }
         .create()
     }
@@ -225,7 +224,6 @@ impl Age<'_> {
         let mut calls = Calls::default();
         let mut counts = Counts::default();
         let mut log = Log::default();
-        let mut reported = begin;
         for _ in 0..self.options.step * round {
             self.stop_if_asked(REMOVE)?;
             let Some(victim) = self.accounting.strike(&mut self.draws) else {
@@ -233,10 +231,6 @@ impl Age<'_> {
             };
             counts.add(self.remove_one(&victim, &mut calls)?);
             log.add(&victim.path);
-            if seconds(reported, now_ns()) > 0.1 {
-                reported = now_ns();
-                self.show();
-            }
         }
         let end = now_ns();
         syncfs(&self.options.dir)?;
@@ -292,16 +286,6 @@ impl Age<'_> {
                 self.options.dir.display()
             ),
         })
-    }
-
-    fn show(&self) {
-        self.observer.progress(&Progress {
-            phase: REMOVE.into(),
-            bytes: 0,
-            bytes_total: 0,
-            steps: self.made,
-            steps_total: self.options.files_made(),
-        });
     }
 
     /// (c): new directories are dealt to the processes in turn.

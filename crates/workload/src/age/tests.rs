@@ -8,6 +8,7 @@ use crate::fill::tests::scratch;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
 use params::Bytes;
+use progress::{Event, Recorder};
 
 fn options(dir: &Path) -> AgeSpec {
     AgeSpec {
@@ -147,6 +148,7 @@ struct Until {
     phase: &'static str,
     over: AtomicBool,
     events: Mutex<Vec<String>>,
+    progress: Recorder,
 }
 
 impl Observer for Until {
@@ -157,8 +159,11 @@ impl Observer for Until {
     fn phase_finished(&self, phase: &PhaseReport) {
         self.events.lock().unwrap().push(format!("-{}", phase.name));
     }
-    fn progress(&self, progress: &Progress) {
-        assert!(progress.steps <= progress.steps_total);
+}
+
+impl Progress for Until {
+    fn inner(&self) -> &dyn Progress {
+        &self.progress
     }
     fn cancelled(&self) -> bool {
         self.over.load(Ordering::Relaxed)
@@ -180,6 +185,12 @@ fn phases_begin_once_and_end_once() {
         "-age_add",
     ];
     assert_eq!(events, expected);
+    let recorded = &watcher.progress;
+    let steps = ["age_fill", "age_remove", "age_add"];
+    assert_eq!(recorded.steps(), steps.repeat(3));
+    let all = options(dir.path()).files_made();
+    assert_eq!(recorded.events()[0], Event::Foresee(all));
+    assert_eq!(recorded.advanced(), all);
 }
 
 #[test]

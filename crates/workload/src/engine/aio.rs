@@ -21,7 +21,7 @@ pub(super) type Aio = Queued<Context>;
 /// A context, and what is on its way to it and from it.
 ///
 /// All requests that can be made are handed over in one `io_submit`, and one `io_getevents` takes
-/// whatever is complete and at least one. Reading the completion ring in user space, as fio can,
+/// all that are complete and at least one. Reading the completion ring in user space, as fio can,
 /// was left out: it saves one system call of some 100 ns beside a request of a device.
 ///
 /// `io_destroy` waits for its requests, and the context is dropped before the buffer.

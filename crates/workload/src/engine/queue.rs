@@ -53,7 +53,7 @@ pub(super) enum Refusal {
 /// An engine with a queue and as many slots as requests may be in flight.
 ///
 /// The queue is dropped before the slots; a queue that is dropped while requests are in flight,
-/// after an error of its own or a panic, leaves them without their buffer's end: the buffer is then
+/// after its own error or a panic, leaves them without their buffer's end: the buffer is then
 /// given up for good.
 pub(super) struct Queued<Q> {
     pub(super) queue: Q,

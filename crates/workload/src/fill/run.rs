@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use progress::Step;
 use serde_json::json;
 
 use super::calls::Call;
@@ -12,7 +13,7 @@ use super::method::SyncMethod;
 use super::names::{self, Names};
 use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
-use super::workers::{FillResult, Steps, Workers};
+use super::workers::{FillResult, Workers};
 use super::{evidence, space};
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
@@ -70,6 +71,11 @@ pub fn run(options: &FillSpec, observer: &dyn Observer) -> Result<Outcome, Error
         total: Total::default(),
         fs_use: 0,
     };
+    if !options.until_full {
+        let iterations = u64::from(options.iterations);
+        observer.foresee(options.files_of_iteration().saturating_mul(iterations));
+    }
+    observer.begin(Step::new(PHASE));
     observer.phase_started(PHASE);
     let stopped = fill.iterations()?;
     let outcome = fill.outcome(stopped.as_ref())?;
@@ -232,20 +238,12 @@ impl Fill<'_> {
             how: self.how,
             tasks: &tasks,
             observer: self.observer,
-            steps: Steps {
-                done: self.total.files(),
-                all: if options.until_full {
-                    0
-                } else {
-                    asked.saturating_mul(u64::from(options.iterations))
-                },
-            },
         };
         let mut seen = workers.create();
         let done = self.settle(&mut seen);
         let mut unlinks = None;
         if !options.keeps() {
-            // Files of a run that ends in an error go as well, whatever it was.
+            // Files of a run that ends in an error are removed as well.
             let clean_up = done.is_err() || seen.stopped.is_some();
             let removed = workers.unlink(&seen, clean_up);
             if done.is_ok() {

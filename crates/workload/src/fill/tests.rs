@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::calls::Call;
 use super::child::{How, Made, Task};
 use super::place::{Walk, subdirectory};
-use super::workers::{FillResult, Steps, Workers};
+use super::workers::{FillResult, Workers};
 use super::*;
 use crate::mounted::Mounted;
 use crate::{Error, Observer, Outcome, PhaseReport, Progress, Silent};
@@ -101,6 +101,7 @@ fn files_are_where_fs_mark_puts_them_with_their_bytes_and_the_seeds_names() {
 #[test]
 fn a_file_of_another_process_shows_in_the_evidence() {
     struct Meddler(PathBuf);
+    impl Progress for Meddler {}
     impl Observer for Meddler {
         fn phase_started(&self, _: &str) {
             std::fs::write(self.0.join("stray"), "").unwrap();
@@ -166,7 +167,6 @@ fn create(options: &FillSpec, flags: impl FnOnce(&mut How)) -> FillResult {
         how: &how,
         tasks: &tasks,
         observer: &Silent,
-        steps: Steps::default(),
     }
     .create()
 }
@@ -292,15 +292,16 @@ fn mkdir_at_first_use_makes_the_same_tree() {
 
 #[test]
 fn a_directory_that_vanishes_is_made_again() {
-    /// Moves a directory away at the first progress, while files are made in it.
+    /// Moves a directory away as soon as it is there, while files are made in it.
     struct Mover(PathBuf, PathBuf);
-    impl Observer for Mover {
-        fn progress(&self, _: &Progress) {
+    impl Progress for Mover {
+        fn advance(&self, _: u64) {
             if !self.1.exists() {
                 std::fs::rename(&self.0, &self.1).unwrap();
             }
         }
     }
+    impl Observer for Mover {}
     let dir = scratch();
     let base = dir.path().join("base");
     let options = FillSpec {
@@ -332,10 +333,14 @@ struct Impatient {
     steps: AtomicU64,
 }
 
-impl Observer for Impatient {
-    fn progress(&self, progress: &Progress) {
-        assert_eq!(progress.phase, "fill");
-        self.steps.store(progress.steps, Ordering::Relaxed);
+impl Observer for Impatient {}
+
+impl Progress for Impatient {
+    fn begin(&self, step: progress::Step) {
+        assert_eq!(step.name, "fill");
+    }
+    fn advance(&self, files: u64) {
+        self.steps.fetch_add(files, Ordering::Relaxed);
         self.over.store(true, Ordering::Relaxed);
     }
     fn cancelled(&self) -> bool {

@@ -8,21 +8,14 @@ use super::place::Walk;
 use crate::children::{Children, TICK, last_words};
 use crate::clock::Cpu;
 use crate::engine::{ABORT, Counter};
-use crate::{Error, Observer, Progress};
-
-/// Files of the whole workload, for progress: done before this iteration, and all.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Steps {
-    pub(crate) done: u64,
-    pub(crate) all: u64,
-}
+use crate::gauge::Gauge;
+use crate::{Error, Observer};
 
 /// The processes of an iteration.
 pub(crate) struct Workers<'a> {
     pub(crate) how: &'a How,
     pub(crate) tasks: &'a [Task<'a>],
     pub(crate) observer: &'a dyn Observer,
-    pub(crate) steps: Steps,
 }
 
 /// Times and counts of all processes.
@@ -32,7 +25,7 @@ pub(crate) struct FillResult {
     pub(crate) begin_ns: u64,
     /// One for each task; `None` of one that died.
     pub(crate) children: Vec<Option<ChildResult>>,
-    /// Whole files of each, whatever became of it.
+    /// Whole files of each, also of a failed one.
     pub(crate) files: Vec<u64>,
     /// The parent's CPU time.
     pub(crate) cpu: Cpu,
@@ -67,7 +60,7 @@ impl FillResult {
 }
 
 impl Workers<'_> {
-    /// Makes the files. All processes have been joined when this returns, in whatever way.
+    /// Makes the files. All processes have been joined when this returns, also with an error.
     pub(crate) fn create(&self) -> FillResult {
         let shared = Children::new(self.tasks.len());
         let cpu = Cpu::thread();
@@ -125,24 +118,19 @@ impl Workers<'_> {
         while !cancelled && !shared.gate.all_ready(children, TICK) {
             cancelled = shared.cancel_if_asked(self.observer);
         }
+        let gauge = Gauge::new(self.observer);
         let begin_ns = shared.gate.open();
         while !shared.gate.all_gone(children, TICK) {
             cancelled = cancelled || shared.cancel_if_asked(self.observer);
-            self.show(shared);
+            self.show(shared, &gauge);
         }
+        self.show(shared, &gauge);
         (begin_ns, cancelled)
     }
 
-    fn show(&self, shared: &Children) {
-        let files: u64 = shared.all_done();
-        let asked: u64 = self.tasks.iter().map(|task| task.files).sum();
-        self.observer.progress(&Progress {
-            phase: self.how.phase.into(),
-            bytes: files * self.how.size,
-            bytes_total: asked.saturating_mul(self.how.size),
-            steps: self.steps.done + files,
-            steps_total: self.steps.all,
-        });
+    fn show(&self, shared: &Children, gauge: &Gauge<'_>) {
+        let files = shared.all_done();
+        gauge.read(files, files * self.how.size);
     }
 
     /// Takes in the processes. A failure outranks a full filesystem.

@@ -156,7 +156,7 @@ impl Body {
         &self.bytes
     }
 
-    /// The checksum of a unit of this body, as it stands at its end, carried on over the rest.
+    /// The checksum of a unit of this body, as it is at its end, carried on over the rest.
     #[inline]
     pub(super) fn sum(&self, trailer: &[u8]) -> [u8; 4] {
         let mut digest = Digest::new_with_init_state(ALGORITHM, self.state);

@@ -11,7 +11,6 @@ use rustix::fs::OFlags;
 use params::StreamSpec;
 use params::stream::WriteThrough;
 
-use super::phase::phase_name;
 use crate::engine::Direction;
 use crate::error::bad;
 use crate::{Error, Evidence};
@@ -201,7 +200,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Flushes it, by a descriptor of its own: the phase's is closed.
+    /// Flushes it, by its own descriptor: the phase's is closed.
     pub(super) fn fsync(&self) -> io::Result<()> {
         OpenOptions::new()
             .read(true)
@@ -240,5 +239,13 @@ impl Drop for Target<'_> {
         if let Err(error) = self.remove() {
             tracing::warn!("{error}");
         }
+    }
+}
+
+/// Name of the phase that moves data in this direction.
+pub(super) const fn phase_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
     }
 }

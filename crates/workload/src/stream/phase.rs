@@ -9,17 +9,20 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
 
+use progress::Step;
+
 use super::close::close;
 use super::content;
-use super::file::Target;
+use super::file::{Target, phase_name};
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
 use crate::children::TICK;
 use crate::clock::{Cpu, now_ns, seconds};
 use crate::engine::{self, ABORT, Counter, Direction, Engine, Failure, Flags, Job, Order, Payload};
+use crate::gauge::Gauge;
 use crate::residency::{self, GLANCE, GLANCES, Residency};
 use crate::syncfs::syncfs;
-use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport, error};
+use crate::{Clocks, Error, Observer, PhaseReport, ThreadReport, error};
 use params::StreamSpec;
 use params::stream::Flush;
 
@@ -32,8 +35,6 @@ pub(super) struct Phase<'a> {
     pub(super) observer: &'a dyn Observer,
     /// The run that writes, or has written, the file; none: not known.
     pub(super) run: Option<u64>,
-    /// Blocks done before this phase and asked in the whole workload.
-    pub(super) steps: (u64, u64),
 }
 
 /// What was seen of it. Times are CLOCK_MONOTONIC nanoseconds.
@@ -140,6 +141,7 @@ impl Phase<'_> {
             _ => before,
         };
         let ready = self.prepare(file)?;
+        self.observer.begin(Step::new(self.name()));
         self.observer.phase_started(self.name());
         let shared = Shared::default();
         let watched = std::thread::scope(|scope| {
@@ -330,6 +332,7 @@ impl Phase<'_> {
     /// The second thread, until the phase is over.
     fn watch(&self, shared: &Shared) -> Watched {
         let mut watched = Watched::default();
+        let gauge = Gauge::new(self.observer);
         let mut glances = if self.options.direct { GLANCES } else { 0 };
         loop {
             std::thread::park_timeout(if glances > 0 { GLANCE } else { TICK });
@@ -348,22 +351,17 @@ impl Phase<'_> {
                 watched.cancelled = true;
                 shared.flags.raise(ABORT);
             }
-            self.show(shared);
+            self.show(shared, &gauge);
         }
+        self.show(shared, &gauge);
         watched.cpu = Cpu::thread();
         watched
     }
 
-    fn show(&self, shared: &Shared) {
+    fn show(&self, shared: &Shared, gauge: &Gauge<'_>) {
         let done = shared.done.get();
         let records = done.saturating_sub(self.options.first(self.direction));
-        self.observer.progress(&Progress {
-            phase: self.name().into(),
-            bytes: records * self.options.block.get(),
-            bytes_total: self.options.bytes(),
-            steps: self.steps.0 + records,
-            steps_total: self.steps.1,
-        });
+        gauge.read(records, records * self.options.block.get());
     }
 }
 
@@ -416,13 +414,5 @@ pub(super) fn report(
             bytes_per_s: bytes_per_s.original.unwrap_or_default(),
         }],
         ..PhaseReport::default()
-    }
-}
-
-/// The phase's name.
-pub(super) const fn phase_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
     }
 }

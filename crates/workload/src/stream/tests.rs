@@ -171,6 +171,7 @@ fn a_corrupted_byte_a_swap_and_a_truncation_are_found_at_their_offsets() {
 fn what_an_earlier_run_left_is_not_taken_for_this_ones() {
     // A write that the filesystem loses: the observer puts the old bytes back between the phases.
     struct Old(Vec<u8>, std::path::PathBuf);
+    impl Progress for Old {}
     impl Observer for Old {
         fn remount(&self) -> io::Result<Evidence> {
             let file = std::fs::OpenOptions::new().write(true).open(&self.1)?;
@@ -285,8 +286,9 @@ fn flushes_and_write_through_are_accepted_and_change_no_byte() {
 fn the_flags_of_the_open_file_are_those_asked_for() {
     // The watcher's first call comes while the file is open; the block is large enough for that.
     struct Flags(std::path::PathBuf, Mutex<Vec<i64>>);
-    impl Observer for Flags {
-        fn progress(&self, _: &Progress) {
+    impl Observer for Flags {}
+    impl Progress for Flags {
+        fn cancelled(&self) -> bool {
             for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
                 if std::fs::read_link(entry.path()).ok().as_ref() != Some(&self.0) {
                     continue;
@@ -298,6 +300,7 @@ fn the_flags_of_the_open_file_are_those_asked_for() {
                 let flags = flags.and_then(|f| i64::from_str_radix(f.trim(), 8).ok());
                 self.1.lock().unwrap().extend(flags);
             }
+            false
         }
     }
     let dir = disk();
@@ -322,6 +325,7 @@ fn the_flags_of_the_open_file_are_those_asked_for() {
 #[test]
 fn without_a_remount_caches_are_dropped_and_it_is_reported() {
     struct Drops(AtomicU32);
+    impl Progress for Drops {}
     impl Observer for Drops {
         fn drop_caches(&self, files: &[&Path]) -> io::Result<Evidence> {
             assert!(files[0].exists());
@@ -360,6 +364,7 @@ fn without_a_remount_caches_are_dropped_and_it_is_reported() {
 #[test]
 fn nothing_is_open_when_the_filesystem_is_unmounted_and_a_failure_there_ends_the_run() {
     struct Refuses(std::path::PathBuf);
+    impl Progress for Refuses {}
     impl Observer for Refuses {
         fn remount(&self) -> io::Result<Evidence> {
             let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -411,7 +416,8 @@ fn what_is_no_file_or_not_there_is_refused_and_left_alone() {
 #[test]
 fn an_interrupt_ends_it_soon_and_removes_the_file() {
     struct Stops;
-    impl Observer for Stops {
+    impl Observer for Stops {}
+    impl Progress for Stops {
         fn cancelled(&self) -> bool {
             std::thread::current().name() == Some("write-watch")
         }
@@ -450,6 +456,8 @@ fn the_null_engine_touches_nothing() {
 
 /// A neighbour that takes the space when the phase has begun.
 struct Neighbour(std::path::PathBuf);
+impl Progress for Neighbour {}
+
 impl Observer for Neighbour {
     fn phase_started(&self, _: &str) {
         std::fs::write(self.0.join("neighbour"), vec![1; 512 << 10]).unwrap();

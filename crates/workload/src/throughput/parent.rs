@@ -9,8 +9,9 @@ use super::numbers::{self, Share, effective_seconds};
 use crate::children::{Children, TICK, last_words};
 use crate::clock::{Cpu, now_ns, seconds};
 use crate::engine::{ABORT, Latency};
+use crate::gauge::Gauge;
 use crate::residency::{GLANCE, GLANCES, Residency};
-use crate::{Clocks, Error, Observer, PhaseReport, Progress, ThreadReport};
+use crate::{Clocks, Error, Observer, PhaseReport, ThreadReport};
 use params::ThroughputSpec;
 use params::throughput::Test;
 
@@ -23,8 +24,6 @@ pub(super) struct Phase<'a> {
     pub(super) alignment: usize,
     pub(super) maker: Maker<'a>,
     pub(super) observer: &'a dyn Observer,
-    /// Records done and asked in the whole workload before this phase, for progress.
-    pub(super) steps: (u64, u64),
 }
 
 /// What the children and the parent saw of it.
@@ -40,7 +39,7 @@ pub(super) struct TestResult {
 }
 
 impl Phase<'_> {
-    /// Runs it. All children have been joined when this returns, in whatever way.
+    /// Runs it. All children have been joined when this returns, also with an error.
     pub(super) fn run(&self) -> Result<TestResult, Error> {
         let threads = self.options.threads;
         let shared = Children::new(threads as usize);
@@ -105,6 +104,7 @@ impl Phase<'_> {
         while !cancelled && !shared.gate.all_ready(children, TICK) {
             cancelled = shared.cancel_if_asked(self.observer);
         }
+        let gauge = Gauge::new(self.observer);
         let begin_ns = shared.gate.open();
         let mut most = None;
         let mut glances = if self.options.direct { GLANCES } else { 0 };
@@ -121,20 +121,21 @@ impl Phase<'_> {
                 continue;
             }
             cancelled = cancelled || shared.cancel_if_asked(self.observer);
-            self.show(shared);
+            self.show(shared, &gauge);
         }
+        // A test that a stonewall ends is over, whatever its children left.
+        gauge.read(self.records(), 0);
         (begin_ns, most, cancelled)
     }
 
-    fn show(&self, shared: &Children) {
-        let records: u64 = shared.all_done();
-        self.observer.progress(&Progress {
-            phase: self.test.name().into(),
-            bytes: records * self.options.record.get(),
-            bytes_total: self.options.file_bytes() * u64::from(self.options.threads),
-            steps: self.steps.0 + records,
-            steps_total: self.steps.1,
-        });
+    fn show(&self, shared: &Children, gauge: &Gauge<'_>) {
+        let records = shared.all_done();
+        gauge.read(records, records * self.options.record.get());
+    }
+
+    /// Records of all children.
+    fn records(&self) -> u64 {
+        self.options.records() * u64::from(self.options.threads)
     }
 
     /// Takes in the children. A real error outranks an interrupt, which outranks nothing.

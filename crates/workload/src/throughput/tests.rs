@@ -11,6 +11,7 @@ use crate::engine::{
 use crate::mounted::Mounted;
 use crate::{Progress, Silent};
 use params::Bytes;
+use progress::{Event, Recorder};
 
 const K: u64 = 1024;
 
@@ -203,7 +204,7 @@ fn fsync_and_close_move_into_clock_a_when_asked() {
         let (original, synced) = (phase.clock_seconds.original, phase.clock_seconds.fsync);
         let parent = phase.bytes as f64 / phase.figures["parent"];
         if fsync && close {
-            // The parent's release lies before the child's begin, by a wake-up.
+            // The parent's release is before the child's begin, by a wake-up.
             assert!(synced.unwrap() <= parent + 1e-6, "{synced:?} {parent}");
         } else {
             assert!(
@@ -355,16 +356,18 @@ fn null_engine_touches_nothing() {
 #[derive(Default)]
 struct Impatient {
     begun: AtomicBool,
-    shown: AtomicBool,
+    progress: Recorder,
 }
 
 impl Observer for Impatient {
     fn phase_started(&self, _: &str) {
         self.begun.store(true, Ordering::SeqCst);
     }
-    fn progress(&self, progress: &Progress) {
-        assert!(progress.steps <= progress.steps_total);
-        self.shown.store(true, Ordering::SeqCst);
+}
+
+impl Progress for Impatient {
+    fn inner(&self) -> &dyn Progress {
+        &self.progress
     }
     fn cancelled(&self) -> bool {
         self.begun.load(Ordering::SeqCst)
@@ -387,7 +390,7 @@ fn an_interrupt_stops_everyone_and_cleans_up() {
         matches!(&error, Error::Interrupted { phase } if phase == "initial_write"),
         "{error}"
     );
-    assert!(observer.shown.load(Ordering::SeqCst));
+    assert_eq!(observer.progress.steps(), ["initial_write"]);
     assert!(names(dir.path()).is_empty());
 }
 
@@ -488,7 +491,9 @@ fn a_child_that_panics_is_a_defect_and_hangs_no_other() {
 /// Dies at the first look around, which a child that is long in coming makes one before BEGIN.
 struct Dying;
 
-impl Observer for Dying {
+impl Observer for Dying {}
+
+impl Progress for Dying {
     fn cancelled(&self) -> bool {
         panic!("the observer dies")
     }
@@ -516,6 +521,8 @@ fn an_observer_that_panics_hangs_no_child() {
 
 /// Someone else fills the disk just before the phase begins.
 struct Neighbour(PathBuf);
+
+impl Progress for Neighbour {}
 
 impl Observer for Neighbour {
     fn phase_started(&self, _: &str) {
@@ -550,3 +557,28 @@ fn a_disk_that_fills_up_in_mid_phase_is_named_and_cleaned_needs_root() {
         std::fs::remove_file(&neighbour.0).unwrap();
     }
 }
+
+#[test]
+fn progress_covers_every_record_of_every_test() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(dir.path(), 2);
+    options.tests = vec![Test::InitialWrite, Test::Read];
+    let observed = Observed::default();
+    run(&options, &observed).unwrap();
+    let recorded = &observed.0;
+    let records = 2 * 2 * options.records();
+    assert_eq!(recorded.steps(), ["initial_write", "read"]);
+    assert_eq!(recorded.events()[0], Event::Foresee(records));
+    assert_eq!(recorded.advanced(), records);
+}
+
+#[derive(Default)]
+struct Observed(Recorder);
+
+impl Progress for Observed {
+    fn inner(&self) -> &dyn Progress {
+        &self.0
+    }
+}
+
+impl Observer for Observed {}

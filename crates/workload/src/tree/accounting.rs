@@ -150,7 +150,7 @@ fn rates(report: &mut PhaseReport, tally: Tally, row: Row, inside: bool) {
     figure("mean_user_seconds", Some(report.user_seconds / runs));
     figure("mean_system_seconds", Some(report.system_seconds / runs));
     let files = tally.files as f64;
-    // Not "files": that is the name of the rate where metrics and figures lie side by side.
+    // Not "files": that is the name of the rate where metrics and figures are side by side.
     figure("file_count", Some(files));
     let clocks = report.clock_seconds;
     let each = |amount: f64| Clocks {

@@ -15,9 +15,9 @@ use params::{Parameters, TreeSpec};
 pub struct Footprint {
     /// Bytes of files written in total.
     pub written: u64,
-    /// Most bytes of files that lie on the filesystem at once.
+    /// Most bytes of files that are on the filesystem at once.
     pub peak: u64,
-    /// Most files that lie there at once.
+    /// Most files that are there at once.
     pub peak_files: u64,
 }
 

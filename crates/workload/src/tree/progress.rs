@@ -7,37 +7,34 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::{Error, Observer, Progress};
+use progress::Step;
 
-/// Counters of the operation that runs, and the way to stop it.
+use crate::gauge::Gauge;
+use crate::{Error, Observer};
+
+/// Counters of all operations, the phase of the one that runs, and the way to stop it.
 pub(super) struct Reporter<'a> {
     observer: &'a dyn Observer,
     phase: Mutex<&'static str>,
     bytes: AtomicU64,
-    bytes_total: AtomicU64,
     steps: AtomicU64,
-    steps_total: u64,
     done: AtomicBool,
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(observer: &'a dyn Observer, steps_total: u64) -> Self {
+    pub(super) fn new(observer: &'a dyn Observer) -> Self {
         Reporter {
             observer,
             phase: Mutex::new(""),
             bytes: AtomicU64::new(0),
-            bytes_total: AtomicU64::new(0),
             steps: AtomicU64::new(0),
-            steps_total,
             done: AtomicBool::new(false),
         }
     }
 
-    /// An operation of `phase` begins that will move `bytes` (0: not known).
-    pub(super) fn begin(&self, phase: &'static str, bytes: u64) {
+    /// An operation of `phase` begins.
+    pub(super) fn begin(&self, phase: &'static str) {
         *self.lock() = phase;
-        self.bytes.store(0, Relaxed);
-        self.bytes_total.store(bytes, Relaxed);
     }
 
     /// A file of `bytes` is done.
@@ -64,21 +61,16 @@ impl<'a> Reporter<'a> {
     /// Reports to the observer ten times a second until the [`Stopper`] is dropped: the body of the
     /// reporting thread.
     pub(super) fn report(&self) {
-        let mut last = (u64::MAX, u64::MAX);
+        let gauge = Gauge::new(self.observer);
+        let mut shown = "";
         while !self.done.load(Relaxed) {
             std::thread::park_timeout(Duration::from_millis(100));
-            let now = (self.bytes.load(Relaxed), self.steps.load(Relaxed));
             let phase = *self.lock();
-            if now != last && !phase.is_empty() {
-                last = now;
-                self.observer.progress(&Progress {
-                    phase: phase.to_owned(),
-                    bytes: now.0,
-                    bytes_total: self.bytes_total.load(Relaxed),
-                    steps: now.1,
-                    steps_total: self.steps_total,
-                });
+            if phase != shown {
+                shown = phase;
+                self.observer.begin(Step::new(phase));
             }
+            gauge.read(self.steps.load(Relaxed), self.bytes.load(Relaxed));
         }
     }
 

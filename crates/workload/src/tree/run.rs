@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 use std::{fs, io};
 
 use super::accounting::Accounting;
@@ -51,10 +52,19 @@ pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error
     };
     let steps = plan.steps();
     let made = prepare(&options.dir)?;
-    let reporter = Reporter::new(observer, steps.len() as u64);
+    observer.foresee(steps.len() as u64);
+    let reporter = Reporter::new(observer);
     let done = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| reporter.report());
-        let _stopper = reporter.until_dropped(thread.thread());
+        let thread = Builder::new().name("tree-progress".into());
+        let thread = thread.spawn_scoped(scope, || reporter.report());
+        let thread = thread.inspect_err(|error| {
+            observer.message(&format!(
+                "no progress is shown, for want of a thread: {error}"
+            ));
+        });
+        let _stopper = thread
+            .as_ref()
+            .map(|it| reporter.until_dropped(it.thread()));
         Bench::new(options, observer, &reporter, &steps)
             .and_then(|mut bench| bench.everything(&mut data, &steps))
     });
@@ -79,7 +89,7 @@ pub fn run(options: &TreeSpec, observer: &dyn Observer) -> Result<Outcome, Error
     })
 }
 
-/// Makes the working directory when missing (true), and refuses trees that lie there already.
+/// Makes the working directory when missing (true), and refuses trees that are there already.
 fn prepare(dir: &Path) -> Result<bool, Error> {
     let made = !dir.exists();
     fs::create_dir_all(dir).map_err(Error::io("make working directory", dir))?;

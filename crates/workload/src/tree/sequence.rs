@@ -248,7 +248,7 @@ impl Machine {
 
     /// The original compares dictionaries by value, after the removal: when the tree was the last
     /// of its class and a compiled class is empty, the two are equal and the delete is booked
-    /// under compiled whatever it was.
+    /// under compiled in any case.
     fn booked_as_compiled(&self, class: State) -> bool {
         let empty = |state: State| self.trees[state as usize].is_empty();
         let equal = |compiled: State| class == compiled || (empty(class) && empty(compiled));
@@ -339,7 +339,7 @@ mod tests {
         assert!(Plan::standard(0, 0).steps().is_empty());
     }
 
-    /// Every step begins where the tree's last step ended, whatever the parameters.
+    /// Every step begins where the tree's last step ended, with any parameters.
     #[test]
     fn states_follow_each_other() {
         use std::collections::HashMap;

@@ -10,6 +10,8 @@ use super::dataset::Dataset;
 use super::sequence::{Action, Plan, Row, State};
 use super::{TreeSpec, compilebench_text, run};
 use crate::mounted::Mounted;
+use progress::{Event, Recorder};
+
 use crate::{Error, Evidence, Observer, Outcome, PhaseReport, Progress, Silent};
 
 fn small(dir: &Path) -> TreeSpec {
@@ -244,6 +246,7 @@ struct Watcher {
     stop_after: Option<u32>,
     refuse_drops: Option<std::io::ErrorKind>,
     panic_in: Option<&'static str>,
+    progress: Recorder,
 }
 
 impl Observer for Watcher {
@@ -257,9 +260,6 @@ impl Observer for Watcher {
             .unwrap()
             .push(format!("-{} {}", phase.name, phase.operations));
     }
-    fn progress(&self, progress: &Progress) {
-        assert!(progress.steps <= progress.steps_total && !progress.phase.is_empty());
-    }
     fn drop_caches(&self, files: &[&Path]) -> std::io::Result<Evidence> {
         self.drops.fetch_add(1, Relaxed);
         if let Some(kind) = self.refuse_drops {
@@ -271,6 +271,12 @@ impl Observer for Watcher {
             holds: Some(true),
             detail: format!("{} files looked at", files.len()),
         })
+    }
+}
+
+impl Progress for Watcher {
+    fn inner(&self) -> &dyn Progress {
+        &self.progress
     }
     fn cancelled(&self) -> bool {
         let checks = self.checks.fetch_add(1, Relaxed);
@@ -294,6 +300,10 @@ fn each_phase_begins_once_and_ends_once_and_every_operation_meets_cold_caches() 
         assert!(began < ended);
     }
     assert_eq!(events.len(), 20);
+    let steps = watcher.progress.steps();
+    assert!(steps.iter().all(|step| !step.is_empty()), "{steps:?}");
+    let reported = watcher.progress.events();
+    assert!(matches!(reported[0], Event::Foresee(all) if watcher.progress.advanced() <= all));
     assert_eq!(watcher.drops.load(Relaxed), 30);
     let proofs = &phase(&outcome, Row::Compile).evidence;
     assert_eq!(proofs.len(), 7);

@@ -2,7 +2,7 @@
 //!
 //! `os.walk` as the original uses it: a directory is listed whole and closed, then its names are
 //! classified, then files and directories are visited in the order of the listing. Names of all
-//! open levels lie on one stack.
+//! open levels are on one stack.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 

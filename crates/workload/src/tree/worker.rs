@@ -9,7 +9,7 @@
 //! In compat the calls are those of the original under CPython 2, which its users ran: `os.walk`
 //! of that version looks up every name (`stat`) to tell directories from files, and every directory
 //! once more (`lstat`), which on a cold disk is an order of its own for reading inodes. Its stdio
-//! splits the last partial block of a file into a write of its own; here a buffer is one write.
+//! splits the last partial block of a file into a separate write; here a buffer is one write.
 
 use std::ffi::{CStr, OsStr};
 use std::mem::MaybeUninit;
@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
     pub(super) fn begin(&mut self, phase: &'static str, asked: u64) {
         (self.phase, self.asked) = (phase, asked);
         self.tally = Tally::default();
-        self.reporter.begin(phase, asked);
+        self.reporter.begin(phase);
     }
 
     /// Waits until everything is on the device.

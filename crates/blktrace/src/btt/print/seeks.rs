@@ -1,4 +1,4 @@
-//! How far I/Os lie apart.
+//! Distances between I/Os.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

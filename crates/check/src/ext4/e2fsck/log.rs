@@ -1,5 +1,6 @@
 //! A log whose findings carry what e2fsck's order needs.
 
+use super::stops;
 use crate::frame::finding::Finding;
 use crate::frame::log::{self, Findings};
 use crate::frame::problem::Problem;
@@ -110,9 +111,11 @@ impl Log {
         self.findings.count(problem)
     }
 
-    /// All findings, in order.
+    /// All findings, in order, with the ends of e2fsck marked.
     pub(crate) fn finish(self) -> Findings {
-        self.findings.finish()
+        let mut findings = self.findings.finish();
+        stops::mark(&mut findings.list);
+        findings
     }
 }
 

@@ -11,7 +11,7 @@
 use super::problems::{
     P0_FIRST_DATA_BLOCK, P0_GETSIZE_ERROR, P0_INODE_COUNT_BIG, P0_JOURNAL_HAS_JOURNAL,
     P0_JOURNAL_RECOVER_SET, P0_JOURNAL_RESET_JOURNAL, P0_JOURNAL_RUN, P0_MISC_CORRUPT_SUPER,
-    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P6_ORPHAN_PRESENT_CLEAN_FILE,
+    P0_QUOTA_INIT_CTX, P0_SB_CORRUPT, P1B_DUP_BLOCK, P1B_DUP_RANGE, P6_ORPHAN_PRESENT_CLEAN_FILE,
 };
 use crate::ext4::options::Reference;
 use crate::frame::finding::Finding;
@@ -69,13 +69,16 @@ fn point(problem: &Problem) -> Point {
     }
 }
 
+/// Reported without a question, whose answer no would be an error left: e2fsck asks in pass 1D, if it comes to it.
+static UNASKED: [&Problem; 2] = [&P1B_DUP_BLOCK, &P1B_DUP_RANGE];
+
 /// Whether e2fsck counts it as an error left.
 fn counts(finding: &Finding, reference: Reference) -> bool {
     let problem = finding.problem;
     let error = problem.class == Class::Error
         // A hint since 1.47.1.
         || (reference == Reference::E2fsck1470 && *problem == P6_ORPHAN_PRESENT_CLEAN_FILE);
-    error && !finding.beyond_reference
+    error && !finding.beyond_reference && !UNASKED.contains(&problem)
 }
 
 /// e2fsck's verdict if it meets these findings in this order.
@@ -133,20 +136,17 @@ mod tests {
         assert_eq!(codes([new(&P5_FREE_BLOCK_COUNT)]), (0, 0));
         assert_eq!(codes([new(&P1_BAD_I_BLOCKS)]), (4, 4));
         assert_eq!(codes([new(&P4_BAD_REF_COUNT).beyond_reference()]), (0, 4));
-        assert_eq!(codes([new(&P0_SB_CORRUPT).stops_reference()]), (8, 12));
+        assert_eq!(codes([new(&P0_SB_CORRUPT)]), (8, 12));
         assert_eq!(codes([new(&P3_NO_LF_DIR).beyond_reference()]), (0, 0));
         // Not yet proven valid.
-        assert_eq!(
-            codes([new(&P0_JOURNAL_BAD_SUPER).stops_reference()]),
-            (12, 4)
-        );
+        assert_eq!(codes([new(&P0_JOURNAL_BAD_SUPER)]), (12, 4));
         // Pass 1 begins with a clean slate.
-        let scan = || new(&P1_ISCAN_ERROR).stops_reference();
+        let scan = || new(&P1_ISCAN_ERROR);
         assert_eq!(codes([new(&P0_GDT_CSUM), scan()]), (8, 4));
         assert_eq!(codes([scan(), new(&P4_BAD_REF_COUNT)]), (8, 4));
         // What ends it may itself be an error.
-        assert_eq!(codes([new(&P2_DIR_CORRUPTED).stops_reference()]), (12, 4));
-        let super_block = || new(&P0_MISC_CORRUPT_SUPER).stops_reference();
+        assert_eq!(codes([new(&P2_DIR_CORRUPTED)]), (12, 4));
+        let super_block = || new(&P0_MISC_CORRUPT_SUPER);
         assert_eq!(codes([super_block()]), (8, 4));
     }
 

@@ -103,15 +103,10 @@ fn bad_inode(volume: &Volume<'_>, why: String, log: &mut Log) {
             Finding::new(&P0_JOURNAL_BAD_INODE)
                 .inode(ino)
                 .order(0)
-                .note(why)
-                .stops_reference(),
+                .note(why),
         );
     } else if sb.has_incompat(Incompat::RECOVER) {
-        log.add(
-            Finding::new(&P0_JOURNAL_RECOVER_SET)
-                .note("there is no journal to replay")
-                .stops_reference(),
-        );
+        log.add(Finding::new(&P0_JOURNAL_RECOVER_SET).note("there is no journal to replay"));
     }
 }
 
@@ -226,7 +221,7 @@ fn of_inode(volume: &Volume<'_>, slot: &[u8]) -> Result<Found, String> {
 /// The journal on the device that the caller named.
 fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     let mut stop = |problem, note: String| {
-        log.add(Finding::new(problem).note(note).stops_reference());
+        log.add(Finding::new(problem).note(note));
     };
     let Some(journal) = &volume.ext4.journal else {
         stop(
@@ -278,11 +273,7 @@ fn read_outside(
     let at = if block_size == 1024 { 2 } else { 1 };
     let mut block = vec![0; volume.block_size()];
     if let Err(error) = source.read_at(&mut block, at * block_size) {
-        log.add(
-            Finding::new(&P0_EXT_JOURNAL_BAD_SUPER)
-                .note(error.to_string())
-                .stops_reference(),
-        );
+        log.add(Finding::new(&P0_EXT_JOURNAL_BAD_SUPER).note(error.to_string()));
         return None;
     }
     Some(Found {
@@ -314,7 +305,7 @@ fn judge(volume: &Volume<'_>, found: &Found, log: &mut Log) -> Option<JournalSup
     };
     let has_journal = volume.sb.has_compat(Compat::HAS_JOURNAL);
     let mut stop = |problem, note: String| {
-        log.add(Finding::new(problem).note(note).stops_reference());
+        log.add(Finding::new(problem).note(note));
     };
     let why = match bad {
         Bad::Shared(users) => {
@@ -333,7 +324,7 @@ fn judge(volume: &Volume<'_>, found: &Found, log: &mut Log) -> Option<JournalSup
     };
     if has_journal {
         let finding = Finding::new(&P0_JOURNAL_BAD_SUPER).note(why);
-        log.add(finding.stops_reference());
+        log.add(finding);
     } else {
         bad_inode(volume, why, log);
     }

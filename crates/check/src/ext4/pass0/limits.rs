@@ -14,6 +14,7 @@ use crate::ext4::e2fsck::problems::{
     P0_HURD_CLEAR_FILETYPE, P0_INODE_COUNT_BIG, P0_INODE_COUNT_WRONG, P0_INVALID_QUOTA_INO,
     P0_META_AND_GDT_CSUM_SET, P0_MISC_CORRUPT_SUPER, P0_OPEN_FAILED,
 };
+use crate::ext4::e2fsck::stops;
 use crate::ext4::pass0::libext2fs_open;
 use crate::ext4::pass0::libext2fs_open::MAX_CLUSTERS;
 use crate::ext4::volume::Volume;
@@ -38,8 +39,8 @@ pub(super) fn wrong_first_data_block(sb: &Superblock) -> bool {
     sb.s_first_data_block.get() != first_data_block(sb)
 }
 
-/// A wrong number of inodes, which e2fsck comes to even where a group has more inodes than a bitmap has bits, because it bounds the size
-/// of the table and not that of the bitmap. It does not come to it when a field that it looks at before is out of range.
+/// A wrong number of inodes, which e2fsck comes to even where the arithmetic is impossible here. It does not come to it when a field
+/// that it looks at before is out of range.
 pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     if wrong_first_data_block(sb) || limits(sb).iter().any(|limit| !limit.holds()) {
         return None;
@@ -66,7 +67,7 @@ pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     ] {
         if bits != 0 {
             let note = format!("{field} has unknown bits ({bits:#x}), which are not checked");
-            log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
+            log.add(stops::here(Finding::new(&P0_OPEN_FAILED).note(note)));
         }
     }
     let encoding = volume.sb.s_encoding.get();
@@ -74,7 +75,7 @@ pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
         let note = format!(
             "s_encoding is {encoding:#x}, an unknown encoding; case folding is not checked"
         );
-        log.add(Finding::new(&P0_OPEN_FAILED).note(note).stops_reference());
+        log.add(stops::here(Finding::new(&P0_OPEN_FAILED).note(note)));
     }
 }
 
@@ -124,8 +125,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         log.add(
             Finding::new(&P0_FIRST_DATA_BLOCK)
                 .found(sb.s_first_data_block.get())
-                .expected(first_data_block(sb))
-                .stops_reference(),
+                .expected(first_data_block(sb)),
         );
     }
     extra_isize(volume, log);
@@ -212,8 +212,7 @@ fn check_one(limit: &Limit, log: &mut Log) {
         Finding::new(&P0_MISC_CORRUPT_SUPER)
             .found(found)
             .expected(expected)
-            .note(field)
-            .stops_reference(),
+            .note(field),
     );
 }
 
@@ -225,8 +224,7 @@ fn inode_count(volume: &Volume<'_>, log: &mut Log) {
         log.add(
             Finding::new(&P0_INODE_COUNT_BIG)
                 .found(expected)
-                .expected(format!("up to {}", u32::MAX))
-                .stops_reference(),
+                .expected(format!("up to {}", u32::MAX)),
         );
     } else if u64::from(found) != expected {
         log.add(
@@ -239,8 +237,7 @@ fn inode_count(volume: &Volume<'_>, log: &mut Log) {
             Finding::new(&P0_MISC_CORRUPT_SUPER)
                 .found(found)
                 .expected(expected)
-                .note("s_inodes_count")
-                .stops_reference(),
+                .note("s_inodes_count"),
         );
     }
 }

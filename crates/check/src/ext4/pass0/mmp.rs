@@ -7,6 +7,7 @@ use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{
     P0_MMP_CSUM_INVALID, P0_MMP_INVALID_BLK, P0_MMP_INVALID_MAGIC, P0_OPEN_FAILED,
 };
+use crate::ext4::e2fsck::stops;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 
@@ -23,8 +24,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         log.add(
             Finding::new(&P0_MMP_INVALID_BLK)
                 .found(block)
-                .expected(format!("{first}-{}", geometry.blocks_count - 1))
-                .stops_reference(),
+                .expected(format!("{first}-{}", geometry.blocks_count - 1)),
         );
         return;
     }
@@ -35,7 +35,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         Ok(bytes) => judge(volume, &bytes),
     };
     if let Some(finding) = finding {
-        log.add(finding.block(block).stops_reference());
+        log.add(stops::here(finding.block(block)));
     }
 }
 

@@ -41,7 +41,7 @@ use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{
     P1_EA_TIME_OUT_OF_RANGE, P1_EXTRA_ISIZE, P1_HTREE_BADROOT, P1_HTREE_NODIR, P1_HTREE_SET,
 };
-use crate::ext4::state::slot_of;
+use crate::ext4::inode_set::slot_of;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::maps::LinkCounts;

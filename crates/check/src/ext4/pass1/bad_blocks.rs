@@ -216,11 +216,11 @@ impl Worker<'_> {
         };
         if let Some(stuck) = stuck {
             let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck);
-            self.add(item, finding.stops_reference());
+            self.add(item, finding);
         }
         if listing.ruined {
             let finding = Finding::new(&P1_BBINODE_BAD_METABLOCK_PROMPT);
-            self.add(item, finding.stops_reference());
+            self.add(item, finding);
         }
         self.mark_used(item.ino);
         self.judge_checksum(item, wrong);

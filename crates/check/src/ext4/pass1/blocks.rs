@@ -87,7 +87,7 @@ impl Worker<'_> {
             }
             Some(stuck) => {
                 let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());
-                self.add(item, finding.stops_reference());
+                self.add(item, finding);
             }
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {

@@ -6,6 +6,7 @@ use ondisk::ext4::{FileType, Inode};
 
 use super::walk::{Head, Item, has_blocks};
 use super::worker::{Deep, Worker};
+use crate::ext4::directories::Directory;
 use crate::ext4::e2fsck::deferred;
 use crate::ext4::e2fsck::order::stage;
 use crate::ext4::e2fsck::problems::{
@@ -14,9 +15,8 @@ use crate::ext4::e2fsck::problems::{
     P1_ORPHAN_FILE_NOT_CLEAR, P1_QUOTA_BAD_MODE, P1_QUOTA_INODE_NOT_CLEAR, P1_RESERVED_BAD_MODE,
     P1_ROOT_DTIME, P1_ROOT_NO_DIR, P1_SET_DTIME, P1_SET_IMAGIC, P1_UNSET_EXTENT_FL, P1_ZERO_DTIME,
 };
+use crate::ext4::inode_set::slot_of;
 use crate::ext4::pass1::attributes::charge::Charge;
-use crate::ext4::state::Directory;
-use crate::ext4::state::slot_of;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 

@@ -2,8 +2,8 @@
 
 use super::tally::{Owners, Statistics};
 use super::worker::Worker;
+use crate::ext4::directories::{Directory, Run};
 use crate::ext4::e2fsck::log::Log;
-use crate::ext4::state::{Directory, Run};
 
 /// What the workers leave, joined.
 #[derive(Default)]

@@ -3,51 +3,15 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
+use ondisk::ext4::feature::RoCompat;
 
 use super::super::volume::Volume;
 use super::metadata::Metadata;
-use crate::ext4::pass1::fast_path::Plain;
+use crate::ext4::pass1::features::Features;
+use crate::ext4::pass1::plain::Plain;
 use crate::frame::maps::FileTypes;
 use crate::frame::maps::LinkCounts;
 use crate::frame::maps::{Bits, OutOfMemory};
-
-/// The features that decide how an inode is read, asked once.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools)] // Each is one bit of the superblock.
-pub(in crate::ext4) struct Features {
-    pub(in crate::ext4) extents: bool,
-    pub(in crate::ext4) inline_data: bool,
-    pub(in crate::ext4) huge_file: bool,
-    pub(in crate::ext4) bigalloc: bool,
-    pub(in crate::ext4) large_dir: bool,
-    pub(in crate::ext4) wide: bool,
-    pub(in crate::ext4) quota: bool,
-    pub(in crate::ext4) orphan_file: bool,
-    pub(in crate::ext4) imagic: bool,
-    pub(in crate::ext4) hurd: bool,
-}
-
-/// `s_creator_os` of the Hurd.
-const HURD: u32 = 1;
-
-impl Features {
-    fn of(volume: &Volume<'_>) -> Features {
-        let sb = &volume.sb;
-        Features {
-            extents: sb.has_incompat(Incompat::EXTENTS),
-            inline_data: sb.has_incompat(Incompat::INLINE_DATA),
-            huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),
-            bigalloc: sb.has_ro_compat(RoCompat::BIGALLOC),
-            large_dir: sb.has_incompat(Incompat::LARGEDIR),
-            wide: sb.has_incompat(Incompat::BIT64),
-            quota: sb.has_ro_compat(RoCompat::QUOTA),
-            orphan_file: sb.has_compat(Compat::ORPHAN_FILE),
-            imagic: sb.has_compat(Compat::IMAGIC_INODES),
-            hurd: sb.s_creator_os.get() == HURD,
-        }
-    }
-}
 
 /// The maps, and the bounds of what may be claimed.
 pub(in crate::ext4) struct Maps<'a> {

@@ -71,7 +71,7 @@ pub(in crate::ext4) fn spans(volume: &Volume<'_>, log: &mut Log) -> Vec<Span> {
         if first_block != 0 && !lies_inside(volume, first_block) {
             let first = u64::from(group) * u64::from(volume.geometry.inodes_per_group) + 1;
             let finding = Finding::new(&P1_ISCAN_ERROR).order(first).group(group);
-            let finding = finding.block(first_block).stops_reference();
+            let finding = finding.block(first_block);
             log.add(
                 finding.note(
                     "the inode table is not inside the filesystem; its inodes cannot be judged",

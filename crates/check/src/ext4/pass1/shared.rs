@@ -28,7 +28,8 @@ use crate::ext4::e2fsck::problems::{
     P1D_DELETE_QUESTION, P1D_DUP_BLOCKS_DEALT, P1D_DUP_FILE, P1D_DUP_FILE_LIST, P1D_NUM_DUP_INODES,
     P1D_SHARE_METADATA,
 };
-use crate::ext4::state::InodeSet;
+use crate::ext4::e2fsck::stops;
+use crate::ext4::inode_set::InodeSet;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::prefetch::Prefetch;
@@ -76,7 +77,10 @@ pub(super) fn run(
     if let Some(first) = bad_checksum.iter().min() {
         let finding = Finding::new(&P1B_ISCAN_ERROR).inode(*first);
         let note = "the checksum of the inode is wrong, and the reference does not read on";
-        log.add(finding.note(note).stops_reference());
+        log.add(finding.note(note));
+    }
+    if let Some(end) = stops::at_short_bitmaps(&volume.geometry) {
+        log.add(end.raised_with(&P1D_NUM_DUP_INODES));
     }
     let mut tracers = trace(maps, on_bad_blocks, Crew::All, log)?;
     // What is left out is not to depend on the threads.

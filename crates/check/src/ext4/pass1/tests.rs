@@ -16,13 +16,13 @@ use blockio::{BlockSource, Buffered};
 use ondisk::ext4::superblock::OFFSET;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
+use crate::Silent;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::state::State;
 use crate::ext4::volume::Claims;
 use crate::ext4::volume::Volume;
 use crate::frame::log::Findings;
 use crate::frame::options::Options;
-use crate::frame::progress::Silent;
 
 /// Runs a program that ends with one of `codes`.
 fn run(program: &str, args: &[&str], codes: &[i32]) -> Output {

@@ -5,7 +5,7 @@ use ondisk::ext4::extent::{self, Header};
 use ondisk::ext4::{FileType, Inode, Seed};
 use zerocopy::FromBytes;
 
-use super::super::state::Run;
+use super::super::directories::Run;
 
 /// The inode whose blocks are walked.
 #[derive(Clone, Copy)]

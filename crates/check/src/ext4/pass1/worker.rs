@@ -8,9 +8,9 @@ use super::maps::Maps;
 use super::plan;
 use super::tally::{Owners, Statistics};
 use super::walk::Item;
+use crate::ext4::directories::{Directory, Run};
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::P1_ISCAN_ERROR;
-use crate::ext4::state::{Directory, Run};
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 use crate::frame::prefetch::Prefetch;
@@ -124,7 +124,7 @@ impl<'a> Worker<'a> {
                 let finding = Finding::new(&P1_ISCAN_ERROR)
                     .order(first.into())
                     .group(group);
-                let finding = finding.block(piece.offset / block).stops_reference();
+                let finding = finding.block(piece.offset / block);
                 let note = format!("{error}; {count} inodes from {first} on cannot be judged");
                 self.log.add(finding.note(note));
                 for ino in first..first.saturating_add(count) {

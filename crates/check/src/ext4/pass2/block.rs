@@ -205,10 +205,7 @@ impl Worker<'_> {
                 Ok(entry) => entry,
                 Err(why) => {
                     let finding = self.of_block(&P2_DIR_CORRUPTED, dir, part, at);
-                    self.log.add(finding.note(why).stops_reference());
-                    if self.passes_over && part.physical == 0 {
-                        self.broken.push(dir.inode());
-                    }
+                    self.log.add(finding.note(why));
                     return false;
                 }
             };

@@ -15,6 +15,7 @@ use ondisk::ext4::directory::{Entry, TAIL};
 use ondisk::ext4::feature::Compat;
 use ondisk::ext4::inode::flag;
 
+use crate::ext4::directories::Run;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::order::LAST;
 use crate::ext4::e2fsck::problems::{
@@ -24,7 +25,6 @@ use crate::ext4::pass2::block::entry_at;
 use crate::ext4::pass2::names;
 use crate::ext4::pass2::names::fold;
 use crate::ext4::pass2::shared::{Dir, Shared};
-use crate::ext4::state::Run;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 

@@ -28,7 +28,7 @@ use crate::ext4::e2fsck::problems::{
     P2_NULL_NAME, P2_REPORT_DUP_DIRENT, P2_SET_FILETYPE, P2_SPLIT_DOT, P2_UNENCRYPTED_FILE,
     P2_UNUSED_INODE,
 };
-use crate::ext4::state::slot_of;
+use crate::ext4::inode_set::slot_of;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use std::sync::atomic::Ordering::Relaxed;
@@ -265,7 +265,7 @@ impl Worker<'_> {
     fn unreadable(&mut self, at: At<'_>) {
         let finding = self.of_entry(&P2_DBLIST_ITERATE, at);
         let note = "e2fsck has to read the inode again, and its checksum is wrong";
-        self.log.add(finding.note(note).stops_reference());
+        self.log.add(finding.note(note));
     }
 
     /// Judges the name by what the directory allows.

@@ -16,6 +16,7 @@ use ondisk::ext4::hash::{HashVersion, LANES, name_hashes};
 use ondisk::ext4::inode::number::ROOT;
 use ondisk::ext4::{Checksum, FileType};
 
+use crate::ext4::inode_set::slot_of;
 use crate::ext4::pass2::block::{Hashes, entry_at};
 use crate::ext4::pass2::block_view::{At, Part};
 use crate::ext4::pass2::index;
@@ -23,7 +24,6 @@ use crate::ext4::pass2::names;
 use crate::ext4::pass2::names::Names;
 use crate::ext4::pass2::shared::{Dir, Shared};
 use crate::ext4::pass2::worker::{BlockEntries, Leaf, Role, Worker};
-use crate::ext4::state::slot_of;
 
 /// The shortest record.
 const SHORTEST: usize = 12;

@@ -15,6 +15,7 @@ use super::shared::{Dir, Shared};
 use super::worker::{Harvest, Worker};
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{P2_BAD_INLINE_DIR_SIZE, P2_UNEXPECTED_HTREE_BLOCK};
+use crate::ext4::e2fsck::stops;
 use crate::ext4::pass1::attributes::inline_tail;
 use crate::frame::failure::Failure;
 
@@ -155,7 +156,7 @@ impl Worker<'_> {
         // An index counts the blocks that a directory maps: here 1, wherever the rest lies.
         if dir.indexed {
             let finding = self.of_block(&P2_UNEXPECTED_HTREE_BLOCK, dir, &second, 0);
-            self.log.add(finding.stops_reference());
+            self.log.add(stops::here(finding));
         }
         self.chain(dir, &second, &mut hashes, false);
     }

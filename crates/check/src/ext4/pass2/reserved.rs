@@ -38,7 +38,7 @@ pub(super) fn judge(shared: &Shared<'_>, log: &mut Log) {
                 .note("the inode has the mode of a directory, and another purpose")
                 .order(shared.order.of(ino, 0, 0, 0))
                 .listed(ino, 0);
-            log.add(finding.stops_reference());
+            log.add(finding);
         }
     }
 }

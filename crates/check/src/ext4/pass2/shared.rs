@@ -7,11 +7,12 @@ use ondisk::ext4::hash::HashVersion;
 use ondisk::ext4::inode::{flag, number};
 use ondisk::ext4::{Seed, casefold};
 
+use crate::ext4::directories::Directory;
 use crate::ext4::e2fsck::order::Order;
+use crate::ext4::inode_set::slot_of;
 use crate::ext4::options::Reference;
 use crate::ext4::pass1::attributes::PolicyId;
-use crate::ext4::state::slot_of;
-use crate::ext4::state::{Directory, State};
+use crate::ext4::state::State;
 use crate::ext4::volume::Volume;
 use crate::frame::maps::LinkCounts;
 

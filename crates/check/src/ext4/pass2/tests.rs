@@ -1,40 +1,14 @@
-//! The pass as those see it who watch it.
-
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+//! Progress and cancellation of the pass.
 
 use blockio::Ram;
+use progress::Recorder;
 
 use super::*;
 use crate::ext4::oracle::{debugfs, made, options, own, superblock};
 use crate::ext4::{pass0, pass1};
 use crate::frame::options::Options;
-use crate::frame::progress::Progress;
 
-/// Counts, and stops at the so-manieth question.
-#[derive(Default)]
-struct Impatient {
-    patience: u64,
-    questions: AtomicU64,
-    expected: AtomicU64,
-    advanced: AtomicU64,
-}
-
-impl Progress for Impatient {
-    fn expect(&self, bytes: u64) {
-        self.expected.fetch_add(bytes, Relaxed);
-    }
-
-    fn advance(&self, bytes: u64) {
-        self.advanced.fetch_add(bytes, Relaxed);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.questions.fetch_add(1, Relaxed) + 1 >= self.patience
-    }
-}
-
-fn watched(image: &[u8], patience: u64) -> (Result<(), Failure>, Impatient) {
+fn watched(image: &[u8], patience: u64) -> (Result<(), Failure>, Recorder) {
     let ram = Ram::new(image);
     let options = Options {
         threads: 1,
@@ -42,10 +16,7 @@ fn watched(image: &[u8], patience: u64) -> (Result<(), Failure>, Impatient) {
     };
     let mut volume = pass0::open(&ram, &options, &own(), &mut Log::new(1)).unwrap();
     let state = pass1::run(&volume, &mut Log::new(1)).unwrap();
-    let watch = Impatient {
-        patience,
-        ..Impatient::default()
-    };
+    let watch = Recorder::stopping_at(patience);
     volume.progress = &watch;
     let done = run(&volume, &state, &mut Log::new(1));
     (done, watch)
@@ -61,18 +32,18 @@ fn leaves_that_are_hashed_again_are_watched_and_can_be_stopped() {
     assert!(done.is_ok());
     let (done, twice) = watched(&image, u64::MAX);
     assert!(done.is_ok());
-    let (once, bytes) = (once.expected.into_inner(), twice.expected.into_inner());
+    let (once, bytes) = (once.expected(), twice.expected());
     assert!(once < bytes && bytes < 2 * once, "{once} {bytes}");
-    assert_eq!(bytes, twice.advanced.into_inner());
-    for patience in 1..=twice.questions.into_inner() {
+    assert_eq!(bytes, twice.advanced());
+    for patience in 1..=twice.questions() {
         let (done, watch) = watched(&image, patience);
         assert!(matches!(done, Err(Failure::Stopped)), "{patience}");
-        assert_eq!(watch.questions.into_inner(), patience);
+        assert_eq!(watch.questions(), patience);
     }
 }
 
 /// A directory with a name twice in its first block, and this many consecutive blocks.
-fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
+fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Recorder) {
     let mut image = made(&["-t", "ext4", "-b", "1024", "-O", "^metadata_csum"], 8000);
     image = debugfs(
         &image,
@@ -89,10 +60,7 @@ fn twins(blocks: u32, patience: u64) -> (Result<(), Failure>, Log, Impatient) {
     for run in runs.filter(|run| run.inode == last) {
         run.len = blocks;
     }
-    let watch = Impatient {
-        patience,
-        ..Impatient::default()
-    };
+    let watch = Recorder::stopping_at(patience);
     volume.progress = &watch;
     let shared = Shared::new(&volume, &state);
     let at = state.directories.position(last).unwrap();
@@ -121,12 +89,8 @@ fn a_directory_with_twins_may_be_of_any_size() {
         log.count(&crate::ext4::e2fsck::problems::P2_NON_UNIQUE_FILE),
         0
     );
-    assert_eq!(
-        watch.expected.into_inner(),
-        u64::from(u32::MAX) * 1024,
-        "read once"
-    );
-    assert_eq!(watch.advanced.into_inner(), u64::from(u32::MAX) * 1024);
+    assert_eq!(watch.expected(), u64::from(u32::MAX) * 1024, "read once");
+    assert_eq!(watch.advanced(), u64::from(u32::MAX) * 1024);
     let (done, _, _) = twins(u32::MAX, 1);
     assert!(matches!(done, Err(Failure::Stopped)));
 }

@@ -88,8 +88,6 @@ pub(super) struct Worker<'a> {
     pub(super) passes_over: bool,
     /// See [`State::unreached_names`](crate::ext4::State::unreached_names).
     pub(super) unreached: BTreeMap<u32, u32>,
-    /// Inline directories that e2fsck skips, and whose entries are no chain.
-    pub(super) broken: Vec<u32>,
 }
 
 impl<'a> Worker<'a> {
@@ -108,7 +106,6 @@ impl<'a> Worker<'a> {
             unjudged: 0,
             passes_over: false,
             unreached: BTreeMap::new(),
-            broken: Vec::new(),
         }
     }
 
@@ -133,7 +130,6 @@ pub(super) struct Harvest {
     pub(super) nodes: Vec<Node>,
     pub(super) seconds: Vec<Second>,
     pub(super) twins: Vec<(u64, usize)>,
-    pub(super) broken: Vec<u32>,
 }
 
 impl Harvest {
@@ -152,6 +148,5 @@ impl Harvest {
         self.nodes.extend(worker.nodes);
         self.seconds.extend(worker.seconds);
         self.twins.extend(worker.twins);
-        self.broken.extend(worker.broken);
     }
 }

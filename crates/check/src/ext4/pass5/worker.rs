@@ -114,8 +114,7 @@ impl<'a> Worker<'a> {
             Finding::new(&P5_FUDGE_BITMAP_ERROR)
                 .group(group)
                 .order(Stage::Reading.order(group.into()))
-                .note(note)
-                .stops_reference(),
+                .note(note),
         );
     }
 
@@ -202,6 +201,11 @@ impl<'a> Worker<'a> {
         let mut bytes = std::mem::take(&mut self.buffer);
         let bits = geometry.inodes_per_group;
         self.padding(Kind::Inodes, group, &bytes, bits, bits, read);
+        let block = bytes.len();
+        if bits as usize > block * 8 {
+            // Up to seven inodes have no bit, and count as free.
+            bytes.resize(bits.div_ceil(64) as usize * 8, 0);
+        }
         let uninit = context.uninit && context.flags(group) & INODE_UNINIT != 0;
         if let Some(seed) = volume.seed
             && !uninit
@@ -241,6 +245,7 @@ impl<'a> Worker<'a> {
                 directories(context, group, &bytes),
             ),
         ];
+        bytes.truncate(block);
         self.buffer = bytes;
         for (problem, found, expected) in counts {
             if found != expected {

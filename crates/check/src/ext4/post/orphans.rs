@@ -9,6 +9,7 @@ use crate::ext4::e2fsck::problems::{
     P6_ORPHAN_FILE_WITHOUT_JOURNAL, P6_ORPHAN_FILE_WRONG_SIZE, P6_ORPHAN_PRESENT_CLEAN_FILE,
     P6_ORPHAN_PRESENT_NO_FILE,
 };
+use crate::ext4::e2fsck::stops;
 use crate::ext4::post::order;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
@@ -42,7 +43,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
                 .order(order(0, 1))
                 .note(corrupted.why.as_str());
             log.add(match corrupted {
-                Corrupted { ends: true, .. } => finding.stops_reference(),
+                Corrupted { ends: true, .. } => stops::here(finding),
                 Corrupted { beyond: true, .. } => finding.beyond_reference(),
                 _ => finding,
             });

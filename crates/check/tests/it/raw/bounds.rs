@@ -14,7 +14,8 @@ use blockio::layer::Counting;
 use blockio::{BlockSource, Sweep};
 use check::ext4::{self, Reference};
 use check::report::{self, Judge};
-use check::{Failure, Options, Progress, Report};
+use check::{Failure, Observer, Options, Progress, Report};
+use progress::Step;
 
 use super::allocator;
 use super::damage::Subject;
@@ -54,7 +55,7 @@ struct Deadline {
 }
 
 impl Progress for Deadline {
-    fn begin(&self, _: &'static str) {
+    fn begin(&self, _: Step) {
         self.expected.store(0, Relaxed);
         self.done.store(0, Relaxed);
     }
@@ -73,6 +74,8 @@ impl Progress for Deadline {
         late
     }
 }
+
+impl Observer for Deadline {}
 
 /// Checks it and prints the report in every way.
 ///

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use progress::Progress;
+
 use super::{Cursor, Full, Mapping, Placer, System, Usage};
 use crate::Error;
-use crate::Watch;
 use crate::ext4::layout::Layout;
 use crate::ext4::plan::{Kind, Numbers, Object, ObjectId, Objects};
 
@@ -32,7 +33,7 @@ pub(in crate::ext4) struct Plan<'a> {
     pub(in crate::ext4) starts: Vec<Start>,
     /// The number of every 16th directory's first slot. Inodes, and so slots, have 32 bits.
     bases: Vec<u32>,
-    /// Blocks that lie outside of their object's home, ascending.
+    /// Blocks outside of their object's home, ascending.
     pub(in crate::ext4) outside: Vec<Range<u64>>,
     pub(in crate::ext4) system: System,
     /// What each owner has.
@@ -44,13 +45,13 @@ impl<'a> Plan<'a> {
     pub(in crate::ext4) fn new(
         layout: &'a Layout,
         population: &'a dyn Objects,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         if population.directories() == 0 || population.slots(0) == 0 {
             return Err(Error::Population("there is no root".to_owned()));
         }
         let mut usage = Usage::new(layout);
-        let total = Total::of(layout, population, &mut usage, watch)?;
+        let total = Total::of(layout, population, &mut usage, progress)?;
         let inodes = layout.free_inodes();
         if total.slots > inodes {
             return Err(Error::Room {
@@ -77,7 +78,7 @@ impl<'a> Plan<'a> {
             &[false]
         };
         for spread in ways {
-            match plan.walk(*spread, &total, watch) {
+            match plan.walk(*spread, &total, progress) {
                 Ok(()) => return Ok(plan),
                 Err(Full::Other(error)) => return Err(error),
                 Err(full) if !spread => return Err(no_room(full, layout, &total)),
@@ -87,19 +88,19 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn walk(&mut self, spread: bool, total: &Total, watch: &dyn Watch) -> Result<(), Full> {
+    fn walk(&mut self, spread: bool, total: &Total, progress: &dyn Progress) -> Result<(), Full> {
         self.bases.clear();
         self.outside.clear();
         let mut usage = self.usage.clone();
         usage.clear();
-        self.system.charge(&mut usage, self.layout);
+        self.system.charge(&mut usage, self.layout)?;
         let first = ObjectId {
             directory: 0,
             slot: 1,
         };
         let begin = u64::from(self.layout.geometry.first_data_block);
         let mut walk = Walk {
-            cursor: Cursor::new(self.layout, &self.system.taken, 0, begin)?,
+            cursor: Cursor::new(self.layout, &self.system.taken, 0, begin),
             placer: Placer::new(self.layout),
             mapping: Mapping::default(),
             share: if spread {
@@ -116,7 +117,7 @@ impl<'a> Plan<'a> {
             outside: Vec::new(),
             usage,
             left: self.layout.unit_inodes(0).end - u64::from(self.layout.first_free_inode()),
-            limit: self.layout.unit(0)?.blocks.end,
+            limit: self.layout.unit_blocks(0).end,
             layout: self.layout,
             population: self.population,
         };
@@ -128,7 +129,7 @@ impl<'a> Plan<'a> {
             let slots = self.population.slots(directory);
             walk.directory(directory, slots, number)?;
             number += u64::from(slots);
-            if directory % 256 == 0 && watch.cancelled() {
+            if directory % 256 == 0 && progress.cancelled() {
                 return Err(Full::Other(Error::Stopped));
             }
         }
@@ -208,7 +209,7 @@ impl Total {
         layout: &Layout,
         population: &dyn Objects,
         usage: &mut Usage,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let quotas = usage.is_wanted();
         let mut this = Self::default();
@@ -248,7 +249,7 @@ impl Total {
             population.visit(directory, 0..rest, &mut |_, object| add(object, 1));
             met?;
             this.blocks = this.blocks.saturating_add(blocks);
-            if directory % 256 == 0 && watch.cancelled() {
+            if directory % 256 == 0 && progress.cancelled() {
                 return Err(Error::Stopped);
             }
         }
@@ -371,14 +372,14 @@ impl Walk<'_, '_> {
     fn object(&mut self, id: ObjectId, object: &Object, number: u64) -> Result<(), Full> {
         let home = self.home();
         if self.cursor.unit() > home {
-            self.enter(self.cursor.unit(), id, number)?;
+            self.enter(self.cursor.unit(), id, number);
         } else if self.left == 0 {
             if home + 1 == self.layout.units() {
                 return Err(Full::Inodes);
             }
-            self.enter(home + 1, id, number)?;
+            self.enter(home + 1, id, number);
         } else if self.share.reached(home) && home + 1 < self.layout.units() {
-            self.enter(home + 1, id, number)?;
+            self.enter(home + 1, id, number);
         }
         self.left -= 1;
         self.share.done += self.share.inode;
@@ -410,8 +411,8 @@ impl Walk<'_, '_> {
     }
 
     /// The next home. The units between get no inodes of the population.
-    fn enter(&mut self, unit: u32, id: ObjectId, number: u64) -> Result<(), Full> {
-        self.cursor.jump(unit)?;
+    fn enter(&mut self, unit: u32, id: ObjectId, number: u64) {
+        self.cursor.jump(unit);
         let cursor = self.cursor.position();
         let start = Start {
             first: number,
@@ -422,8 +423,7 @@ impl Walk<'_, '_> {
         self.starts.resize(unit as usize + 1, start);
         let inodes = self.layout.unit_inodes(unit);
         self.left = inodes.end - inodes.start;
-        self.limit = self.layout.unit(unit)?.blocks.end;
-        Ok(())
+        self.limit = self.layout.unit_blocks(unit).end;
     }
 }
 

@@ -7,7 +7,7 @@ use lab::Interrupt;
 
 use crate::cli::bench::FsckArgs;
 use crate::cli::{DocumentFormat, LiveFormat};
-use crate::progress::Terminal;
+use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
         kind: args.kind.map(Kind::name),
         timeout: Duration::from_secs_f64(args.timeout),
     };
-    let terminal = Terminal::new(1, LiveFormat::Text);
+    let terminal = RunTerminal::new(1, LiveFormat::Text);
     let interrupt = Interrupt::on_signals()?;
     let report = lab::bench_fsck::run(&request, &terminal, &interrupt);
     drop(terminal);

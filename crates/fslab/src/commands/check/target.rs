@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ::blockio::{BlockSource, Mode, OpenError, Slice};
 use ondisk::signature::{Content, Format, Partition, ReadAt, Signature, Table, identify};
+use ondisk::swap;
 
 use crate::out;
 
@@ -67,7 +68,12 @@ pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
             format!("a disk with a {} partition table", table.kind.name()),
             partitions(&table),
         ),
-        Content::Known(found) => (found.kind.into(), advice(found.format, path)),
+        Content::Known(found) => {
+            let detail = swap::describe_found(&Bytes(source), &found);
+            let detail = detail.map(|detail| format!(" ({detail})"));
+            let advice = advice(found.format, path) + &detail.unwrap_or_default();
+            (found.kind.into(), advice)
+        }
     };
     let message = format!("{}: is {content}; {advice}", out::path(path));
     Some(Other { content, message })

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ::report::trace::{Recorded, Subject, html, text};
+use ::report::trace::{Recorded, Subject, html, md, text};
 use blktrace::btt::{FileOptions, Options, Outcome, Stacked};
 use blktrace::{Analysis, Trace, btt};
 
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
     };
     let text = match args.format {
         TraceFormat::Text | TraceFormat::Blkparse => text(&subject),
+        TraceFormat::Md => md(&subject),
         TraceFormat::Btt => outcome.tables(true) + &outcome.ranges(),
         TraceFormat::Json => serde_json::to_string_pretty(&analysis)? + "\n",
         TraceFormat::Html => html(&subject).map_err(lab::Error::from)?,

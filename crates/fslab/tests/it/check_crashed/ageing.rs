@@ -231,7 +231,7 @@ impl Ager<'_> {
                 self.done.symlinks += 1;
             }
             16 | 17 => {
-                // A value in the inode, in a shared block, and in a block of its own.
+                // A value in the inode, in a shared block, and in its own block.
                 let value = vec![b'v'; [30, 400, 900][self.random.below(3) as usize]];
                 let name = format!("user.{}", self.random.below(4));
                 lsetxattr(&file, name, &value, XattrFlags::empty())?;

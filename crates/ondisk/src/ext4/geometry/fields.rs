@@ -49,6 +49,13 @@ pub(super) fn sizes(sb: &Superblock) -> Result<(u32, u32), Error> {
     Ok((1024 << log_block, 1 << (log_cluster - log_block)))
 }
 
+/// Most inodes of a group: e2fsck bounds the size of the table, and not that of the bitmap.
+/// Source: e2fsprogs, e2fsck/super.c, `check_super_block` (`ipg_max`), and `EXT2_MAX_INODES_PER_GROUP`.
+pub(super) fn most_inodes(inodes_per_block: u64, blocks_per_group: u64) -> u64 {
+    let by_table = inodes_per_block.saturating_mul(blocks_per_group.saturating_sub(4));
+    by_table.min((1_u64 << 16).saturating_sub(inodes_per_block))
+}
+
 pub(super) fn inode_size(sb: &Superblock, block_size: u32) -> Result<u16, Error> {
     let size = sb.inode_size();
     within("s_inode_size", size.into(), 128, block_size.into())?;

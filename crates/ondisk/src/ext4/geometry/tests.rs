@@ -48,6 +48,26 @@ fn with_meta_bg_descriptors_lie_in_first_second_and_last() {
     assert_eq!(geometry.desc_block(4), None);
 }
 
+/// The bounds of e2fsck's `check_super_block`, and of the bitmap where it has more bits.
+#[test]
+fn a_group_may_have_more_inodes_than_bits() {
+    let with = |log_block, inodes: u32| {
+        let mut sb = superblock(log_block, 20_000);
+        sb.s_inodes_per_group = inodes.into();
+        Geometry::new(&sb).ok()
+    };
+    // Four inodes in each of 8,188 blocks, and 16 in each of 32,764, of which 65,520 are allowed.
+    for (log_block, most, bits) in [(0, 4 * 8188, 8192), (2, 65_520, 32_768)] {
+        assert!(with(log_block, bits).unwrap().inode_bitmap_fits());
+        assert!(with(log_block, bits + 7).unwrap().inode_bitmap_fits());
+        assert!(!with(log_block, bits + 8).unwrap().inode_bitmap_fits());
+        assert!(!with(log_block, most).unwrap().inode_bitmap_fits());
+        assert_eq!(with(log_block, most + 1), None);
+    }
+    assert!(with(6, 8 << 16).unwrap().inode_bitmap_fits());
+    assert_eq!(with(6, (8 << 16) + 1), None);
+}
+
 #[test]
 fn the_last_group_is_cut_off() {
     let geometry = Geometry::new(&superblock(0, 20000)).unwrap();

@@ -28,7 +28,7 @@ pub fn entry_hash_of_inode(name: &[u8], value_hash: u32, sign: Sign) -> u32 {
     name_hash(name, sign).rotate_left(16) ^ value_hash
 }
 
-/// The hash of a value in an inode of its own, as that inode stores it
+/// The hash of a value in its own inode, as that inode stores it
 /// ([`Inode::ea_hash`](crate::ext4::Inode::ea_hash)). `seed` is [`Superblock::seed`](crate::ext4::Superblock::seed).
 pub fn value_hash(seed: Seed, value: &[u8]) -> u32 {
     seed.over(value)

@@ -21,7 +21,7 @@ pub struct NewEntry {
 pub enum NewValue {
     /// Beside the entry.
     Here(Vec<u8>),
-    /// Into an inode of its own, already written.
+    /// Into its own inode, already written.
     Inode {
         /// Its number.
         ino: u32,

@@ -9,7 +9,7 @@ use ondisk::ext4::feature::{Compat, DEFAULT_MOUNT_OPTIONS, Incompat};
 use ondisk::flags::names;
 
 use super::Superblock;
-use crate::superblock::fields::{Words, put, put_features, time};
+use crate::superblock::fields::{Fields, put, put_features, time};
 use crate::superblock::{Facts, Features, Journal};
 
 impl Superblock {
@@ -80,10 +80,10 @@ impl Superblock {
     ///
     /// # Errors
     /// What reading the journal's inode or the group descriptors failed with.
-    pub fn words(&self, device: &impl FileExt) -> io::Result<Words> {
+    pub fn fields(&self, device: &impl FileExt) -> io::Result<Fields> {
         let sb = &self.0;
-        let mut words = Words::new();
-        let f = &mut words;
+        let mut fields = Fields::new();
+        let f = &mut fields;
         put(f, "uuid", uuid(&sb.s_uuid, 0));
         put(f, "label", self.label());
         put(f, "revision", sb.s_rev_level);
@@ -111,10 +111,10 @@ impl Superblock {
         if self.descriptors_have_flags() {
             put(f, "groups_not_zeroed", self.groups_not_zeroed(device)?);
         }
-        Ok(words)
+        Ok(fields)
     }
 
-    fn history(&self, words: &mut Words) {
+    fn history(&self, fields: &mut Fields) {
         let times = [
             ("created", self.0.mkfs_time()),
             ("last_mounted", self.0.mtime()),
@@ -122,23 +122,23 @@ impl Superblock {
         ];
         for (name, seconds) in times {
             if let Some(time) = set(seconds).and_then(time) {
-                put(words, name, time);
+                put(fields, name, time);
             }
         }
     }
 
-    fn journal(&self, words: &mut Words, device: &impl FileExt) -> io::Result<()> {
+    fn journal(&self, fields: &mut Fields, device: &impl FileExt) -> io::Result<()> {
         if !self.has_journal() {
-            put(words, "journal", "none");
+            put(fields, "journal", "none");
             return Ok(());
         }
         if let Some(bytes) = self.journal_bytes(device)? {
-            put(words, "journal", "internal");
-            put(words, "journal_bytes", bytes);
-            put(words, "journal_blocks", bytes / self.block_size());
+            put(fields, "journal", "internal");
+            put(fields, "journal_bytes", bytes);
+            put(fields, "journal_blocks", bytes / self.block_size());
         } else {
-            put(words, "journal", "external");
-            put(words, "journal_uuid", uuid(&self.0.s_journal_uuid, 0));
+            put(fields, "journal", "external");
+            put(fields, "journal_uuid", uuid(&self.0.s_journal_uuid, 0));
         }
         Ok(())
     }

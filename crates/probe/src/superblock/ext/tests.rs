@@ -36,7 +36,7 @@ fn reads_what_mke2fs_was_told() {
     ];
     let image = image(256 << 20, "mkfs.ext4", &options);
     let superblock = Superblock::read(&image).unwrap();
-    let words = superblock.words(&image).unwrap();
+    let fields = superblock.fields(&image).unwrap();
     let expected = [
         ("block_size", "2048"),
         ("blocks", "131072"),
@@ -52,30 +52,34 @@ fn reads_what_mke2fs_was_told() {
         ("state", "clean"),
     ];
     for (name, value) in expected {
-        assert_eq!(words[name], value, "{name}");
+        assert_eq!(fields[name], value, "{name}");
     }
-    assert!(words["features_incompat"].split(' ').any(|f| f == "extent"));
     assert!(
-        words["features_compat"]
+        fields["features_incompat"]
+            .split(' ')
+            .any(|f| f == "extent")
+    );
+    assert!(
+        fields["features_compat"]
             .split(' ')
             .any(|f| f == "has_journal")
     );
-    assert!(words["created"].starts_with("20"), "{}", words["created"]);
+    assert!(fields["created"].starts_with("20"), "{}", fields["created"]);
 }
 
 #[test]
 fn the_journal_inode_is_read_when_its_copy_is_gone() {
     let image = image(64 << 20, "mkfs.ext4", &["-J", "size=4"]);
     image.write_all_at(&[0], OFFSET + 0xFD).unwrap();
-    let words = Superblock::read(&image).unwrap().words(&image).unwrap();
-    assert_eq!(words["journal_bytes"], "4194304");
+    let fields = Superblock::read(&image).unwrap().fields(&image).unwrap();
+    assert_eq!(fields["journal_bytes"], "4194304");
 }
 
 #[test]
 fn ext2_has_no_journal_and_no_flags() {
     let image = image(64 << 20, "mkfs.ext2", &[]);
     let superblock = Superblock::read(&image).unwrap();
-    assert_eq!(superblock.words(&image).unwrap()["journal"], "none");
+    assert_eq!(superblock.fields(&image).unwrap()["journal"], "none");
     assert_eq!(superblock.groups_not_zeroed(&image).unwrap(), 0);
 }
 
@@ -124,7 +128,7 @@ proptest! {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&bytes, 0).unwrap();
         if let Ok(superblock) = Superblock::read(&file) {
-            let _ = (superblock.words(&file), superblock.facts(&file));
+            let _ = (superblock.fields(&file), superblock.facts(&file));
         }
     }
 }

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::{await_some, run, words};
 use crate::host::Host;
-use crate::reversal::PATIENCE;
+use crate::undo::actions::PATIENCE;
 use crate::{Error, Result, command};
+use progress::Silent;
 
 const PROGRAM: &str = "dmsetup";
 const PACKAGE: &str = "dmsetup";
@@ -153,7 +154,7 @@ pub fn message(name: &str, message: &str) -> Result<()> {
 pub(super) fn table(name: &str) -> Option<String> {
     let program = command::locate(PROGRAM)?.display().to_string();
     let argv = [program, "table".into(), name.into()];
-    let out = command::run(&argv, "", &|| false).ok()?;
+    let out = command::run(&argv, "", &Silent).ok()?;
     Some(out.stdout.trim().to_owned()).filter(|table| !table.is_empty())
 }
 

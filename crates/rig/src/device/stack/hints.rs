@@ -10,8 +10,9 @@ use fskind::Family;
 
 use crate::filesystem::Filesystem;
 use crate::{Error, Result, command};
+use progress::Silent;
 
-/// How a stripe lies over its members.
+/// The layout of a stripe over its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Bytes on one member before the next.
@@ -118,7 +119,7 @@ fn block_size(filesystem: &dyn Filesystem, given: &[String], node: &Path) -> Res
     let mut argv = vec![program, "-nv".into(), filesystem.force().into()];
     argv.extend_from_slice(given);
     argv.push(node.display().to_string());
-    let out = command::run(&argv, "", &|| false)?;
+    let out = command::run(&argv, "", &Silent)?;
     printed_block_size(&out.stdout).ok_or_else(|| Error::Cannot {
         thing: argv.join(" "),
         what: "does not say which block size it would take".into(),

@@ -7,6 +7,7 @@
 use super::{Stack, run, words};
 use crate::host::Host;
 use crate::{Error, Result, command};
+use progress::Silent;
 
 /// A part of the kernel, its module, and who of the guests has it.
 struct Wanted {
@@ -120,7 +121,7 @@ fn has(host: &Host, part: &Wanted) -> Result<()> {
             "-q".into(),
             part.module.into(),
         ];
-        let loaded = command::run(&argv, "", &|| false);
+        let loaded = command::run(&argv, "", &Silent);
         if loaded.is_ok() && (part.there)(host, part.what) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //!
 //! LVM gets the full list of devices to scan, without udev: the machine's own groups are none of
 //! its business here, and its configuration is not the study's. A volume is a device-mapper device; when
-//! that is removed nothing of LVM is left but what lies on the members, which go with them.
+//! that is removed nothing of LVM is left but what is on the members, which go with them.
 
 use std::path::PathBuf;
 

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::{await_some, run, words};
 use crate::host::Host;
-use crate::reversal::PATIENCE;
+use crate::undo::actions::PATIENCE;
 use crate::{Error, Result};
+use progress::{Progress, Step};
 
 const PROGRAM: &str = "mdadm";
 const PACKAGE: &str = "mdadm";
@@ -62,7 +63,7 @@ pub(super) fn uuid(words: &str) -> String {
 fn command(md: &Md, node: &Path, uuid: &str, members: &[PathBuf]) -> Vec<String> {
     let mut line = words(["--create"]);
     line.push(node.display().to_string());
-    // --run: asks nothing, whatever lies on the members.
+    // --run: asks nothing, with any data on the members.
     line.extend(words(["--run", "--homehost=any", "--name=fslab"]));
     line.push(format!("--uuid={uuid}"));
     line.push(format!("--level={}", md.level));
@@ -113,11 +114,13 @@ fn state(host: &Host, name: &str) -> Option<String> {
 
 /// Waits for the first resync. A new RAID-5 has none: mdadm makes it degraded and rebuilds its last member, so that is
 /// waited for as well.
-pub(super) fn in_sync(host: &Host, name: &str, cancelled: &dyn Fn() -> bool) -> Result<()> {
+pub(super) fn in_sync(host: &Host, name: &str, progress: &dyn Progress) -> Result<()> {
+    progress.begin(Step::new(format!("resync of {name}")));
     let mut busy = Instant::now();
     loop {
         let now = Resync::of(host, name);
         if now.is_over() {
+            progress.end();
             return Ok(());
         }
         if !now.idle {
@@ -132,7 +135,7 @@ pub(super) fn in_sync(host: &Host, name: &str, cancelled: &dyn Fn() -> bool) -> 
                 next: "see /proc/mdstat and the kernel log (dmesg)".into(),
             });
         }
-        if cancelled() {
+        if progress.cancelled() {
             return Err(Error::Interrupted {
                 doing: format!("waiting for the resync of {name}"),
             });
@@ -213,6 +216,7 @@ pub(super) fn stop(host: &Host, node: &Path, uuid: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use progress::{Silent, Until};
 
     #[test]
     fn mdadm_is_given_every_option_it_might_ask_for_or_choose() {
@@ -271,9 +275,9 @@ mod tests {
         // RAID-0 has no such attributes.
         assert!(Resync::of(&host, "md7").is_over());
         set("idle", "0", "none");
-        in_sync(&host, "md0", &|| false).unwrap();
+        in_sync(&host, "md0", &Silent).unwrap();
         set("recover", "1", "none");
-        let stopped = in_sync(&host, "md0", &|| true).unwrap_err();
+        let stopped = in_sync(&host, "md0", &Until::silent(|| true)).unwrap_err();
         assert!(matches!(stopped, Error::Interrupted { .. }), "{stopped}");
     }
 

@@ -13,6 +13,7 @@ use crate::gate::{Approved, Gate};
 use crate::host::Host;
 use crate::undo::{Journal, Step};
 use crate::{Error, Result};
+use progress::Progress;
 
 /// Slices begin and end at whole MiB.
 const UNIT: u64 = 1 << 20;
@@ -48,7 +49,7 @@ impl Bases<'_> {
         name: &str,
         journal: &Arc<Journal>,
         made: &mut Members,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<()> {
         match self {
             Bases::Images(folder, prefix) => {
@@ -76,7 +77,7 @@ impl Bases<'_> {
                     return Ok(());
                 }
                 for (gate, approved) in *disks {
-                    let disk = Disk::take(gate, approved, *ours, *discard, cancelled)?;
+                    let disk = Disk::take(gate, approved, *ours, *discard, progress)?;
                     made.whole(Box::new(disk));
                 }
                 if sizes.len() == disks.len() {
@@ -150,7 +151,7 @@ fn slices(disk: &Piece, sizes: &[u64]) -> Result<Vec<Piece>> {
     Ok(shares.into_iter().map(piece).collect())
 }
 
-/// Where on a disk of `length` bytes the members of these sizes lie when it is cut: their shares of it, in whole
+/// Where on a disk of `length` bytes the members of these sizes are when it is cut: their shares of it, in whole
 /// MiB, in their order. A reader of the disk finds a member by this.
 pub fn shares(length: u64, sizes: &[u64]) -> Vec<Range<u64>> {
     let asked: u128 = sizes.iter().map(|size| u128::from(*size)).sum();

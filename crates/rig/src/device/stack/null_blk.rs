@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::await_some;
 use crate::gate::is_claimed;
 use crate::host::Host;
-use crate::reversal::PATIENCE;
+use crate::undo::actions::PATIENCE;
 use crate::{Error, Result};
 
 /// Where configfs has it.

@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use probe::superblock::Words;
+use probe::superblock::Fields;
+use progress::Progress;
 use rustix::fs::{major, minor};
 
 use super::members::Members;
@@ -50,13 +51,13 @@ impl Stacked {
     /// machine: letters, digits and hyphens.
     ///
     /// # Errors
-    /// When the kernel or a program lacks something; whatever was made is undone then.
+    /// When the kernel or a program lacks something; what was made is undone then.
     pub(crate) fn create(
         asked: &Stacking,
         bases: &Bases<'_>,
         name: &str,
         journal: &Arc<Journal>,
-        cancelled: &dyn Fn() -> bool,
+        progress: &dyn Progress,
     ) -> Result<Stacked> {
         kernel::available(&asked.stack)?;
         let mut made = Stacked {
@@ -75,7 +76,7 @@ impl Stacked {
             warnings: Vec::new(),
         };
         let mut members = Members::none();
-        let taken = bases.take(&asked.sizes, name, journal, &mut members, cancelled);
+        let taken = bases.take(&asked.sizes, name, journal, &mut members, progress);
         // From here on an early return drops `made`, which undoes as much as was done.
         made.parts = members.parts;
         made.bases = members.bases;
@@ -86,18 +87,13 @@ impl Stacked {
             .iter()
             .filter_map(|piece| made.host.number_of_node(&piece.node))
             .collect();
-        made.name = made.top(name, &members.pieces, cancelled)?;
+        made.name = made.top(name, &members.pieces, progress)?;
         made.look()?;
         Ok(made)
     }
 
     /// Makes the upper layer; returns its sysfs name.
-    fn top(
-        &mut self,
-        name: &str,
-        pieces: &[dm::Piece],
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<String> {
+    fn top(&mut self, name: &str, pieces: &[dm::Piece], progress: &dyn Progress) -> Result<String> {
         let nodes: Vec<PathBuf> = pieces.iter().map(|piece| piece.node.clone()).collect();
         let stack = self.asked.stack.clone();
         let first = || {
@@ -118,7 +114,7 @@ impl Stacked {
                 })?;
                 let made = md::create(&self.host, array, &node, &uuid, &nodes)?;
                 if !array.assume_clean && array.level != "raid0" {
-                    md::in_sync(&self.host, &made, cancelled)?;
+                    md::in_sync(&self.host, &made, progress)?;
                 }
                 return Ok(made);
             }
@@ -272,7 +268,7 @@ impl Device for Stacked {
         Ok(self.failing.take().map(|failing| failing.data))
     }
 
-    fn facts(&self) -> Words {
+    fn facts(&self) -> Fields {
         let mut facts = queue_facts(&self.host, &self.name);
         let mut put = |name: &str, value: String| drop(facts.insert(name.into(), value));
         put("stack", self.asked.words.clone());

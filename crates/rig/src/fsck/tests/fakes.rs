@@ -4,12 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use workload::{Observer, Progress, Silent};
+use progress::{Progress, Recorder, Silent, Step};
 
 use crate::fsck::run::{Environment, run_in};
 use crate::fsck::{Exit, Report, Request, Verdict};
@@ -19,7 +18,7 @@ use crate::{Class, Error, Result};
 /// learns from /proc alone.
 const CHILD: &str =
     "sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; exec sleep 1000' & sleep 0.3";
-/// The same in a session of its own, whose parent is gone.
+/// The same in its own session, whose parent is gone.
 const ORPHAN: &str = "setsid sh -c 'setsid sh -c \"read -r n _ < /proc/self/stat; \
                       echo orphan \\$n; exec sleep 1000\" & sleep 0.3; exit' & sleep 0.5";
 
@@ -43,7 +42,7 @@ impl Fake {
         Fake { folder }
     }
 
-    fn run_for(&self, timeout: Duration, observer: &dyn Observer) -> Result<Report> {
+    fn run_for(&self, timeout: Duration, progress: &dyn Progress) -> Result<Report> {
         let request = Request {
             kind: "ext4".into(),
             device: "/dev/null".into(),
@@ -55,7 +54,7 @@ impl Fake {
             locate: &|name| Some(self.folder.path().join(name)).filter(|file| file.exists()),
             grace: Duration::from_millis(300),
         };
-        run_in(&request, observer, &environment)
+        run_in(&request, progress, &environment)
     }
 
     fn run(&self) -> Report {
@@ -199,18 +198,22 @@ fn one_that_obeys_the_first_signal_reports_how_it_ended() {
     );
 }
 
-/// Cancels once a pass has begun.
+/// Asks to stop once the second pass has begun.
 #[derive(Default)]
 struct Impatient {
     stop: AtomicBool,
-    phases: Mutex<Vec<String>>,
+    recorder: Recorder,
 }
 
-impl Observer for Impatient {
-    fn progress(&self, progress: &Progress) {
-        self.phases.lock().unwrap().push(progress.phase.clone());
-        self.stop
-            .store(progress.phase == "check_pass_2", Ordering::Relaxed);
+impl Progress for Impatient {
+    fn inner(&self) -> &dyn Progress {
+        &self.recorder
+    }
+
+    fn begin(&self, step: Step) {
+        let second = step.name == "check_pass_2";
+        self.stop.fetch_or(second, Ordering::Relaxed);
+        self.recorder.begin(step);
     }
 
     fn cancelled(&self) -> bool {
@@ -233,10 +236,9 @@ fn an_interrupt_ends_the_group() {
         .unwrap_err();
     assert!(matches!(error, Error::Interrupted { .. }), "{error}");
     assert!(!lives(fs::read_to_string(file.path()).unwrap().trim()));
-    assert_eq!(
-        *observer.phases.lock().unwrap(),
-        ["check_pass_1", "check_pass_2"]
-    );
+    let recorder = &observer.recorder;
+    assert_eq!(recorder.steps(), ["check", "check_pass_1", "check_pass_2"]);
+    assert_eq!(recorder.advanced(), 1);
 }
 
 #[test]

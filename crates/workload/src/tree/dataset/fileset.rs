@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-/// No directory: the file lies at the top of its tree.
+/// No directory: the file is at the top of its tree.
 pub(crate) const TOP: u32 = u32::MAX;
 
 /// One file.

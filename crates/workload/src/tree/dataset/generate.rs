@@ -9,7 +9,7 @@
 //! extension holds about its published bytes.
 //!
 //! Only the shapes are known, not the names, so what the shapes do not say is made up: which
-//! directory holds which extension, and where small directories of compiled files lie.
+//! directory holds which extension, and where small directories of compiled files are.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,7 @@ fn fresh_directories(base: &Target, tree: &mut Tree, random: &mut Random) -> Fil
     filled
 }
 
-/// Where compiled files lie: in the directories of the sources, fullest in fullest; directories of
+/// Where compiled files are: in the directories of the sources, fullest in fullest; directories of
 /// one or two compiled files (a kernel's `include/config`) are new.
 fn compiled_directories(
     base: &Target,

@@ -12,14 +12,14 @@ use super::region::Region;
 use super::roots::Roots;
 use super::value::{Owner, ValueJudge};
 use super::{Attributes, Shared, into_inner, list};
+use crate::ext4::directories::Run;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::order::stage;
 use crate::ext4::e2fsck::problems::{
     P1_BAD_EA_BLOCK, P1_EA_BLOCK_ONLY_CSUM_INVALID, P1_EA_MULTI_BLOCK, P1_EXTATTR_READ_ABORT,
     P1_EXTATTR_REFCOUNT, P1_READ_EA_BLOCK,
 };
-use crate::ext4::state::Run;
-use crate::ext4::state::slot_of;
+use crate::ext4::inode_set::slot_of;
 use crate::ext4::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -267,7 +267,7 @@ impl Judge<'_> {
         self.log.add(if readable {
             finding.note("h_refcount")
         } else {
-            finding.stops_reference()
+            finding
         });
     }
 }

@@ -119,8 +119,7 @@ impl Worker<'_> {
             Err(Trouble::Beyond) => log.add(
                 Finding::new(&P1_ISCAN_ERROR)
                     .inode(ino)
-                    .note("the attributes of an inline inode cannot be read; the reference aborts without saying why")
-                    .stops_reference(),
+                    .note("the attributes of an inline inode cannot be read; the reference aborts without saying why"),
             ),
         }
     }

@@ -12,10 +12,10 @@ use ondisk::ext4::feature::Incompat;
 
 use super::index;
 use super::pending::Root;
+use crate::ext4::directories::Run;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::order::stage;
 use crate::ext4::e2fsck::problems::{P1_HTREE_BADROOT, P2_FEATURE_LARGE_DIRS};
-use crate::ext4::state::Run;
 use crate::ext4::volume::Volume;
 use crate::frame::finding::Finding;
 

@@ -185,7 +185,6 @@ impl Values for ValueJudge<'_> {
                 .name(entry.name)
                 .found(ino)
                 .note(format!("the inode that holds the value {why}"))
-                .stops_reference()
         };
         let inode = match read_inode(self.volume, ino, self.slot) {
             Ok(inode) => inode,

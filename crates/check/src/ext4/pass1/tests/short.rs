@@ -1,6 +1,6 @@
 //! Plain files take a fast path: whatever is changed in one, it must give the result of the general way.
 
-use crate::ext4::state::slot_of;
+use crate::ext4::inode_set::slot_of;
 use blockio::{BlockSource, Buffered};
 use ondisk::ext4::inode::InodeMut;
 

@@ -8,13 +8,13 @@ use ondisk::ext4::{Geometry, GroupDescriptor, Inode, Seed, Superblock};
 
 use super::super::kind::Kind;
 use super::super::{Attributes, Shared, Worker};
+use crate::Silent;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::options::Reference;
 use crate::ext4::pass1::attributes::charge::Charge;
 use crate::ext4::volume::Volume;
 use crate::frame::log::Findings;
 use crate::frame::options::Options;
-use crate::frame::progress::Silent;
 
 pub(super) const BLOCK: usize = 1024;
 pub(super) const INODES: u32 = 64;

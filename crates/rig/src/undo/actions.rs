@@ -35,7 +35,7 @@ pub(crate) fn mounts() -> Result<Vec<Mount>> {
         .map_err(|error| Error::io(Path::new("/proc/self/mountinfo"), "cannot read it", error))
 }
 
-/// ID of the mount that `folder` lies on (statx(2), `STATX_MNT_ID`, Linux 5.8), as in mountinfo.
+/// ID of the mount of `folder` (statx(2), `STATX_MNT_ID`, Linux 5.8), as in mountinfo.
 pub(crate) fn mount_id(folder: impl AsFd) -> rustix::io::Result<u64> {
     let answer = statx(
         folder,
@@ -458,7 +458,7 @@ mod tests {
         let id = id_at(&other).unwrap();
         unmount(&gone, id, folder.path(), Duration::ZERO).unwrap();
         assert_eq!(id_at(&other).unwrap(), id, "still mounted");
-        // What lies over ours is not taken for it.
+        // A mount over ours is not taken for ours.
         let over = Command::new("mount")
             .args(["-t", "tmpfs", "tmpfs"])
             .arg(&other)

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 pub(crate) fn remove_image(dir: &RunDir, image: &Beneath) -> Result<()> {
     let shown = dir.path().join(image.path());
     let (parent, name) = dir.parent_of(image.path(), true).map_err(undo::unusable)?;
-    let failed = |error: io::Error| Error::io(&shown, "cannot remove the image", error);
+    let failed = |error: io::Error| not_removed(dir, &shown, "cannot remove the image", error);
     let stat = match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         answer => answer.map_err(|error| failed(error.into()))?,
@@ -39,7 +39,23 @@ pub(crate) fn remove_mount_point(dir: &RunDir, point: &Beneath) -> Result<()> {
     let (parent, name) = dir.parent_of(point.path(), true).map_err(undo::unusable)?;
     let removed = unlinkat(&parent, name, AtFlags::REMOVEDIR);
     gone_is_fine(removed.map_err(io::Error::from))
-        .map_err(|error| Error::io(&shown, "cannot remove the mount point", error))
+        .map_err(|error| not_removed(dir, &shown, "cannot remove the mount point", error))
+}
+
+/// What to do where the run's folder became read-only differs from where a new run may not write.
+fn not_removed(dir: &RunDir, shown: &Path, what: &str, source: io::Error) -> Error {
+    if source.kind() != io::ErrorKind::ReadOnlyFilesystem {
+        return Error::io(shown, what, source);
+    }
+    Error::Io {
+        thing: shown.display().to_string(),
+        what: what.into(),
+        source,
+        next: format!(
+            "make its filesystem writable (repair it, or mount -o remount,rw), then: fslab clean {}",
+            dir.path().display()
+        ),
+    }
 }
 
 /// Unmounts the mount `id` from a mount point, by a descriptor of the folder that holds the mount point. `shown` is the mount point's path.
