@@ -18,5 +18,6 @@ mod members;
 mod page;
 mod scan;
 mod subjects;
+mod summary;
 mod text;
 mod vendored;
