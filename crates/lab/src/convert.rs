@@ -67,33 +67,9 @@ fn clocked(phase: &PhaseReport, metric: &str, unit: &str, clocks: Clocks) -> Vec
     .collect()
 }
 
-/// Units of the originals' own figures, by their names (docs/metrics.md).
+/// The unit of a figure, by its name.
 fn figure_unit(name: &str) -> &'static str {
-    match name {
-        "children" | "parent" | "min" | "max" | "avg" | "rate_with_cache" | "rate_without_user" => {
-            "bytes_per_s"
-        }
-        "min_xfer" | "peak_rss" | "device_read" | "device_written" | "disk_bytes"
-        | "cache_bytes" | "reported_read" | "reported_cache" | "request_mean" | "cache_size"
-        | "metadata_bytes" => "bytes",
-        "total_over_total" => "mib_per_s",
-        "total_over_elapsed" => "files_per_s",
-        "app_overhead" => "s",
-        "fs_use" => "percent",
-        "cpu_share" => "ratio",
-        _ if name.ends_with("_mib_per_s") => "mib_per_s",
-        _ if name.ends_with("_seconds") || name.starts_with("latency_") => "s",
-        _ if is_call(name) => "s",
-        _ => "count",
-    }
-}
-
-/// `fsync_p99`: a figure of one of the system calls that `fill` times.
-fn is_call(name: &str) -> bool {
-    const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
-    const FIGURES: [&str; 5] = ["min", "avg", "max", "p50", "p99"];
-    name.split_once('_')
-        .is_some_and(|(call, figure)| CALLS.contains(&call) && FIGURES.contains(&figure))
+    study::metrics::of_name(name).map_or("count", |metric| metric.unit)
 }
 
 /// A workload's own evidence, with the phase it speaks of.
