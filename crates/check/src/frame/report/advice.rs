@@ -65,7 +65,7 @@ pub(super) fn steps(report: &Report, judge: Judge) -> Vec<String> {
             "back up what matters, then repair: {program} -p {device}, and {program} -y {device} if that stops"
         )),
         Severity::Accounting | Severity::Cosmetic => steps.push(format!(
-            "no file is at risk: {program} -p {device} corrects this"
+            "no file is at risk: {program} -p {device} corrects this, or {program} -y {device} if it stops"
         )),
     }
     let only_beyond = report.reference.is_some()
