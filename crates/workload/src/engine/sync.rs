@@ -2,8 +2,9 @@
 
 use std::io;
 
-use rustix::io::{Errno, pread, pwrite, read, write};
+use rustix::io::Errno;
 
+use super::raw::{pread, pwrite, read, write};
 use super::{
     Capabilities, Direction, Engine, Failure, Job, Kind, Latency, Order, Run, finish_short,
 };
