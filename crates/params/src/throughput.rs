@@ -90,6 +90,13 @@ pub struct ThroughputSpec {
         help = "Drop the caches before each read test and prove them cold"
     )]
     pub cold_reads: bool,
+    /// Record how long each read, write, open, fsync and close takes.
+    #[arg(
+        long = "no-latency",
+        action = ArgAction::SetFalse,
+        help = "Do not record how long each operation takes"
+    )]
+    pub latency: bool,
     /// Keep the files (iozone -w).
     #[serde(skip)]
     #[arg(short = 'w', long)]
@@ -98,10 +105,6 @@ pub struct ThroughputSpec {
     #[serde(skip)]
     #[arg(skip)]
     pub file_state: FileState,
-    /// Record the latency of each record.
-    #[serde(skip)]
-    #[arg(skip)]
-    pub latency: bool,
     /// The tests to run (iozone -i), in iozone's order, each at most once.
     #[serde(skip)]
     #[arg(skip = Test::ALL.to_vec())]
@@ -124,9 +127,9 @@ impl Default for ThroughputSpec {
             queue_depth: 1,
             settle_seconds: 2.0,
             cold_reads: false,
+            latency: true,
             keep: false,
             file_state: FileState::Fresh,
-            latency: false,
             tests: Test::ALL.to_vec(),
         }
     }
