@@ -278,6 +278,25 @@ fn latencies_are_recorded_unless_they_are_not_wanted() {
 }
 
 #[test]
+fn as_original_touches_what_it_moves_and_needs_the_engine_sync() {
+    let scratch = Scratch::new();
+    let words =
+        "throughput --dir . -t 2 -s 256k -r 8k --settle 0 --as-original --keep --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(document["parameters"]["as_original"], true);
+    assert_eq!(names(&document).len(), 6);
+    let bytes = std::fs::read(scratch.path().join("iozone.DUMMY.1")).unwrap();
+    assert_eq!(bytes.len(), 256 << 10);
+    assert!(bytes.chunks(4096).all(|page| page[..8] == [0xa5; 8]));
+    let output = bench(
+        &scratch,
+        "throughput --dir . --as-original --engine io-uring",
+    );
+    assert_code(&output, 2);
+    assert!(error_line(&output).contains("engine sync"));
+}
+
+#[test]
 fn fill_prints_one_document_and_fs_marks_lines() {
     let scratch = Scratch::new();
     let words = "fill -d . -n 30 -s 100 -t 2 -D 3 -N 5 -L 2 -S 1 --format json";

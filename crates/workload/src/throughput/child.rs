@@ -5,11 +5,12 @@ use std::io;
 use std::os::fd::AsFd;
 
 use super::files::Files;
+use super::original::{self, Touch};
 use crate::buffer::Buffer;
 use crate::calls::{Call, Calls};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{
-    ABORT, Counter, Direction, Engine, Failure, Flags, Job, Latency, Order, STONEWALL,
+    ABORT, Counter, Direction, Engine, Failure, Flags, Job, Latency, Order, Payload, STONEWALL,
 };
 use crate::gate::Ticket;
 use crate::{Error, error};
@@ -47,7 +48,7 @@ impl Task<'_> {
             },
             flags: self.flags,
             done: self.done,
-            payload: None,
+            payload: self.options.as_original.then_some(&Touch as &dyn Payload),
         }
     }
 }
@@ -102,7 +103,8 @@ fn prepare(task: &Task<'_>) -> Result<(File, u64, Box<dyn Engine>), Error> {
     let record = task.options.record.get() as usize;
     let len = record * task.options.queue_depth as usize;
     let buffer = if task.options.engine.capabilities().transfers {
-        Buffer::for_child(task.child, record, len, task.alignment)
+        let pages = original::pages(task.options);
+        Buffer::on(pages, task.child, record, len, task.alignment)
     } else {
         Buffer::for_child(0, 1024, 0, 1)
     }
