@@ -12,6 +12,7 @@ pub mod finding;
 pub mod log;
 pub mod maps;
 pub mod memory;
+pub(crate) mod meter;
 pub mod observer;
 pub mod options;
 pub mod pass;

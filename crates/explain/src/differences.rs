@@ -1,11 +1,11 @@
 //! The differences to explain: those that count in the report of the run.
 //!
-//! A study's tables and grids say what is compared. A table compares its columns with the first, one family
-//! for each combination of the factors it leaves open, exactly as the report does. A grid compares
-//! along each factor that its cells vary in. A run with neither compares each factor's levels with its
-//! first, in the headline figure of each phase, as does a factor named on the command line. Workloads are never
-//! compared with each other, nor sizes of which a law of growth is asked: that more files take longer needs
-//! no explanation.
+//! A study's tables and grids say what is compared. A table compares its columns with the first, at each
+//! combination of the factors it leaves open, as one family, exactly as the report does. A grid compares
+//! along each factor that its cells vary in. A factor that varies and is in none of them is compared in the
+//! same figures ([`crate::tables`]). A factor named on the command line is compared in the headline figure of each
+//! phase. Workloads are never compared with each other, nor sizes of which a law of growth is asked: that more
+//! files take longer needs no explanation.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -31,6 +31,7 @@
 pub mod compare;
 mod comparison;
 mod differences;
+pub mod effects;
 mod error;
 pub mod evidence;
 mod explanation;
@@ -39,6 +40,7 @@ mod options;
 mod questions;
 mod rule;
 pub mod rules;
+pub mod tables;
 mod telemetry;
 mod text;
 mod tolerance;
@@ -49,6 +51,7 @@ mod testing;
 
 pub use comparison::{CellComparison, Direction};
 pub use differences::{Difference, Place, Slower};
+pub use effects::{Effect, Effects, Interaction, NotCompared, effects};
 pub use error::Error;
 pub use explanation::{Explained, Explanation, RuleAnswer, explain};
 pub use options::Options;

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::Run;
-use study::{Cell, Clock, Plan};
+use study::{Cell, Clock, Plan, TableSpec};
 
 use crate::options::Options;
+use crate::tables::{crossed, tables};
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +23,12 @@ pub(crate) struct Question<'a> {
     pub(crate) title: String,
     pub(crate) factor: String,
     pub(crate) series: Vec<(Series, Vec<&'a Cell>)>,
-    /// One family for each combination of the other factors, as tables have; else one in all.
+    /// One family for each combination of the other factors; else one in all, as tables and grids have.
     pub(crate) split: bool,
 }
 
-/// What is to be compared, by the study's tables and grids or as the options say.
+/// What is to be compared: by the study's tables and grids and along every factor that they leave open, or as the
+/// options say.
 pub(crate) fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>> {
     let plan = &run.plan;
     let cells: Vec<&Cell> = plan
@@ -34,10 +36,11 @@ pub(crate) fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>
         .iter()
         .filter(|cell| passes(cell, options))
         .collect();
-    let silent = plan.tables.is_empty() && plan.grids.is_empty();
-    if options.factors.is_empty() && !silent && options.metric.is_none() {
-        let mut all = of_tables(plan, &cells);
+    if options.factors.is_empty() && options.metric.is_none() {
+        let tables = tables(run);
+        let mut all = of_tables(&tables, &cells);
         all.extend(of_grids(plan, &cells));
+        all.extend(of_tables(&crossed(run, &tables), &cells));
         all
     } else {
         let factors = match options.factors.as_slice() {
@@ -57,21 +60,21 @@ pub(crate) fn questions<'a>(run: &'a Run, options: &Options) -> Vec<Question<'a>
 }
 
 /// Whether a cell passes every `--filter`; several levels of one factor are alternatives.
-fn passes(cell: &Cell, options: &Options) -> bool {
+pub(crate) fn passes(cell: &Cell, options: &Options) -> bool {
     options.filter.iter().all(|(factor, _)| {
         let mut levels = options.filter.iter().filter(|(f, _)| f == factor);
         levels.any(|(_, level)| cell.levels.get(factor) == Some(level))
     })
 }
 
-fn has(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn has(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
     levels
         .iter()
         .all(|(factor, level)| cell.levels.get(factor) == Some(level))
 }
 
-fn of_tables<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
-    let question = |table: &study::TableSpec| {
+fn of_tables<'a>(tables: &[TableSpec], cells: &[&'a Cell]) -> Vec<Question<'a>> {
+    let question = |table: &TableSpec| {
         let cells: Vec<&Cell> = cells
             .iter()
             .copied()
@@ -86,10 +89,10 @@ fn of_tables<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
             title: table.title.trim_end_matches(':').to_owned(),
             factor: table.columns.clone(),
             series: series.map(|series| (series, cells.clone())).collect(),
-            split: true,
+            split: false,
         }
     };
-    plan.tables.iter().map(question).collect()
+    tables.iter().map(question).collect()
 }
 
 fn of_grids<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
@@ -132,7 +135,7 @@ fn of_grids<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
 }
 
 /// The factors in which cells differ and which it makes sense to compare along.
-fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+pub(crate) fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
     // What grows is counted in files where x is no factor.
     const SIZES: [&str; 4] = ["files", "total_files", "rounds", "count"];
     let grows = |factor: &str| {

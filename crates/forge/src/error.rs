@@ -1,4 +1,4 @@
-//! What can stop the making of a filesystem.
+//! Errors of forging.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,12 +11,15 @@ pub enum Error {
     Io {
         /// The image or device.
         path: PathBuf,
-        /// What was tried, as a verb with its object.
+        /// What failed, as a verb with its object.
         action: &'static str,
-        /// Why not.
+        /// The error of the call.
         source: io::Error,
     },
-    /// A wish that the format, or this program, cannot fulfil.
+    /// The program that makes the empty filesystem cannot be started.
+    #[error("cannot run mke2fs: {0}; install e2fsprogs")]
+    Start(io::Error),
+    /// An option that the format, or this program, does not allow.
     #[error("{0}")]
     Option(String),
     /// The population is larger than the filesystem.
@@ -24,13 +27,13 @@ pub enum Error {
         "the files do not fit: {need} {what} are needed and the filesystem has {have} for them; {advice}"
     )]
     Room {
-        /// Inodes or blocks.
+        /// The unit of both numbers, `inodes` or `blocks`.
         what: &'static str,
-        /// As far as they were counted.
+        /// How many the population takes, as far as they were counted.
         need: u64,
-        /// What there is.
+        /// How many the filesystem has.
         have: u64,
-        /// Which option would make room.
+        /// What to change.
         advice: &'static str,
     },
     /// The population contradicts itself.

@@ -1,17 +1,16 @@
 //! ext2, ext3 and ext4.
 //!
-//! [`Options`] are what mke2fs would be given, [`Layout`] is the empty filesystem they describe, [`Contents`] is a population as this
-//! filesystem stores it, and [`write()`] puts it there. No part knows more of the others: [`plan::Objects`] of three files in a
+//! [`Options`] are those of mke2fs, [`Layout`] is the empty filesystem that it makes of them, [`Contents`] is a population as this
+//! filesystem stores it, and [`write()`] adds it. No part knows more of the others: [`plan::Objects`] of three files in a
 //! test and of a hundred million take the same way. [`Ext4`] is all of it as an [`Image`].
 
 mod contents;
 pub mod directory;
-mod features;
 mod layout;
+mod mke2fs;
 mod options;
 mod place;
 pub mod plan;
-mod sizes;
 mod write;
 
 use std::path::Path;
@@ -24,14 +23,14 @@ pub use write::write;
 
 use progress::Progress;
 
-use crate::population::Profile;
+use crate::population::{Population, Profile};
 use crate::{Error, Image, Written};
 
-/// A filesystem of the family with its files, planned.
+/// A filesystem of the family with its files, not made yet.
 #[derive(Debug)]
 pub struct Ext4 {
-    layout: Layout,
-    contents: Contents,
+    options: Options,
+    population: Population,
 }
 
 impl Ext4 {
@@ -39,17 +38,19 @@ impl Ext4 {
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for what mke2fs would refuse, what cannot be made here, or a profile that the filesystem cannot hold;
-    /// [`Error::Room`] when it has too few inodes.
-    pub fn new(options: &Options, profile: Profile) -> Result<Self, Error> {
-        let layout = Layout::new(options)?;
-        let contents = Contents::new(profile, layout.superblock())?;
-        Ok(Self { layout, contents })
+    /// [`Error::Option`] for a profile that is not possible in any filesystem.
+    pub fn new(options: Options, profile: Profile) -> Result<Self, Error> {
+        Ok(Self {
+            options,
+            population: Population::new(profile)?,
+        })
     }
 }
 
 impl Image for Ext4 {
-    fn write(&self, path: &Path, progress: &dyn Progress) -> Result<Written, Error> {
-        write(&self.layout, &self.contents, path, progress)
+    fn write(self, path: &Path, progress: &dyn Progress) -> Result<Written, Error> {
+        let layout = Layout::new(&self.options, path, progress)?;
+        let contents = Contents::new(self.population, layout.superblock())?;
+        write(layout, &contents, progress)
     }
 }

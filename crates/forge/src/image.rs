@@ -6,19 +6,20 @@ use progress::Progress;
 
 use crate::Error;
 
-/// A filesystem of one format, planned but not written: a population with a place for everything in it.
+/// A population that is to be written as a filesystem of one format.
 pub trait Image {
     /// Makes the image at `path`, which must not exist yet, and reports the inodes written to `progress`. When anything fails it is removed again.
     ///
     /// # Errors
     ///
     /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
-    /// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
-    fn write(&self, path: &Path, progress: &dyn Progress) -> Result<Written, Error>;
+    /// with the cause when the image cannot be made, [`Error::Start`] without the format's mkfs, [`Error::Stopped`] when the
+    /// `progress` asks to stop.
+    fn write(self, path: &Path, progress: &dyn Progress) -> Result<Written, Error>;
 }
 
 /// Totals of a written image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Bytes of the image.
     pub size: u64,
@@ -34,4 +35,6 @@ pub struct Written {
     pub free_blocks: u64,
     /// Inodes that are free.
     pub free_inodes: u64,
+    /// Name and version of the program that made the empty filesystem, `mke2fs 1.47.0`.
+    pub maker: String,
 }

@@ -40,13 +40,39 @@ impl ImageFile {
             written: AtomicU64::new(0),
             kept: false,
         };
-        this.file.set_len(size).map_err(|source| match source.raw_os_error() {
-            Some(code) if code == rustix::io::Errno::FBIG.raw_os_error() => failed(
-                "make a file as large as that (its filesystem's limit; an image on XFS or btrfs may be larger)",
-            )(source),
-            _ => failed("set the image's size")(source),
-        })?;
+        this.set_len(size)?;
         Ok(this)
+    }
+
+    /// Sets the size; what is added is a hole.
+    pub(crate) fn set_len(&self, size: u64) -> Result<(), Error> {
+        self.file.set_len(size).map_err(|source| {
+            let too_large = source.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error());
+            let action = if too_large {
+                "make a file as large as that (its filesystem's limit; an image on XFS or btrfs may be larger)"
+            } else {
+                "set the image's size"
+            };
+            self.failed(action, source)
+        })
+    }
+
+    /// The file itself, for another program to write to.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes at an offset.
+    pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; len];
+        self.file
+            .read_exact_at(&mut bytes, offset)
+            .map_err(|source| self.failed("read the image", source))?;
+        Ok(bytes)
     }
 
     /// Writes bytes at an offset.
@@ -59,14 +85,14 @@ impl ImageFile {
         Ok(())
     }
 
-    /// Waits until all is on the disk.
+    /// Waits until all is on stable storage.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_all()
             .map_err(|source| self.failed("write the image back", source))
     }
 
-    fn failed(&self, action: &'static str, source: io::Error) -> Error {
+    pub(crate) fn failed(&self, action: &'static str, source: io::Error) -> Error {
         Error::Io {
             path: self.path.clone(),
             action,
@@ -74,12 +100,17 @@ impl ImageFile {
         }
     }
 
+    /// Adds what another program wrote.
+    pub(crate) fn count(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes written so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// It is complete.
+    /// Keeps the image, which is complete.
     pub(crate) fn keep(&mut self) {
         self.kept = true;
     }

@@ -8,11 +8,11 @@
 //!
 //! Every answer is a pure function of the seed and the two numbers that name an object (its directory and its slot there). Nothing is
 //! kept for each file, several threads may ask at once, and a hundred million files cost no more memory than a hundred.
-//! The price is that a population cannot remember.
+//! The price is that a population has no state.
 //!
 //! Directories are numbered level by level; 0 is the root. Within a directory, slot 0 is the directory itself, and the others are
 //! what it holds apart from subdirectories, which have numbers of their own. Files are in all directories but the root, in equal numbers or as
-//! drawn. Hard links of a directory lead to files of the next one, so that a check must keep their counts over a distance.
+//! drawn. Hard links of a directory lead to files of the next one, so that a checker must keep their counts until it reaches them.
 
 mod attributes;
 mod contents;

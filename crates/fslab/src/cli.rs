@@ -255,7 +255,14 @@ pub(crate) struct ReportArgs {
     /// Factor (or "phase") whose levels are the columns
     #[arg(long, value_name = "FACTOR")]
     pub(crate) col: Vec<String>,
-    /// Print only tables whose title contains this text
+    /// Print all of it: text begins with the first screen alone, of at most 120 lines
+    #[arg(long, conflicts_with = "only")]
+    pub(crate) full: bool,
+    /// Print one part (text and Markdown)
+    #[arg(long, value_enum, value_name = "PART", conflicts_with = "table")]
+    pub(crate) only: Option<ReportPart>,
+    /// Print only tables whose title contains this text; in text and Markdown without anything around them, unless
+    /// --full is given
     #[arg(long, value_name = "TITLE")]
     pub(crate) table: Option<String>,
     /// Keep only some levels of a factor (repeatable)
@@ -297,6 +304,20 @@ pub(crate) enum ReportFormat {
     Csv,
     /// Tables for a wiki or an issue
     Md,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportPart {
+    /// The answer in sentences, and all ratios
+    Summary,
+    /// The tables, with the ratios of each
+    Tables,
+    /// The causes of the differences
+    Why,
+    /// What shows that the numbers are valid, and what speaks against them
+    Evidence,
+    /// GNU time's lines of each phase (text alone)
+    GnuTime,
 }
 
 #[derive(Debug, Args)]

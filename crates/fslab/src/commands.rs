@@ -150,6 +150,7 @@ pub(crate) fn finish(
     if let Some(format) = format {
         let options = ::report::Options {
             format,
+            part: ::report::Part::First,
             ..::report::Options::default()
         };
         let text = ::report::render(&finished.run, Some(&finished.dir), &options);

@@ -75,6 +75,7 @@ fn bare_ratios(table: &mut Table) {
                 p: None,
                 p_adjusted: None,
                 difference: Difference::Unclear,
+                by_correction: false,
                 method: "ratio of medians".to_owned(),
                 warnings: Vec::new(),
             });
@@ -97,6 +98,13 @@ pub(crate) fn one(
     explain::compare::pair(plan, options.level, unit, &by_block(base), &by_block(other))
 }
 
+/// Whether the interval is clear of 1 and the comparison's p is not small enough for its family.
+pub(crate) fn is_taken_by_correction(comparison: &Comparison) -> bool {
+    let alpha = 1.0 - comparison.interval.level;
+    let decided = matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
+    !decided && comparison.p <= alpha && comparison.adjusted_p > alpha
+}
+
 pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
     let difference = match (comparison.verdict, directed) {
         (Verdict::Better, true) => Difference::Better,
@@ -112,6 +120,7 @@ pub(crate) fn versus(comparison: &Comparison, directed: bool) -> Versus {
         p: Some(comparison.p),
         p_adjusted: Some(comparison.adjusted_p),
         difference,
+        by_correction: is_taken_by_correction(comparison),
         method: comparison.method.to_string(),
         warnings: comparison
             .warnings

@@ -166,6 +166,8 @@ pub(crate) struct Cell {
     pub brief: Option<Vec<String>>,
     /// What it means.
     pub tone: Tone,
+    /// Logarithm of a ratio, without its sign: how strongly the page shades the cell; none: not at all.
+    pub heat: Option<f64>,
     /// More words, where a reader can ask for them.
     pub hover: String,
     /// Shares of 1 drawn as bars over each other, the longest first.
@@ -388,7 +390,7 @@ pub(crate) fn compared(versus: Option<&Versus>) -> [Cell; 2] {
     let tone = Tone::of(Some(versus.difference));
     [
         Cell::from(ratio(versus.ratio)).tone(tone),
-        Cell::from(format!("{interval}{}", versus.difference.sign())).tone(tone),
+        Cell::from(format!("{interval}{}", versus.sign())).tone(tone),
     ]
 }
 

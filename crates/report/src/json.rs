@@ -55,6 +55,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         .collect();
     Ok(json!({
         "format": FORMAT,
+        "summary": report.summary,
         "run": {
             "name": run.name,
             "tool": run.tool,
@@ -79,6 +80,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),
         "contexts": run.contexts,
         "tables": tables::values(&report.tables)?,
+        "by_factor": tables::values(&report.crossed)?,
         "grids": report.grids.iter().map(grid::value).collect::<Result<Vec<_>>>()?,
         "growth": report.growths.iter().map(growth::value).collect::<Vec<_>>(),
         "memory": report.memory.as_ref().map(growth::memory),

@@ -2,8 +2,8 @@
 //!
 //! A layout fixes every factor of every place in it, so that one place is one cell of the plan:
 //! values of different cells are never pooled. Where a study's table leaves a factor open (it
-//! names `workload` and `filesystem` but the run also varied `threads`), the table is printed once
-//! for each of its levels.
+//! names `workload` and `filesystem` but the run also varied `threads`), each row is printed once for each of
+//! its levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,10 @@ pub fn describe(levels: &Levels) -> String {
     pairs.join(" ")
 }
 
-/// The layouts of one of the study's tables over the cells that the filter left.
+/// The layouts of one of the study's tables over the cells that the filter left: one for each workload.
+///
+/// The factors that the table leaves open span its rows: a reader compares levels in one table, and not across
+/// tables.
 pub fn of_table(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Layout> {
     let cells: Vec<&Cell> = cells
         .iter()
@@ -139,42 +142,66 @@ pub fn of_table(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Layout> 
         .iter()
         .filter(|c| has(c, &table.filter))
         .collect();
-    let open: Vec<String> = varying(plan, &all)
+    let (workload, open): (Vec<String>, Vec<String>) = varying(plan, &all)
         .into_iter()
         .filter(|factor| *factor != table.columns)
-        .collect();
+        .partition(|factor| factor == "workload");
+    let workload: Vec<&str> = workload.iter().map(String::as_str).collect();
     let open: Vec<&str> = open.iter().map(String::as_str).collect();
-    let rows: Vec<Span> = table
-        .rows
-        .iter()
-        .map(|row| Span {
-            name: row.label.clone(),
-            levels: Levels::new(),
-            series: Some(Series::of(row)),
-            published: None,
-        })
-        .collect();
-    combinations(plan, &cells, &open)
+    combinations(plan, &cells, &workload)
         .into_iter()
-        .map(|rest| {
-            let here: Vec<&Cell> = cells.iter().copied().filter(|c| has(c, &rest)).collect();
-            let subtitle = [table.subtitle.clone(), describe(&rest)]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(", ");
-            let mut common = table.filter.clone();
-            common.extend(rest);
-            Layout {
-                title: table.title.clone(),
-                subtitle,
-                common,
-                series: None,
-                columns: columns(plan, table, &here),
-                rows: rows.clone(),
-            }
+        .map(|workload| {
+            let here: Vec<&Cell> = cells
+                .iter()
+                .copied()
+                .filter(|c| has(c, &workload))
+                .collect();
+            of_workload(plan, table, &workload, &here, &open)
         })
         .collect()
+}
+
+fn of_workload(
+    plan: &Plan,
+    table: &TableSpec,
+    workload: &Levels,
+    cells: &[&Cell],
+    open: &[&str],
+) -> Layout {
+    let places = combinations(plan, cells, open);
+    // What all places have in common is said once, above the table.
+    let first = places.first().cloned().unwrap_or_default();
+    let shared = first.into_iter();
+    let shared = shared.filter(|(f, l)| places.iter().all(|place| place.get(f) == Some(l)));
+    let mut above: Levels = shared.collect();
+    above.extend(workload.clone());
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        for place in &places {
+            let mut own = place.clone();
+            own.retain(|factor, _| !above.contains_key(factor));
+            let parts = [row.label.clone(), describe(&own)];
+            let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+            rows.push(Span {
+                name: parts.join(", "),
+                levels: own,
+                series: Some(Series::of(row)),
+                published: None,
+            });
+        }
+    }
+    let subtitle = [table.subtitle.clone(), describe(&above)];
+    let subtitle: Vec<String> = subtitle.into_iter().filter(|p| !p.is_empty()).collect();
+    let mut common = table.filter.clone();
+    common.extend(above);
+    Layout {
+        title: table.title.clone(),
+        subtitle: subtitle.join(", "),
+        common,
+        series: None,
+        columns: columns(plan, table, cells),
+        rows,
+    }
 }
 
 fn columns(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Span> {

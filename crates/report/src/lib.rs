@@ -10,7 +10,7 @@
 //!   the sections of one document (`doc`), and the formats print blocks. So no format can show a
 //!   number clean that another shows in doubt, and a new subject is printed by all of them.
 //! - Every place of a table is one cell of the plan. Values of different cells are never pooled;
-//!   what a table leaves open is printed as one table for each level ([`layout`]).
+//!   what a table leaves open is printed as one row for each level ([`layout`]).
 //! - All comparisons of a table are one family, corrected together; the table says how many there
 //!   were.
 //!
@@ -56,6 +56,7 @@ pub mod scan;
 mod sections;
 mod select;
 mod sentences;
+pub mod summary;
 mod text;
 mod timing_tag;
 pub mod tool_output;
@@ -73,7 +74,7 @@ use record::{Run, Status};
 use words::printable_lines;
 
 pub use error::{Error, Result};
-pub use options::{Format, Options};
+pub use options::{Format, Options, Part};
 pub use report::Report;
 pub use text::{crash_text, mail_tables};
 
@@ -93,6 +94,7 @@ impl Format {
     /// # Errors
     /// A defect in a template or a value that JSON does not have.
     pub fn render(self, report: &Report<'_>) -> Result<String> {
+        self.check_part(report.options.part)?;
         match self {
             // A log may come from anyone; what reaches a terminal or a mail cannot steer it.
             Format::Text => Ok(printable_lines(&text::print(report)).into_owned()),
@@ -100,6 +102,30 @@ impl Format {
             Format::Html => html::print(report),
             Format::Json => json::print(report),
             Format::Csv => Ok(csv::print(report)),
+        }
+    }
+}
+
+impl Format {
+    /// Refuses a part that the format does not have.
+    fn check_part(self, part: Part) -> Result<()> {
+        let has = match (self, part) {
+            (_, Part::Full | Part::First) | (Format::Text, _) => true,
+            (Format::Md, part) => part != Part::GnuTime,
+            _ => false,
+        };
+        let name = Part::NAMES.iter().find(|(_, known)| *known == part);
+        match name {
+            Some((name, _)) if !has => Err(Error::Malformed {
+                option: "--only",
+                text: (*name).to_owned(),
+                why: match (self, part) {
+                    (Format::Md, _) => "Markdown does not have it; add --format text",
+                    (Format::Json, _) => "JSON is one document; select its key, as in jq .summary",
+                    _ => "only text and Markdown are printed in parts; add --format text",
+                },
+            }),
+            _ => Ok(()),
         }
     }
 }

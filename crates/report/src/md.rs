@@ -8,18 +8,32 @@ use crate::Report;
 use crate::doc::Section;
 use crate::facts::Answer;
 use crate::model::{Mark, clock_meaning};
-use crate::sections::{basis, causes, measured, tables};
+use crate::options::Part;
+use crate::sections::{answer, basis, causes, measured, tables};
 use crate::sentences::{begun, few, method, order, trials};
 use crate::units;
 
 /// The report as Markdown.
 pub(crate) fn print(report: &Report<'_>) -> String {
-    let mut out = head(report);
-    let sections = measured(report).into_iter().chain(tables(report));
-    let sections = sections.chain(causes(report)).chain(basis(report));
-    let sections: Vec<Section<'_>> = sections.collect();
-    out.extend(sections.iter().map(blocks::print));
-    out + &legend(report)
+    let title = format!("# {}\n\n", escape(&report.run.plan.title));
+    let printed =
+        |sections: Vec<Section<'_>>| -> String { sections.iter().map(blocks::print).collect() };
+    let of_tables = || measured(report).into_iter().chain(tables(report)).collect();
+    match report.options.part {
+        Part::Summary => title + &printed(answer(report)),
+        Part::Tables => title + &printed(of_tables()),
+        Part::Why => title + &printed(causes(report)),
+        Part::Evidence => title + &printed(basis(report)),
+        Part::First if report.options.table.is_some() && !report.options.is_pivot() => {
+            printed(of_tables())
+        }
+        Part::Full | Part::First | Part::GnuTime => {
+            let mut sections = of_tables();
+            sections.extend(causes(report));
+            sections.extend(basis(report));
+            title + &printed(answer(report)) + &head(report) + &printed(sections) + &legend(report)
+        }
+    }
 }
 
 /// A section of a document.
@@ -29,7 +43,7 @@ pub(crate) fn section(section: &Section<'_>) -> String {
 
 fn head(report: &Report<'_>) -> String {
     let run = report.run;
-    let mut out = format!("# {}\n\n", escape(&run.plan.title));
+    let mut out = String::new();
     let mut rows = vec![
         (
             "study",
@@ -91,7 +105,7 @@ fn legend(report: &Report<'_>) -> String {
     let clocks = [Clock::Original, Clock::Fsync, Clock::Syncfs];
     let clocks = clocks.map(|c| format!("{} {}", c.mark(), clock_meaning(c)));
     format!(
-        "## Legend{tag}\n\n{}\n\nMarks: {}; `~` not a difference that counts; `+` better, `-` worse \
+        "## Legend{tag}\n\n{}\n\nMarks: {}; `~` not a difference that counts (`~c`: the correction for several comparisons took it); `+` better, `-` worse \
          than the base.\n\nClocks: {}.\n\nA difference counts when its interval clears {:.0} % and its p \
          holds after Benjamini-Hochberg over the table; {}. n below 5: {}.\n",
         units::legend(report.run),

@@ -127,20 +127,35 @@ pub struct Versus {
     pub p_adjusted: Option<f64>,
     /// What the table prints.
     pub difference: Difference,
+    /// Whether it would be a difference from 1 but for the correction for several comparisons.
+    pub by_correction: bool,
     /// The test that gave `p`.
     pub method: String,
     /// What the statistics warn of.
     pub warnings: Vec<String>,
 }
 
+impl Versus {
+    /// `+`, `-` or `~`; `~c` where the correction for several comparisons took the difference.
+    pub fn sign(&self) -> &'static str {
+        match self.difference.sign() {
+            '+' => "+",
+            '-' => "-",
+            _ if self.by_correction => "~c",
+            _ => "~",
+        }
+    }
+}
+
 impl Serialize for Versus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Versus", 8)?;
+        let mut fields = serializer.serialize_struct("Versus", 9)?;
         fields.serialize_field("ratio", &self.ratio)?;
         fields.serialize_field("interval", &self.interval)?;
         fields.serialize_field("p", &self.p)?;
         fields.serialize_field("p_adjusted", &self.p_adjusted)?;
         fields.serialize_field("difference", &self.difference)?;
+        fields.serialize_field("by_correction", &self.by_correction)?;
         fields.serialize_field("sign", &self.difference.sign())?;
         fields.serialize_field("method", &self.method)?;
         fields.serialize_field("warnings", &self.warnings)?;

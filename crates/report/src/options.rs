@@ -52,11 +52,44 @@ impl FromStr for Format {
     }
 }
 
+/// Which part of a report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Full,
+    /// What fits a screen or two: the summary, the ratios, and the tables as long as there is room.
+    First,
+    /// The summary and the ratios.
+    Summary,
+    /// The tables and what else was measured, with the ratios of each.
+    Tables,
+    /// The causes of the differences.
+    Why,
+    /// What shows that the numbers are valid, and what speaks against them.
+    Evidence,
+    /// GNU time's lines of each phase.
+    GnuTime,
+}
+
+impl Part {
+    /// Those that can be asked for, as typed.
+    pub const NAMES: [(&'static str, Part); 5] = [
+        ("summary", Part::Summary),
+        ("tables", Part::Tables),
+        ("why", Part::Why),
+        ("evidence", Part::Evidence),
+        ("gnu-time", Part::GnuTime),
+    ];
+}
+
 /// What is printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The format.
     pub format: Format,
+    /// The part; the text format has all, Markdown all but GNU time's lines, the others [`Part::Full`] alone.
+    pub part: Part,
     /// Factors, `phase`, `metric` or `clock` that span the rows of a pivot; empty: as the study says.
     pub rows: Vec<String>,
     /// The same for the columns.
@@ -81,6 +114,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             format: Format::Text,
+            part: Part::Full,
             rows: Vec::new(),
             columns: Vec::new(),
             table: None,

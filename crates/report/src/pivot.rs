@@ -17,21 +17,30 @@ use crate::select::{self, factors, filtered, join};
 /// The dimensions of a sample that are not factors.
 const OF_SAMPLES: [&str; 3] = ["phase", "metric", "clock"];
 
+/// The layouts of a report.
+pub(crate) struct Layouts {
+    /// Its tables.
+    pub tables: Vec<Layout>,
+    /// The same figures by the factors that no table compares, for the ratios.
+    pub crossed: Vec<Layout>,
+}
+
 /// The layouts that the options ask for.
-pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
+pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Layouts> {
     let plan = &run.plan;
     let cells = filtered(plan, &options.filter)?;
-    let tables = chosen(plan, options.table.as_deref())?;
-    // A study of grids or growth laws alone has defined what it shows.
-    let silent = plan.tables.is_empty() && plan.grids.is_empty() && plan.growth.is_empty();
-    let layouts = if options.is_pivot() || silent {
+    let specs = explain::tables::tables(run);
+    let crossed = explain::tables::crossed(run, &specs);
+    let tables = chosen(plan, &specs, &crossed, options.table.as_deref())?;
+    let of = |table: &&TableSpec| of_table(plan, table, &cells);
+    let layouts: Vec<Layout> = if options.is_pivot() {
         pivot(run, options, &cells, &tables)?
     } else {
-        tables
-            .iter()
-            .flat_map(|table| of_table(plan, table, &cells))
-            .collect()
+        tables.iter().flat_map(of).collect()
     };
+    let whole = !options.is_pivot() && options.table.is_none();
+    let crossed = crossed.iter().filter(|_| whole);
+    let crossed: Vec<Layout> = crossed.flat_map(|table| of(&table)).collect();
     // A run in which nothing could be measured still has a report: its failures.
     let asked = options.is_pivot() || options.table.is_some() || !options.filter.is_empty();
     let only_tables = options.is_pivot() || (plan.grids.is_empty() && plan.growth.is_empty());
@@ -41,18 +50,26 @@ pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Vec<Layout>> {
                 .to_owned(),
         });
     }
-    Ok(layouts)
+    Ok(Layouts {
+        tables: layouts,
+        crossed,
+    })
 }
 
-/// The study's tables whose title or subtitle contains `name`, in either case.
-fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> {
+/// The tables whose title or subtitle contains `name`, in either case; without a name the study's own.
+fn chosen<'a>(
+    plan: &'a Plan,
+    tables: &'a [TableSpec],
+    crossed: &'a [TableSpec],
+    name: Option<&str>,
+) -> Result<Vec<&'a TableSpec>> {
     let Some(name) = name else {
-        return Ok(plan.tables.iter().collect());
+        return Ok(tables.iter().collect());
     };
     let wanted = name.to_lowercase();
-    let found: Vec<&TableSpec> = plan
-        .tables
+    let found: Vec<&TableSpec> = tables
         .iter()
+        .chain(crossed)
         .filter(|t| {
             t.title.to_lowercase().contains(&wanted) || t.subtitle.to_lowercase().contains(&wanted)
         })
@@ -60,8 +77,8 @@ fn chosen<'a>(plan: &'a Plan, name: Option<&str>) -> Result<Vec<&'a TableSpec>> 
     let a_grid = plan.grids.iter().any(|spec| select::is_grid(spec, name));
     let a_law = plan.growth.iter().any(|spec| select::is_growth(spec, name));
     if found.is_empty() && !a_grid && !a_law {
-        let tables = plan.tables.iter().map(|t| &t.title);
-        let titles = tables
+        let titles = tables.iter().chain(crossed).map(|t| &t.title);
+        let titles = titles
             .chain(plan.grids.iter().map(|g| &g.title))
             .chain(plan.growth.iter().map(|g| &g.title));
         return Err(Error::Unknown(explain::Error::Unknown {

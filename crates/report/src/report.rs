@@ -18,9 +18,11 @@ use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
 use crate::options::{Format, Options};
+use crate::pivot::Layouts;
 use crate::pressure::{self, Memory};
 use crate::published::{self, Published};
 use crate::scan::{self, Scan};
+use crate::summary::{self, Summary};
 use crate::transcript::{self, Transcript};
 use crate::validity::Validity;
 use crate::variants::{self, Variant};
@@ -42,6 +44,8 @@ pub struct Report<'a> {
     pub variants: Vec<Variant>,
     /// The tables.
     pub tables: Vec<Table>,
+    /// The same figures with the factors that no table compares as columns.
+    pub crossed: Vec<Table>,
     /// The grids.
     pub grids: Vec<Grid>,
     /// How figures grow with the number of files.
@@ -64,6 +68,8 @@ pub struct Report<'a> {
     pub transcript: Option<Transcript<'a>>,
     /// Causes of the differences that count.
     pub why: Option<Why>,
+    /// The answer in sentences; none for a pivot and for one table.
+    pub summary: Option<Summary>,
     /// What speaks against the numbers.
     pub validity: Validity,
     /// Problems met while the report was made.
@@ -83,7 +89,7 @@ impl<'a> Report<'a> {
     /// A name in the options that the run does not have, or options that leave nothing.
     pub fn new(run: &'a Run, dir: Option<&'a Path>, options: &'a Options) -> Result<Report<'a>> {
         let layouts = pivot::layouts(run, options)?;
-        let cells = select::cells(run, options, &layouts)?;
+        let cells = select::cells(run, options, &layouts.tables)?;
         let sources = Sources {
             run,
             validity: Validity::of(run, &cells),
@@ -92,7 +98,7 @@ impl<'a> Report<'a> {
             published: run.plan.repeats.as_deref().and_then(published::document),
         };
         let mut notes = Vec::new();
-        let tables = tables(&sources, options, &layouts, &mut notes)?;
+        let (tables, crossed) = tables(&sources, options, &layouts, &mut notes)?;
         let grids = grid::grids(&sources, options, &mut notes)?;
         let growths = growth::growths(&sources, options, &mut notes)?;
         let shown: Vec<&Cell> = run
@@ -108,11 +114,21 @@ impl<'a> Report<'a> {
         let causes = whole && options.format != Format::Csv;
         let cost = whole.then(|| block_io::cost_of(&sources, options, &shown, &mut notes));
         notes.dedup();
-        let why = causes.then(|| why::of(run, dir, options, &mut notes));
+        let why = causes
+            .then(|| why::of(run, dir, options, &mut notes))
+            .flatten();
+        let parts = summary::Parts {
+            tables: &tables,
+            growths: &growths,
+            memory: memory.as_ref(),
+            why: why.as_ref(),
+        };
+        let summary = causes.then(|| summary::of(&sources, options, &parts));
         Ok(Report {
             machine: facts::machine(run),
             variants: variants::of(run),
             tables,
+            crossed,
             grids,
             growths,
             memory,
@@ -123,7 +139,8 @@ impl<'a> Report<'a> {
             latency: whole.then(|| latency::of(&sources)).flatten(),
             members: members::of(&sources),
             transcript: whole.then(|| transcript::of(&sources)).flatten(),
-            why: why.flatten(),
+            why,
+            summary,
             notes,
             published: sources.published,
             timing: timing_tag::of(run),
@@ -160,29 +177,33 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The tables, their columns compared with the base.
+/// The tables, their columns compared with the base, and those by the factors that no table compares.
 fn tables(
     sources: &Sources<'_>,
     options: &Options,
-    layouts: &[Layout],
+    layouts: &Layouts,
     notes: &mut Vec<String>,
-) -> Result<Vec<Table>> {
-    let tables = layouts.iter().map(|layout| {
-        let base = layout
-            .columns
-            .iter()
-            .position(|c| Some(&c.name) == options.base.as_ref());
-        sources.table(layout, base.unwrap_or(0), notes)
-    });
-    let mut tables: Vec<Table> = tables.collect();
-    check_base(options, &tables)?;
+) -> Result<(Vec<Table>, Vec<Table>)> {
+    let mut filled = |layouts: &[Layout]| -> Vec<Table> {
+        let tables = layouts.iter().map(|layout| {
+            let base = layout
+                .columns
+                .iter()
+                .position(|c| Some(&c.name) == options.base.as_ref());
+            sources.table(layout, base.unwrap_or(0), notes)
+        });
+        tables.collect()
+    };
+    let (mut tables, mut crossed) = (filled(&layouts.tables), filled(&layouts.crossed));
+    check_base(options, tables.iter().chain(&crossed))?;
     compare::tables(&sources.run.plan, options, &mut tables, notes);
-    Ok(tables)
+    compare::tables(&sources.run.plan, options, &mut crossed, notes);
+    Ok((tables, crossed))
 }
 
 /// A base that no table has is a mistake; one that some lack is not.
-fn check_base(options: &Options, tables: &[Table]) -> Result<()> {
-    let columns = tables.iter().flat_map(|t| &t.columns);
+fn check_base<'t>(options: &Options, tables: impl Iterator<Item = &'t Table>) -> Result<()> {
+    let columns = tables.flat_map(|t| &t.columns);
     let names: BTreeSet<&str> = columns.map(|c| c.name.as_str()).collect();
     match &options.base {
         Some(base) if !names.contains(base.as_str()) => {

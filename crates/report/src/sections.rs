@@ -14,6 +14,7 @@ mod memory;
 mod reference;
 mod run;
 mod scan;
+mod summary;
 mod tables;
 mod transcript;
 mod why;
@@ -22,6 +23,16 @@ pub(crate) use grid::published_notes;
 
 use crate::Report;
 use crate::doc::Section;
+
+/// The answer: sentences, then all effects as one matrix.
+pub(crate) fn answer<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let Some(found) = &report.summary else {
+        return Vec::new();
+    };
+    let mut sections = vec![summary::section(report, found)];
+    sections.extend(summary::matrix(report, found));
+    tagged(report, sections)
+}
 
 /// What was measured, but for the study's tables.
 pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
@@ -38,11 +49,13 @@ pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     tagged(report, sections)
 }
 
-/// The study's tables.
+/// The study's tables, and those by the factors that they do not compare.
 pub(crate) fn tables<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
-    let all = report.tables.iter().enumerate();
-    let all = all.map(|(at, table)| tables::section(report, at + 1, table));
-    tagged(report, all.collect())
+    let own = report.tables.iter().enumerate();
+    let own = own.map(|(at, table)| tables::section(report, at + 1, table));
+    let crossed = report.crossed.iter().enumerate();
+    let crossed = crossed.map(|(at, table)| tables::crossed(report, at + 1, table));
+    tagged(report, own.chain(crossed).collect())
 }
 
 /// Why the numbers are as they are: causes, disks, files, requests.

@@ -151,9 +151,30 @@ pub(crate) fn few(report: &Report<'_>) -> String {
 /// How many comparisons share the error rate.
 pub(crate) fn family(table: &Table) -> String {
     match table.family {
-        0 => "nothing to test: two blocks or more are needed".to_owned(),
+        0 => format!("nothing to test: {}", why_untested(table)),
         1 => "1 comparison".to_owned(),
         n => format!("{n} comparisons, one family"),
+    }
+}
+
+/// Why a table has no comparison.
+fn why_untested(table: &Table) -> String {
+    let n = |figure: &Figure| figure.summary.as_ref().map_or(0, |s| s.n);
+    let most = table.figures().map(n).max().unwrap_or(0);
+    let of_base = table
+        .rows
+        .iter()
+        .filter_map(|row| row.figures.get(table.base));
+    let of_base = of_base.map(n).max().unwrap_or(0);
+    let measured = |at: usize| table.rows.iter().any(|row| n(&row.figures[at]) > 0);
+    let columns = (0..table.columns.len()).filter(|at| measured(*at)).count();
+    match (table.columns.as_slice(), most) {
+        (_, 0) => "no finished trial has these figures".to_owned(),
+        ([one], _) => format!("{} is the only column", one.name),
+        _ if of_base == 0 => format!("{}, the base, has no values", table.base_name()),
+        _ if columns == 1 => format!("only {} has values", table.base_name()),
+        (_, 1) => "one trial for each cell; two blocks or more are needed".to_owned(),
+        _ => "a value of 0 has no ratio, or no block has both values".to_owned(),
     }
 }
 

@@ -33,18 +33,123 @@ use words::wrap;
 use crate::Report;
 use crate::doc::{Scope, Section};
 use crate::model::Table;
-use crate::sections::{causes, crash, measured};
+use crate::options::Part;
+use crate::sections::{self, causes, crash, measured};
 
 use cap::cap;
 
 /// Characters of the narrowest report, for any smaller `--width`.
 const NARROWEST: usize = 40;
 
-/// The report as a mail.
+/// Lines of the first screen: what most readers will scroll through.
+const FIRST: usize = 120;
+
+/// The report, or a part of it, as a mail.
 pub(crate) fn print(report: &Report<'_>) -> String {
     let width = width(report);
+    let options = report.options;
+    let title = header::title(report, width);
+    match options.part {
+        Part::First if options.is_pivot() => full(report, width),
+        Part::First if options.table.is_some() => alone(report, width),
+        Part::First => first(report, width),
+        Part::Full => full(report, width),
+        Part::Summary => title + &summary(report, width),
+        Part::Tables => {
+            let mut out = title;
+            print_all(&mut out, &measured(report), width);
+            out + &answer(report, &Tables::of(report), width)
+        }
+        Part::Why => {
+            let mut out = title;
+            print_all(&mut out, &causes(report), width);
+            out
+        }
+        Part::Evidence => {
+            let evidence = validity::print(report, width) + &closing::print(report, width);
+            format!("{title}\n{evidence}")
+        }
+        Part::GnuTime => title + &appendix::print(report, width),
+    }
+}
+
+/// The summary and the ratios.
+fn summary(report: &Report<'_>, width: usize) -> String {
+    let mut out = String::new();
+    for section in sections::answer(report) {
+        out.push('\n');
+        out.push_str(&blocks::print(&section, width));
+    }
+    out
+}
+
+/// The chosen tables, ready to paste: no head, no notes.
+fn alone(report: &Report<'_>, width: usize) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for table in &report.tables {
+        parts.push(table::print(table, width));
+    }
+    // Grids and laws that the option chose; everything else that was measured belongs to the whole report.
+    for section in measured(report) {
+        if section.id.starts_with("grid-") || section.id.starts_with("growth-") {
+            parts.push(blocks::print(&section, width));
+        }
+    }
+    parts.join("\n\n")
+}
+
+/// The summary, the ratios, and as many tables as there is room for; then what the numbers rest on.
+fn first(report: &Report<'_>, width: usize) -> String {
+    let lines = |text: &str| text.lines().count();
+    let mut out = header::title(report, width) + &summary(report, width);
     let tables = Tables::of(report);
-    let mut out = header::print(report, width);
+    let tail = format!("\n{}", header::brief(report, width));
+    let mut left = FIRST.saturating_sub(lines(&out) + lines(&tail) + 4);
+    let mut shown = String::new();
+    let mut titles: Vec<String> = Vec::new();
+    let mut put = |text: &str, title: &str| {
+        if lines(text) < left {
+            left -= lines(text) + 1;
+            shown.push('\n');
+            shown.push_str(text);
+        } else {
+            titles.push(title.trim_end_matches(':').to_owned());
+        }
+    };
+    for table in &tables.main {
+        put(&table::print(table, width), &table.title);
+    }
+    let sections = measured(report);
+    let is_grid = |s: &&Section<'_>| s.id.starts_with("grid-") && s.scope == Scope::All;
+    for section in sections.iter().filter(is_grid) {
+        put(&blocks::print(section, width), &section.title);
+    }
+    out.push_str(&shown);
+    titles.dedup();
+    out.push_str(&tail);
+    let hint = match titles.as_slice() {
+        [] => "The whole report: --full.".to_owned(),
+        [one] => format!("One more table, {one:?} (--table), and the whole report: --full."),
+        [one, ..] => format!(
+            "{} more tables (--table {one:?}), and the whole report: --full.",
+            titles.len()
+        ),
+    };
+    out.push('\n');
+    out.push_str(&wrap("", 0, &hint, width));
+    out
+}
+
+/// All of it.
+fn full(report: &Report<'_>, width: usize) -> String {
+    let tables = Tables::of(report);
+    let mut out = header::title(report, width);
+    let summary = summary(report, width);
+    if !summary.is_empty() {
+        out.push_str(&summary);
+        out.push('\n');
+    }
+    out.push_str(&header::print(report, width));
     print_all(&mut out, &measured(report), width);
     out.push_str(&answer(report, &tables, width));
     print_all(&mut out, &causes(report), width);
@@ -104,7 +209,12 @@ fn answer(report: &Report<'_>, tables: &Tables<'_>, width: usize) -> String {
         if let Some(timing) = &report.timing {
             out.push_str(&format!("[{timing}]\n"));
         }
-        out.push_str(&differences::print(report, &tables.main, width));
+        out.push_str(&differences::print(
+            report,
+            &tables.main,
+            &tables.crossed,
+            width,
+        ));
     }
     out + &other_clocks(tables, width)
 }
@@ -144,6 +254,8 @@ struct Tables<'a> {
     main: Vec<&'a Table>,
     /// The same with what the original left out of its clock.
     other_clocks: Vec<&'a Table>,
+    /// The same figures by the factors that no table compares.
+    crossed: Vec<&'a Table>,
     /// Tables without any number.
     unmeasured: Vec<&'a Table>,
 }
@@ -165,9 +277,11 @@ impl<'a> Tables<'a> {
             // A pivot over another clock: then that is what the reader wants.
             std::mem::swap(&mut main, &mut other_clocks);
         }
+        let is_tested = |table: &&Table| legend::tested([*table]);
         Tables {
             main,
             other_clocks,
+            crossed: report.crossed.iter().filter(is_tested).collect(),
             unmeasured,
         }
     }

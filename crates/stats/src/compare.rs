@@ -80,6 +80,9 @@ pub struct Comparison {
     pub ratio: f64,
     /// Its interval.
     pub interval: Interval,
+    /// Degrees of freedom of the interval; none where there is no spread.
+    #[serde(default)]
+    pub df: Option<f64>,
     /// Two-sided p of "the ratio is 1".
     pub p: f64,
     /// `p` corrected for the family by [`family`]; until then `p` itself.
@@ -143,6 +146,7 @@ pub fn compare(base: &[f64], other: &[f64], options: Options) -> Result<Comparis
     let LogRatio {
         ratio,
         interval,
+        df,
         p,
         method,
         mut warnings,
@@ -154,6 +158,7 @@ pub fn compare(base: &[f64], other: &[f64], options: Options) -> Result<Comparis
         n: (base.len(), other.len()),
         ratio,
         interval,
+        df,
         p,
         adjusted_p: p,
         method,

@@ -28,6 +28,11 @@ pub(crate) fn t_two_sided(t: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| (2.0 * d.sf(t.abs())).min(1.0))
 }
 
+/// P(T >= t) of Student's t with `df` degrees of freedom; NaN where `df` is not positive.
+pub(crate) fn t_above(t: f64, df: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| d.sf(t))
+}
+
 /// The t that a share `level` of Student's distribution lies within; NaN where `df` is not
 /// positive.
 pub(crate) fn t_quantile_two_sided(level: f64, df: f64) -> f64 {

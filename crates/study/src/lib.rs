@@ -55,6 +55,7 @@ mod skipped;
 mod stacks;
 mod suggest;
 mod validate;
+pub mod wording;
 
 pub use error::{Error, Origin, Problem};
 pub use kernel_range::KernelRange;

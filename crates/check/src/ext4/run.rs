@@ -16,9 +16,9 @@ use super::{memory, pass0, pass1, pass2, pass3, pass4, pass5, paths, post};
 use crate::frame::failure::Failure;
 use crate::frame::log::Findings;
 use crate::frame::memory::{Estimate, Guard, fit};
+use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
-use crate::frame::pass::Meter;
 use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
 use crate::frame::usage::Usage;
 

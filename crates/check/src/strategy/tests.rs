@@ -1,8 +1,8 @@
 //! The laws of the experiments, on a forged filesystem with its metadata scattered as ocfs2's is.
 
 use blockio::Buffered;
-use forge::ext4::Contents;
-use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+use forge::Image as _;
+use forge::ext4::{Ext4, FeatureEdits, FsType, Options};
 use forge::population::Profile;
 
 use super::*;
@@ -31,10 +31,9 @@ impl Volume {
             spread: true,
             ..Options::new(512 << 20, FsType::Ext4)
         };
-        let layout = Layout::new(&options).unwrap();
         let profile = Profile::parse("profile", "files = 6000\nper_directory = 60").unwrap();
-        let population = Contents::new(profile, layout.superblock()).unwrap();
-        write(&layout, &population, &image, &forge::Silent).unwrap();
+        let forged = Ext4::new(options, profile).unwrap();
+        forged.write(&image, &forge::Silent).unwrap();
         Volume {
             source: Buffered::open(&image).unwrap(),
             _folder: folder,

@@ -8,8 +8,8 @@ use std::process::Command;
 use check::ext4::check;
 use check::report::Judge;
 use check::{Options, Silent};
-use forge::ext4::Contents;
-use forge::ext4::{FeatureEdits, FsType, Layout, write};
+use forge::Image as _;
+use forge::ext4::{Ext4, FeatureEdits, FsType};
 use forge::population::Profile;
 
 /// The image that the process is to check, and the bytes that it may take.
@@ -94,10 +94,9 @@ fn forged(image: &Path, (block, fs_type, features, profile): (u32, FsType, &str,
         },
         ..forge::ext4::Options::new(3 << 30, fs_type)
     };
-    let layout = Layout::new(&options).unwrap();
     let profile = Profile::parse("profile", profile).unwrap();
-    let population = Contents::new(profile, layout.superblock()).unwrap();
-    write(&layout, &population, image, &forge::Silent).unwrap();
+    let forged = Ext4::new(options, profile).unwrap();
+    forged.write(image, &forge::Silent).unwrap();
 }
 
 /// Bytes of a line of `/proc/self/status`.

@@ -162,3 +162,21 @@ fn too_few_blocks_are_counted_not_compared() {
     assert_eq!((found.compared, found.differences.len()), (0, 0));
     assert_eq!(found.too_few, 16);
 }
+
+/// A table that names one of two factors: the other is compared, too.
+#[test]
+fn every_varied_factor_is_compared() {
+    let run = fixtures::mail_server::run(&fixtures::mail_server::FAST_COMMIT);
+    let found = find(&run, &Options::default()).unwrap();
+    let along: BTreeSet<&str> = found
+        .differences
+        .iter()
+        .map(|d| d.factor.as_str())
+        .collect();
+    assert_eq!(along, ["mkfs"].into(), "{:?}", found.differences);
+    assert_eq!(found.differences.len(), 2, "with each mount option");
+    for difference in &found.differences {
+        assert_eq!(difference.other.level, "-O fast_commit");
+        assert!((difference.times - 5565.0 / 2430.0).abs() < 0.02);
+    }
+}

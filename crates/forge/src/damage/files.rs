@@ -9,7 +9,7 @@ use ondisk::ext4::{FileType, Inode, block_map, directory, extent, group_descript
 use super::error::{Error, missing};
 use super::filesystem::{Filesystem, Map};
 
-/// Blocks of a file that lie side by side.
+/// Contiguous blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// First block of the file.

@@ -34,7 +34,7 @@ use self::format::Format;
 use super::directory::Full;
 use super::plan::{Blocks, Home, Kind, Object, ObjectId, Objects, Owed, Piece};
 use crate::Error;
-use crate::population::{Population, Profile, Slots};
+use crate::population::{Population, Slots};
 
 /// A population in one ext2, ext3 or ext4.
 #[derive(Debug)]
@@ -51,13 +51,13 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The population of a profile in a filesystem of which the superblock is ready.
+    /// A population in a filesystem with this superblock.
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for a profile that is not possible, or not in such a filesystem.
-    pub fn new(profile: Profile, sb: &Superblock) -> Result<Self, Error> {
-        profile.check().map_err(Error::Option)?;
+    /// [`Error::Option`] for one that is not possible in such a filesystem, [`Error::Room`] when there are too few inodes.
+    pub fn new(population: Population, sb: &Superblock) -> Result<Self, Error> {
+        let profile = population.profile();
         let mut rules = rules(sb)?;
         let mut format = Format::of(sb);
         if profile.names.encrypted {
@@ -73,7 +73,6 @@ impl Contents {
                 advice: "ask for more inodes, fewer bytes for each, or a larger image",
             });
         }
-        let population = Population::new(profile)?;
         let this = Self {
             plain: plain(&population, &format),
             cache: DirectoryCache::new(rules, &population),

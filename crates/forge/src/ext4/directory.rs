@@ -1,17 +1,17 @@
 //! Directories as the kernel leaves them.
 //!
 //! A directory that took a name at a time has another shape than one packed at once: its leaves are half to
-//! quite full, because each was split when it overflowed, and the blocks that the splits made lie in the
-//! order of their making and not in that of their hashes. A checker's second pass, and readdir, feel
+//! quite full, because each was split when it overflowed, and the blocks that the splits made are in the
+//! order of their creation and not of their hashes. A checker's second pass, and readdir, feel
 //! the difference. So nothing is packed here. [`Growth`] takes names in the order of their creation and
 //! splits leaves and index nodes by the kernel's rules (first fit within a block; the upper half, by bytes, moves to
-//! a new block; an index node in two halves by count), and [`Shape`] is what is left, to be written block by block. e2fsck's own
-//! `-D` packing was rejected for that reason: no filesystem in use looks so.
+//! a new block; an index node in two halves by count), and [`Shape`] is the result, to be written block by block. The
+//! packing of `e2fsck -D` was rejected for that reason: no filesystem in use looks like that.
 //!
 //! Names may go again ([`Growth::remove`]): their records fall to the one before, and later names fit into the gaps.
 //! That is how directories become sparse, since no ext4 gives a block of a directory back.
 //!
-//! With `inline_data` the first names lie in the inode, until they no longer fit there.
+//! With `inline_data` the first names are in the inode, until they no longer fit there.
 //!
 //! A directory that is both encrypted and case-folded is ordered by SipHash under a key of its own, over names that are not readable without the
 //! key. So each record has its hash after the name ([`Rules::secret`]). The kernel counts these 8 bytes for every
@@ -30,7 +30,7 @@ mod vast;
 mod write;
 
 pub use growth::{Growth, Shape};
-pub use vast::{Event, Portions, Story, Vast};
+pub use vast::{Event, Events, Portions, Vast};
 pub use write::{Entry, Identity};
 
 use ondisk::ext4::hash::{HashVersion, NameHash, name_hash};

@@ -1,9 +1,8 @@
-//! A filesystem without files: its superblock, and where its tables lie.
+//! A filesystem without files, as mke2fs made it.
 //!
-//! The layout is that of mke2fs to the block. Everything in it is computed from the superblock on
-//! demand, and nothing is kept for a group: half a million groups cost nothing before they are
-//! written. The unit of work is the flexible group (a plain group without `flex_bg`): its bitmaps
-//! and tables lie together, its files' blocks after them.
+//! Superblock and descriptors are read back, and the blocks in use, as ranges: three or so for a unit, where a filesystem of
+//! half a million groups has gigabytes of bitmaps. The unit of work is the flexible group (a plain group without `flex_bg`):
+//! its bitmaps and tables are together, and its files' blocks follow them.
 
 mod taken;
 mod unit;
@@ -11,91 +10,199 @@ mod unit;
 pub(super) use taken::Taken;
 pub(super) use unit::Unit;
 
+use std::ops::Range;
+use std::path::Path;
+
+use ondisk::ext4::bitmap::Bitmap;
+use ondisk::ext4::extent;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
-use ondisk::ext4::inode::number;
-use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, Superblock};
-use ondisk::ext4::{Geometry, Seed, quota};
+use ondisk::ext4::group_descriptor::BLOCK_UNINIT;
+use ondisk::ext4::inode::{Inode, number};
+use ondisk::ext4::superblock::{FLAG_SIGNED_HASH, FLAG_UNSIGNED_HASH, OFFSET, SIZE, Superblock};
+use ondisk::ext4::{Geometry, GroupDescriptor, Seed, quota};
+
+use progress::{Progress, Step};
 
 use super::Options;
+use super::mke2fs::{self, Identity};
 use super::plan::Home;
-use super::sizes::{self, Sizes};
 use crate::Error;
+use crate::image_file::ImageFile;
 
-/// The superblock of a filesystem to be, and all arithmetic of it.
-#[derive(Debug, Clone)]
+/// An empty filesystem. Its image is removed when it is dropped before [`write`](super::write()) has completed it.
+#[derive(Debug)]
 pub struct Layout {
     pub(super) options: Options,
     pub(super) superblock: Superblock,
     pub(super) geometry: Geometry,
     /// Groups of a unit.
     pub(super) unit_groups: u32,
-    /// Blocks of the journal, those for fast commits among them; 0 for none.
-    pub(super) journal_blocks: u32,
-    /// Blocks at its end for fast commits.
-    pub(super) fast_commit_blocks: u32,
-    /// Blocks of the orphan file, 0 for none.
-    pub(super) orphan_blocks: u32,
+    pub(super) image: ImageFile,
+    /// Name and version of the program that made it.
+    pub(super) maker: String,
+    /// The descriptors, as on disk.
+    descriptors: Vec<u8>,
+    /// Blocks in use, except for the root's.
+    pub(super) taken: Taken,
+    /// The root's block.
+    pub(super) root: u64,
+    /// The reserved inodes and those after them in use, `lost+found` and an orphan file.
+    pub(super) reserved: Vec<u8>,
+    /// The first inode of the population.
+    first_free_inode: u32,
 }
 
 impl Layout {
-    /// The layout for these options.
+    /// Makes the image at `path`, which must not exist yet, with the filesystem of these options.
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for what mke2fs would refuse, or what cannot be made here.
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        let sizes = Sizes::of(options)?;
-        if options.label.len() > 16 {
+    /// [`Error::Option`] for what mke2fs refuses, or what cannot be made here, [`Error::Start`] without mke2fs, [`Error::Io`]
+    /// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
+    pub fn new(options: &Options, path: &Path, progress: &dyn Progress) -> Result<Self, Error> {
+        check(options)?;
+        let image = ImageFile::create(path, options.size)?;
+        progress.begin(Step::new("mke2fs"));
+        let identity = identity(options.seed);
+        let maker = mke2fs::make(options, identity, &image, progress)?;
+        let mut superblock = *Superblock::read(&image.read(OFFSET, SIZE)?)?;
+        forgeable(options, &superblock)?;
+        superblock.s_def_hash_version = options.hash.to_disk();
+        superblock.s_flags = if options.hash.is_unsigned() {
+            FLAG_UNSIGNED_HASH
+        } else {
+            FLAG_SIGNED_HASH
+        }
+        .into();
+        let geometry = Geometry::new(&superblock)?;
+        let mut this = Self {
+            options: options.clone(),
+            unit_groups: geometry.groups_per_flex,
+            descriptors: descriptors(&geometry, &image)?,
+            image,
+            maker,
+            taken: Taken::default(),
+            root: 0,
+            reserved: Vec::new(),
+            first_free_inode: 0,
+            superblock,
+            geometry,
+        };
+        // Not where nothing changes: XFS writes a file back when it is closed after a truncation.
+        if this.size() != options.size {
+            this.image.set_len(this.size())?;
+        }
+        this.read_reserved()?;
+        this.read_taken()?;
+        this.add_quotas();
+        Ok(this)
+    }
+
+    /// Bytes of the image, whole blocks.
+    pub(super) fn size(&self) -> u64 {
+        let block_size = u64::from(self.geometry.block_size);
+        self.options.size / block_size * block_size
+    }
+
+    /// The inodes that mke2fs made, and the root's block.
+    fn read_reserved(&mut self) -> Result<(), Error> {
+        let free = self.superblock.s_free_inodes_count.get();
+        let used = self.geometry.inodes_count().saturating_sub(free);
+        let unit = self.unit_inodes(0);
+        if u64::from(used) + 1 >= unit.end || used < Home::LOST_AND_FOUND {
             return Err(Error::Option(format!(
-                "label {:?}: longer than 16 bytes",
-                options.label
+                "{} inodes: the filesystem's own do not fit the first group; ask for more",
+                self.geometry.inodes_count()
             )));
         }
-        let mut superblock = fill(options, &sizes);
-        let geometry = Geometry::new(&superblock)?;
-        let mut journal_blocks = journal(options, &sizes, &geometry)?;
-        if journal_blocks == 0 {
-            let compat = superblock.compat();
-            superblock.s_feature_compat = compat
-                .without(Compat::HAS_JOURNAL)
-                .without(Compat::ORPHAN_FILE)
-                .0
-                .into();
-        } else {
-            superblock.s_journal_inum = ondisk::ext4::inode::number::JOURNAL.into();
+        let size = usize::from(self.geometry.inode_size);
+        let per_group = self.geometry.inodes_per_group;
+        for first in (0..used).step_by(per_group as usize) {
+            let table = self.descriptor(first / per_group)?.inode_table();
+            let count = per_group.min(used - first) as usize;
+            let at = table * u64::from(self.geometry.block_size);
+            self.reserved.extend(self.image.read(at, count * size)?);
         }
-        let fast_commit_blocks = if superblock.has_compat(Compat::FAST_COMMIT) && journal_blocks > 0
-        {
-            // By the default size of the journal, not the requested one.
-            sizes::journal_blocks(sizes.blocks).unwrap_or(0) / JOURNAL_FOR_FAST_COMMITS
-        } else {
-            0
-        };
-        journal_blocks += fast_commit_blocks;
-        large_file(&mut superblock);
-        for (kind, ino) in quotas(&superblock) {
-            match kind {
-                quota::Kind::User => superblock.s_usr_quota_inum = ino.into(),
-                quota::Kind::Group => superblock.s_grp_quota_inum = ino.into(),
-                quota::Kind::Project => superblock.s_prj_quota_inum = ino.into(),
+        self.first_free_inode = used + 1;
+        self.root = self.root_block()?;
+        Ok(())
+    }
+
+    fn root_block(&self) -> Result<u64, Error> {
+        let size = self.geometry.inode_size;
+        let at = (number::ROOT as usize - 1) * usize::from(size);
+        let inode = Inode::read(&self.reserved[at..], size)?;
+        if inode.size() != u64::from(self.geometry.block_size) {
+            return Err(Error::Option(format!(
+                "{} made a root directory of {} bytes, not of a block; take another version of e2fsprogs",
+                self.maker,
+                inode.size()
+            )));
+        }
+        if !self.extents() {
+            return Ok(inode.block_words()[0].into());
+        }
+        let node = extent::Node::read(&inode.raw().i_block)?;
+        let first = node.extents().next();
+        Ok(first.map_or(0, |run| run.start))
+    }
+
+    /// The blocks in use, from the bitmaps; of a group without one, from its descriptor.
+    fn read_taken(&mut self) -> Result<(), Error> {
+        let geometry = &self.geometry;
+        let block_size = geometry.block_size as usize;
+        let cluster = u64::from(geometry.cluster_blocks);
+        let tables = u64::from(geometry.inode_table_blocks());
+        let mut taken = Taken::default();
+        for group in 0..geometry.groups {
+            let desc = self.descriptor(group)?;
+            let blocks = geometry.group_blocks(group);
+            if desc.has_flags(BLOCK_UNINIT) {
+                let layout = geometry.group_layout(group);
+                let own = |start: u64, len: u64| {
+                    let inside = blocks.contains(&start);
+                    start..if inside { start + len } else { start }
+                };
+                for range in [
+                    layout.superblock.map_or(0..0, |block| block..block + 1),
+                    layout.descriptors.start..layout.reserved_gdt.end,
+                    own(desc.block_bitmap(), 1),
+                    own(desc.inode_bitmap(), 1),
+                    own(desc.inode_table(), tables),
+                ] {
+                    taken.insert(range);
+                }
+                continue;
+            }
+            let at = desc.block_bitmap() * block_size as u64;
+            let bytes = self.image.read(at, block_size)?;
+            let bitmap = Bitmap::new(&bytes, geometry.group_clusters(group))?;
+            for run in bitmap.runs(true) {
+                let start = blocks.start + u64::from(run.start) * cluster;
+                let end = blocks.start + u64::from(run.end) * cluster;
+                taken.insert(start..end.min(blocks.end));
             }
         }
-        let orphan_blocks = if superblock.has_compat(Compat::ORPHAN_FILE) {
-            superblock.s_orphan_file_inum = first_behind_quotas(&superblock).into();
-            sizes::orphan_blocks(sizes.blocks)
-                .next_multiple_of(sizes.cluster_size / sizes.block_size)
-        } else {
-            0
-        };
-        Ok(Self {
-            options: options.clone(),
-            superblock,
-            unit_groups: 1 << sizes.log_groups_per_flex,
-            geometry,
-            journal_blocks,
-            fast_commit_blocks,
-            orphan_blocks,
-        })
+        taken.remove(self.root..self.root + cluster);
+        self.taken = taken;
+        Ok(())
+    }
+
+    /// mke2fs would make quota files that know of root alone.
+    fn add_quotas(&mut self) {
+        if !wants_quota(&self.options) {
+            return;
+        }
+        let sb = &mut self.superblock;
+        sb.s_feature_ro_compat = sb.ro_compat().with(RoCompat::QUOTA).0.into();
+        sb.s_usr_quota_inum = number::USR_QUOTA.into();
+        sb.s_grp_quota_inum = number::GRP_QUOTA.into();
+        if sb.has_ro_compat(RoCompat::PROJECT) {
+            sb.s_prj_quota_inum = self.first_free_inode.into();
+            self.first_free_inode += 1;
+            let size = usize::from(self.geometry.inode_size);
+            self.reserved.resize(self.reserved.len() + size, 0);
+        }
     }
 
     /// The superblock, complete but for what depends on the files (the counts of free blocks and inodes). For a population
@@ -106,26 +213,32 @@ impl Layout {
 
     /// Inodes that files may use.
     pub fn free_inodes(&self) -> u64 {
-        u64::from(self.geometry.inodes_count()) - u64::from(self.first_free_inode() - 1)
+        u64::from(self.geometry.inodes_count()) - u64::from(self.first_free_inode - 1)
     }
 
-    /// The first inode of the population, after `lost+found`, the quotas of projects, and the orphan file.
+    /// The first inode of the population, after `lost+found`, the orphan file and the quotas of projects.
     pub(super) fn first_free_inode(&self) -> u32 {
-        first_behind_quotas(&self.superblock) + u32::from(self.orphan_blocks > 0)
+        self.first_free_inode
     }
 
-    /// The inode of the orphan file, if there is one.
-    pub(super) fn orphan_inode(&self) -> Option<u32> {
-        (self.orphan_blocks > 0).then(|| self.superblock.s_orphan_file_inum.get())
+    /// The quota files, with their inodes.
+    pub(super) fn quotas(&self) -> impl Iterator<Item = (quota::Kind, u32)> + use<> {
+        let sb = &self.superblock;
+        let there = sb.has_ro_compat(RoCompat::QUOTA);
+        [
+            (quota::Kind::User, sb.s_usr_quota_inum.get()),
+            (quota::Kind::Group, sb.s_grp_quota_inum.get()),
+            (quota::Kind::Project, sb.s_prj_quota_inum.get()),
+        ]
+        .into_iter()
+        .filter(move |(_, ino)| there && *ino != 0)
     }
 
-    /// The quota files that there are, with their inodes.
-    pub(super) fn quotas(&self) -> impl Iterator<Item = (quota::Kind, u32)> {
-        quotas(&self.superblock)
-    }
-
-    pub(super) fn units(&self) -> u32 {
-        self.geometry.groups.div_ceil(self.unit_groups)
+    pub(super) fn descriptor(&self, group: u32) -> Result<GroupDescriptor, Error> {
+        let size = usize::from(self.geometry.desc_size);
+        let at = group as usize * size;
+        let bytes = &self.descriptors[at..at + size];
+        Ok(GroupDescriptor::read(bytes, self.geometry.desc_size)?)
     }
 
     pub(super) fn seed(&self) -> Option<Seed> {
@@ -134,6 +247,10 @@ impl Layout {
 
     pub(super) fn extents(&self) -> bool {
         self.superblock.has_incompat(Incompat::EXTENTS)
+    }
+
+    pub(super) fn huge_file(&self) -> bool {
+        self.superblock.has_ro_compat(RoCompat::HUGE_FILE)
     }
 
     /// Whether descriptors carry checksums, and groups may therefore be left uninitialised.
@@ -148,226 +265,134 @@ impl Layout {
     }
 }
 
-/// Seconds between two signs of life of who mounts a filesystem protected against being mounted twice.
-pub(super) const MMP_INTERVAL: u16 = 5;
-
-/// Blocks of a journal for each of its blocks for fast commits.
-const JOURNAL_FOR_FAST_COMMITS: u32 = 64;
-
-fn quotas(sb: &Superblock) -> impl Iterator<Item = (quota::Kind, u32)> + use<> {
-    let there = sb.has_ro_compat(RoCompat::QUOTA);
-    let project = there && sb.has_ro_compat(RoCompat::PROJECT);
-    [
-        (quota::Kind::User, number::USR_QUOTA, there),
-        (quota::Kind::Group, number::GRP_QUOTA, there),
-        (quota::Kind::Project, Home::LOST_AND_FOUND + 1, project),
-    ]
-    .into_iter()
-    .filter_map(|(kind, ino, there)| there.then_some((kind, ino)))
-}
-
-/// The first inode after `lost+found` and the quotas of projects, which have no number of their own.
-fn first_behind_quotas(sb: &Superblock) -> u32 {
-    let last = quotas(sb).map(|(_, ino)| ino).max().unwrap_or(0);
-    last.max(Home::LOST_AND_FOUND) + 1
-}
-
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014): spreads a counter over 64 bits.
-pub(super) fn mix(value: u64) -> u64 {
+fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ value >> 31
 }
 
-/// The resize inode is a file of more than 2 GiB where blocks are of 4 KiB or more.
-fn large_file(sb: &mut Superblock) {
-    if sb.has_compat(Compat::RESIZE_INODE) && sb.s_log_block_size.get() >= 2 {
-        sb.s_feature_ro_compat = sb.ro_compat().with(RoCompat::LARGE_FILE).0.into();
-    }
+/// UUID and hash seed of a random seed.
+fn identity(seed: u64) -> Identity {
+    let half = |nth: u64| mix(seed.wrapping_add(0x0066_736c_6162) ^ nth << 56);
+    let joined = |first: u64, second: u64| {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..].copy_from_slice(&second.to_le_bytes());
+        bytes
+    };
+    let mut uuid = joined(half(0), half(1));
+    // A random UUID: version 4, variant 1 (RFC 9562).
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    let word = |nth: u64| half(nth) & 0xffff_ffff | 1;
+    let hash_seed = joined(word(2) | word(3) << 32, word(4) | word(5) << 32);
+    Identity { uuid, hash_seed }
 }
 
-fn journal(options: &Options, sizes: &Sizes, geometry: &Geometry) -> Result<u32, Error> {
-    if !sizes.features.journal() {
-        return Ok(0);
-    }
-    let Some(mib) = options.journal_mib else {
-        return Ok(sizes::journal_blocks(sizes.blocks).unwrap_or(0));
+/// Refuses what mke2fs would take for something else, or report badly.
+fn check(options: &Options) -> Result<(), Error> {
+    let power = |what: &str, value: Option<u64>, within: Range<u64>| match value {
+        Some(value) if !(value.is_power_of_two() && within.contains(&value)) => {
+            Err(Error::Option(format!(
+                "{what} {value}: not a power of two within {}..={}",
+                within.start,
+                within.end - 1
+            )))
+        }
+        _ => Ok(()),
     };
-    let blocks = u64::from(mib) * (1 << 20) / u64::from(sizes.block_size);
-    let most = 10_240_000.min(free_blocks(sizes, geometry) / 2);
-    if !(1024..=most).contains(&blocks) {
+    power("block size", options.block_size.map(u64::from), 1024..65537)?;
+    power(
+        "cluster size",
+        options.cluster_size.map(u64::from),
+        1024..(1 << 29) + 1,
+    )?;
+    power("inode size", options.inode_size.map(u64::from), 128..65537)?;
+    power(
+        "groups of a flexible group",
+        options.flex_groups.map(u64::from),
+        1..(1 << 16) + 1,
+    )?;
+    let block_size = u64::from(options.block_size.unwrap_or(4096));
+    let why = if options.label.len() > 16 {
+        format!("label {:?}: longer than 16 bytes", options.label)
+    } else if options.journal_mib == Some(0) {
+        "a journal of 0 MiB: ask for more, or clear the feature has_journal".to_owned()
+    } else if options.size < 8 * 1024 {
+        format!(
+            "{} bytes are too few for a filesystem: ask for more",
+            options.size
+        )
+    } else if options.size / (block_size * block_size * 8) > u64::from(u32::MAX / 8) {
+        // Every group has eight inodes at least, and an inode's number 32 bits.
+        format!(
+            "{} bytes: more groups than a filesystem with blocks of {block_size} bytes may have; ask for fewer bytes or larger blocks",
+            options.size
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::Option(why))
+}
+
+/// Features that need contents of their own, which are not made here.
+const NOT_FORGED: &[&str] = &[
+    "dir_prealloc",
+    "imagic_inodes",
+    "lazy_bg",
+    "exclude_inode",
+    "snapshot_bitmap",
+    "compression",
+    "needs_recovery",
+    "journal_dev",
+    "dirdata",
+    "btree_dir",
+    "has_snapshot",
+    "replica",
+    "read-only",
+    "shared_blocks",
+    "orphan_present",
+];
+
+/// Refuses a filesystem that mke2fs made and that cannot be filled here.
+fn forgeable(options: &Options, sb: &Superblock) -> Result<(), Error> {
+    let names = [
+        sb.compat().all_names(),
+        sb.incompat().all_names(),
+        sb.ro_compat().all_names(),
+    ]
+    .concat();
+    let not = |name: &&String| name.starts_with("0x") || NOT_FORGED.contains(&name.as_str());
+    if let Some(name) = names.iter().find(not) {
         return Err(Error::Option(format!(
-            "a journal of {mib} MiB is {blocks} blocks: there may be 1024 to {most}"
+            "feature {name}: cannot be forged; leave it out, or clear it with ^{name}"
         )));
     }
-    Ok(blocks as u32)
-}
-
-/// Free blocks as mke2fs counts them before it makes the journal: bitmaps and tables of flexible groups are not placed yet.
-fn free_blocks(sizes: &Sizes, geometry: &Geometry) -> u64 {
-    let own = if sizes.log_groups_per_flex == 0 {
-        2 + u64::from(geometry.inode_table_blocks())
-    } else {
-        0
-    };
-    geometry
-        .group_layouts()
-        .map(|group| {
-            let copies = u64::from(group.superblock.is_some()) + group.reserved_gdt.end
-                - group.descriptors.start;
-            (group.blocks.end - group.blocks.start).saturating_sub(copies + own)
-        })
-        .sum()
-}
-
-fn fill(options: &Options, sizes: &Sizes) -> Superblock {
-    let mut sb = Superblock::empty();
-    let features = &sizes.features;
-    let groups = (sizes.blocks - u64::from(sizes.first_data_block))
-        .div_ceil(sizes.blocks_per_group.into()) as u32;
-    sb.s_feature_compat = features.compat.0.into();
-    sb.s_feature_incompat = features.incompat.0.into();
-    sb.s_feature_ro_compat = features.ro_compat.0.into();
-    sb.s_inodes_count = (groups * sizes.inodes_per_group).into();
-    sb.set_blocks_count(sizes.blocks);
-    sb.set_r_blocks_count(sizes.reserved_blocks);
-    sb.s_first_data_block = sizes.first_data_block.into();
-    sb.s_log_block_size = (sizes.block_size / 1024).trailing_zeros().into();
-    sb.s_log_cluster_size = (sizes.cluster_size / 1024).trailing_zeros().into();
-    sb.s_blocks_per_group = sizes.blocks_per_group.into();
-    sb.s_clusters_per_group = sizes.clusters_per_group.into();
-    sb.s_inodes_per_group = sizes.inodes_per_group.into();
-    sb.s_max_mnt_count = 0xffff.into();
-    sb.s_state = 1.into();
-    sb.s_errors = 1.into();
-    sb.s_first_ino = 11.into();
-    sb.s_inode_size = sizes.inode_size.into();
-    sb.s_reserved_gdt_blocks = (sizes.reserved_gdt_blocks as u16).into();
-    sb.s_def_hash_version = options.hash.to_disk();
-    sb.s_flags = if options.hash.is_unsigned() {
-        FLAG_UNSIGNED_HASH
-    } else {
-        FLAG_SIGNED_HASH
-    }
-    .into();
-    // acl and user_xattr.
-    sb.s_default_mount_opts = 0xc.into();
-    sb.s_log_groups_per_flex = sizes.log_groups_per_flex;
-    if features.bit64() {
-        sb.s_desc_size = sizes.desc_size.into();
-    }
-    if sizes.inode_size >= 256 {
-        sb.s_min_extra_isize = 32.into();
-        sb.s_want_extra_isize = 32.into();
-    }
-    if features.metadata_csum() {
-        sb.s_checksum_type = 1;
-    }
-    if features.incompat.contains(Incompat::MMP) {
-        sb.s_mmp_interval = MMP_INTERVAL.into();
-    }
-    if features.incompat.contains(Incompat::CASEFOLD) {
-        sb.s_encoding = ondisk::ext4::casefold::UTF8_12_1.into();
-    }
-    if features.incompat.contains(Incompat::ENCRYPT) {
-        // AES-256-XTS for contents, AES-256-CTS for names, as mke2fs names them.
-        sb.s_encrypt_algos = [1, 4, 0, 0];
-    }
-    if features.compat.contains(Compat::SPARSE_SUPER2) {
-        // The second group and the last one, ascending; with two groups both are one.
-        let last = groups - 1;
-        let first = u32::from(last > 1);
-        sb.s_backup_bgs = [first.into(), last.into()];
-    }
-    identify(&mut sb, options);
-    sb
-}
-
-/// What differs between two filesystems of the same shape: names, times, random numbers.
-fn identify(sb: &mut Superblock, options: &Options) {
-    let time = options.time.clamp(0, 0xff_ffff_ffff);
-    let (low, high) = (time as u32, (time >> 32) as u8);
-    sb.s_wtime = low.into();
-    sb.s_wtime_hi = high;
-    sb.s_mkfs_time = low.into();
-    sb.s_mkfs_time_hi = high;
-    sb.s_lastcheck = low.into();
-    sb.s_lastcheck_hi = high;
-    let label = options.label.as_bytes();
-    sb.s_volume_name[..label.len()].copy_from_slice(label);
-    let mut random = (0..).map(|nth| mix(options.seed.wrapping_add(0x0066_736c_6162) ^ nth << 56));
-    for half in sb.s_uuid.chunks_exact_mut(8) {
-        half.copy_from_slice(&random.next().unwrap_or(0).to_le_bytes());
-    }
-    // A random UUID: version 4, variant 1 (RFC 9562).
-    sb.s_uuid[6] = sb.s_uuid[6] & 0x0f | 0x40;
-    sb.s_uuid[8] = sb.s_uuid[8] & 0x3f | 0x80;
-    for word in &mut sb.s_hash_seed {
-        *word = (random.next().unwrap_or(0) as u32 | 1).into();
-    }
-    if sb.has_incompat(Incompat::CSUM_SEED) {
-        sb.s_checksum_seed = Seed::of_uuid(&sb.s_uuid).0.into();
+    match options.journal_mib {
+        Some(mib) if !sb.has_compat(Compat::HAS_JOURNAL) => Err(Error::Option(format!(
+            "a journal of {mib} MiB does not fit: ask for less, or for a larger image"
+        ))),
+        _ => Ok(()),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ext4::FsType;
-    use proptest::prelude::*;
-    use testkit::mke2fs::FEATURES;
+fn wants_quota(options: &Options) -> bool {
+    let names = options.features.names.iter();
+    let last = names
+        .rev()
+        .find(|name| name.trim_start_matches('^') == "quota");
+    last.is_some_and(|name| !name.starts_with('^'))
+}
 
-    fn any_options() -> impl Strategy<Value = Options> {
-        let size = (10_u32..64, any::<u64>()).prop_map(|(bits, random)| random >> (64 - bits));
-        let fs_type = prop_oneof![Just(FsType::Ext2), Just(FsType::Ext3), Just(FsType::Ext4)];
-        let maybe = |range: std::ops::Range<u32>| {
-            proptest::option::of(range.prop_map(|bits| 1_u32 << bits))
-        };
-        let inodes = proptest::option::of((0_u32..33, any::<u64>()));
-        let features = proptest::sample::subsequence(FEATURES, 0..5);
-        (
-            size,
-            fs_type,
-            maybe(10..17),
-            maybe(7..13),
-            inodes,
-            maybe(0..7),
-            features,
-        )
-            .prop_map(
-                |(size, fs_type, block_size, inode_size, inodes, flex_groups, features)| {
-                    let mut options = Options::new(size, fs_type);
-                    options.block_size = block_size;
-                    options.inode_size = inode_size.map(|size| size as u16);
-                    options.inodes = inodes.map(|(bits, random)| random >> (63 - bits));
-                    options.flex_groups = flex_groups;
-                    options.features.names = features.iter().map(ToString::to_string).collect();
-                    options
-                },
-            )
+/// The whole table of descriptors.
+fn descriptors(geometry: &Geometry, image: &ImageFile) -> Result<Vec<u8>, Error> {
+    let block_size = geometry.block_size as usize;
+    let mut all = Vec::with_capacity(geometry.desc_blocks() as usize * block_size);
+    for index in 0..geometry.desc_blocks() {
+        let block = geometry.desc_block(index).unwrap_or(0);
+        all.extend(image.read(block * block_size as u64, block_size)?);
     }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-        #[test]
-        fn any_options_give_a_layout_or_a_reason(options in any_options()) {
-            match Layout::new(&options) {
-                Err(error) => prop_assert!(error.to_string().len() > 20),
-                Ok(layout) => {
-                    let geometry = &layout.geometry;
-                    prop_assert!(geometry.blocks_count * u64::from(geometry.block_size) <= options.size);
-                    prop_assert!(layout.free_inodes() > 0);
-                    for number in [0, layout.units() / 2, layout.units() - 1] {
-                        let Ok(unit) = layout.unit(number) else { continue };
-                        let tables = u64::from(geometry.inode_table_blocks()) + 2;
-                        let copies: u64 = unit.copies.ranges().iter().map(|range| range.end - range.start).sum();
-                        let taken: u64 = unit.taken.ranges().iter().map(|range| range.end - range.start).sum();
-                        prop_assert_eq!(taken, copies + tables * unit.places.len() as u64);
-                        prop_assert!(unit.taken.ranges().last().is_some_and(|last| last.end <= unit.blocks.end));
-                    }
-                }
-            }
-        }
-    }
+    Ok(all)
 }

@@ -1,7 +1,7 @@
-//! What a filesystem is to be: what one would tell mke2fs.
+//! The options of a filesystem: those of mke2fs.
 //!
-//! Everything that is left open is decided as mke2fs 1.47 with Debian's `mke2fs.conf` does: block size and inode ratio by the size of
-//! the filesystem, features by its type, the journal by a table of sizes.
+//! mke2fs decides what is left open, by Debian's `mke2fs.conf`: block size and inode ratio by the size of the filesystem, features
+//! by its type, the journal by a table of sizes.
 
 use ondisk::ext4::hash::HashVersion;
 
@@ -17,7 +17,7 @@ pub enum FsType {
     Ext4,
 }
 
-/// Which features, by mke2fs's `-O`.
+/// Edits of the features (`-O`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FeatureEdits {
     /// Names as `mke2fs -O` takes them, in order: `metadata_csum`, `^64bit`; a leading `^` clears.
@@ -43,7 +43,7 @@ pub struct Options {
     pub inodes: Option<u64>,
     /// Features to set or clear (`-O`).
     pub features: FeatureEdits,
-    /// The hash of names in indexed directories (`-E hash_alg=`), with the sign of its characters; mke2fs takes the machine's.
+    /// The hash of names in indexed directories (`-E hash_alg=`), with the sign of its characters; mke2fs takes that of the machine.
     pub hash: HashVersion,
     /// Groups of a flexible group (`-G`), a power of two.
     pub flex_groups: Option<u32>,
@@ -59,8 +59,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether files spread over the whole device, as directories in the root make the kernel do, or fill it from its front.
     pub spread: bool,
-    /// Whether all is on the disk when [`write`](super::write) ends. Otherwise it is in the page cache, as with any other program: a reader
-    /// finds it, a crash of the machine may take it.
+    /// Whether the image is on stable storage when [`write`](super::write()) ends. Otherwise it is in the page cache, as with any other
+    /// program, and a crash of the machine may lose it.
     pub sync: bool,
 }
 

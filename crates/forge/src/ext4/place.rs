@@ -1,15 +1,15 @@
-//! Where everything will lie: inode numbers and blocks, before anything is written.
+//! Placement: inode numbers and blocks of everything, before anything is written.
 //!
 //! One walk over the population, in its order, gives each slot an inode number and each object its blocks, from the
-//! front of the device to its end. Nothing of it is kept but where each unit begins; the same arithmetic, begun
+//! front of the device to its end. Only the start of each unit is kept; the same arithmetic, started
 //! there, gives the same places again when the unit is written, by any thread.
 //!
 //! An object's *home* is the unit of its inode. Its blocks begin in its home and may continue in
-//! the units after it; what lies there is remembered as a range, so that the unit can be written
+//! the units after it; what is there is kept as a range, so that the unit can be written
 //! without looking back.
 //!
 //! Two ways to fill a device. Spread, every unit gets its share of inodes and blocks, as directories in the root make the kernel
-//! do (Orlov's allocator). Packed, a unit is filled before the next one is begun. What does not fit when spread, because
+//! do (Orlov's allocator). Packed, each unit is filled before the next one. What does not fit when spread, because
 //! the files of one part are larger than those of another, is tried packed.
 
 mod cursor;

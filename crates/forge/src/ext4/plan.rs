@@ -11,11 +11,11 @@
 //! Objects are queried, never iterated: every answer is a pure function of a directory's number and
 //! a slot. Nothing is kept for each file, and several threads may build several groups at once.
 //!
-//! The root is directory 0 and has inode 2; `lost+found` is made by the layout with inode 11, but its name in the
+//! The root is directory 0 and has inode 2; `lost+found` is made by mke2fs with inode 11, but its name in the
 //! root's blocks is written with the root's content ([`Home::LOST_AND_FOUND`]).
 //!
 //! Sizes of directories depend on the block size, the hash and its seed. Objects are therefore made for a
-//! superblock ([`super::Contents::new`]), which the layout has ready before anything is placed.
+//! superblock ([`super::Contents::new`]), which mke2fs has written before anything is placed.
 
 use std::ops::Range;
 

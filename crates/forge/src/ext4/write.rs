@@ -1,12 +1,12 @@
-//! Writing it all, from the first unit to the last.
+//! Fills an empty filesystem, from the first unit to the last.
 //!
 //! A unit is put together by one thread and knows nothing of the others: its bitmaps stay in memory until its objects are
 //! done, its inodes go out a MiB at a time, contents of directories as they are made. Units ascend, so the device is
-//! written from its front to its end, with a step back of a few blocks for the bitmaps of each unit. Descriptors and
-//! superblocks, which hold the sums, come last.
+//! written from its front to its end, with a step back of a few blocks for the bitmaps of each unit and to its descriptors in
+//! the table. The superblocks, which hold the sums, come last.
 //!
 //! Rejected: one strictly ascending stream. It needs each unit's bitmaps before its inodes, so every inode
-//! would have to be made twice; the page cache, or the elevator of a disk, puts the step back right for nothing.
+//! would have to be made twice; the page cache, or the elevator of a disk, reorders the step back at no cost.
 //! Also rejected: a buffer for a whole unit's tables, which may be gigabytes with large blocks.
 
 mod bitmaps;
@@ -18,7 +18,6 @@ mod system;
 mod table;
 mod unit;
 
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,57 +26,59 @@ use progress::{Progress, Step, Unit};
 use super::layout::Layout;
 use super::place::Plan;
 use super::plan::Objects;
-use crate::image_file::ImageFile;
 use crate::{Error, Written};
 
 use summary::Summary;
 use unit::Builder;
 
-/// Makes the image at `path`, which must not exist yet. When anything fails it is removed again.
+/// Fills an empty filesystem. When anything fails, the image is removed.
 ///
 /// # Errors
 ///
 /// [`Error::Room`] when the population does not fit, [`Error::Population`] when it contradicts itself, [`Error::Io`]
 /// with the cause when the image cannot be made, [`Error::Stopped`] when `progress` asks to stop.
 pub fn write(
+    mut layout: Layout,
+    population: &dyn Objects,
+    progress: &dyn Progress,
+) -> Result<Written, Error> {
+    let written = fill(&layout, population, progress)?;
+    layout.image.keep();
+    Ok(written)
+}
+
+fn fill(
     layout: &Layout,
     population: &dyn Objects,
-    path: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, Error> {
     progress.begin(Step::new("placing files"));
+    let before = layout.image.written();
     let plan = Plan::new(layout, population, progress)?;
-    let geometry = &layout.geometry;
-    let size =
-        layout.options.size / u64::from(geometry.block_size) * u64::from(geometry.block_size);
-    let mut image = ImageFile::create(path, size)?;
-    let summary = Mutex::new(Summary::new(layout));
-    let inodes = Unit::Items("inodes".into());
-    progress.begin(
-        Step::new("writing")
-            .counted_in(inodes)
-            .of(slots(population)),
-    );
-    units(layout, population, &plan, &image, &summary, progress)?;
+    let summary = Mutex::new(Summary::default());
+    let unit = Unit::Items("inodes".into());
+    progress.begin(Step::new("writing").counted_in(unit).of(inodes(population)));
+    units(layout, population, &plan, &summary, progress)?;
     let summary = summary
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    system::write(layout, &plan, &image)?;
-    summary.write(layout, &plan.system, &image)?;
+    system::write(layout, &plan)?;
+    summary.write(layout, before)?;
     if layout.options.sync {
         progress.begin(Step::new("syncing"));
-        image.sync()?;
+        layout.image.sync()?;
     }
-    image.keep();
-    Ok(summary.written(layout, size, image.written()))
+    Ok(summary.written(layout))
 }
 
-/// Slots of a whole population: its inodes, as [`Progress::advance`] counts them.
-fn slots(population: &dyn Objects) -> u64 {
+/// Inodes of a whole population, as [`Progress::advance`] counts them: all slots but the root's, whose inode is not one of the
+/// population's.
+fn inodes(population: &dyn Objects) -> u64 {
     let directories = 0..population.directories();
-    directories
+    let slots: u64 = directories
         .map(|directory| u64::from(population.slots(directory)))
-        .sum()
+        .sum();
+    slots.saturating_sub(1)
 }
 
 /// Threads at work on units at the same time.
@@ -90,14 +91,13 @@ fn units(
     layout: &Layout,
     population: &dyn Objects,
     plan: &Plan<'_>,
-    image: &ImageFile,
     summary: &Mutex<Summary>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let next = AtomicU32::new(0);
     let failed = Mutex::new(None);
     let work = || {
-        let mut builder = Builder::new(layout, population, plan, image);
+        let mut builder = Builder::new(layout, population, plan);
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= layout.units() {
@@ -123,7 +123,7 @@ fn units(
         for _ in 1..threads(layout.units()) {
             let made = std::thread::Builder::new().spawn_scoped(scope, work);
             if made.is_err() {
-                // No more threads are to be had: those that were made, and this one, do it all.
+                // The threads that could be started, and this one, do all the work.
                 break;
             }
         }

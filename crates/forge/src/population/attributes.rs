@@ -28,7 +28,7 @@ impl Namespace {
 }
 
 impl Population {
-    /// Users' attributes are for regular files alone, as the kernel has it.
+    /// Users' attributes are for regular files alone, as in the kernel.
     fn is_regular(&self, id: ObjectId) -> bool {
         matches!(self.file_kind(id), FileKind::Regular(_))
     }

@@ -43,7 +43,7 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// What is wrong with them, as a sentence's end.
+    /// The reason, without the key.
     pub fn steps(ranges: &[(u64, u64, f64)]) -> Result<Self, String> {
         let total: f64 = ranges.iter().map(|(.., weight)| weight).sum();
         if ranges.is_empty() || !total.is_finite() || total <= 0.0 {

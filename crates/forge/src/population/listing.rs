@@ -10,7 +10,7 @@ pub enum Listed {
     LostAndFound,
     /// A subdirectory, by its number.
     Directory(u32),
-    /// A file; several names may stand for the same.
+    /// A file; several names may refer to the same one.
     File(ObjectId),
 }
 
@@ -24,7 +24,7 @@ pub struct Named {
 }
 
 impl Population {
-    /// The names of a directory but `.` and `..`, in the order of their making.
+    /// The names of a directory but `.` and `..`, in the order of their creation.
     pub fn list(&self, directory: u32) -> Vec<Named> {
         let slots = self.slots(directory);
         let first = self.children(directory).start;

@@ -33,7 +33,7 @@ impl Class {
     }
 }
 
-/// The maker of names.
+/// Makes names.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     length: Distribution,
@@ -69,7 +69,7 @@ impl Names {
         1 + self.digits
     }
 
-    /// Writes a name of a set to the start of `place` and returns its length; sets are numbered as the caller likes.
+    /// Writes a name of a set to the start of `place` and returns its length; the caller numbers the sets.
     pub(crate) fn make(&self, set: u64, class: Class, number: u32, place: &mut [u8; 255]) -> u8 {
         let letter = class.letter();
         let id = u64::from(number) << 8 | u64::from(letter);

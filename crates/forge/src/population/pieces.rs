@@ -7,7 +7,7 @@ use super::{ObjectId, Population};
 /// reaches past the end of the file is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Piece {
-    /// Logical blocks without any before it.
+    /// Blocks of the hole before it.
     pub hole: u32,
     /// Its blocks, at least 1.
     pub blocks: u32,

@@ -1,7 +1,7 @@
-//! What a population is to be, as a TOML file says it.
+//! The profile of a population: a TOML file.
 //!
 //! The default of every key is the plainest case, so that an empty profile is a population of plain files, and
-//! each key added changes one thing. Shares are of 1, not per cent. docs/forge.md lists the keys.
+//! each key added changes one thing. Shares are fractions of 1, not percentages. docs/forge.md lists the keys.
 
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ pub enum Alphabet {
     Bytes,
 }
 
-/// A population's wishes.
+/// The numbers that describe a population.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
@@ -49,7 +49,7 @@ pub struct Profile {
     pub kinds: Kinds,
     /// Extended attributes.
     pub attributes: Attributes,
-    /// What time does to a filesystem.
+    /// How the filesystem aged.
     pub ageing: Ageing,
 }
 
@@ -73,13 +73,13 @@ pub struct NameRules {
     pub alphabet: Alphabet,
     /// Different sets of names; directories of equal numbers share a set. 0: each has its own.
     pub sets: u32,
-    /// Directories below the root ignore case (the feature `casefold`).
+    /// Directories below the root fold case (the feature `casefold`).
     pub casefold: bool,
     /// All below the root is encrypted by a key that does not exist (the feature `encrypt`).
     pub encrypted: bool,
 }
 
-/// Shares of the files that are something else, or have more than one name.
+/// Shares of the inodes that are not regular files, or have more than one name.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Kinds {
@@ -111,7 +111,7 @@ pub struct Attributes {
     pub block_sharing: u32,
 }
 
-/// What time does.
+/// How the filesystem aged.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ageing {
@@ -121,7 +121,7 @@ pub struct Ageing {
     pub reused: f64,
     /// Names that were removed, for each file; their inodes are elsewhere, their blocks stayed.
     pub removed_names: f64,
-    /// Share of the regular files that lie in pieces.
+    /// Share of the regular files that are fragmented.
     pub fragmented: f64,
     /// Blocks of a piece.
     pub pieces: Distribution,

@@ -1,6 +1,6 @@
 //! Which slot of a directory is a file, a freed inode or a value.
 //!
-//! Files and freed inodes share the slots after the directory's own; values of attributes stand at the end. One inode is freed
+//! Files and freed inodes share the slots after the directory's own; values of attributes come last. One inode is freed
 //! in each of as many equal stretches as inodes are freed, at a random place of its stretch: random enough, and both
 //! directions (slot to file, file to slot) stay arithmetic.
 

@@ -12,7 +12,7 @@ use forge::Error;
 use forge::ext4::Contents;
 use forge::ext4::plan::Objects as _;
 use forge::ext4::{FsType, Layout, Options, write};
-use forge::population::Profile;
+use forge::population::{Population, Profile};
 
 /// A forged filesystem in a folder of its own.
 pub(crate) struct Forged {
@@ -40,7 +40,7 @@ pub(crate) fn profile(text: &str) -> Profile {
     Profile::parse("profile", text).unwrap()
 }
 
-/// What there is in one profile: every kind, attribute and trace of age that any filesystem can hold.
+/// One profile with every kind, attribute and trace of age that any filesystem can hold.
 pub(crate) const RICH: &str = r#"
     files = 2500
     per_directory = [["0-3", 2], ["40-900", 8]]
@@ -107,9 +107,10 @@ pub(crate) const SMALL_AND_NOTED: &str = r#"
 pub(crate) fn forge(options: &Options, profile: Profile) -> Result<Forged, Error> {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let image = dir.path().join("image");
-    let layout = Layout::new(options)?;
-    let contents = Contents::new(profile, layout.superblock())?;
-    write(&layout, &contents, &image, &forge::Silent)?;
+    let population = Population::new(profile)?;
+    let layout = Layout::new(options, &image, &forge::Silent)?;
+    let contents = Contents::new(population, layout.superblock())?;
+    write(layout, &contents, &forge::Silent)?;
     Ok(Forged {
         contents,
         options: options.clone(),

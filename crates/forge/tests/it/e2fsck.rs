@@ -123,9 +123,9 @@ fn files_and_directories_in_their_inodes() {
     );
 }
 
-/// debugfs, not only the checker, must see where things lie.
+/// debugfs, not only the checker, must see where things are.
 #[test]
-fn what_fits_lies_in_the_inode_and_nothing_else_does() {
+fn what_fits_is_in_the_inode_and_nothing_else() {
     let forged = forge(&options("300M", Ext4, 4096, "inline_data"), profile(SMALL)).unwrap();
     let contents = &forged.contents;
     // An inode of 256 bytes has 60 in `i_block` and 68 for the attribute.
@@ -251,7 +251,7 @@ fn deep_indexes() {
     assert!(error.to_string().contains("large_dir"), "{error}");
     // What can never fit is refused at once, before hundreds of millions of names are tried.
     let text = "files = \"200M\"\nper_directory = \"100M\"\nfile_size = 0";
-    let mut huge = options("64T", Ext4, 4096, "");
+    let mut huge = options("12T", Ext4, 4096, "");
     huge.inodes = Some(300_000_000);
     let error = forge(&huge, profile(text)).err().unwrap();
     assert!(
@@ -305,7 +305,7 @@ fn every_hash_with_characters_above_127() {
     }
 }
 
-/// A profile out of a seed: each wish at one of a few strengths.
+/// A profile drawn from a seed: each key at one of a few values.
 fn any_profile(seed: u64) -> String {
     let mut state = seed;
     let mut pick = |of: &[&'static str]| {
@@ -373,7 +373,7 @@ fn any_mixture_is_clean() {
 }
 
 /// The same with names, values and owners that need features, and some of all features.
-fn any_wishes(seed: u64) -> (String, Vec<&'static str>) {
+fn any_features(seed: u64) -> (String, Vec<&'static str>) {
     let mut state = seed ^ 0x5eed;
     let mut one_in = |of: u64| {
         state = state
@@ -415,10 +415,10 @@ fn any_wishes(seed: u64) -> (String, Vec<&'static str>) {
 }
 
 #[test]
-fn any_features_with_any_wishes_are_clean_or_refused() {
+fn any_features_with_any_profile_are_clean_or_refused() {
     let mut made = 0;
     for seed in 0..50 {
-        let (text, features) = any_wishes(seed);
+        let (text, features) = any_features(seed);
         let block_size = [1024, 4096, 2048, 8192][seed as usize % 4];
         let mut options = options("1200M", Ext4, block_size, &features.join(","));
         options.inode_size = [None, Some(512)][seed as usize / 4 % 2];
@@ -472,7 +472,7 @@ fn quotas_say_what_each_owner_has() {
         println!("{features}");
         assert_clean(&forge(&options, profile(&text)).unwrap().image);
     }
-    // A project is inherited, and its file says who has what.
+    // A project is inherited, and its quota file has the usage.
     for (inode_size, features) in [(256, "quota,project"), (512, "quota,project,ea_inode")] {
         let mut text = RICH.replace("owners = 3", "owners = 3\nprojects = 5");
         text = text.replace("hard_links = 0.2", "");
@@ -596,7 +596,7 @@ fn encrypted_links_and_what_is_beside_them() {
 
 /// e2fsck believes the hash after a name, so the hash must be right: one that is another is found.
 #[test]
-fn the_hash_behind_an_encrypted_and_folded_name_is_what_counts() {
+fn the_hash_after_an_encrypted_and_folded_name_is_what_counts() {
     use std::os::unix::fs::FileExt as _;
 
     let text = "files = 2000\nper_directory = 2000\n[names]\nencrypted = true\ncasefold = true";

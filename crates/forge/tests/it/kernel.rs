@@ -20,7 +20,7 @@ use forge::ext4::FsType::{self, Ext2, Ext3, Ext4};
 use forge::ext4::plan::{Kind, ObjectId, Objects as _};
 use forge::population::Listed;
 
-/// Everything below a mount is what the population says, and nothing else is there.
+/// Everything below a mount is what the population has, and nothing else.
 fn read_back(contents: &Contents, root: &Path) {
     let mut paths: BTreeMap<u32, PathBuf> = BTreeMap::from([(0, root.to_owned())]);
     let mut inodes: BTreeMap<ObjectId, u64> = BTreeMap::new();
@@ -217,7 +217,7 @@ fn the_kernel_reads_attributes_needs_root() {
 }
 
 #[test]
-fn the_kernel_reads_what_lies_in_inodes_and_writes_on_needs_root() {
+fn the_kernel_reads_what_is_in_inodes_and_writes_on_needs_root() {
     if !testkit::root!() {
         return;
     }

@@ -1,6 +1,6 @@
-//! The layout and its writer: against mke2fs to the byte, against e2fsck, against the kernel.
+//! Empty filesystems and how they are filled: against mke2fs, e2fsck and the kernel.
 
-mod mke2fs;
+mod empty;
 mod placed;
 mod population;
 mod refused;

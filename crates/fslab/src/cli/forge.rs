@@ -16,7 +16,7 @@ pub(crate) enum ForgeCommand {
     Damage(ForgeDamageArgs),
 }
 
-/// Unset options default as in mke2fs for the size and type.
+/// mke2fs makes the empty filesystem. Unset options default as in mke2fs for the size and type.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags are what they are
 pub(crate) struct ForgeArgs {

@@ -1,6 +1,8 @@
 //! `fslab report`.
 
-use crate::cli::{ClockArg, ReportArgs, ReportFormat};
+use ::report::Part;
+
+use crate::cli::{ClockArg, ReportArgs, ReportFormat, ReportPart};
 use crate::{exit, out};
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
@@ -18,6 +20,15 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
             ReportFormat::Json => ::report::Format::Json,
             ReportFormat::Csv => ::report::Format::Csv,
             ReportFormat::Md => ::report::Format::Md,
+        },
+        part: match (args.full, args.only) {
+            (true, _) => Part::Full,
+            (false, None) => Part::First,
+            (false, Some(ReportPart::Summary)) => Part::Summary,
+            (false, Some(ReportPart::Tables)) => Part::Tables,
+            (false, Some(ReportPart::Why)) => Part::Why,
+            (false, Some(ReportPart::Evidence)) => Part::Evidence,
+            (false, Some(ReportPart::GnuTime)) => Part::GnuTime,
         },
         rows: args.row,
         columns: args.col,

@@ -6,7 +6,15 @@ use crate::{exit, out};
 pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
     let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
     match args.format {
-        DocumentFormat::Text => out::print(&record::show::render(&run))?,
+        DocumentFormat::Text => {
+            let options = ::report::Options {
+                part: ::report::Part::Summary,
+                ..::report::Options::default()
+            };
+            let summary = ::report::render(&run, Some(&args.run), &options);
+            let summary = summary.map_err(lab::Error::from)?;
+            out::print(&format!("{summary}\n\n{}", record::show::render(&run)))?;
+        }
         DocumentFormat::Json => {
             let options = ::report::Options {
                 format: ::report::Format::Json,

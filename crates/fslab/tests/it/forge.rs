@@ -80,6 +80,41 @@ fn the_same_seed_makes_the_same_image() {
     assert!(one != make("three", "6"));
 }
 
+/// mke2fs reads a configuration and some variables of the environment; none of them reaches the image.
+#[test]
+fn the_host_does_not_change_the_image() {
+    let scratch = Scratch::new();
+    fs::write(
+        scratch.join("mke2fs.conf"),
+        "[defaults]\nblocksize = 4096\ninode_ratio = 65536\nbase_features = filetype\n",
+    )
+    .unwrap();
+    let make = |name: &str, host: &[(&str, &str)]| {
+        let output = fslab()
+            .current_dir(scratch.path())
+            .args(["forge", "ext4", name, "--size", "60M", "--files", "900"])
+            .args(["--format", "json"])
+            .envs(host.iter().copied())
+            .output()
+            .unwrap();
+        assert_code(&output, 0);
+        let made: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let maker = made["mkfs"].as_str().unwrap();
+        assert!(maker.starts_with("mke2fs 1."), "{maker}");
+        fs::read(scratch.join(name)).unwrap()
+    };
+    let plain = make("plain", &[]);
+    let config = scratch.join("mke2fs.conf");
+    let host = [
+        ("MKE2FS_CONFIG", config.to_str().unwrap()),
+        ("MKE2FS_DEVICE_SECTSIZE", "4096"),
+        ("E2FSPROGS_FAKE_TIME", "1"),
+        ("SOURCE_DATE_EPOCH", "2"),
+        ("LC_ALL", "de_DE.UTF-8"),
+    ];
+    assert!(plain == make("other", &host));
+}
+
 #[test]
 fn what_is_not_possible_is_refused_in_one_line_and_leaves_nothing() {
     for (args, says) in [

@@ -9,7 +9,7 @@ use crate::doc::Section;
 use crate::error::Result;
 use crate::facts::Answer;
 use crate::model::{Mark, clock_meaning};
-use crate::sections::{basis, causes, measured, records, tables};
+use crate::sections::{answer, basis, causes, measured, records, tables};
 use crate::sentences::{begun, few, meaning, method, order, trials, trials_of};
 use crate::units;
 use crate::validity::Group;
@@ -22,6 +22,7 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     let run = report.run;
     let plan = &run.plan;
     let (measured, tables) = (measured(report), tables(report));
+    let answer = answer(report);
     let causes = causes(report);
     let basis: Vec<Section<'_>> = basis(report).into_iter().chain(records(report)).collect();
     let nav = |sections: &[Section<'_>]| -> Vec<Value> { sections.iter().map(link).collect() };
@@ -38,6 +39,8 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("command", json!(run.command.join(" ")));
     put("strip", strip(report));
     put("alarms", alarms(report));
+    put("nav_answer", json!(nav(&answer)));
+    put("answer", json!(printed(&answer)));
     put("nav_measured", json!(nav(&measured)));
     put("nav_tables", json!(nav(&tables)));
     put("nav_causes", json!(nav(&causes)));

@@ -25,15 +25,7 @@ pub(super) fn section<'a>(report: &Report<'_>, number: usize, table: &'a Table) 
     let title = "Mean (stddev), in the original's layout";
     section.blocks.push(Block::Heading(title.to_owned()));
     section.blocks.push(Block::Table(means(report, table)));
-    let coverage = table.coverage();
-    let coverage = coverage.map_or(String::new(), |text| format!(" (coverage {text})"));
-    section.blocks.push(Block::Heading(format!(
-        "Medians with intervals{coverage}, and ratios to {} with {:.0} % intervals ({})",
-        table.base_name(),
-        report.options.level * 100.0,
-        family(table)
-    )));
-    section.blocks.push(Block::Table(medians(report, table)));
+    section.blocks.extend(compared(report, table));
     let warnings = table_warnings(table).into_iter();
     let warnings =
         warnings.map(|(row, column, text)| Item::about(format!("{row}, {column}"), text));
@@ -44,6 +36,30 @@ pub(super) fn section<'a>(report: &Report<'_>, number: usize, table: &'a Table) 
         section.blocks.push(Block::List(warnings));
     }
     section
+}
+
+/// A table by a factor that the study's tables do not compare: medians and ratios alone.
+pub(super) fn crossed<'a>(report: &Report<'_>, number: usize, table: &'a Table) -> Section<'a> {
+    let mut section =
+        Section::new(format!("by-{number}"), &table.title).scope(Scope::HandSetInMail);
+    section.blocks.extend(compared(report, table));
+    section
+}
+
+/// Medians with their intervals, and ratios to the base.
+fn compared<'a>(report: &Report<'_>, table: &Table) -> [Block<'a>; 2] {
+    let coverage = table.coverage();
+    let coverage = coverage.map_or(String::new(), |text| format!(" (coverage {text})"));
+    let heading = format!(
+        "Medians with intervals{coverage}, and ratios to {} with {:.0} % intervals ({})",
+        table.base_name(),
+        report.options.level * 100.0,
+        family(table)
+    );
+    [
+        Block::Heading(heading),
+        Block::Table(medians(report, table)),
+    ]
 }
 
 /// The document that the study repeats; none where it repeats nothing.
@@ -85,11 +101,23 @@ fn clock(row: &model::Row) -> &'static str {
     row.clock.map_or("", study::Clock::mark)
 }
 
+/// `initl_writers (a), MB/s`.
+fn label(row: &model::Row) -> String {
+    let clock = clock(row);
+    let clock = if row.label.ends_with(clock) {
+        ""
+    } else {
+        clock
+    };
+    let space = if clock.is_empty() { "" } else { " " };
+    format!("{}{space}{clock}, {}", row.label, row.unit)
+}
+
 fn means(report: &Report<'_>, table: &Table) -> Sheet {
     let columns = table.columns.iter().map(|c| Column::figures(&c.name));
     let rows = table.rows.iter().map(|row| {
         let digits = decimals(row);
-        let label = format!("{} {}, {}", row.label, clock(row), row.unit);
+        let label = label(row);
         let figures = row.figures.iter().map(|figure| {
             let text = figure.summary.as_ref().map_or("-".to_owned(), |s| {
                 let stddev = s.stddev.map_or("-".to_owned(), |d| format!("{d:.digits$}"));
@@ -126,7 +154,7 @@ fn medians(report: &Report<'_>, table: &Table) -> Sheet {
     for row in &table.rows {
         let few = few_blocks(table, row);
         let few = few.map_or(String::new(), |few| format!("; {few}"));
-        let label = format!("{} {}, {}", row.label, clock(row), row.unit);
+        let label = label(row);
         for (at, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
             let mut cells = vec![label.as_str().into(), column.name.as_str().into()];
             cells.extend(median(figure, &doubts(report, row, figure)));
@@ -177,7 +205,7 @@ fn versus(figure: &Figure, is_base: bool) -> [Cell; 4] {
     };
     let interval = versus.interval;
     let interval = interval.map_or(String::new(), |(low, high)| range(low, high, ratio));
-    let verdict = format!("{} {}", versus.difference.sign(), versus.difference.name());
+    let verdict = format!("{} {}", versus.sign(), versus.difference.name());
     let p = versus.p_adjusted.or(versus.p).map(p_value);
     [
         ratio(versus.ratio).into(),

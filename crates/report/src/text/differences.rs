@@ -16,8 +16,13 @@ use crate::model::{ADVISED, Figure, Mark, Row, Table};
 use crate::numbers::{brief_range, brief_ratio, short, three};
 use crate::sentences::{family, table_warnings};
 
-/// The section about the tables with the original's clocks.
-pub(super) fn print(report: &Report<'_>, tables: &[&Table], width: usize) -> String {
+/// The section about the tables with the original's clocks, and about the factors that they do not compare.
+pub(super) fn print(
+    report: &Report<'_>,
+    tables: &[&Table],
+    crossed: &[&Table],
+    width: usize,
+) -> String {
     let percent = report.options.level * 100.0;
     let mut intro = "Ratios to the base column".to_owned();
     if tested(tables.iter().copied()) {
@@ -46,6 +51,13 @@ pub(super) fn print(report: &Report<'_>, tables: &[&Table], width: usize) -> Str
     for table in tables {
         out.push('\n');
         out.push_str(&of_table(table, &common, width));
+    }
+    for table in crossed {
+        let clocks: String = table.clocks().iter().map(|c| c.mark()).collect();
+        let heading = format!("{} {clocks}; {}", name(table), family(table));
+        out.push('\n');
+        out.push_str(&wrap("", 2, &heading, width));
+        out.push_str(&ratios(table).print(width));
     }
     out
 }
@@ -131,7 +143,7 @@ pub(super) fn ratios(table: &Table) -> Matrix {
             (Some((low, high)), Some(_)) => vec![
                 brief_ratio(versus.ratio),
                 brief_range(low, high, brief_ratio),
-                format!("{}{doubt}", versus.difference.sign()),
+                format!("{}{doubt}", versus.sign()),
             ],
             _ => vec![format!("{}{doubt}", brief_ratio(versus.ratio))],
         }

@@ -21,13 +21,45 @@ const JOINED: [(&str, &str, &str); 4] = [
     ("working set", "RAM", "working set "),
 ];
 
-/// The head.
+/// The title, underlined.
+pub(super) fn title(report: &Report<'_>, width: usize) -> String {
+    let title = &report.run.plan.title;
+    let rule = title.chars().count().min(width.min(78));
+    wrap("", 0, title, width) + &format!("{}\n", "=".repeat(rule))
+}
+
+/// One line of what ran and how it went, then the facts of the machine that most change such numbers.
+pub(super) fn brief(report: &Report<'_>, width: usize) -> String {
+    const SHOWN: [&str; 7] = [
+        "kernel",
+        "CPU",
+        "RAM",
+        "barriers",
+        "write cache",
+        "device",
+        "times",
+    ];
+    let plan = &report.run.plan;
+    let mut out = String::new();
+    let mut line = |name: &str, text: &str| {
+        out.push_str(&wrap(&format!("{name:NAME$}"), NAME, text, width));
+    };
+    let text = format!("{}, {}, {}", plan.study, plan.profile, report.run.name);
+    line("run", &text);
+    line("trials", &format!("{}; {}", trials(report), order(report)));
+    for (name, text) in machine(report) {
+        if SHOWN.contains(&name) && !text.starts_with("absent") {
+            line(name, &text);
+        }
+    }
+    out
+}
+
+/// The head without the title.
 pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     let run = report.run;
     let plan = &run.plan;
-    let mut out = wrap("", 0, &plan.title, width);
-    let rule = plan.title.chars().count().min(width.min(78));
-    out.push_str(&format!("{}\n", "=".repeat(rule)));
+    let mut out = String::new();
     let mut line = |name: &str, text: &str| {
         out.push_str(&wrap(&format!("{name:NAME$}"), NAME, text, width));
     };

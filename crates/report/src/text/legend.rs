@@ -39,6 +39,12 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
                 method(report)
             ),
         );
+        let versus = report.figures().filter_map(|f| f.versus.as_ref());
+        if versus.into_iter().any(|v| v.by_correction) {
+            let text = "as ~, beside an interval clear of 1: the correction for several comparisons \
+                        took the difference";
+            line("~c   ", text);
+        }
     }
     if report.figures().any(few_values) {
         line("n<5  ", &few(report));

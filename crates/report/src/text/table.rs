@@ -111,7 +111,9 @@ fn place(row: &Row, figure: &Figure, decimals: usize) -> Place {
 /// Title, subtitle and the table, its panels within `width`.
 pub(super) fn print(table: &Table, width: usize) -> String {
     let mut out = super::wrap("", 0, &table.title, width);
-    out.push_str(&super::wrap("", 0, &table.subtitle, width));
+    if !table.subtitle.is_empty() {
+        out.push_str(&super::wrap("", 0, &table.subtitle, width));
+    }
     out.push('\n');
     out.push_str(&sheet(table, true, width).print(width, "\n"));
     out

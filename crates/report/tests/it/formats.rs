@@ -226,7 +226,7 @@ fn a_pivot_with_phases_as_rows_and_one_metric() {
 }
 
 #[test]
-fn factors_left_open_split_a_table() {
+fn factors_left_open_span_the_rows() {
     let mut run = common::quick(5, None);
     for table in &mut run.plan.tables {
         table.filter.remove("threads");
@@ -234,14 +234,27 @@ fn factors_left_open_split_a_table() {
     run.plan.tables.truncate(1);
     let report_options = Options::default();
     let report = Report::new(&run, None, &report_options).unwrap();
-    let subtitles: Vec<&str> = report.tables.iter().map(|t| t.subtitle.as_str()).collect();
+    assert_eq!(report.tables.len(), 1, "not one for each level");
+    let labels: Vec<&str> = report.tables[0]
+        .rows
+        .iter()
+        .map(|r| r.label.as_str())
+        .collect();
+    assert_eq!(labels.len(), 12);
     assert_eq!(
-        subtitles,
-        [
-            "Average throughput, threads=1",
-            "Average throughput, threads=8"
-        ]
+        labels[..2],
+        ["initl_writers, threads=1", "initl_writers, threads=8"]
     );
+    let rows = &report.tables[0].rows;
+    assert!(
+        rows.iter()
+            .all(|row| row.figures.iter().all(|f| f.summary.is_some()))
+    );
+    // A filter leaves one level: it is said once.
+    let options = with(|o| o.filter = vec![("threads".into(), "8".into())]);
+    let report = Report::new(&run, None, &options).unwrap();
+    assert_eq!(report.tables[0].subtitle, "Average throughput, threads=8");
+    assert_eq!(report.tables[0].rows[0].label, "initl_writers");
 }
 
 #[test]

@@ -19,5 +19,6 @@ mod members;
 mod page;
 mod scan;
 mod subjects;
+mod summary;
 mod text;
 mod vendored;

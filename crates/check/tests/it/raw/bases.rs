@@ -15,9 +15,9 @@ use std::io;
 use std::sync::Arc;
 
 use blockio::Ram;
+use forge::Image as _;
 use forge::damage::{Filesystem, Map, Medium};
-use forge::ext4::Contents;
-use forge::ext4::{FsType, Layout, Options, write};
+use forge::ext4::{Ext4, FsType, Options};
 use forge::population::Profile;
 use ondisk::ext4::FileType;
 
@@ -306,12 +306,12 @@ pub fn all() -> Vec<Base> {
             .map(str::to_owned)
             .collect();
         let fail = |error: forge::Error| -> ! { panic!("{name}: {error}") };
-        let layout = Layout::new(&options).unwrap_or_else(|error| fail(error));
         let profile = Profile::parse(name, &profile).unwrap_or_else(|error| fail(error));
-        let population =
-            Contents::new(profile, layout.superblock()).unwrap_or_else(|error| fail(error));
         let path = dir.path().join(name);
-        write(&layout, &population, &path, &forge::Silent).unwrap_or_else(|error| fail(error));
+        let forged = Ext4::new(options, profile).unwrap_or_else(|error| fail(error));
+        forged
+            .write(&path, &forge::Silent)
+            .unwrap_or_else(|error| fail(error));
         let bytes = std::fs::read(&path).expect("the image");
         let _ = std::fs::remove_file(&path);
         Base::of(name, Image::new(&bytes)).unwrap_or_else(|error| panic!("{name}: {error}"))

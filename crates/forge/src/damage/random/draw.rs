@@ -62,7 +62,7 @@ impl Draw {
             .unwrap_or(number::ROOT)
     }
 
-    /// Changes a field of a structure at `base`, and says what it did.
+    /// Changes a field of a structure at `base`, and describes the change.
     pub(super) fn field(
         &mut self,
         bytes: &mut [u8],

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ondisk::ext4::inline::IN_BLOCK;
 
-use crate::ext4::directory::{Event, Full, Growth, Portions, Rules, Shape, Story, Vast};
+use crate::ext4::directory::{Event, Events, Full, Growth, Portions, Rules, Shape, Vast};
 use crate::population::{Change, History, Key, Names, Population, Purpose, Recipe, Target};
 
 /// A [`Target`] in four bytes.
@@ -93,7 +93,7 @@ pub(super) struct DirectoryCache {
 #[derive(Debug, Default)]
 struct Kept {
     templates: HashMap<Recipe, Arc<Template>>,
-    /// In the order of their making.
+    /// In the order of their creation.
     order: VecDeque<Recipe>,
     bytes: usize,
 }
@@ -193,7 +193,7 @@ impl Grown<'_> {
     fn grow(&self) -> Result<Template, Full> {
         let mut growth = Growth::new(self.rules());
         let mut targets: Vec<Packed> = Vec::new();
-        self.tell(&mut |event| {
+        self.replay(&mut |event| {
             match event {
                 Event::Name { len, hash, tag } => {
                     growth.add(len, hash)?;
@@ -214,8 +214,8 @@ impl Grown<'_> {
     }
 }
 
-impl Story for Grown<'_> {
-    fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
+impl Events for Grown<'_> {
+    fn replay(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
         let rules = self.rules();
         let recipe = self.history.recipe;
         let mut place = [0; 255];

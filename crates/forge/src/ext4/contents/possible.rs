@@ -16,14 +16,14 @@ impl Contents {
             .or_else(|| self.no_room_for_attributes())
             .or_else(|| self.target_too_long());
         match missing {
-            Some((what, needs)) => {
-                Err(Error::Option(format!("{what} cannot be had here: {needs}")))
-            }
+            Some((what, needs)) => Err(Error::Option(format!(
+                "{what}: not possible in this filesystem: {needs}"
+            ))),
             None => self.grow_largest(),
         }
     }
 
-    /// The first wish that needs a feature which is not there: its key, and what it needs.
+    /// The first key of the profile that needs a missing feature, and which.
     fn missing_feature(&self, sb: &Superblock) -> Option<(&'static str, String)> {
         let Profile {
             attributes,
@@ -32,7 +32,7 @@ impl Contents {
             ..
         } = self.population.profile();
         let incompat = |feature| sb.has_incompat(feature);
-        let wishes = [
+        let keys = [
             (
                 names.casefold && !incompat(Incompat::CASEFOLD),
                 "names.casefold",
@@ -70,11 +70,16 @@ impl Contents {
                 "extent",
             ),
         ];
-        let missing = wishes.into_iter().find(|(missing, ..)| *missing);
-        missing.map(|(_, what, feature)| (what, format!("it needs the feature {feature}")))
+        let missing = keys.into_iter().find(|(missing, ..)| *missing);
+        missing.map(|(_, what, feature)| {
+            (
+                what,
+                format!("it needs the feature {feature} (--features {feature})"),
+            )
+        })
     }
 
-    /// What must be after an inode's fields and does not fit there.
+    /// What is stored after an inode's fields and does not fit there.
     fn no_room_for_attributes(&self) -> Option<(&'static str, String)> {
         let Profile {
             attributes, names, ..

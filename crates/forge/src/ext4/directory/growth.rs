@@ -365,7 +365,7 @@ impl Growth {
         let upper = leaf.split(&self.sorted[from..], &self.needs, room);
         self.blocks.push(Block::Leaf(upper));
         if let Some(index) = &mut self.index {
-            // An odd hash says that names of this hash begin in the block before.
+            // An odd hash means that names of this hash begin in the block before.
             let hash = first | u32::from(lower == first);
             index.insert(way, IndexEntry { hash, block: made });
             if let Some(splits) = &mut self.splits {

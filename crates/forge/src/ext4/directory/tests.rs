@@ -6,7 +6,7 @@ use ondisk::ext4::htree::{IndexBlock, Kind};
 use ondisk::ext4::{FileType, Seed};
 use proptest::prelude::*;
 
-use super::{Entry, Event, Full, Growth, Hashing, Identity, Portions, Rules, Shape, Story, Vast};
+use super::{Entry, Event, Events, Full, Growth, Hashing, Identity, Portions, Rules, Shape, Vast};
 
 const OWN: Identity = Identity {
     dot: 12,
@@ -82,7 +82,7 @@ fn leaf(bytes: &[u8], block_size: u32) -> Vec<(Vec<u8>, u32)> {
         .collect()
 }
 
-/// All names, found by walking the index; each must lie where its hash leads.
+/// All names, found by walking the index; each must be where its hash leads.
 fn walk(shape: &Shape, bytes: &[u8]) -> Vec<(Vec<u8>, u32)> {
     let size = shape.rules.block_size;
     let block = |nth: u32| &bytes[(nth * size) as usize..((nth + 1) * size) as usize];
@@ -179,7 +179,7 @@ fn an_index_of_every_hash_and_depth() {
 
 /// The hash after each name is that of the key, and orders the index; the dots have none, but the kernel leaves room after `..`.
 #[test]
-fn encrypted_and_folded_names_have_their_hashes_behind_them() {
+fn encrypted_and_folded_names_are_followed_by_their_hashes() {
     use ondisk::ext4::hash::NameHash;
 
     for version in [None, Some(HashVersion::HalfMd4)] {
@@ -311,8 +311,8 @@ struct Life<'a> {
     early: usize,
 }
 
-impl Story for Life<'_> {
-    fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
+impl Events for Life<'_> {
+    fn replay(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full> {
         for (nth, name) in self.names.iter().enumerate() {
             if nth == self.early {
                 each(Event::Removal)?;
@@ -376,7 +376,7 @@ fn what_is_grown_in_parts_is_what_grows_in_one_piece() {
 }
 
 #[test]
-fn too_many_names_are_told_in_parts_as_in_one_piece() {
+fn too_many_names_are_reported_in_parts_as_in_one_piece() {
     let names: Vec<_> = (0..60_000).map(|n| name(n, 200)).collect();
     let rules = rules(1024, Some(HashVersion::HalfMd4), 1);
     let mut growth = Growth::new(rules);
@@ -417,7 +417,7 @@ fn inside(shape: &Shape, names: &[Vec<u8>]) -> (u32, [Vec<Vec<u8>>; 2]) {
 }
 
 #[test]
-fn first_names_lie_in_the_inode_and_move_to_a_block_for_good() {
+fn first_names_are_in_the_inode_and_move_to_a_block_for_good() {
     let rules = Rules {
         inline: Some(68),
         ..rules(1024, Some(HashVersion::HalfMd4), 1)

@@ -35,18 +35,18 @@ pub enum Event {
         /// Kept with the name.
         tag: u32,
     },
-    /// Removes all names for which [`Story::gone`] holds. At most once.
+    /// Removes all names for which [`Events::gone`] holds. At most once.
     Removal,
 }
 
 /// A sequence of events, the same each time it is replayed.
-pub trait Story {
+pub trait Events {
     /// Calls `each` for each event and returns its errors.
     ///
     /// # Errors
     ///
     /// Those of `each`.
-    fn tell(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full>;
+    fn replay(&self, each: &mut dyn FnMut(Event) -> Result<(), Full>) -> Result<(), Full>;
 
     /// Whether the name of a tag is removed.
     fn gone(&self, tag: u32) -> bool;
@@ -113,14 +113,14 @@ impl Vast {
     /// # Errors
     ///
     /// [`Full`] when the index or the largest size of a directory is reached.
-    pub fn grow(rules: Rules, story: &dyn Story, portions: Portions) -> Result<Self, Full> {
-        let mut this = Self::seed(rules, story, portions)?;
+    pub fn grow(rules: Rules, events: &dyn Events, portions: Portions) -> Result<Self, Full> {
+        let mut this = Self::seed(rules, events, portions)?;
         let mut splits = Vec::new();
         let mut before = 0;
         for nth in 0..this.windows.len() {
             this.windows[nth].before = before;
             let window = this.windows[nth];
-            let made = this.window(window, story)?.growth.into_splits();
+            let made = this.window(window, events)?.growth.into_splits();
             before += window.to - window.from + made.len();
             splits.extend(made);
         }
@@ -145,7 +145,7 @@ impl Vast {
     }
 
     /// Grows the first names, and counts where the others will be placed.
-    fn seed(rules: Rules, story: &dyn Story, portions: Portions) -> Result<Self, Full> {
+    fn seed(rules: Rules, events: &dyn Events, portions: Portions) -> Result<Self, Full> {
         let mut this = Self {
             rules,
             seed: Growth::new(rules),
@@ -159,12 +159,12 @@ impl Vast {
         };
         let mut counts: Vec<usize> = Vec::new();
         let mut made = 0;
-        story.tell(&mut |event| {
+        events.replay(&mut |event| {
             let Event::Name { len, hash, tag } = event else {
                 if made < this.first {
                     let tags = &this.tags;
                     this.seed
-                        .remove(|id| tags.get(id as usize).is_some_and(|tag| story.gone(*tag)));
+                        .remove(|id| tags.get(id as usize).is_some_and(|tag| events.gone(*tag)));
                 }
                 return Ok(());
             };
@@ -218,12 +218,12 @@ impl Vast {
     }
 
     /// Grows the leaves of a window to their end.
-    fn window(&self, window: Window, story: &dyn Story) -> Result<Grown, Full> {
+    fn window(&self, window: Window, events: &dyn Events) -> Result<Grown, Full> {
         let mut grown = self.begin(window);
         let low = self.starts[window.from].hash;
         let high = self.starts.get(window.to).map(|leaf| leaf.hash);
         let mut made = 0;
-        story.tell(&mut |event| {
+        events.replay(&mut |event| {
             match event {
                 Event::Name { len, hash, tag } => {
                     made += 1;
@@ -240,7 +240,7 @@ impl Vast {
                     let tags = &grown.tags;
                     grown
                         .growth
-                        .remove(|id| tags.get(id as usize).is_some_and(|tag| story.gone(*tag)));
+                        .remove(|id| tags.get(id as usize).is_some_and(|tag| events.gone(*tag)));
                 }
                 Event::Removal => {}
             }
@@ -300,15 +300,15 @@ impl Vast {
         }
     }
 
-    /// Passes every block to `out` with its number, in no order. `entry` writes the name of a tag
+    /// Passes every block to `out` with its number, unordered. `entry` writes the name of a tag
     /// and returns its target.
     ///
     /// # Errors
     ///
-    /// Those of `out`, and [`Error::Population`] if the story differs from the first time.
+    /// Those of `out`, and [`Error::Population`] if the events differ from the first time.
     pub fn write(
         &self,
-        story: &dyn Story,
+        events: &dyn Events,
         own: Identity,
         entry: impl Fn(u32, &mut [u8; LONGEST_NAME]) -> Entry,
         mut out: impl FnMut(u32, &[u8]) -> Result<(), Error>,
@@ -323,7 +323,7 @@ impl Vast {
         let homes = self.index.leaves();
         for window in &self.windows {
             let grown = self
-                .window(*window, story)
+                .window(*window, events)
                 .map_err(|full| Error::Option(full.to_string()))?;
             let leaves = grown.growth.leaves();
             let homes = homes.get(window.before..).unwrap_or_default();

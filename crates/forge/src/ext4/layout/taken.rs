@@ -1,8 +1,7 @@
 //! Blocks in use, as a sorted list of ranges.
 //!
-//! A unit has a few dozen of them before files come: superblocks, descriptors, bitmaps, tables. A list of ranges is
-//! smaller than a bitmap, and the search for a free run of some length, which mke2fs's placing of tables is made of,
-//! looks at each range once.
+//! An empty filesystem has a few in each unit: superblocks, descriptors, bitmaps, tables. A list of ranges is smaller than the
+//! bitmaps, and the free blocks between them are found without a look at each bit.
 
 use std::ops::Range;
 
@@ -32,17 +31,19 @@ impl Taken {
         self.ranges.splice(from..to, [merged]);
     }
 
-    /// The first run of `len` free blocks that begins within `starts`.
-    pub(in crate::ext4) fn first_fit(&self, starts: Range<u64>, len: u64) -> Option<u64> {
-        let mut at = starts.start;
-        let first = self.ranges.partition_point(|range| range.end <= at);
-        for range in &self.ranges[first..] {
-            if at + len <= range.start {
-                break;
-            }
-            at = at.max(range.end);
+    /// Gives a range back.
+    pub(in crate::ext4) fn remove(&mut self, range: Range<u64>) {
+        let from = self
+            .ranges
+            .partition_point(|other| other.end <= range.start);
+        let to = self.ranges.partition_point(|other| other.start < range.end);
+        if from >= to || range.is_empty() {
+            return;
         }
-        (at < starts.end).then_some(at)
+        let before = self.ranges[from].start..range.start;
+        let after = range.end..self.ranges[to - 1].end;
+        let rest = [before, after].into_iter().filter(|rest| !rest.is_empty());
+        self.ranges.splice(from..to, rest);
     }
 
     /// The ranges, ascending.
@@ -52,12 +53,10 @@ impl Taken {
 
     /// The free ranges of `within`, ascending.
     pub(in crate::ext4) fn free(&self, within: Range<u64>) -> Vec<Range<u64>> {
-        let mut free = Vec::with_capacity(self.ranges.len() + 1);
+        let mut free = Vec::new();
         let mut at = within.start;
-        for range in &self.ranges {
-            if range.end <= at {
-                continue;
-            }
+        let first = self.ranges.partition_point(|range| range.end <= at);
+        for range in &self.ranges[first..] {
             if range.start >= within.end {
                 break;
             }
@@ -85,20 +84,21 @@ mod tests {
             taken.insert(range);
         }
         assert_eq!(taken.ranges(), [0..6, 10..40]);
-        assert_eq!(taken.first_fit(0..100, 4), Some(6));
-        assert_eq!(taken.first_fit(0..100, 5), Some(40));
-        assert_eq!(taken.first_fit(0..40, 5), None);
         assert_eq!(taken.free(3..50), [6..10, 40..50]);
+        taken.remove(12..14);
+        taken.remove(30..50);
+        assert_eq!(taken.ranges(), [0..6, 10..12, 14..30]);
     }
 
     proptest! {
         #[test]
-        fn it_is_what_a_bitmap_would_be(ranges in proptest::collection::vec((0_u64..200, 0_u64..20), 0..30)) {
+        fn it_is_what_a_bitmap_would_be(ranges in proptest::collection::vec((0_u64..200, 0_u64..20, any::<bool>()), 0..30)) {
             let mut taken = Taken::default();
             let mut bits = [false; 256];
-            for (start, len) in ranges {
-                taken.insert(start..start + len);
-                bits[start as usize..(start + len) as usize].fill(true);
+            for (start, len, take) in ranges {
+                let range = start..start + len;
+                if take { taken.insert(range) } else { taken.remove(range) }
+                bits[start as usize..(start + len) as usize].fill(take);
             }
             for (block, bit) in bits.iter().enumerate() {
                 let block = block as u64;

@@ -8,9 +8,9 @@ use crate::ext4::layout::{Layout, Taken};
 /// Why no block was given.
 #[derive(Debug)]
 pub(in crate::ext4) enum Full {
-    /// The device is at its end.
+    /// No block is free up to the end of the device.
     Blocks,
-    /// The tables are.
+    /// No inode is free.
     Inodes,
     /// Something else went wrong.
     Other(Error),
@@ -26,10 +26,10 @@ impl From<Error> for Full {
 #[derive(Debug)]
 pub(in crate::ext4) struct Cursor<'a> {
     layout: &'a Layout,
-    system: &'a Taken,
+    taken: &'a Taken,
     unit: u32,
     free: Vec<Range<u64>>,
-    /// The run in `free` after the one begun.
+    /// The run in `free` after the current one.
     next: usize,
     at: u64,
     end: u64,
@@ -39,16 +39,11 @@ pub(in crate::ext4) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the first free block of `unit` from block `from` on, around what `system` has taken.
-    pub(in crate::ext4) fn new(
-        layout: &'a Layout,
-        system: &'a Taken,
-        unit: u32,
-        from: u64,
-    ) -> Result<Self, Error> {
+    /// A cursor at the first free block of `unit` from block `from` on, among those that are not `taken`.
+    pub(in crate::ext4) fn new(layout: &'a Layout, taken: &'a Taken, unit: u32, from: u64) -> Self {
         let mut this = Self {
             layout,
-            system,
+            taken,
             unit,
             free: Vec::new(),
             next: 0,
@@ -57,29 +52,17 @@ impl<'a> Cursor<'a> {
             cluster: layout.geometry.cluster_blocks.into(),
             given: 0,
         };
-        this.load(unit)?;
+        this.load(unit);
         this.next = this.free.partition_point(|run| run.end <= from);
         if let Some(run) = this.free.get(this.next).filter(|run| run.start <= from) {
             this.end = run.end;
             this.next += 1;
         }
-        Ok(this)
+        this
     }
 
-    fn load(&mut self, number: u32) -> Result<(), Error> {
-        let unit = self.layout.unit(number)?;
-        let mut taken = unit.taken;
-        let from = self
-            .system
-            .ranges()
-            .partition_point(|range| range.end <= unit.blocks.start);
-        for range in &self.system.ranges()[from..] {
-            if range.start >= unit.blocks.end {
-                break;
-            }
-            taken.insert(range.clone());
-        }
-        self.free = taken.free(unit.blocks.clone());
+    fn load(&mut self, unit: u32) {
+        self.free = self.taken.free(self.layout.unit_blocks(unit));
         if self.cluster > 1 {
             // A cluster of which metadata has a part is no longer free. Groups begin at multiples of the cluster.
             let last = self.layout.geometry.blocks_count;
@@ -91,9 +74,8 @@ impl<'a> Cursor<'a> {
             }
             self.free.retain(|run| run.start < run.end);
         }
-        self.unit = number;
+        self.unit = unit;
         self.next = 0;
-        Ok(())
     }
 
     /// Up to `most` blocks that follow each other.
@@ -103,7 +85,7 @@ impl<'a> Cursor<'a> {
                 self.next += 1;
                 (self.at, self.end) = (run.start, run.end);
             } else if self.unit + 1 < self.layout.units() {
-                self.load(self.unit + 1)?;
+                self.load(self.unit + 1);
             } else {
                 return Err(Full::Blocks);
             }
@@ -149,12 +131,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Advances to a later unit, if it is not there yet.
-    pub(in crate::ext4) fn jump(&mut self, unit: u32) -> Result<(), Error> {
+    pub(in crate::ext4) fn jump(&mut self, unit: u32) {
         if unit > self.unit {
-            self.load(unit)?;
+            self.load(unit);
             self.end = self.at;
         }
-        Ok(())
     }
 
     /// The current unit.

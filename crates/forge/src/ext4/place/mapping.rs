@@ -44,7 +44,7 @@ impl Mapping {
         self.blocks = 0;
     }
 
-    /// Every run of blocks, in no order. With clusters the last one of a run may be cut.
+    /// Every run of blocks, unordered. With clusters the last one of a run may be cut.
     pub(in crate::ext4) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
         let data = self
             .data
@@ -278,7 +278,7 @@ impl Placer {
     fn block_map(&self, cursor: &mut Cursor<'_>, mapping: &mut Mapping) -> Result<bool, Full> {
         let map = BlockMap::new(self.block_size as u32);
         // The first logical block of the last indirect block of each level.
-        let mut begun = [None; 4];
+        let mut last_node = [None; 4];
         let mut at = 0_u64;
         for piece in &self.pieces {
             at += u64::from(piece.hole);
@@ -287,7 +287,7 @@ impl Placer {
                 return Ok(false);
             }
             while at < end {
-                let Some(until) = indirect(map, at, &mut begun, cursor, mapping)? else {
+                let Some(until) = indirect(map, at, &mut last_node, cursor, mapping)? else {
                     return Ok(false);
                 };
                 let run = cursor.take(end.min(until) - at)?;
@@ -308,7 +308,7 @@ impl Placer {
 fn indirect(
     map: BlockMap,
     at: u64,
-    begun: &mut [Option<u64>; 4],
+    last_node: &mut [Option<u64>; 4],
     cursor: &mut Cursor<'_>,
     mapping: &mut Mapping,
 ) -> Result<Option<u64>, Full> {
@@ -326,7 +326,7 @@ fn indirect(
         let span = map.span(level);
         let first = base + (at - base) / span * span;
         until = first + span;
-        let last = &mut begun[level as usize];
+        let last = &mut last_node[level as usize];
         if *last != Some(first) {
             *last = Some(first);
             mapping.nodes.push(Node {

@@ -33,7 +33,7 @@ pub(in crate::ext4) struct Plan<'a> {
     pub(in crate::ext4) starts: Vec<Start>,
     /// The number of every 16th directory's first slot. Inodes, and so slots, have 32 bits.
     bases: Vec<u32>,
-    /// Blocks that lie outside of their object's home, ascending.
+    /// Blocks outside of their object's home, ascending.
     pub(in crate::ext4) outside: Vec<Range<u64>>,
     pub(in crate::ext4) system: System,
     /// What each owner has.
@@ -93,14 +93,14 @@ impl<'a> Plan<'a> {
         self.outside.clear();
         let mut usage = self.usage.clone();
         usage.clear();
-        self.system.charge(&mut usage, self.layout);
+        self.system.charge(&mut usage, self.layout)?;
         let first = ObjectId {
             directory: 0,
             slot: 1,
         };
         let begin = u64::from(self.layout.geometry.first_data_block);
         let mut walk = Walk {
-            cursor: Cursor::new(self.layout, &self.system.taken, 0, begin)?,
+            cursor: Cursor::new(self.layout, &self.system.taken, 0, begin),
             placer: Placer::new(self.layout),
             mapping: Mapping::default(),
             share: if spread {
@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
             outside: Vec::new(),
             usage,
             left: self.layout.unit_inodes(0).end - u64::from(self.layout.first_free_inode()),
-            limit: self.layout.unit(0)?.blocks.end,
+            limit: self.layout.unit_blocks(0).end,
             layout: self.layout,
             population: self.population,
         };
@@ -372,14 +372,14 @@ impl Walk<'_, '_> {
     fn object(&mut self, id: ObjectId, object: &Object, number: u64) -> Result<(), Full> {
         let home = self.home();
         if self.cursor.unit() > home {
-            self.enter(self.cursor.unit(), id, number)?;
+            self.enter(self.cursor.unit(), id, number);
         } else if self.left == 0 {
             if home + 1 == self.layout.units() {
                 return Err(Full::Inodes);
             }
-            self.enter(home + 1, id, number)?;
+            self.enter(home + 1, id, number);
         } else if self.share.reached(home) && home + 1 < self.layout.units() {
-            self.enter(home + 1, id, number)?;
+            self.enter(home + 1, id, number);
         }
         self.left -= 1;
         self.share.done += self.share.inode;
@@ -411,8 +411,8 @@ impl Walk<'_, '_> {
     }
 
     /// The next home. The units between get no inodes of the population.
-    fn enter(&mut self, unit: u32, id: ObjectId, number: u64) -> Result<(), Full> {
-        self.cursor.jump(unit)?;
+    fn enter(&mut self, unit: u32, id: ObjectId, number: u64) {
+        self.cursor.jump(unit);
         let cursor = self.cursor.position();
         let start = Start {
             first: number,
@@ -423,8 +423,7 @@ impl Walk<'_, '_> {
         self.starts.resize(unit as usize + 1, start);
         let inodes = self.layout.unit_inodes(unit);
         self.left = inodes.end - inodes.start;
-        self.limit = self.layout.unit(unit)?.blocks.end;
-        Ok(())
+        self.limit = self.layout.unit_blocks(unit).end;
     }
 }
 

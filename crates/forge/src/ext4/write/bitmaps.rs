@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ondisk::ext4::bitmap::Bitmap;
+use ondisk::ext4::group_descriptor::BLOCK_UNINIT;
 
 use crate::Error;
 use crate::ext4::layout::{Layout, Unit};
@@ -19,7 +20,7 @@ pub(super) struct Bitmaps {
     clusters_per_group: u64,
     blocks: Vec<u8>,
     inodes: Vec<u8>,
-    /// Groups of which a block is in use that their descriptor alone does not tell.
+    /// Groups with a block in use that does not follow from their descriptor.
     touched: Vec<bool>,
     /// Ranges that follow each other are set at once.
     pending: Range<u64>,
@@ -43,18 +44,20 @@ impl Bitmaps {
 
     /// Empty bitmaps for a unit.
     pub(super) fn begin(&mut self, unit: &Unit) {
-        let groups = unit.places.len();
+        let groups = unit.descriptors.len();
         for bits in [&mut self.blocks, &mut self.inodes] {
             bits.clear();
             bits.resize(groups * self.block_size, 0);
         }
         self.touched.clear();
-        self.touched.resize(groups, false);
+        let uninit = unit.descriptors.iter();
+        let uninit = uninit.map(|desc| desc.has_flags(BLOCK_UNINIT));
+        self.touched.extend(uninit.map(|uninit| !uninit));
         (self.first_block, self.last_block) = (unit.blocks.start, unit.blocks.end);
         self.pending = 0..0;
     }
 
-    /// Marks blocks as used by something that the group's descriptor does not stand for.
+    /// Marks blocks as used by something that does not follow from the group's descriptor.
     pub(super) fn mark(&mut self, range: Range<u64>) {
         if range.start == self.pending.end {
             self.pending.end = range.end;

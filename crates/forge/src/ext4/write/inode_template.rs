@@ -81,7 +81,10 @@ mod tests {
 
     #[test]
     fn a_copied_inode_equals_one_that_was_filled() {
-        let layout = Layout::new(&Options::new(1 << 30, FsType::Ext4)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(1 << 30, FsType::Ext4);
+        let layout =
+            Layout::new(&options, &folder.path().join("image"), &progress::Silent).unwrap();
         let inodes = Inodes::new(&layout);
         let object = Object {
             kind: Kind::File,

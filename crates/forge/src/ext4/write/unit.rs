@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT, INODE_ZEROED};
+use ondisk::ext4::group_descriptor::{
+    BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT, INODE_ZEROED,
+};
 use ondisk::ext4::inode::number;
 use ondisk::ext4::{GroupDescriptor, bitmap};
 use progress::Progress;
@@ -43,17 +45,12 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(
-        layout: &'a Layout,
-        population: &'a dyn Objects,
-        plan: &'a Plan<'a>,
-        image: &'a ImageFile,
-    ) -> Self {
+    pub(super) fn new(layout: &'a Layout, population: &'a dyn Objects, plan: &'a Plan<'a>) -> Self {
         Self {
             layout,
             population,
             plan,
-            image,
+            image: &layout.image,
             inodes: Inodes::new(layout),
             placer: Placer::new(layout),
             mapping: Mapping::default(),
@@ -75,7 +72,7 @@ impl<'a> Builder<'a> {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let unit = self.layout.unit(number)?;
-        let overhead = self.begin(&unit);
+        self.begin(&unit);
         if number == 0 {
             self.system(&unit)?;
         }
@@ -85,56 +82,29 @@ impl<'a> Builder<'a> {
         let mut summary = summary
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        summary.add_overhead(overhead);
-        for (group, desc) in unit.groups.clone().zip(&descriptors) {
-            summary.add(group, desc)?;
+        for desc in &descriptors {
+            summary.add(desc);
         }
-        Ok(())
+        drop(summary);
+        self.write_descriptors(&unit, &descriptors)
     }
 
-    /// Marks the clusters in use without files. Returns the clusters of the tables.
-    fn begin(&mut self, unit: &Unit) -> u64 {
-        let geometry = &self.layout.geometry;
+    /// Marks the clusters in use without files, and those of files whose home is another unit.
+    fn begin(&mut self, unit: &Unit) {
         self.bitmaps.begin(unit);
         self.directories.clear();
-        self.directories.resize(unit.places.len(), 0);
+        self.directories.resize(unit.descriptors.len(), 0);
         self.used.clear();
-        self.used.resize(unit.places.len(), 0);
-        // What the descriptor alone describes leaves a group untouched: copies, and a plain group's own tables.
-        let together = self.layout.unit_groups > 1;
-        for range in unit.copies.ranges() {
-            self.bitmaps.set(range.clone(), false);
+        self.used.resize(unit.descriptors.len(), 0);
+        for range in within(self.plan.system.taken.ranges(), unit) {
+            self.bitmaps.set(range, false);
         }
-        for places in &unit.places {
-            let table = places.inode_table;
-            let table = table..table + u64::from(geometry.inode_table_blocks());
-            self.bitmaps
-                .set(places.block_bitmap..places.block_bitmap + 1, together);
-            self.bitmaps
-                .set(places.inode_bitmap..places.inode_bitmap + 1, together);
-            self.bitmaps.set(table, together);
+        for range in self.plan.system.added() {
+            self.bitmaps.set(range, true);
         }
-        let overhead = unit
-            .groups
-            .clone()
-            .enumerate()
-            .map(|(nth, group)| {
-                let clusters = geometry.group_clusters(group);
-                u64::from(clusters - zeros(self.bitmaps.of_blocks(nth), clusters))
-            })
-            .sum();
-        let mark = |ranges: &[Range<u64>], bitmaps: &mut Bitmaps| {
-            let from = ranges.partition_point(|range| range.end <= unit.blocks.start);
-            for range in &ranges[from..] {
-                if range.start >= unit.blocks.end {
-                    break;
-                }
-                bitmaps.set(range.clone(), true);
-            }
-        };
-        mark(self.plan.system.taken.ranges(), &mut self.bitmaps);
-        mark(&self.plan.outside, &mut self.bitmaps);
-        overhead
+        for range in within(&self.plan.outside, unit) {
+            self.bitmaps.set(range, true);
+        }
     }
 
     /// The inodes that every filesystem has. With few inodes in a group they fill more than one.
@@ -142,18 +112,11 @@ impl<'a> Builder<'a> {
         let geometry = &self.layout.geometry;
         let size = usize::from(geometry.inode_size);
         let count = self.layout.first_free_inode() - 1;
-        let mut slots = vec![0; count as usize * size];
-        system::fill_inodes(
-            self.layout,
-            self.plan,
-            self.population,
-            &self.inodes,
-            &mut slots,
-        )?;
+        let slots = system::inodes(self.layout, self.plan, self.population, &self.inodes)?;
         let per_group = geometry.inodes_per_group;
         let tables = slots.chunks(per_group as usize * size);
-        for ((group, places), table) in unit.places.iter().enumerate().zip(tables) {
-            let offset = places.inode_table * u64::from(geometry.block_size);
+        for ((group, desc), table) in unit.descriptors.iter().enumerate().zip(tables) {
+            let offset = desc.inode_table() * u64::from(geometry.block_size);
             self.image.write(offset, table)?;
             self.used[group] = (table.len() / size) as u32;
         }
@@ -169,7 +132,6 @@ impl<'a> Builder<'a> {
             self.plan,
             self.population,
             &self.inodes,
-            self.image,
             &mut self.buffer,
         )
     }
@@ -183,7 +145,7 @@ impl<'a> Builder<'a> {
             &self.plan.system.taken,
             unit.number,
             start.cursor,
-        )?;
+        );
         self.placer.xattr = start.xattr;
         let mut id = start.id;
         let mut group = usize::MAX;
@@ -312,7 +274,8 @@ impl<'a> Builder<'a> {
         let index = (ino - 1) % per_group;
         if group != *last_group {
             self.table.flush(size, self.image)?;
-            self.table.offset = unit.places[group].inode_table * u64::from(geometry.block_size);
+            self.table.offset =
+                unit.descriptors[group].inode_table() * u64::from(geometry.block_size);
             self.table.first = index;
             *last_group = group;
         }
@@ -391,14 +354,10 @@ impl<'a> Builder<'a> {
     fn descriptors(&mut self, unit: &Unit) -> Result<Vec<GroupDescriptor>, Error> {
         let geometry = &self.layout.geometry;
         let uninit = self.layout.uninit();
-        let mut all = Vec::with_capacity(unit.places.len());
+        let mut all = Vec::with_capacity(unit.descriptors.len());
         for (nth, group) in unit.groups.clone().enumerate() {
             let clusters = geometry.group_clusters(group);
-            let mut desc = GroupDescriptor::empty(geometry.desc_size);
-            let places = unit.places[nth];
-            desc.set_block_bitmap(places.block_bitmap);
-            desc.set_inode_bitmap(places.inode_bitmap);
-            desc.set_inode_table(places.inode_table);
+            let mut desc = unit.descriptors[nth];
             desc.set_free_blocks(zeros(self.bitmaps.of_blocks(nth), clusters));
             desc.set_free_inodes(zeros(
                 self.bitmaps.of_inodes(nth),
@@ -440,15 +399,49 @@ impl<'a> Builder<'a> {
                     .is_some_and(|desc: &GroupDescriptor| !desc.has_flags(flag))
             }
         };
-        let places = unit.places.iter();
-        let blocks = places.clone().map(|places| places.block_bitmap);
+        let blocks = all.iter().map(GroupDescriptor::block_bitmap);
         self.bitmaps
             .write(self.image, blocks, true, wanted(BLOCK_UNINIT))?;
-        let inodes = places.map(|places| places.inode_bitmap);
+        let inodes = all.iter().map(GroupDescriptor::inode_bitmap);
         self.bitmaps
             .write(self.image, inodes, false, wanted(INODE_UNINIT))?;
         Ok(all)
     }
+
+    /// Writes the descriptors to the primary table, neighbours together.
+    fn write_descriptors(
+        &mut self,
+        unit: &Unit,
+        descriptors: &[GroupDescriptor],
+    ) -> Result<(), Error> {
+        let geometry = &self.layout.geometry;
+        let checksum = DescriptorChecksum::of(&self.layout.superblock);
+        let size = usize::from(geometry.desc_size);
+        let mut bytes = vec![0; size];
+        let mut offset = 0;
+        self.buffer.clear();
+        for (group, desc) in unit.groups.clone().zip(descriptors) {
+            desc.write(&mut bytes)?;
+            checksum.seal(group, &mut bytes);
+            let (block, at) = geometry.desc_position(group).unwrap_or((0, 0));
+            let here = block * u64::from(geometry.block_size) + u64::from(at);
+            if offset + self.buffer.len() as u64 != here {
+                self.image.write(offset, &self.buffer)?;
+                self.buffer.clear();
+                offset = here;
+            }
+            self.buffer.extend_from_slice(&bytes);
+        }
+        self.image.write(offset, &self.buffer)
+    }
+}
+
+/// The ranges of an ascending list that reach into a unit.
+fn within<'r>(ranges: &'r [Range<u64>], unit: &Unit) -> impl Iterator<Item = Range<u64>> + use<'r> {
+    let (start, end) = (unit.blocks.start, unit.blocks.end);
+    let from = ranges.partition_point(|range| range.end <= start);
+    let rest = ranges[from..].iter();
+    rest.take_while(move |range| range.start < end).cloned()
 }
 
 /// Lets the population write an object's blocks; `whole` when it must write all of them.

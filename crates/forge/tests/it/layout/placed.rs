@@ -50,6 +50,13 @@ fn special(name: &str, kind: Kind) -> File {
     }
 }
 
+fn superblock(image: &Path) -> ondisk::ext4::Superblock {
+    let mut bytes = [0; 1024];
+    let file = std::fs::File::open(image).unwrap();
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 1024).unwrap();
+    *ondisk::ext4::Superblock::read(&bytes).unwrap()
+}
+
 fn clusters(sb: &ondisk::ext4::Superblock) -> u32 {
     1 << (sb.s_log_cluster_size.get() - sb.s_log_block_size.get())
 }
@@ -134,9 +141,9 @@ fn rich(layout: &Layout) -> Tree {
 }
 
 fn forge(options: &Options, image: &Path) -> Written {
-    let layout = Layout::new(options).unwrap();
+    let layout = Layout::new(options, image, &forge::Silent).unwrap();
     let population = rich(&layout);
-    write(&layout, &population, image, &forge::Silent)
+    write(layout, &population, &forge::Silent)
         .unwrap_or_else(|error| panic!("{options:?}: {error}"))
 }
 
@@ -198,7 +205,12 @@ fn a_file_of_many_groups_and_a_million_pieces_is_clean() {
         (FsType::Ext3, ""),
     ] {
         let image = dir.path().join("image");
-        let layout = Layout::new(&options(6000, fs_type, 4096, features)).unwrap();
+        let layout = Layout::new(
+            &options(6000, fs_type, 4096, features),
+            &image,
+            &forge::Silent,
+        )
+        .unwrap();
         let mut scattered = pieces(
             "scattered",
             4096,
@@ -222,7 +234,7 @@ fn a_file_of_many_groups_and_a_million_pieces_is_clean() {
             ..Directory::default()
         };
         let tree = Tree::new(layout.superblock(), vec![root]);
-        write(&layout, &tree, &image, &forge::Silent).unwrap();
+        write(layout, &tree, &forge::Silent).unwrap();
         assert_clean(&image, &format!("{fs_type:?} {features}"));
         std::fs::remove_file(&image).unwrap();
     }
@@ -235,14 +247,9 @@ fn a_device_can_be_filled_to_the_last_block() {
     for spread in [true, false] {
         let mut options = options(200, FsType::Ext4, 1024, "");
         options.spread = spread;
-        let layout = Layout::new(&options).unwrap();
-        let empty = write(
-            &layout,
-            &Tree::empty(layout.superblock()),
-            &image,
-            &forge::Silent,
-        )
-        .unwrap();
+        let layout = Layout::new(&options, &image, &forge::Silent).unwrap();
+        let sb = *layout.superblock();
+        let empty = write(layout, &Tree::empty(&sb), &forge::Silent).unwrap();
         std::fs::remove_file(&image).unwrap();
         // Each file of 100 blocks is one extent or two; the last one takes what is left.
         let mut files: Vec<File> = (0..empty.free_blocks / 100 - 1)
@@ -250,7 +257,7 @@ fn a_device_can_be_filled_to_the_last_block() {
             .collect();
         let root = |files: &[File]| {
             Tree::new(
-                layout.superblock(),
+                &sb,
                 vec![
                     Directory::default(),
                     Directory {
@@ -261,14 +268,18 @@ fn a_device_can_be_filled_to_the_last_block() {
                 ],
             )
         };
-        let most = write(&layout, &root(&files), &image, &forge::Silent).unwrap();
+        let made = |files: &[File]| {
+            let layout = Layout::new(&options, &image, &forge::Silent).unwrap();
+            write(layout, &root(files), &forge::Silent)
+        };
+        let most = made(&files).unwrap();
         std::fs::remove_file(&image).unwrap();
         // Room for the directory's own growth is left out of the count.
         files.extend(
             (0..most.free_blocks.saturating_sub(1)).map(|nth| file(format!("{nth}x"), 1 << 10)),
         );
         let full = loop {
-            match write(&layout, &root(&files), &image, &forge::Silent) {
+            match made(&files) {
                 Ok(full) => break full,
                 Err(_) => files.truncate(files.len() - 1),
             }
@@ -364,7 +375,7 @@ fn the_kernel_reads_writes_and_leaves_it_clean_needs_root() {
     ] {
         let options = options(300, fs_type, block_size, features);
         forge(&options, &image);
-        let cluster = clusters(Layout::new(&options).unwrap().superblock()) as usize;
+        let cluster = clusters(&superblock(&image)) as usize;
         let mounted = Mounted::new(&image, "rw");
         read_back(mounted.path(), fs_type, block_size as usize, cluster);
         let fresh = mounted.path().join("deep in many");

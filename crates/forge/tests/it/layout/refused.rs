@@ -1,32 +1,41 @@
 //! What cannot be made is refused, and leaves nothing.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forge::ext4::plan::Object;
 use forge::ext4::{FsType, Layout, Options, write};
-use forge::{Error, Progress};
+use forge::{Error, Progress, Written};
 use progress::{Event, Recorder, Step, Unit};
 
 use crate::common::unmount::unmount;
 use crate::layout::population::{Directory, File, Tree, file};
 use crate::layout::{run, text};
 
-fn tree(layout: &Layout, files: Vec<File>) -> Tree {
+/// Forges files in the root.
+fn forge(
+    options: &Options,
+    files: Vec<File>,
+    image: &Path,
+    progress: &dyn Progress,
+) -> Result<Written, Error> {
+    let layout = Layout::new(options, image, progress)?;
     let root = Directory {
         files,
         ..Directory::default()
     };
-    Tree::new(layout.superblock(), vec![root])
+    let tree = Tree::new(layout.superblock(), vec![root]);
+    write(layout, &tree, progress)
 }
 
 #[test]
 fn what_does_not_fit_is_refused_with_both_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
-    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
-    let large = tree(&layout, vec![file("large", 70 << 20)]);
-    let error = write(&layout, &large, &image, &forge::Silent).unwrap_err();
+    let options = Options::new(64 << 20, FsType::Ext4);
+    let large = vec![file("large", 70 << 20)];
+    let error = forge(&options, large, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -39,11 +48,8 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
         ),
         "{error}"
     );
-    let many = tree(
-        &layout,
-        (0..20_000).map(|nth| file(format!("{nth}"), 0)).collect(),
-    );
-    let error = write(&layout, &many, &image, &forge::Silent).unwrap_err();
+    let many = (0..20_000).map(|nth| file(format!("{nth}"), 0)).collect();
+    let error = forge(&options, many, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -61,9 +67,8 @@ fn what_does_not_fit_is_refused_with_both_numbers() {
     options.cluster_size = Some(64 << 10);
     options.features.names = vec!["bigalloc".to_owned()];
     options.inodes = Some(4000);
-    let layout = Layout::new(&options).unwrap();
     let files = (0..1000).map(|nth| file(format!("{nth}"), 1024)).collect();
-    let error = write(&layout, &tree(&layout, files), &image, &forge::Silent).unwrap_err();
+    let error = forge(&options, files, &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -84,14 +89,8 @@ fn a_file_that_exists_is_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
     std::fs::write(&image, "mine").unwrap();
-    let layout = Layout::new(&Options::new(8 << 20, FsType::Ext2)).unwrap();
-    let error = write(
-        &layout,
-        &Tree::empty(layout.superblock()),
-        &image,
-        &forge::Silent,
-    )
-    .unwrap_err();
+    let options = Options::new(8 << 20, FsType::Ext2);
+    let error = forge(&options, Vec::new(), &image, &forge::Silent).unwrap_err();
     assert!(
         matches!(
             error,
@@ -106,10 +105,10 @@ fn a_file_that_exists_is_not_touched() {
 }
 
 #[test]
-fn contradictions_of_a_population_are_told() {
+fn contradictions_of_a_population_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
-    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
+    let options = Options::new(64 << 20, FsType::Ext4);
     let links = File {
         object: Object {
             links: 70_000,
@@ -126,8 +125,7 @@ fn contradictions_of_a_population_are_told() {
     };
     for wrong in [links, late, file("long", 1 << 50)] {
         let name = wrong.name.clone();
-        let error =
-            write(&layout, &tree(&layout, vec![wrong]), &image, &forge::Silent).unwrap_err();
+        let error = forge(&options, vec![wrong], &image, &forge::Silent).unwrap_err();
         assert!(matches!(error, Error::Population(_)), "{name}: {error}");
         assert!(!image.exists(), "{name}");
     }
@@ -145,14 +143,11 @@ fn a_full_disk_leaves_nothing_needs_root() {
     let output = run(Command::new("mount").args(tmpfs).arg(&small));
     assert!(output.status.success(), "{}", text(&output));
     let image = small.join("image");
-    let layout = Layout::new(&Options::new(512 << 20, FsType::Ext4)).unwrap();
-    let many = tree(
-        &layout,
-        (0..20_000)
-            .map(|nth| file(format!("{nth}"), 4096))
-            .collect(),
-    );
-    let result = write(&layout, &many, &image, &forge::Silent);
+    let options = Options::new(512 << 20, FsType::Ext4);
+    let many = (0..20_000)
+        .map(|nth| file(format!("{nth}"), 4096))
+        .collect();
+    let result = forge(&options, many, &image, &forge::Silent);
     let left = image.exists();
     unmount(&small).unwrap();
     let error = result.unwrap_err();
@@ -181,13 +176,9 @@ fn stopping_half_way_removes_the_image() {
     let image = dir.path().join("image");
     let mut options = Options::new(2 << 30, FsType::Ext4);
     options.features.names = vec!["^flex_bg".to_owned()];
-    let layout = Layout::new(&options).unwrap();
-    let many = tree(
-        &layout,
-        (0..5000).map(|nth| file(format!("{nth}"), 4096)).collect(),
-    );
+    let many = (0..5000).map(|nth| file(format!("{nth}"), 4096)).collect();
     let watch = Impatient(AtomicU64::new(0));
-    let error = write(&layout, &many, &image, &watch).unwrap_err();
+    let error = forge(&options, many, &image, &watch).unwrap_err();
     assert!(matches!(error, Error::Stopped), "{error}");
     assert!(watch.0.into_inner() > 0 && !image.exists());
 }
@@ -195,19 +186,15 @@ fn stopping_half_way_removes_the_image() {
 #[test]
 fn progress_counts_every_inode_once() {
     let dir = tempfile::tempdir().unwrap();
-    let layout = Layout::new(&Options::new(64 << 20, FsType::Ext4)).unwrap();
+    let options = Options::new(64 << 20, FsType::Ext4);
     let files = (0..500).map(|nth| file(format!("{nth}"), 4096)).collect();
     let recorder = Recorder::default();
-    write(
-        &layout,
-        &tree(&layout, files),
-        &dir.path().join("image"),
-        &recorder,
-    )
-    .unwrap();
-    let [placing, Event::Begin(writing), Event::Advance(done)] = &recorder.events()[..] else {
+    forge(&options, files, &dir.path().join("image"), &recorder).unwrap();
+    let [empty, placing, Event::Begin(writing), Event::Advance(done)] = &recorder.events()[..]
+    else {
         panic!("{:?}", recorder.events());
     };
+    assert_eq!(*empty, Event::Begin(Step::new("mke2fs")));
     assert_eq!(*placing, Event::Begin(Step::new("placing files")));
     assert_eq!(writing.unit, Unit::Items("inodes".into()));
     assert_eq!((writing.amount, *done), (Some(500), 500));

@@ -31,7 +31,9 @@ pub(crate) fn run(args: &ForgeArgs) -> anyhow::Result<u8> {
 
 fn code(error: &Error) -> u8 {
     match error {
-        Error::Option(_) | Error::Room { .. } | Error::Population(_) => exit::USAGE,
+        Error::Option(_) | Error::Room { .. } | Error::Population(_) | Error::Start(_) => {
+            exit::USAGE
+        }
         Error::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => exit::USAGE,
         Error::Stopped => exit::INTERRUPTED,
         Error::Io { .. } | Error::Format(_) => exit::TROUBLE,
@@ -51,16 +53,18 @@ struct Made {
     free_inodes: u64,
     seconds: f64,
     inodes_per_second: f64,
+    /// Name and version of the program that made the empty filesystem.
+    mkfs: String,
 }
 
 fn work(args: &ForgeArgs) -> Result<Made, Error> {
     let profile = profile(args)?;
     let began = Instant::now();
-    let image = Ext4::new(&options(args, profile.seed)?, profile)?;
+    let image = Ext4::new(options(args, profile.seed)?, profile)?;
     let terminal = Terminal::stopped_by_signals();
     let written = image.write(&args.image, &terminal);
     drop(terminal);
-    Ok(Made::new(args, &written?, began.elapsed().as_secs_f64()))
+    Ok(Made::new(args, written?, began.elapsed().as_secs_f64()))
 }
 
 /// The profile from the file, if one is given, with the options on top.
@@ -90,7 +94,6 @@ fn profile(args: &ForgeArgs) -> Result<Profile, Error> {
         profile.seed = seed;
     }
     profile.contents |= args.contents;
-    profile.check().map_err(Error::Option)?;
     Ok(profile)
 }
 
@@ -142,7 +145,7 @@ fn options(args: &ForgeArgs, seed: u64) -> Result<Options, Error> {
 }
 
 impl Made {
-    fn new(args: &ForgeArgs, written: &Written, seconds: f64) -> Self {
+    fn new(args: &ForgeArgs, written: Written, seconds: f64) -> Self {
         Self {
             image: args.image.to_string_lossy().into_owned(),
             size_bytes: written.size,
@@ -154,6 +157,7 @@ impl Made {
             free_inodes: written.free_inodes,
             seconds,
             inodes_per_second: written.inodes as f64 / seconds.max(1e-9),
+            mkfs: written.maker,
         }
     }
 
@@ -176,10 +180,11 @@ impl Made {
         );
         let _ = writeln!(
             text,
-            "written: {:.1} MiB in {:.2} s, {:.0} inodes/s; the rest are holes",
+            "written: {:.1} MiB in {:.2} s, {:.0} inodes/s; the rest are holes; empty filesystem by {}",
             mebi(self.written_bytes),
             self.seconds,
-            self.inodes_per_second
+            self.inodes_per_second,
+            out::line(&self.mkfs)
         );
         text
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use blockio::Ram;
-use forge::ext4::Contents;
-use forge::ext4::{FeatureEdits, FsType, Layout, Options, write};
+use forge::Image as _;
+use forge::ext4::{Ext4, FeatureEdits, FsType, Options};
 use forge::population::Profile;
 use ondisk::ext4::directory::{entries, seal};
 use proptest::prelude::*;
@@ -49,7 +49,6 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
             FsType::Ext4,
         )
     };
-    let layout = Layout::new(&options).unwrap();
     let folded = features.contains("casefold");
     let profile = "files = 1500\nfile_size = 0\nper_directory = [[\"1-20\", 20], [\"500\", 1]]\n\
                    [names]\nlength = [[\"4-9\", 1], [\"10-60\", 1]]\nalphabet = \"bytes\"\n\
@@ -61,8 +60,8 @@ fn made((block, hash, features): (u32, HashVersion, &str)) -> Vec<u8> {
         profile.to_owned()
     };
     let profile = Profile::parse("profile", &profile).unwrap();
-    let population = Contents::new(profile, layout.superblock()).unwrap();
-    write(&layout, &population, &path, &forge::Silent).unwrap();
+    let forged = Ext4::new(options, profile).unwrap();
+    forged.write(&path, &forge::Silent).unwrap();
     std::fs::read(path).unwrap()
 }
 

@@ -1,0 +1,329 @@
+//! The first screen: the answer in sentences, then all effects as one matrix.
+
+use std::collections::BTreeSet;
+
+use explain::effects::{Effect, Effects};
+use study::wording::{Sense, words_of_metric};
+
+use crate::Report;
+use crate::compare::is_taken_by_correction;
+use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
+use crate::model::{Mark, clock_meaning};
+use crate::numbers::{brief_range, brief_ratio};
+use crate::summary::{Shapes, Statement, Summary, gain, is_equal, level_name};
+
+/// Pairs that are listed as equal, and as undecided.
+const PAIRS: usize = 5;
+/// Doubts, and ratios that came out otherwise than published.
+const DOUBTS: usize = 5;
+
+/// The answer.
+pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static> {
+    let mut section = Section::new("summary", "Summary");
+    let blocks = &mut section.blocks;
+    if !summary.question.is_empty() {
+        blocks.push(Block::Para(format!("Question: {}", summary.question)));
+    }
+    blocks.extend(differences(report, summary));
+    blocks.extend(list("Laws and limits:", summary.findings.clone(), PAIRS));
+    blocks.extend(equal(report, summary));
+    blocks.extend(undecided(summary));
+    let not_compared = summary.not_compared.iter();
+    let not_compared = not_compared.map(|n| format!("{}: {}", n.factor, n.why));
+    blocks.extend(list("Not compared:", not_compared.collect(), PAIRS));
+    blocks.extend(doubts(summary));
+    blocks.extend(summary.published.as_ref().map(published));
+    section
+}
+
+/// A lead with its items, and how many more there are; nothing without any.
+fn list(lead: &str, texts: Vec<String>, most: usize) -> Vec<Block<'static>> {
+    if texts.is_empty() {
+        return Vec::new();
+    }
+    let more = texts.len().saturating_sub(most);
+    let mut items: Vec<Item> = texts.into_iter().take(most).map(Item::from).collect();
+    if more > 0 {
+        items.push(Item::from(format!("and {more} more")));
+    }
+    vec![Block::Heading(lead.to_owned()), Block::List(items)]
+}
+
+fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
+    if summary.effects.is_empty() {
+        return Vec::new();
+    }
+    let (n, m) = (summary.established, summary.effects.len());
+    if n == 0 {
+        return vec![Block::Para(format!(
+            "No difference is established: none of {m} comparisons is clear of the band of {:.0} %.",
+            report.run.plan.band * 100.0
+        ))];
+    }
+    let clock = summary.clock.map_or(String::new(), |clock| {
+        format!("; clock {}: {}", clock.mark(), clock_meaning(clock))
+    });
+    let heading = format!(
+        "{} ({n} of {m} comparisons; ratios with {:.0} % intervals{clock}):",
+        if n == 1 {
+            "Established difference"
+        } else {
+            "Established differences, the largest first"
+        },
+        report.options.level * 100.0
+    );
+    let items = summary.differences.iter().enumerate();
+    let items = items.map(|(at, statement)| {
+        // A cause that an item above has is not repeated.
+        let above = &summary.differences[..at];
+        let cause = statement.cause.iter();
+        let cause = cause.filter(|cause| !above.iter().any(|s| s.cause.as_ref() == Some(cause)));
+        Item {
+            text: format!("{}.{}", statement.text, marks(statement)),
+            children: cause.map(|c| Item::from(format!("cause: {c}"))).collect(),
+            ..Item::default()
+        }
+    });
+    let mut items: Vec<Item> = items.collect();
+    let more = n - summary.differences.len();
+    if more > 0 {
+        let text = format!("and {more} more, in the matrix below");
+        items.push(Item::from(text));
+    }
+    items.extend(
+        summary
+            .interactions
+            .iter()
+            .map(|text| Item::from(format!("{text}."))),
+    );
+    vec![Block::Heading(heading), Block::List(items)]
+}
+
+/// ` [! evidence does not hold]`, for a sentence that rests on numbers in doubt.
+fn marks(statement: &Statement) -> String {
+    let marks: Vec<String> = statement
+        .marks
+        .iter()
+        .map(|mark| format!("{} {}", mark.sign(), mark.meaning()))
+        .collect();
+    if marks.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", marks.join("; "))
+    }
+}
+
+fn equal(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
+    let largest = summary.equal.iter().map(|s| s.p_adjusted).reduce(f64::max);
+    let Some(p) = largest else {
+        return Vec::new();
+    };
+    let lead = format!(
+        "Equal within {:.0} % ({} of {}; two one-sided tests, p at most {}):",
+        report.run.plan.band * 100.0,
+        summary.equal.len(),
+        summary.effects.len(),
+        if p < 0.001 {
+            "0.001".to_owned()
+        } else {
+            format!("{p:.3}")
+        }
+    );
+    let texts = summary.equal.iter().map(|s| s.text.clone());
+    list(&lead, texts.collect(), PAIRS)
+}
+
+fn undecided(summary: &Summary) -> Vec<Block<'static>> {
+    let open = &summary.undecided;
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let told: Vec<usize> = open.iter().filter_map(|s| s.blocks).collect();
+    let mut lead = format!("Not decided ({} of {}", open.len(), summary.effects.len());
+    // In rising order: half of them would be decided by as many blocks as the middle one needs.
+    if let Some(half) = told.get(open.len().div_ceil(2) - 1) {
+        lead.push_str(&format!(
+            "; {half} blocks would decide half of them, power 80 %"
+        ));
+    }
+    lead.push_str("):");
+    let texts = open.iter().map(|s| match s.blocks {
+        Some(blocks) => format!("{}; {blocks} blocks would decide", s.text),
+        None => format!(
+            "{}; at the edge of the band, more blocks will not decide",
+            s.text
+        ),
+    });
+    list(&lead, texts.collect(), PAIRS)
+}
+
+fn doubts(summary: &Summary) -> Vec<Block<'static>> {
+    if summary.doubts.is_empty() {
+        let text = "In doubt: nothing; every trial finished and all evidence holds.";
+        return vec![Block::Para(text.to_owned())];
+    }
+    list("In doubt:", summary.doubts.clone(), DOUBTS)
+}
+
+fn published(shapes: &Shapes) -> Block<'static> {
+    let mut text = format!(
+        "Published shapes: {} of {} ratios of {} were found again",
+        shapes.again, shapes.ratios, shapes.document
+    );
+    if shapes.undecided > 0 {
+        text.push_str(&format!(", {} are not decided here", shapes.undecided));
+    }
+    match shapes.otherwise.len() {
+        0 => {}
+        n => {
+            let shown: Vec<&str> = shapes
+                .otherwise
+                .iter()
+                .take(3)
+                .map(String::as_str)
+                .collect();
+            text.push_str(&format!(", {n} came out otherwise: {}", shown.join("; ")));
+            if n > shown.len() {
+                text.push_str("; and others");
+            }
+        }
+    }
+    Block::Para(format!("{text}."))
+}
+
+/// All effects: figures as rows, the levels of a factor as columns, one sheet a factor.
+pub(super) fn matrix(report: &Report<'_>, summary: &Summary) -> Option<Section<'static>> {
+    if summary.effects.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("ratios", "Ratios");
+    section.blocks.push(Block::Para(legend(report, summary)));
+    let mut factors: Vec<&str> = Vec::new();
+    for effect in &summary.effects {
+        if !factors.contains(&effect.factor.as_str()) {
+            factors.push(&effect.factor);
+        }
+    }
+    for factor in factors {
+        let effects: Vec<&Effect> = summary
+            .effects
+            .iter()
+            .filter(|e| e.factor == factor)
+            .collect();
+        section
+            .blocks
+            .push(Block::Table(sheet(report, factor, &effects)));
+    }
+    Some(section)
+}
+
+fn legend(report: &Report<'_>, summary: &Summary) -> String {
+    let percent = report.run.plan.band * 100.0;
+    let mut text = format!(
+        "How many times as fast each level is as the first of its factor, over the levels of the other factors: \
+         + and - faster and slower by more than {percent:.0} %, = equal within {percent:.0} %, ~ not decided"
+    );
+    if summary.effects.iter().any(is_taken) {
+        text.push_str(", ~c not decided once corrected for the number of comparisons");
+    }
+    let fails = |e: &Effect| marks_of(report, e).contains(&Mark::Fails);
+    if summary.effects.iter().any(fails) {
+        text.push_str(&format!(
+            ", {} {}",
+            Mark::Fails.sign(),
+            Mark::Fails.meaning()
+        ));
+    }
+    text + "."
+}
+
+/// Evidence that does not hold in the cells of an effect.
+fn marks_of(report: &Report<'_>, effect: &Effect) -> BTreeSet<Mark> {
+    let marks = effect.cells.iter().flatten().flat_map(|cell| {
+        let phase = Some(effect.phase.as_str());
+        report.validity.marks(*cell, phase, &effect.metric)
+    });
+    marks.filter(|mark| *mark == Mark::Fails).collect()
+}
+
+fn is_taken(effect: &Effect) -> bool {
+    is_taken_by_correction(&effect.comparison)
+}
+
+fn sheet(report: &Report<'_>, factor: &str, effects: &[&Effect]) -> Sheet {
+    let base = effects.first().map_or("", |e| e.base.as_str());
+    let mut levels: Vec<&str> = Vec::new();
+    let mut rows: Vec<(String, Vec<&Effect>)> = Vec::new();
+    for effect in effects {
+        if !levels.contains(&effect.other.as_str()) {
+            levels.push(&effect.other);
+        }
+        let label = label(effect, effects);
+        match rows.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, row)) => row.push(effect),
+            None => rows.push((label, vec![effect])),
+        }
+    }
+    let columns = levels
+        .iter()
+        .map(|level| Column::figures(level_name(level)));
+    let rows = rows.iter().map(|(label, row)| {
+        let cells = levels.iter().map(|level| {
+            let effect = row.iter().find(|e| e.other == *level);
+            effect.map_or_else(|| Cell::from(""), |e| cell(report, e))
+        });
+        Row::new(std::iter::once(Cell::from(label.as_str())).chain(cells))
+    });
+    let about = format!("Ratios by {factor}");
+    Sheet::new(about, format!("{factor}, to {}", level_name(base)), columns)
+        .rows(rows)
+        .class("heat")
+}
+
+/// `initl_writers, threads=8`; with workload and clock where they distinguish rows.
+fn label(effect: &Effect, effects: &[&Effect]) -> String {
+    let mut text = effect.label.clone();
+    let alike = |e: &&&Effect| e.label == effect.label && e.workload != effect.workload;
+    if effects.iter().any(|e| alike(&e)) {
+        text = format!("{} {text}", effect.workload);
+    }
+    let clocks = effects.iter().any(|e| e.clock != effect.clock);
+    if clocks && !text.ends_with(effect.clock.mark()) {
+        text.push_str(&format!(" {}", effect.clock.mark()));
+    }
+    for (factor, level) in &effect.at {
+        text.push_str(&format!(", {factor}={}", level_name(level)));
+    }
+    let words = words_of_metric(&effect.metric);
+    if matches!(words.sense, Sense::Duration | Sense::Amount) {
+        text.push_str(&format!(" ({})", words.noun));
+    }
+    text
+}
+
+fn cell(report: &Report<'_>, effect: &Effect) -> Cell {
+    let (ratio, (low, high)) = gain(effect);
+    let alpha = 1.0 - report.options.level;
+    let words = words_of_metric(&effect.metric);
+    // Of an amount or a time of a part, more is not better.
+    let faster = match words.sense {
+        Sense::Rate | Sense::Time => ratio > 1.0,
+        _ => ratio < 1.0,
+    };
+    let (sign, tone) = match (Effects::is_established(effect), is_equal(effect, alpha)) {
+        (true, _) if faster => ("+", Tone::Better),
+        (true, _) => ("-", Tone::Worse),
+        (_, true) => ("=", Tone::Neutral),
+        _ if is_taken(effect) => ("~c", Tone::Neutral),
+        _ => ("~", Tone::Neutral),
+    };
+    let marks: String = marks_of(report, effect).iter().map(|m| m.sign()).collect();
+    let interval = brief_range(low, high, brief_ratio);
+    Cell {
+        heat: Effects::is_established(effect).then(|| ratio.ln().abs()),
+        ..Cell::from(format!("{} {sign}", brief_ratio(ratio)))
+    }
+    .signs(marks)
+    .tone(tone)
+    .hover(format!("{interval}; p {:.4}", effect.comparison.adjusted_p))
+}

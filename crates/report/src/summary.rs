@@ -1,0 +1,450 @@
+//! The answer of a run in sentences: what differs, what is equal, what is not decided, what is in doubt.
+//!
+//! A reader wants the answer before the tables. It is made of the statistics alone: the effect of
+//! each factor ([`explain::effects()`]), a test of equality where no difference was found, the
+//! number of blocks that would decide what is open, the marks of the evidence, and the published ratios. No
+//! sentence says more than its numbers, and each names metric, direction and levels.
+
+mod sentence;
+
+use std::collections::BTreeSet;
+
+use explain::effects::{Effect, Effects, Interaction, NotCompared};
+use record::Status;
+use serde::Serialize;
+use study::Clock;
+
+use crate::fill::Sources;
+use crate::growth::Growth;
+use crate::layout::varying;
+use crate::model::{Difference, Mark, Table};
+use crate::options::Options;
+use crate::pressure::{Answer, Memory};
+use crate::sentences::trials_of;
+use crate::why::{Why, capital, confidence};
+
+use sentence::Speed;
+pub(crate) use sentence::{gain, level_name};
+
+/// Differences that are spelled out.
+const LISTED: usize = 8;
+
+/// A comparison in words.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statement {
+    /// The sentence, with its interval.
+    pub text: String,
+    /// The factor that differs.
+    pub factor: String,
+    /// How many times as fast the faster side is, or how many times as much the larger has.
+    pub times: f64,
+    /// Interval of `times`.
+    pub interval: (f64, f64),
+    /// p after correction for the factor's comparisons.
+    pub p_adjusted: f64,
+    /// Marks of evidence that does not hold in the cells it rests on.
+    pub marks: BTreeSet<Mark>,
+    /// The surest cause that the rules of `explain` find; none without one.
+    pub cause: Option<String>,
+    /// Blocks with which it would be decided; none for what is decided, and where no number of blocks would.
+    pub blocks: Option<usize>,
+}
+
+/// Whether the shapes of the study that is repeated were found again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shapes {
+    /// The document, shortly.
+    pub document: String,
+    /// Ratios that were published and measured.
+    pub ratios: usize,
+    /// Of these in the same direction, or within the band in both.
+    pub again: usize,
+    /// Not decided here.
+    pub undecided: usize,
+    /// Those in another direction, with both ratios.
+    pub otherwise: Vec<String>,
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// The study's question.
+    pub question: String,
+    /// What all its speeds are measured with; none where clocks differ.
+    pub clock: Option<Clock>,
+    /// Differences that count, the largest first: one for each figure and factor.
+    pub differences: Vec<Statement>,
+    /// How many differences count in all.
+    pub established: usize,
+    /// Factors whose effect depends on another.
+    pub interactions: Vec<String>,
+    /// What is equal within the band.
+    pub equal: Vec<Statement>,
+    /// What is not decided.
+    pub undecided: Vec<Statement>,
+    /// Laws of growth and what memory did, where the study asks for them.
+    pub findings: Vec<String>,
+    /// What speaks against the numbers.
+    pub doubts: Vec<String>,
+    /// Whether what was published was found again.
+    pub published: Option<Shapes>,
+    /// Factors that are compared nowhere.
+    pub not_compared: Vec<NotCompared>,
+    /// Comparisons that had too few blocks.
+    pub too_few: usize,
+    /// Every effect, with its statistics.
+    pub effects: Vec<Effect>,
+}
+
+/// What a summary is made of, beside the samples.
+pub(crate) struct Parts<'a> {
+    pub tables: &'a [Table],
+    pub growths: &'a [Growth],
+    pub memory: Option<&'a Memory>,
+    pub why: Option<&'a Why>,
+}
+
+/// The summary of a run.
+pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) -> Summary {
+    let run = sources.run;
+    let asked = explain::Options {
+        base: options.base.clone(),
+        filter: options.filter.clone(),
+        level: options.level,
+        ..explain::Options::default()
+    };
+    let Effects {
+        effects,
+        interactions,
+        not_compared,
+        too_few,
+    } = explain::effects(run, &asked);
+    let all = Statements {
+        sources,
+        why: parts.why,
+        several: several_workloads(&effects),
+    };
+    let (differences, established) = all.differences(&effects);
+    let mut clocks: BTreeSet<Clock> = effects.iter().map(|e| e.clock).collect();
+    let clock = clocks.pop_first().filter(|_| clocks.is_empty());
+    let laws = parts.growths.iter().flat_map(law);
+    let memory = parts.memory.iter().flat_map(|m| &m.answers);
+    Summary {
+        question: run.plan.question.clone(),
+        clock,
+        differences,
+        established,
+        interactions: depends(&interactions),
+        equal: all.equal(&effects),
+        undecided: all.undecided(&effects),
+        findings: laws.chain(memory.map(of_memory)).collect(),
+        doubts: doubts(sources),
+        published: shapes(sources, parts.tables),
+        not_compared,
+        too_few,
+        effects,
+    }
+}
+
+/// Whether a phase was run by more than one workload, so that its name alone does not say which.
+fn several_workloads(effects: &[Effect]) -> bool {
+    effects.iter().any(|e| {
+        effects
+            .iter()
+            .any(|other| other.phase == e.phase && other.workload != e.workload)
+    })
+}
+
+/// The first sentence of each law: the law with its intervals.
+fn law(growth: &Growth) -> Vec<String> {
+    let curves = growth.curves.iter();
+    curves
+        .filter_map(|curve| {
+            let first = crate::growth::sentences(growth, curve).into_iter().next()?;
+            Some(format!("{}, {}: {first}", growth.title, curve.name()))
+        })
+        .collect()
+}
+
+/// `Was it memory? ext4: No: ...`.
+fn of_memory(answer: &Answer) -> String {
+    format!(
+        "was it memory? {}: {}",
+        answer.filesystem,
+        answer.sentence()
+    )
+}
+
+/// Statements about effects.
+struct Statements<'a, 'r> {
+    sources: &'a Sources<'r>,
+    why: Option<&'a Why>,
+    several: bool,
+}
+
+impl Statements<'_, '_> {
+    fn state(&self, effect: &Effect, text: String) -> Statement {
+        let speed = Speed::of(effect);
+        Statement {
+            text,
+            factor: effect.factor.clone(),
+            times: speed.times,
+            interval: speed.interval,
+            p_adjusted: effect.comparison.adjusted_p,
+            marks: self.marks(effect),
+            cause: self.cause(effect),
+            blocks: None,
+        }
+    }
+
+    /// Evidence that does not hold in the cells of both sides.
+    fn marks(&self, effect: &Effect) -> BTreeSet<Mark> {
+        let validity = &self.sources.validity;
+        let cells = effect.cells.iter().flatten();
+        cells
+            .flat_map(|cell| validity.marks(*cell, Some(&effect.phase), &effect.metric))
+            .filter(|mark| *mark == Mark::Fails)
+            .collect()
+    }
+
+    /// The surest cause of the difference, of the first two cells that show it; none of low confidence.
+    fn cause(&self, effect: &Effect) -> Option<String> {
+        let explained = &self.why?.explained.explanations;
+        let mine = explained.iter().find(|e| {
+            let d = &e.difference;
+            let cells = [d.base.cell, d.other.cell];
+            let turned = [d.other.cell, d.base.cell];
+            (&d.phase, &d.metric) == (&effect.phase, &effect.metric)
+                && effect
+                    .cells
+                    .iter()
+                    .any(|pair| *pair == cells || *pair == turned)
+                && e.explained
+        })?;
+        let holds = mine.holds().next()?;
+        let confident = holds.judgement.confidence()?;
+        (confident != explain::Confidence::Low).then_some(())?;
+        Some(format!(
+            "{}, {}. {}.",
+            holds.title,
+            confidence(holds),
+            capital(&holds.judgement.because)
+        ))
+    }
+
+    /// Of each figure and factor the largest difference that counts; the largest of these first, but each factor
+    /// among them.
+    fn differences(&self, effects: &[Effect]) -> (Vec<Statement>, usize) {
+        let counts: Vec<&Effect> = effects
+            .iter()
+            .filter(|e| Effects::is_established(e))
+            .collect();
+        let mut largest: Vec<&Effect> = Vec::new();
+        for effect in &counts {
+            let same = |known: &Effect| {
+                (&known.workload, &known.phase, &known.metric, &known.factor)
+                    == (
+                        &effect.workload,
+                        &effect.phase,
+                        &effect.metric,
+                        &effect.factor,
+                    )
+            };
+            match largest.iter_mut().find(|known| same(known)) {
+                Some(known) if Speed::of(effect).times > Speed::of(known).times => *known = effect,
+                Some(_) => {}
+                None => largest.push(effect),
+            }
+        }
+        largest.sort_by(|a, b| Speed::of(b).times.total_cmp(&Speed::of(a).times));
+        let mut factors: BTreeSet<&str> = BTreeSet::new();
+        let (mut first, mut later): (Vec<&Effect>, Vec<&Effect>) = largest
+            .into_iter()
+            .partition(|effect| factors.insert(&effect.factor));
+        first.truncate(LISTED);
+        later.truncate(LISTED - first.len());
+        first.extend(later);
+        first.sort_by(|a, b| Speed::of(b).times.total_cmp(&Speed::of(a).times));
+        let statements = first.iter();
+        let statements = statements.map(|e| self.state(e, sentence::difference(e, self.several)));
+        (statements.collect(), counts.len())
+    }
+
+    /// What a test of equivalence shows to be equal.
+    fn equal(&self, effects: &[Effect]) -> Vec<Statement> {
+        let alpha = 1.0 - self.sources.level;
+        let equal = effects.iter().filter(|e| is_equal(e, alpha));
+        equal
+            .map(|e| Statement {
+                p_adjusted: e.p_equal.unwrap_or(1.0),
+                ..self.state(e, sentence::pair(e, self.several))
+            })
+            .collect()
+    }
+
+    /// What is neither different nor equal, what the fewest blocks would decide first.
+    fn undecided(&self, effects: &[Effect]) -> Vec<Statement> {
+        let alpha = 1.0 - self.sources.level;
+        let band = self.sources.run.plan.band;
+        let open = effects
+            .iter()
+            .filter(|e| !Effects::is_established(e) && !is_equal(e, alpha));
+        let mut open: Vec<Statement> = open
+            .map(|e| Statement {
+                blocks: stats::precision::blocks_needed(
+                    &e.comparison,
+                    band,
+                    threshold(effects, &e.factor, alpha),
+                ),
+                ..self.state(e, sentence::pair(e, self.several))
+            })
+            .collect();
+        open.sort_by_key(|statement| statement.blocks.unwrap_or(usize::MAX));
+        open
+    }
+}
+
+/// Whether an effect was shown to be within the band.
+pub(crate) fn is_equal(effect: &Effect, alpha: f64) -> bool {
+    !Effects::is_established(effect) && effect.p_equal.is_some_and(|p| p <= alpha)
+}
+
+/// What the p of one more difference must come to in the factor's family: Benjamini and Hochberg's bound of the next
+/// rank.
+fn threshold(effects: &[Effect], factor: &str, alpha: f64) -> f64 {
+    let family = effects.iter().filter(|e| e.factor == factor);
+    let found = family.clone().filter(|e| Effects::is_established(e));
+    alpha * (found.count() + 1) as f64 / family.count().max(1) as f64
+}
+
+/// A sentence for each factor that depends on another, of its strongest interaction.
+fn depends(interactions: &[Interaction]) -> Vec<String> {
+    let mut strongest: Vec<&Interaction> = Vec::new();
+    for one in interactions {
+        let size = |i: &Interaction| i.ratio.ln().abs();
+        let pair = |i: &Interaction| {
+            let mut factors = [i.factor.clone(), i.on.clone()];
+            factors.sort();
+            factors
+        };
+        match strongest.iter_mut().find(|known| pair(known) == pair(one)) {
+            Some(known) if size(one) > size(known) => *known = one,
+            Some(_) => {}
+            None => strongest.push(one),
+        }
+    }
+    strongest.into_iter().map(sentence::interaction).collect()
+}
+
+/// What speaks against the numbers, worst first.
+fn doubts(sources: &Sources<'_>) -> Vec<String> {
+    let run = sources.run;
+    let mut all: Vec<String> = Vec::new();
+    let finished = |t: &&record::TrialRecord| matches!(t.status, Status::Finished);
+    let done = run.trials.iter().filter(finished).count();
+    if done < run.trials.len() {
+        let n = run.trials.len();
+        all.push(format!("{done} of {n} planned trials finished"));
+    }
+    if run.plan.blocks < 5 {
+        let n = run.plan.blocks;
+        let blocks = if n == 1 { "block" } else { "blocks" };
+        all.push(format!("{n} {blocks}: fewer than 5, so intervals are wide"));
+    }
+    // Phases that one kind of evidence does not hold in, and the trials.
+    let mut kinds: Vec<(String, Vec<&str>, BTreeSet<u32>, BTreeSet<u32>)> = Vec::new();
+    let groups = sources.validity.groups();
+    for group in &groups {
+        let what = match group.mark {
+            Mark::Fails => format!("{} {} does not hold", group.mark.sign(), group.name),
+            Mark::Warning => format!("{} {}", group.mark.sign(), group.text()),
+            Mark::Missing | Mark::Unchecked => continue,
+        };
+        let at = kinds.iter().position(|(known, ..)| *known == what);
+        let at = at.unwrap_or_else(|| {
+            kinds.push((what, Vec::new(), BTreeSet::new(), BTreeSet::new()));
+            kinds.len() - 1
+        });
+        kinds[at].1.extend(group.phase);
+        kinds[at].2.extend(group.doubts.iter().map(|d| d.trial));
+        kinds[at].3.extend(group.doubts.iter().map(|d| d.cell));
+    }
+    all.extend(kinds.into_iter().map(|(what, phases, trials, cells)| {
+        let phases = match phases.len() {
+            0 => String::new(),
+            _ => format!(" in {}", phases.join(", ")),
+        };
+        let of = common_levels(sources, &cells);
+        format!("{what}{phases}: {}{of}", trials_of(trials.len()))
+    }));
+    all
+}
+
+/// ` of filesystem=btrfs`: the levels that these cells share and others do not have.
+fn common_levels(sources: &Sources<'_>, cells: &BTreeSet<u32>) -> String {
+    let plan = &sources.run.plan;
+    let all: Vec<&study::Cell> = plan.cells.iter().collect();
+    let mine: Vec<&study::Cell> = plan
+        .cells
+        .iter()
+        .filter(|c| cells.contains(&c.id))
+        .collect();
+    let shared = varying(plan, &all).into_iter().filter_map(|factor| {
+        let level = mine.first()?.levels.get(&factor)?;
+        let same = mine.iter().all(|c| c.levels.get(&factor) == Some(level));
+        (same && factor != "workload").then(|| format!("{factor}={level}"))
+    });
+    let shared: Vec<String> = shared.collect();
+    if shared.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", shared.join(" "))
+    }
+}
+
+/// Whether the published ratios were found again, by their direction.
+fn shapes(sources: &Sources<'_>, tables: &[Table]) -> Option<Shapes> {
+    let band = sources.run.plan.band;
+    let mut found = Shapes {
+        document: sources.published?.document.short(),
+        ratios: 0,
+        again: 0,
+        undecided: 0,
+        otherwise: Vec::new(),
+    };
+    for table in tables {
+        for row in &table.rows {
+            for (column, figure) in table.columns.iter().zip(&row.figures) {
+                let theirs = figure.published.and_then(|p| p.ratio);
+                let (Some(theirs), Some(ours)) = (theirs, &figure.versus) else {
+                    continue;
+                };
+                found.ratios += 1;
+                let direction = |ratio: f64| match ratio {
+                    r if r > 1.0 + band => 1,
+                    r if r < 1.0 - band => -1,
+                    _ => 0,
+                };
+                let established = match ours.difference {
+                    Difference::Unclear => None,
+                    Difference::Same => Some(0),
+                    _ => Some(direction(ours.ratio)),
+                };
+                match established {
+                    None => found.undecided += 1,
+                    Some(way) if way == direction(theirs) => found.again += 1,
+                    Some(_) => found.otherwise.push(format!(
+                        "{} {} against {} ({}): theirs {}, ours {}",
+                        row.label,
+                        column.name,
+                        table.base_name(),
+                        table.title,
+                        crate::numbers::brief_ratio(theirs),
+                        crate::numbers::brief_ratio(ours.ratio)
+                    )),
+                }
+            }
+        }
+    }
+    (found.ratios > 0).then_some(found)
+}

@@ -1,0 +1,160 @@
+//! One effect as a sentence: `xfs writes new files 1.23 times as fast as ext2 (1.11-1.35), with threads=8`.
+
+use explain::effects::{Effect, Interaction};
+use study::wording::{MetricWords, Sense, words_of, words_of_metric};
+
+use crate::numbers::{brief_range, brief_ratio};
+
+/// An effect as its reader takes it: how many times as fast, or as much.
+pub(crate) struct Speed {
+    /// At least 1, of the faster side; of an amount, of the larger.
+    pub times: f64,
+    /// Its interval.
+    pub interval: (f64, f64),
+    /// Whether the other side, and not the base, is the faster (the larger).
+    pub other_first: bool,
+}
+
+impl Speed {
+    /// Of an effect.
+    pub(crate) fn of(effect: &Effect) -> Speed {
+        let (ratio, interval) = gain(effect);
+        if ratio >= 1.0 {
+            Speed {
+                times: ratio,
+                interval,
+                other_first: true,
+            }
+        } else {
+            Speed {
+                times: 1.0 / ratio,
+                interval: (1.0 / interval.1, 1.0 / interval.0),
+                other_first: false,
+            }
+        }
+    }
+}
+
+/// Other over base with its interval; of times the inverse, so that above 1 is faster. Amounts stay as they are.
+pub(crate) fn gain(effect: &Effect) -> (f64, (f64, f64)) {
+    let comparison = &effect.comparison;
+    let (low, high) = (comparison.interval.low, comparison.interval.high);
+    match words_of_metric(&effect.metric).sense {
+        Sense::Time => (1.0 / comparison.ratio, (1.0 / high, 1.0 / low)),
+        _ => (comparison.ratio, (low, high)),
+    }
+}
+
+/// A level as it is printed: that of no options has no name of its own.
+pub(crate) fn level_name(level: &str) -> &str {
+    if level.is_empty() { "default" } else { level }
+}
+
+/// A level as the subject of a sentence: `xfs`, `kernel 6.12`, `threads=8`, `mount noatime`.
+pub(crate) fn subject(factor: &str, level: &str) -> String {
+    let level = level_name(level);
+    let is_number = level.starts_with(|c: char| c.is_ascii_digit());
+    match factor {
+        "filesystem" => level.to_owned(),
+        "kernel" => format!("kernel {level}"),
+        factor if is_number => format!("{factor}={level}"),
+        factor => format!("{factor} {level}"),
+    }
+}
+
+/// What a side does in the phase: `writes new files`; with the workload where the phase is of several.
+fn verb(effect: &Effect, several: bool) -> String {
+    let verb =
+        words_of(&effect.phase).map_or_else(|| format!("runs {}", effect.phase), |(verb, _)| verb);
+    if several {
+        format!("{verb} ({})", effect.workload)
+    } else {
+        verb
+    }
+}
+
+/// `, with threads=8`, `, mean over mount`.
+fn place(effect: &Effect) -> String {
+    let mut text = String::new();
+    for (factor, level) in &effect.at {
+        text.push_str(&format!(", with {factor}={}", level_name(level)));
+    }
+    if !effect.over.is_empty() {
+        text.push_str(&format!(", mean over {}", effect.over.join(" and ")));
+    }
+    text
+}
+
+/// A difference that counts.
+pub(super) fn difference(effect: &Effect, several: bool) -> String {
+    let speed = Speed::of(effect);
+    let (first, second) = if speed.other_first {
+        (&effect.other, &effect.base)
+    } else {
+        (&effect.base, &effect.other)
+    };
+    let (first, second) = (
+        subject(&effect.factor, first),
+        subject(&effect.factor, second),
+    );
+    let times = brief_ratio(speed.times);
+    let interval = brief_range(speed.interval.0, speed.interval.1, brief_ratio);
+    let (verb, place) = (verb(effect, several), place(effect));
+    let MetricWords { sense, noun } = words_of_metric(&effect.metric);
+    match sense {
+        Sense::Rate | Sense::Time => {
+            format!("{first} {verb} {times} times as fast as {second} ({interval}){place}")
+        }
+        Sense::Duration => {
+            format!("{first} {verb} with {times} times the {noun} of {second} ({interval}){place}")
+        }
+        Sense::Amount => {
+            format!("{first} {verb} with {times} times the {noun} of {second} ({interval}){place}")
+        }
+    }
+}
+
+/// Two sides that do not differ, or are not decided: `ext3 and ext2, rewrites files: 0.999 (0.99-1.01)`.
+pub(super) fn pair(effect: &Effect, several: bool) -> String {
+    let (gain, (low, high)) = gain(effect);
+    let MetricWords { sense, noun } = words_of_metric(&effect.metric);
+    let noun = match sense {
+        Sense::Rate | Sense::Time => String::new(),
+        _ => format!(", {noun}"),
+    };
+    format!(
+        "{} against {} {}{noun}: {} ({}){}",
+        subject(&effect.factor, &effect.other),
+        subject(&effect.factor, &effect.base),
+        verb(effect, several),
+        brief_ratio(gain),
+        brief_range(low, high, brief_ratio),
+        place(effect)
+    )
+}
+
+/// A factor whose effect depends on another.
+pub(super) fn interaction(one: &Interaction) -> String {
+    let [base, other] = &one.levels;
+    let [first, second] = &one.on_levels;
+    let verb = words_of(&one.phase).map_or_else(|| one.phase.clone(), |(verb, _)| verb);
+    // Of a time the ratio is inverted, as all speeds are.
+    let (ratio, (low, high)) = match words_of_metric(&one.metric).sense {
+        Sense::Time => (
+            1.0 / one.ratio,
+            (1.0 / one.interval.1, 1.0 / one.interval.0),
+        ),
+        _ => (one.ratio, one.interval),
+    };
+    format!(
+        "What {} does depends on {}: {} against {} {verb}, the ratio with {} is {} times that with {} ({})",
+        one.factor,
+        one.on,
+        subject(&one.factor, other),
+        subject(&one.factor, base),
+        format!("{}={}", one.on, level_name(second)),
+        brief_ratio(ratio),
+        format!("{}={}", one.on, level_name(first)),
+        brief_range(low, high, brief_ratio),
+    )
+}
