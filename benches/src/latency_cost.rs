@@ -105,14 +105,6 @@ impl Bench {
         self.arguments.times.amount(whole, 16)
     }
 
-    fn spec(&self, dir: &Path) -> ThroughputSpec {
-        ThroughputSpec {
-            record: Bytes(4096),
-            settle_seconds: 0.0,
-            ..ThroughputSpec::new(dir)
-        }
-    }
-
     /// Pairs of rates with and without, for each test.
     fn pairs(&self, spec: &ThroughputSpec) -> Result<Vec<Pairs>> {
         let mut all = vec![Pairs::default(); spec.tests.len()];
@@ -144,14 +136,14 @@ impl Bench {
 
     /// The recorder alone.
     fn null(&self) -> Result<Table> {
-        let spec = ThroughputSpec {
+        let null = ThroughputSpec {
             size: Bytes(self.arguments.times.amount(1 << 24, 1 << 22) * 4096),
             engine: Kind::Null,
             tests: vec![Test::Read, Test::RandomRead],
-            ..self.spec(&self.arguments.place.dir)
+            ..spec(&self.arguments.place.dir)
         };
         let mut table = Table::new("null engine, million records a second", &HEADS);
-        for (test, pairs) in spec.tests.iter().zip(self.pairs(&spec)?) {
+        for (test, pairs) in null.tests.iter().zip(self.pairs(&null)?) {
             let row = row(test.name(), &pairs, 4096.0 * 1e6);
             // A record of nothing but the recorder: there is no ratio to hold it to.
             table.rows.push(Row::new(row.0, row.1, "-", true));
@@ -169,7 +161,7 @@ impl Bench {
                 Test::Read,
                 Test::RandomRead,
             ],
-            ..self.spec(dir)
+            ..spec(dir)
         };
         let mut table = Table::new(about, &HEADS);
         for (test, pairs) in spec.tests.iter().zip(self.pairs(&spec)?) {
@@ -216,6 +208,15 @@ impl Bench {
             .rows
             .push(judged(row("all phases", &pairs, 1e3), &pairs));
         Ok(table)
+    }
+}
+
+/// 4 KiB records, and no rest between the tests.
+fn spec(dir: &Path) -> ThroughputSpec {
+    ThroughputSpec {
+        record: Bytes(4096),
+        settle_seconds: 0.0,
+        ..ThroughputSpec::new(dir)
     }
 }
 

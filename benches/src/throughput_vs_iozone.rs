@@ -137,7 +137,7 @@ impl Bench {
     fn version(&self) -> Result<String> {
         let printed = self.run_iozone(Path::new("/"), &["-v"])?;
         let line = printed.lines().find(|line| line.contains("Version"));
-        Ok(line.unwrap_or("iozone").trim().replace("'", ""))
+        Ok(line.unwrap_or("iozone").trim().replace('\'', ""))
     }
 
     fn measure(&self, image: &Image, threads: u32) -> Result<Table> {
