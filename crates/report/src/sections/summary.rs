@@ -104,7 +104,8 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
 fn to_syncfs(found: &ToSyncfs) -> Item {
     let n = found.hold + found.lost + found.reversed.len();
     let mut text = format!(
-        "With the final sync inside the clock, (c), {} of {n} of these that write hold",
+        "With the final sync inside the clock, (c), {} of {n} of these that write stay established, the \
+         size aside",
         found.hold
     );
     if found.lost > 0 {
