@@ -150,4 +150,18 @@ mod tests {
         assert_eq!(unit("children"), Some("bytes_per_s"));
         assert_eq!(unit("mean_seconds"), Some("s"));
     }
+
+    #[test]
+    fn every_latency_that_a_study_may_name_is_in_seconds() {
+        use study::names::{CALL_FIGURES, CALLS, METRICS};
+        for call in CALLS {
+            for figure in CALL_FIGURES {
+                let name = format!("{call}_{figure}");
+                assert!(METRICS.contains(&name.as_str()), "{name}");
+                assert_eq!(figure_unit(&name), "s", "{name}");
+            }
+        }
+        assert_eq!(figure_unit("read_p999"), "s");
+        assert_eq!(figure_unit("read_requests"), "count");
+    }
 }

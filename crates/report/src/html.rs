@@ -7,6 +7,7 @@
 
 mod blocks;
 mod growth_plot;
+mod histogram;
 mod names;
 mod page;
 mod plot;
@@ -25,6 +26,7 @@ const PAGE: &str = include_str!("../templates/page.html");
 const CSS: &str = concat!(
     include_str!("../assets/page.css"),
     include_str!("../assets/growth.css"),
+    include_str!("../assets/latency.css"),
     include_str!("../assets/scan.css")
 );
 const JS: &str = include_str!("../assets/page.js");

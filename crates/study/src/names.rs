@@ -106,6 +106,14 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
 /// [`crate::metrics::CATALOGUE`].
 pub const METRICS: &[&str] = &crate::metrics::NAMES;
 
+/// System calls whose latency is measured: the first part of the names of those metrics.
+pub const CALLS: [&str; 9] = [
+    "creat", "open", "read", "write", "fsync", "sync", "close", "stat", "unlink",
+];
+
+/// The last part of the names of those metrics (`fsync_p99`; `p999` is the 99.9th percentile).
+pub const CALL_FIGURES: [&str; 7] = ["min", "avg", "p50", "p90", "p99", "p999", "max"];
+
 /// Units that tables print. `MB/s` and `MB_s` are both 2^20 bytes a second, `MB` and `MiB` both 2^20
 /// bytes, as the originals wrote them; `10^6 B/s` is dd's MB/s, and `KiB` and `MiB` are what they say;
 /// `count` prints a bare number.

@@ -13,6 +13,7 @@ mod formats;
 mod grids;
 mod growth;
 mod io;
+mod latency;
 mod mail;
 mod members;
 mod page;
