@@ -26,6 +26,29 @@ fn names(document: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_table_for_machines_has_the_figures_of_the_document() {
+    let scratch = Scratch::new();
+    let words = "throughput --dir . -t 2 -s 1m -r 64k --settle 0 --format csv";
+    let output = bench(&scratch, words);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("workload,phase,metric,clock,value,unit\r\n"),
+        "{text}"
+    );
+    for phase in ["initial_write", "random_write"] {
+        for clock in ["original", "fsync", "syncfs"] {
+            let start = format!("throughput,{phase},throughput,{clock},");
+            let row = text.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("{start}: {text}"));
+            let (value, unit) = row[start.len()..].split_once(',').unwrap();
+            assert!(value.parse::<f64>().unwrap() > 0.0, "{row}");
+            assert_eq!(unit, "bytes_per_s");
+        }
+    }
+}
+
+#[test]
 fn throughput_prints_one_document() {
     let scratch = Scratch::new();
     let output = bench(
