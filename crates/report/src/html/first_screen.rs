@@ -4,6 +4,7 @@
 //! first sentences alone; the first table follows, and the whole summary comes after it. No word is lost by it.
 
 use crate::doc::{Block, Section};
+use crate::sections::WITH_SYNC;
 
 /// Sentences above the first table: with more of them the table would begin below the first screen of a telephone.
 const SENTENCES: usize = 3;
@@ -59,7 +60,7 @@ pub(super) fn split(mut answer: Vec<Section<'_>>) -> FirstScreen<'_> {
     }
 }
 
-/// The first list with what is above it: its first items, without their causes.
+/// The first list with what is above it: its first items and what limits them, without their causes.
 fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
     let mut lead = Vec::new();
     for block in blocks {
@@ -67,7 +68,10 @@ fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
             lead.push(block.clone());
             continue;
         };
-        let mut items: Vec<_> = items.iter().take(SENTENCES).cloned().collect();
+        // What the differences do not show belongs to them.
+        let (first, rest) = items.split_at(items.len().min(SENTENCES));
+        let caveat = rest.iter().filter(|item| item.text.starts_with(WITH_SYNC));
+        let mut items: Vec<_> = first.iter().chain(caveat).cloned().collect();
         for item in &mut items {
             item.children.clear();
             item.text = item
@@ -105,6 +109,7 @@ mod tests {
             children: vec![Item::from("cause".to_owned())],
             ..Item::from(format!("sentence {n}"))
         });
+        let items = items.chain([Item::from(format!("{WITH_SYNC}, none holds."))]);
         summary.blocks = vec![
             Block::Para("Question: what?".into()),
             Block::Heading("Differences:".into()),
@@ -120,14 +125,15 @@ mod tests {
         let Block::List(items) = &first[0].blocks[1] else {
             panic!("{:?}", first[0]);
         };
-        assert_eq!(items.len(), SENTENCES);
+        assert_eq!(items.len(), SENTENCES + 1);
+        assert!(items[SENTENCES].text.starts_with(WITH_SYNC));
         assert!(items.iter().all(|item| item.children.is_empty()));
         assert!(matches!(first[1].blocks[0], Block::Table(_)));
         assert!(matches!(first[1].blocks[1], Block::Para(_)));
         let Block::List(items) = &rest[0].blocks[1] else {
             panic!("{:?}", rest[0]);
         };
-        assert_eq!((items.len(), items[0].children.len()), (5, 1));
+        assert_eq!((items.len(), items[0].children.len()), (6, 1));
         assert_eq!(rest[0].blocks.len(), 3, "all but the question");
         let ids: Vec<&str> = first.iter().chain(&rest).map(|s| s.id.as_str()).collect();
         assert_eq!(ids, ["summary", "ratios", "summary-whole"]);
