@@ -107,7 +107,7 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
 fn to_syncfs(found: &ToSyncfs) -> Item {
     let n = found.hold + found.lost + found.reversed.len();
     let mut text = format!(
-        "{WITH_SYNC}, (c), {} of {n} of these that write hold",
+        "{WITH_SYNC}, (c), {} of {n} of these that write stay established, the size aside",
         found.hold
     );
     if found.lost > 0 {

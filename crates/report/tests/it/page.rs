@@ -241,7 +241,7 @@ fn tables_of_one_title_share_their_axis() {
         rows: vec!["phase".into()],
         columns: vec!["filesystem".into()],
         metric: Some("throughput".into()),
-        clock: Some(study::Clock::Original),
+        clock: Some(study::Clock::Syncfs),
         ..Options::default()
     };
     let page = render(&run, None, &options).unwrap();
