@@ -10,6 +10,7 @@
 //! to the column ([`Scope::HandSetInMail`]).
 
 use crate::growth::{Curve, Growth};
+use crate::latency;
 use crate::model::{self, Difference, Versus};
 use crate::numbers::{range, ratio};
 
@@ -219,6 +220,8 @@ pub(crate) enum Drawing<'a> {
     Places(Box<(model::Table, model::Row)>),
     /// A law of growth.
     Law(&'a Growth, &'a Curve),
+    /// Histograms of latencies over each other, at most six.
+    Histogram(Vec<&'a latency::Row>),
 }
 
 impl Section<'_> {

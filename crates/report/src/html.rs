@@ -9,6 +9,7 @@ mod axes;
 mod blocks;
 mod first_screen;
 mod growth_plot;
+mod histogram;
 mod names;
 mod page;
 mod plot;
@@ -27,6 +28,7 @@ const PAGE: &str = include_str!("../templates/page.html");
 const CSS: &str = concat!(
     include_str!("../assets/page.css"),
     include_str!("../assets/growth.css"),
+    include_str!("../assets/latency.css"),
     include_str!("../assets/scan.css")
 );
 const READER_JS: &str = include_str!("../assets/reader.js");

@@ -38,6 +38,7 @@ pub mod growth;
 mod html;
 mod json;
 mod labels;
+mod latency;
 pub mod layout;
 mod md;
 mod members;

@@ -13,6 +13,7 @@ use crate::file_layout::{self, FileLayouts};
 use crate::fill::{self, Sources};
 use crate::grid::{self, Grid};
 use crate::growth::{self, Growth};
+use crate::latency::{self, Latencies};
 use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
@@ -59,6 +60,8 @@ pub struct Report<'a> {
     pub block_io: Option<BlockIo<'a>>,
     /// What tracing cost.
     pub cost: Option<Cost>,
+    /// How long the operations of each phase took.
+    pub(crate) latency: Option<Latencies>,
     /// How phases were shared among the members of a device.
     pub(crate) members: Option<Shares>,
     /// The runs as the message of 2010 lists them.
@@ -133,6 +136,7 @@ impl<'a> Report<'a> {
             file_layout: whole.then(|| file_layout::of(&sources)).flatten(),
             block_io: whole.then(|| block_io::of(&sources)).flatten(),
             cost: cost.flatten(),
+            latency: whole.then(|| latency::of(&sources)).flatten(),
             members: members::of(&sources),
             transcript: whole.then(|| transcript::of(&sources)).flatten(),
             why,

@@ -266,6 +266,60 @@ fn stream_prints_one_document_dd_lines_and_what_time_prints() {
 }
 
 #[test]
+fn latencies_are_recorded_unless_they_are_not_wanted() {
+    let runs = [
+        ("throughput --dir . -x -s 64k -r 4k --settle 0", "write"),
+        ("stream --dir . -b 4k -w 16", "write"),
+        ("tree --dir . -i 2 -r 4 -n --scale 0.005", "open"),
+    ];
+    for (words, operation) in runs {
+        let scratch = Scratch::new();
+        let with = document(&bench(&scratch, &format!("{words} --format json")));
+        let phase = &with["phases"][0];
+        let latency = phase["latency"].as_array().unwrap();
+        let of = latency.iter().find(|of| of["operation"] == operation);
+        let of = of.unwrap_or_else(|| panic!("{words}: {phase}"));
+        let quantiles =
+            ["min", "p50", "p90", "p99", "p999", "max"].map(|name| of[name].as_f64().unwrap());
+        assert!(quantiles.is_sorted() && quantiles[1] > 0.0, "{words}: {of}");
+        assert_eq!(phase["figures"][format!("{operation}_p50")], of["p50"]);
+        let buckets = of["histogram"].as_array().unwrap();
+        let counted: u64 = buckets.iter().map(|b| b["count"].as_u64().unwrap()).sum();
+        assert_eq!(Some(counted), of["count"].as_u64());
+        let text = stdout(&bench(&scratch, words));
+        assert!(
+            text.contains("p99.9") && text.lines().all(|l| l.chars().count() <= 78),
+            "{text}"
+        );
+        let without = document(&bench(
+            &scratch,
+            &format!("{words} --no-latency --format json"),
+        ));
+        assert!(without["phases"][0]["latency"].is_null(), "{words}");
+        assert_eq!(without["parameters"]["latency"], false);
+    }
+}
+
+#[test]
+fn as_original_touches_what_it_moves_and_needs_the_engine_sync() {
+    let scratch = Scratch::new();
+    let words =
+        "throughput --dir . -t 2 -s 256k -r 8k --settle 0 --as-original --keep --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(document["parameters"]["as_original"], true);
+    assert_eq!(names(&document).len(), 6);
+    let bytes = std::fs::read(scratch.path().join("iozone.DUMMY.1")).unwrap();
+    assert_eq!(bytes.len(), 256 << 10);
+    assert!(bytes.chunks(4096).all(|page| page[..8] == [0xa5; 8]));
+    let output = bench(
+        &scratch,
+        "throughput --dir . --as-original --engine io-uring",
+    );
+    assert_code(&output, 2);
+    assert!(error_line(&output).contains("engine sync"));
+}
+
+#[test]
 fn fill_prints_one_document_and_fs_marks_lines() {
     let scratch = Scratch::new();
     let words = "fill -d . -n 30 -s 100 -t 2 -D 3 -N 5 -L 2 -S 1 --format json";

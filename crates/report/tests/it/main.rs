@@ -14,6 +14,7 @@ mod formats;
 mod grids;
 mod growth;
 mod io;
+mod latency;
 mod mail;
 mod members;
 mod page;
