@@ -591,4 +591,27 @@ mod tests {
             .to_string();
         assert!(message.contains("accelerator kvm"), "{message}");
     }
+
+    #[test]
+    fn an_interrupted_trial_is_not_a_failed_one() {
+        let mut run = fixtures::example::run();
+        let (finished, failed) = tally(&run);
+        assert_eq!(
+            (finished, failed),
+            (11, 1),
+            "the fixture has one failed trial"
+        );
+        let whole = |status: &&mut Status| matches!(status, Status::Finished);
+        let mut statuses = run.trials.iter_mut().map(|trial| &mut trial.status);
+        *statuses.find(whole).unwrap() =
+            Status::Failed(FailureKind::Interrupted, "stopped by a signal".into());
+        assert_eq!(tally(&run), (10, 1));
+        let Ending::Invalid {
+            failed, not_run, ..
+        } = ending(&run)
+        else {
+            panic!("the fixture has a failed trial");
+        };
+        assert_eq!((failed, not_run), (1, 1));
+    }
 }
