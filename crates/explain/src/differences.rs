@@ -103,12 +103,23 @@ pub(crate) fn find(run: &Run, options: &Options) -> Result<Found, Error> {
     if found.compared == 0 && found.too_few == 0 {
         return Err(Error::NothingToCompare {
             run: run.name.clone(),
-            why: "no two cells that differ in one factor alone have values of the same figure; \
-                  loosen --filter, or see fslab show for trials that failed"
-                .to_owned(),
+            why: why_nothing(run).to_owned(),
         });
     }
     Ok(found)
+}
+
+/// Why no comparison could be made at all.
+fn why_nothing(run: &Run) -> &'static str {
+    let finished = |cell: &&Cell| !run.finished(cell.id).is_empty();
+    match run.plan.cells.iter().filter(finished).count() {
+        0 => "no trial finished, so nothing was measured; fslab show has the reasons",
+        1 => "only one cell has finished trials; fslab show has the reasons of the others",
+        _ => {
+            "no two cells that differ in one factor alone have values of the same figure; loosen \
+             --filter, or see fslab show for trials that failed"
+        }
+    }
 }
 
 /// Refuses names that nothing in the run has.
@@ -318,7 +329,7 @@ fn median(values: &[(u32, f64)]) -> f64 {
 
 /// Whether a metric says how long something took by the wall, which is what the rules explain. CPU time, a
 /// program's own account and the times of single requests are what they explain it with.
-fn is_wall_time(metric: &str) -> bool {
+pub(crate) fn is_wall_time(metric: &str) -> bool {
     const OTHERS: [&str; 4] = [
         "user_seconds",
         "system_seconds",

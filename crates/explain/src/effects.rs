@@ -25,7 +25,7 @@ use study::{Cell, Clock, Order, RowSpec};
 use crate::compare;
 use crate::options::Options;
 use crate::questions::passes;
-use crate::tables::{cells_of, compared_factors, rows_of, tables, workloads};
+use crate::tables::{at_clock, cells_of, compared_factors, rows_of, tables, workloads};
 
 /// Factor to level.
 type Levels = BTreeMap<String, String>;
@@ -61,7 +61,7 @@ pub struct Effect {
     pub values: [f64; 2],
     /// Other over base; the verdict is that of the family of all effects of the factor.
     pub comparison: Comparison,
-    /// p of "not equal within the practical band", corrected for the family; none where nothing varies.
+    /// p of "not equal within the practical band", of two one-sided tests; none where nothing varies.
     pub p_equal: Option<f64>,
 }
 
@@ -119,6 +119,11 @@ impl Effects {
     pub fn is_established(effect: &Effect) -> bool {
         matches!(effect.comparison.verdict, Verdict::Better | Verdict::Worse)
     }
+
+    /// Whether both sides are equal for practical purposes: the whole interval is within the band.
+    pub fn is_equal(effect: &Effect) -> bool {
+        effect.comparison.verdict == Verdict::Same
+    }
 }
 
 /// The values of two cells that differ in the factor alone, by block.
@@ -155,7 +160,14 @@ pub fn effects(run: &Run, options: &Options) -> Effects {
     }
     let rows: Vec<(String, Vec<RowSpec>)> = workloads(plan)
         .into_iter()
-        .map(|workload| (workload.clone(), rows_of(run, &tables, &workload)))
+        .map(|workload| {
+            let rows = rows_of(run, &tables, &workload);
+            let rows = match options.clock {
+                Some(clock) => at_clock(run, &workload, rows, clock),
+                None => rows,
+            };
+            (workload, rows)
+        })
         .collect();
     for factor in &factors {
         let mut subjects = Vec::new();
@@ -209,10 +221,10 @@ fn subjects_of<'a>(
         .iter()
         .filter_map(|cell| Some((cell.id, by_block(run, cell, row)?)))
         .collect();
+    // The first level that was measured, also where this figure has no ratio: all figures have the same base.
     let measured = |level: &String| {
-        cells
-            .iter()
-            .any(|c| c.levels.get(factor) == Some(level) && values.contains_key(&c.id))
+        let mut cells = cells.iter().filter(|c| c.levels.get(factor) == Some(level));
+        cells.any(|cell| !run.finished(cell.id).is_empty())
     };
     let asked = options.base.iter().find(|base| levels.contains(base));
     let first = levels.iter().find(|level| measured(level));
@@ -258,7 +270,12 @@ fn subjects_of<'a>(
 
 /// The levels of a factor among cells, in the study's order.
 fn levels(run: &Run, factor: &str, cells: &[&Cell]) -> Vec<String> {
-    let here: BTreeSet<&String> = cells.iter().filter_map(|c| c.levels.get(factor)).collect();
+    let here = cells.iter().filter_map(|c| c.levels.get(factor));
+    in_order(run, factor, &here.collect())
+}
+
+/// Some levels of a factor in the study's order; those that the study does not list come last.
+fn in_order(run: &Run, factor: &str, here: &BTreeSet<&String>) -> Vec<String> {
     let listed = run.plan.factors.iter().find(|(name, _)| name == factor);
     let listed = listed.map_or(&[][..], |(_, levels)| levels.as_slice());
     let mut all: Vec<String> = listed
@@ -268,7 +285,7 @@ fn levels(run: &Run, factor: &str, cells: &[&Cell]) -> Vec<String> {
         .collect();
     for level in here {
         if !all.contains(level) {
-            all.push(level.clone());
+            all.push((*level).clone());
         }
     }
     all
@@ -357,18 +374,19 @@ impl Subject<'_> {
         compare::pair(&run.plan, level, &self.unit, &side(0), &side(1))
     }
 
-    /// The levels of another factor among the strata, in order.
-    fn levels_of(&self, factor: &str) -> BTreeSet<String> {
-        let levels = self.strata.iter().filter_map(|s| s.levels.get(factor));
-        levels.cloned().collect()
+    /// The levels of another factor among the strata, in the study's order.
+    fn levels_of(&self, run: &Run, factor: &str) -> Vec<String> {
+        let here = self.strata.iter().filter_map(|s| s.levels.get(factor));
+        in_order(run, factor, &here.collect())
     }
 
     /// The other factors in which the strata differ.
     fn others(&self) -> Vec<String> {
         let names: BTreeSet<&String> = self.strata.iter().flat_map(|s| s.levels.keys()).collect();
-        let names = names
-            .into_iter()
-            .filter(|name| self.levels_of(name).len() > 1);
+        let names = names.into_iter().filter(|name| {
+            let levels = self.strata.iter().map(|s| s.levels.get(*name));
+            levels.collect::<BTreeSet<_>>().len() > 1
+        });
         names.cloned().collect()
     }
 
@@ -403,7 +421,7 @@ fn of_factor(run: &Run, options: &Options, subjects: &[Subject<'_>], found: &mut
         let parts: Vec<Levels> = match on {
             None => vec![Levels::new()],
             Some(one) => subject
-                .levels_of(&one.on)
+                .levels_of(run, &one.on)
                 .into_iter()
                 .map(|level| Levels::from([(one.on.clone(), level)]))
                 .collect(),
@@ -423,25 +441,8 @@ fn of_factor(run: &Run, options: &Options, subjects: &[Subject<'_>], found: &mut
             effect.comparison = comparison;
         }
     }
-    correct_equal(run, &mut effects);
     found.interactions.extend(depends.into_iter().flatten());
     found.effects.extend(effects);
-}
-
-/// p of equivalence, corrected for the factor's family.
-fn correct_equal(run: &Run, effects: &mut [Effect]) {
-    let p = |effect: &Effect| stats::equivalence::equivalence(&effect.comparison, run.plan.band);
-    let places: Vec<(usize, f64)> = effects
-        .iter()
-        .enumerate()
-        .filter_map(|(at, effect)| Some((at, p(effect)?)))
-        .collect();
-    let p: Vec<f64> = places.iter().map(|(_, p)| *p).collect();
-    if let Ok(adjusted) = stats::multiple::benjamini_hochberg(&p) {
-        for ((at, _), p) in places.iter().zip(adjusted) {
-            effects[*at].p_equal = Some(p);
-        }
-    }
 }
 
 /// Of each subject the interaction that counts most, if any does.
@@ -454,7 +455,7 @@ fn interactions(
     let mut tests: Vec<(usize, Interaction, f64)> = Vec::new();
     for (at, subject) in subjects.iter().enumerate() {
         for on in subject.others() {
-            let levels = subject.levels_of(&on);
+            let levels = subject.levels_of(run, &on);
             let Some(first) = levels.first() else {
                 continue;
             };
@@ -532,8 +533,8 @@ impl Subject<'_> {
             cells: strata.iter().map(|s| s.cells).collect(),
             values: [value(0), value(1)],
             at,
+            p_equal: stats::equivalence::equivalence(&comparison, run.plan.band),
             comparison,
-            p_equal: None,
         }
     }
 }
@@ -678,6 +679,57 @@ mod tests {
             found.not_compared[0].why,
             "only mount=default has finished trials"
         );
+    }
+
+    /// With one other factor at one level, the effect is the comparison of the two cells.
+    #[test]
+    fn of_two_cells_it_is_their_comparison() {
+        let run = fixtures::example::run();
+        let found = effects(&run, &Options::default());
+        let clean = found.effects.iter().find(|e| e.phase == "clean").unwrap();
+        let values = |filesystem: &str| -> Vec<(u32, f64)> {
+            let cell = run.plan.cells.iter().find(|c| {
+                c.levels["filesystem"] == filesystem && c.workload_name == "compilebench"
+            });
+            let finished = run.finished(cell.unwrap().id).into_iter();
+            finished
+                .map(|(slot, trial)| {
+                    let mut samples = trial.samples.iter();
+                    let sample = samples.find(|s| {
+                        (s.phase.as_str(), s.metric.as_str(), s.clock)
+                            == ("clean", "throughput", Clock::Original)
+                    });
+                    (slot.block, sample.unwrap().value)
+                })
+                .collect()
+        };
+        let pair = compare::pair(
+            &run.plan,
+            0.95,
+            "bytes_per_s",
+            &values("ext4"),
+            &values("xfs"),
+        );
+        let pair = pair.unwrap();
+        assert!((clean.comparison.ratio / pair.ratio - 1.0).abs() < 1e-9);
+        assert!((clean.comparison.p / pair.p - 1.0).abs() < 1e-6);
+        assert_eq!((clean.over.len(), clean.at.len()), (0, 0));
+    }
+
+    #[test]
+    fn another_clock_can_be_asked_for() {
+        let asked = Options {
+            clock: Some(Clock::Syncfs),
+            ..Options::default()
+        };
+        let run = fixtures::mail_server::run(&FAST_COMMIT);
+        let found = effects(&run, &asked);
+        assert_eq!(found.effects.len(), 3);
+        assert!(found.effects.iter().all(|e| e.clock == Clock::Syncfs));
+        // iozone's `children` has clock (a) alone: its throughput takes its place.
+        let found = effects(&fixtures::example::run(), &asked);
+        let write = found.effects.iter().find(|e| e.phase == "initial_write");
+        assert_eq!(write.unwrap().metric, "throughput");
     }
 
     /// A kernel is a factor as any other.

@@ -13,6 +13,7 @@ use study::wording::{Sense, words_of, words_of_metric};
 use study::{Cell, Clock, Plan, RowSpec, TableSpec};
 
 use crate::comparison::Direction;
+use crate::differences::is_wall_time;
 use crate::questions::{has, varying};
 
 /// Levels from which on a factor is not set as columns by itself: they would not fit a mail.
@@ -132,7 +133,9 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
             r.phase == row.phase
                 && (r.metric == row.metric || (is_speed(&r.metric) && is_speed(&row.metric)))
         };
-        let timed = crate::compare::higher_is_better(&row.unit).is_some();
+        // CPU time explains a difference and is none.
+        let timed =
+            crate::compare::higher_is_better(&row.unit).is_some() && is_wall_time(&row.metric);
         if timed && !rows.iter().any(known) && is_measured(run, workload, &row) {
             rows.push(RowSpec {
                 published: None,
@@ -144,6 +147,28 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
         rows = usual_rows(run, workload);
     }
     rows
+}
+
+/// The same rows under another clock: in their own metric, else in another of the phase's speed. Rows of which
+/// neither was measured are left out.
+pub(crate) fn at_clock(
+    run: &Run,
+    workload: &str,
+    rows: Vec<RowSpec>,
+    clock: Clock,
+) -> Vec<RowSpec> {
+    let turned = |row: RowSpec| {
+        let own = row.metric.clone();
+        let speed = words_of(&row.phase).map(|(_, metric)| metric.to_owned());
+        let speed = speed.filter(|_| is_speed(&own));
+        let mut candidates = std::iter::once(own).chain(speed).map(|metric| RowSpec {
+            metric,
+            clock,
+            ..row.clone()
+        });
+        candidates.find(|row| is_measured(run, workload, row))
+    };
+    rows.into_iter().filter_map(turned).collect()
 }
 
 /// Whether a metric says how fast a phase was.

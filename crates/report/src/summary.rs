@@ -7,12 +7,15 @@
 
 mod sentence;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use explain::Direction;
 use explain::effects::{Effect, Effects, Interaction, NotCompared};
 use record::Status;
 use serde::Serialize;
 use study::Clock;
+use study::wording::{Sense, words_of_metric};
 
 use crate::fill::Sources;
 use crate::growth::Growth;
@@ -40,7 +43,7 @@ pub struct Statement {
     pub times: f64,
     /// Interval of `times`.
     pub interval: (f64, f64),
-    /// p after correction for the factor's comparisons.
+    /// p after correction for the factor's comparisons; of what is equal, p of the two one-sided tests.
     pub p_adjusted: f64,
     /// Marks of evidence that does not hold in the cells it rests on.
     pub marks: BTreeSet<Mark>,
@@ -65,6 +68,18 @@ pub struct Shapes {
     pub otherwise: Vec<String>,
 }
 
+/// What becomes of the differences of phases that write when the clock ends with syncfs, (c), and not where the
+/// original tool stops it, (a).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ToSyncfs {
+    /// Differences that are established under both.
+    pub hold: usize,
+    /// Those that (c) does not establish.
+    pub lost: usize,
+    /// Those that (c) reverses.
+    pub reversed: Vec<String>,
+}
+
 /// The answer.
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -76,13 +91,15 @@ pub struct Summary {
     pub differences: Vec<Statement>,
     /// How many differences count in all.
     pub established: usize,
+    /// Whether they hold with the final sync inside the clock.
+    pub to_syncfs: Option<ToSyncfs>,
     /// Factors whose effect depends on another.
     pub interactions: Vec<String>,
     /// What is equal within the band.
     pub equal: Vec<Statement>,
     /// What is not decided.
     pub undecided: Vec<Statement>,
-    /// Laws of growth and what memory did, where the study asks for them.
+    /// Laws of growth, and where memory was what made a phase slow.
     pub findings: Vec<String>,
     /// What speaks against the numbers.
     pub doubts: Vec<String>,
@@ -125,15 +142,24 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
         several: several_workloads(&effects),
     };
     let (differences, established) = all.differences(&effects);
+    let at_syncfs = explain::Options {
+        clock: Some(Clock::Syncfs),
+        ..asked
+    };
+    let to_syncfs = || all.to_syncfs(&effects, &explain::effects(run, &at_syncfs).effects);
+    let is_original = effects.iter().any(|e| e.clock == Clock::Original);
+    let to_syncfs = is_original.then(to_syncfs).flatten();
     let mut clocks: BTreeSet<Clock> = effects.iter().map(|e| e.clock).collect();
     let clock = clocks.pop_first().filter(|_| clocks.is_empty());
     let laws = parts.growths.iter().flat_map(law);
     let memory = parts.memory.iter().flat_map(|m| &m.answers);
+    let memory = memory.filter(|answer| answer.word.starts_with("Yes"));
     Summary {
         question: run.plan.question.clone(),
         clock,
         differences,
         established,
+        to_syncfs,
         interactions: depends(&interactions),
         equal: all.equal(&effects),
         undecided: all.undecided(&effects),
@@ -256,7 +282,9 @@ impl Statements<'_, '_> {
                 None => largest.push(effect),
             }
         }
-        largest.sort_by(|a, b| Speed::of(b).times.total_cmp(&Speed::of(a).times));
+        // How fast a phase was comes before the times of its parts.
+        let rank = |e: &&Effect| (is_part(e), -Speed::of(e).times);
+        largest.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal));
         let mut factors: BTreeSet<&str> = BTreeSet::new();
         let (mut first, mut later): (Vec<&Effect>, Vec<&Effect>) = largest
             .into_iter()
@@ -264,19 +292,56 @@ impl Statements<'_, '_> {
         first.truncate(LISTED);
         later.truncate(LISTED - first.len());
         first.extend(later);
-        first.sort_by(|a, b| Speed::of(b).times.total_cmp(&Speed::of(a).times));
+        first.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal));
         let statements = first.iter();
         let statements = statements.map(|e| self.state(e, sentence::difference(e, self.several)));
         (statements.collect(), counts.len())
     }
 
+    /// What becomes of the differences under clock (c); none where no phase that writes has one.
+    fn to_syncfs(&self, effects: &[Effect], at_syncfs: &[Effect]) -> Option<ToSyncfs> {
+        let mut found = ToSyncfs::default();
+        let writes =
+            |e: &&Effect| e.clock == Clock::Original && Direction::of(&e.phase) == Direction::Write;
+        let established = effects.iter().filter(|e| Effects::is_established(e));
+        for effect in established.filter(writes) {
+            let same = |e: &&Effect| {
+                (&e.workload, &e.phase, &e.factor, &e.base, &e.other)
+                    == (
+                        &effect.workload,
+                        &effect.phase,
+                        &effect.factor,
+                        &effect.base,
+                        &effect.other,
+                    )
+                    && e.at
+                        .iter()
+                        .all(|(f, l)| effect.at.get(f).is_none_or(|own| own == l))
+            };
+            let there: Vec<&Effect> = at_syncfs.iter().filter(same).collect();
+            let first = Speed::of(effect).other_first;
+            let reversed =
+                |e: &&Effect| Effects::is_established(e) && Speed::of(e).other_first != first;
+            if there.is_empty() {
+                continue;
+            }
+            if there.iter().any(reversed) {
+                found.reversed.push(sentence::pair(effect, self.several));
+            } else if there.iter().all(|e| Effects::is_established(e)) {
+                found.hold += 1;
+            } else {
+                found.lost += 1;
+            }
+        }
+        (found != ToSyncfs::default()).then_some(found)
+    }
+
     /// What a test of equivalence shows to be equal.
     fn equal(&self, effects: &[Effect]) -> Vec<Statement> {
-        let alpha = 1.0 - self.sources.level;
-        let equal = effects.iter().filter(|e| is_equal(e, alpha));
+        let equal = effects.iter().filter(|e| Effects::is_equal(e));
         equal
             .map(|e| Statement {
-                p_adjusted: e.p_equal.unwrap_or(1.0),
+                p_adjusted: e.p_equal.unwrap_or(0.0),
                 ..self.state(e, sentence::pair(e, self.several))
             })
             .collect()
@@ -288,7 +353,7 @@ impl Statements<'_, '_> {
         let band = self.sources.run.plan.band;
         let open = effects
             .iter()
-            .filter(|e| !Effects::is_established(e) && !is_equal(e, alpha));
+            .filter(|e| !Effects::is_established(e) && !Effects::is_equal(e));
         let mut open: Vec<Statement> = open
             .map(|e| Statement {
                 blocks: stats::precision::blocks_needed(
@@ -304,9 +369,10 @@ impl Statements<'_, '_> {
     }
 }
 
-/// Whether an effect was shown to be within the band.
-pub(crate) fn is_equal(effect: &Effect, alpha: f64) -> bool {
-    !Effects::is_established(effect) && effect.p_equal.is_some_and(|p| p <= alpha)
+/// Whether a figure is the time of a part or a quantity, and not how fast its phase was.
+fn is_part(effect: &Effect) -> bool {
+    let sense = words_of_metric(&effect.metric).sense;
+    matches!(sense, Sense::Duration | Sense::Amount)
 }
 
 /// What the p of one more difference must come to in the factor's family: Benjamini and Hochberg's bound of the next
@@ -336,6 +402,31 @@ fn depends(interactions: &[Interaction]) -> Vec<String> {
     strongest.into_iter().map(sentence::interaction).collect()
 }
 
+/// One kind of doubt: where it is.
+#[derive(Default)]
+struct Kind<'a> {
+    what: String,
+    phases: Vec<&'a str>,
+    trials: BTreeSet<u32>,
+    cells: BTreeSet<u32>,
+}
+
+impl Kind<'_> {
+    /// `! cold_cache does not hold in read: 3 trials of filesystem=ext4`.
+    fn sentence(&self, sources: &Sources<'_>) -> String {
+        let phases = match self.phases.len() {
+            0 => String::new(),
+            _ => format!(" in {}", self.phases.join(", ")),
+        };
+        let of = common_levels(sources, &self.cells);
+        format!(
+            "{}{phases}: {}{of}",
+            self.what,
+            trials_of(self.trials.len())
+        )
+    }
+}
+
 /// What speaks against the numbers, worst first.
 fn doubts(sources: &Sources<'_>) -> Vec<String> {
     let run = sources.run;
@@ -351,8 +442,7 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
         let blocks = if n == 1 { "block" } else { "blocks" };
         all.push(format!("{n} {blocks}: fewer than 5, so intervals are wide"));
     }
-    // Phases that one kind of evidence does not hold in, and the trials.
-    let mut kinds: Vec<(String, Vec<&str>, BTreeSet<u32>, BTreeSet<u32>)> = Vec::new();
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
     let groups = sources.validity.groups();
     for group in &groups {
         let what = match group.mark {
@@ -360,23 +450,21 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
             Mark::Warning => format!("{} {}", group.mark.sign(), group.text()),
             Mark::Missing | Mark::Unchecked => continue,
         };
-        let at = kinds.iter().position(|(known, ..)| *known == what);
+        let at = kinds.iter().position(|known| known.what == what);
         let at = at.unwrap_or_else(|| {
-            kinds.push((what, Vec::new(), BTreeSet::new(), BTreeSet::new()));
+            kinds.push(Kind {
+                what,
+                ..Kind::default()
+            });
             kinds.len() - 1
         });
-        kinds[at].1.extend(group.phase);
-        kinds[at].2.extend(group.doubts.iter().map(|d| d.trial));
-        kinds[at].3.extend(group.doubts.iter().map(|d| d.cell));
+        kinds[at].phases.extend(group.phase);
+        kinds[at]
+            .trials
+            .extend(group.doubts.iter().map(|d| d.trial));
+        kinds[at].cells.extend(group.doubts.iter().map(|d| d.cell));
     }
-    all.extend(kinds.into_iter().map(|(what, phases, trials, cells)| {
-        let phases = match phases.len() {
-            0 => String::new(),
-            _ => format!(" in {}", phases.join(", ")),
-        };
-        let of = common_levels(sources, &cells);
-        format!("{what}{phases}: {}{of}", trials_of(trials.len()))
-    }));
+    all.extend(kinds.iter().map(|kind| kind.sentence(sources)));
     all
 }
 

@@ -32,7 +32,7 @@ use words::wrap;
 
 use crate::Report;
 use crate::doc::{Scope, Section};
-use crate::model::Table;
+use crate::model::{Figure, Mark, Table, clock_meaning};
 use crate::options::Part;
 use crate::sections::{self, causes, crash, measured};
 
@@ -108,16 +108,25 @@ fn first(report: &Report<'_>, width: usize) -> String {
     let mut shown = String::new();
     let mut titles: Vec<String> = Vec::new();
     let mut put = |text: &str, title: &str| {
-        if lines(text) < left {
+        // In their order: the first that does not fit ends them.
+        let fits = lines(text) < left && titles.is_empty();
+        if fits {
             left -= lines(text) + 1;
             shown.push('\n');
             shown.push_str(text);
         } else {
             titles.push(title.trim_end_matches(':').to_owned());
         }
+        fits
     };
+    let mut noted = false;
     for table in &tables.main {
-        put(&table::print(table, width), &table.title);
+        let mut text = table::print(table, width);
+        // What a table's places are is said where the first one is.
+        if !noted {
+            text = format!("{}\n{text}", places(&tables.main, width));
+        }
+        noted |= put(&text, &table.title);
     }
     let sections = measured(report);
     let is_grid = |s: &&Section<'_>| s.id.starts_with("grid-") && s.scope == Scope::All;
@@ -138,6 +147,21 @@ fn first(report: &Report<'_>, width: usize) -> String {
     out.push('\n');
     out.push_str(&wrap("", 0, &hint, width));
     out
+}
+
+/// What the places of the tables are: `Tables: mean (stddev), clock (a): ...; x a trial failed`.
+fn places(tables: &[&Table], width: usize) -> String {
+    let mut text = "mean (stddev)".to_owned();
+    let clocks: BTreeSet<Clock> = tables.iter().flat_map(|table| table.clocks()).collect();
+    for clock in clocks {
+        text.push_str(&format!("; {} {}", clock.mark(), clock_meaning(clock)));
+    }
+    let figures = tables.iter().flat_map(|table| table.figures());
+    let marks: BTreeSet<Mark> = figures.filter_map(Figure::worst).collect();
+    for mark in marks {
+        text.push_str(&format!("; {} {}", mark.sign(), mark.meaning()));
+    }
+    wrap("Tables: ", 2, &text, width)
 }
 
 /// All of it.

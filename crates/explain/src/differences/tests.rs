@@ -92,6 +92,16 @@ fn names_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn a_run_in_which_all_failed_gives_that_reason() {
+    let mut run = fixtures::example::run();
+    for trial in &mut run.trials {
+        trial.status = Status::Pending;
+    }
+    let answer = find(&run, &Options::default()).unwrap_err().to_string();
+    assert!(answer.contains("no trial finished"), "{answer}");
+}
+
+#[test]
 fn a_run_of_one_cell_has_no_difference() {
     let mut run = fixtures::example::run();
     run.plan.cells.truncate(1);

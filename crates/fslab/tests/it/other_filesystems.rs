@@ -148,7 +148,7 @@ fn both_are_made_filled_and_checked_in_user_mode_linux_needs_uml() {
             other => panic!("{other}"),
         }
     }
-    let report = stdout(&run_in(temp.path(), &["report", "run"]));
+    let report = stdout(&run_in(temp.path(), &["report", "run", "--full"]));
     for word in ["ocfs2", "f2fs", "heartbeat=none", "emulated"] {
         assert!(report.contains(word), "{word} is not in\n{report}");
     }
@@ -202,7 +202,7 @@ fn fsck_ocfs2_reads_beside_the_model_needs_uml() {
         assert!(sample(ocfs2, &phase, "seconds").is_some(), "{pass}");
         assert!(sample(ocfs2, &phase, "cache_bytes").is_some(), "{pass}");
     }
-    let report = stdout(&run_in(temp.path(), &["report", "run"]));
+    let report = stdout(&run_in(temp.path(), &["report", "run", "--full"]));
     for words in [
         "fsck.ocfs2:",
         "ocfs2 on the disk as it is",

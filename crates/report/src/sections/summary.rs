@@ -10,7 +10,7 @@ use crate::compare::is_taken_by_correction;
 use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
-use crate::summary::{Shapes, Statement, Summary, gain, is_equal, level_name};
+use crate::summary::{Shapes, Statement, Summary, ToSyncfs, gain, level_name};
 
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
@@ -90,6 +90,7 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
         let text = format!("and {more} more, in the matrix below");
         items.push(Item::from(text));
     }
+    items.extend(summary.to_syncfs.as_ref().map(to_syncfs));
     items.extend(
         summary
             .interactions
@@ -97,6 +98,28 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
             .map(|text| Item::from(format!("{text}."))),
     );
     vec![Block::Heading(heading), Block::List(items)]
+}
+
+/// Whether the differences of phases that write hold to the end of syncfs.
+fn to_syncfs(found: &ToSyncfs) -> Item {
+    let n = found.hold + found.lost + found.reversed.len();
+    let mut text = format!(
+        "With the final sync inside the clock, (c), {} of {n} of these that write stay established, the \
+         size aside",
+        found.hold
+    );
+    if found.lost > 0 {
+        text.push_str(&format!("; {} are not established", found.lost));
+    }
+    if !found.reversed.is_empty() {
+        let shown: Vec<&str> = found.reversed.iter().take(3).map(String::as_str).collect();
+        text.push_str(&format!(
+            "; {} are reversed, whose (a) is: {}",
+            found.reversed.len(),
+            shown.join("; ")
+        ));
+    }
+    Item::from(format!("{text}."))
 }
 
 /// ` [! evidence does not hold]`, for a sentence that rests on numbers in doubt.
@@ -226,6 +249,13 @@ fn legend(report: &Report<'_>, summary: &Summary) -> String {
     if summary.effects.iter().any(is_taken) {
         text.push_str(", ~c not decided once corrected for the number of comparisons");
     }
+    let is_part = |e: &Effect| {
+        let sense = words_of_metric(&e.metric).sense;
+        matches!(sense, Sense::Duration | Sense::Amount)
+    };
+    if summary.effects.iter().any(is_part) {
+        text.push_str("; where a quantity is in parentheses, how many times as much");
+    }
     let fails = |e: &Effect| marks_of(report, e).contains(&Mark::Fails);
     if summary.effects.iter().any(fails) {
         text.push_str(&format!(
@@ -303,14 +333,13 @@ fn label(effect: &Effect, effects: &[&Effect]) -> String {
 
 fn cell(report: &Report<'_>, effect: &Effect) -> Cell {
     let (ratio, (low, high)) = gain(effect);
-    let alpha = 1.0 - report.options.level;
     let words = words_of_metric(&effect.metric);
     // Of an amount or a time of a part, more is not better.
     let faster = match words.sense {
         Sense::Rate | Sense::Time => ratio > 1.0,
         _ => ratio < 1.0,
     };
-    let (sign, tone) = match (Effects::is_established(effect), is_equal(effect, alpha)) {
+    let (sign, tone) = match (Effects::is_established(effect), Effects::is_equal(effect)) {
         (true, _) if faster => ("+", Tone::Better),
         (true, _) => ("-", Tone::Worse),
         (_, true) => ("=", Tone::Neutral),

@@ -105,10 +105,7 @@ pub(super) fn difference(effect: &Effect, several: bool) -> String {
         Sense::Rate | Sense::Time => {
             format!("{first} {verb} {times} times as fast as {second} ({interval}){place}")
         }
-        Sense::Duration => {
-            format!("{first} {verb} with {times} times the {noun} of {second} ({interval}){place}")
-        }
-        Sense::Amount => {
+        Sense::Duration | Sense::Amount => {
             format!("{first} {verb} with {times} times the {noun} of {second} ({interval}){place}")
         }
     }
@@ -123,7 +120,7 @@ pub(super) fn pair(effect: &Effect, several: bool) -> String {
         _ => format!(", {noun}"),
     };
     format!(
-        "{} against {} {}{noun}: {} ({}){}",
+        "{} against {}, {}{noun}: {} ({}){}",
         subject(&effect.factor, &effect.other),
         subject(&effect.factor, &effect.base),
         verb(effect, several),
@@ -146,15 +143,13 @@ pub(super) fn interaction(one: &Interaction) -> String {
         ),
         _ => (one.ratio, one.interval),
     };
+    let [first, second] = [first, second].map(|level| format!("{}={}", one.on, level_name(level)));
+    let (other, base) = (subject(&one.factor, other), subject(&one.factor, base));
+    let interval = brief_range(low, high, brief_ratio);
+    let times = brief_ratio(ratio);
     format!(
-        "What {} does depends on {}: {} against {} {verb}, the ratio with {} is {} times that with {} ({})",
-        one.factor,
-        one.on,
-        subject(&one.factor, other),
-        subject(&one.factor, base),
-        format!("{}={}", one.on, level_name(second)),
-        brief_ratio(ratio),
-        format!("{}={}", one.on, level_name(first)),
-        brief_range(low, high, brief_ratio),
+        "The effect of {} depends on {}: for {other} against {base}, {verb}, the ratio with {second} is \
+         {times} times that with {first} ({interval})",
+        one.factor, one.on
     )
 }

@@ -29,6 +29,14 @@ pub(super) fn print(
         intro.push_str(&format!(
             " with {percent:.0} % intervals: + better, - worse, ~ not a difference that counts"
         ));
+        let versus = tables
+            .iter()
+            .chain(crossed)
+            .flat_map(|table| table.figures());
+        let mut versus = versus.filter_map(|figure| figure.versus.as_ref());
+        if versus.any(|v| v.by_correction) {
+            intro.push_str(" (~c: the correction for several comparisons took it)");
+        }
     }
     if tables.iter().any(|table| several(table)) {
         intro.push_str("; then medians with intervals");

@@ -178,6 +178,7 @@ fn every_format_begins_with_the_answer() {
     assert!(interval[0].as_f64().unwrap() < times && times < interval[1].as_f64().unwrap());
     assert!(!summary["equal"].as_array().unwrap().is_empty());
     assert_eq!(summary["effects"].as_array().unwrap().len(), 3);
+    assert_eq!(summary["to_syncfs"]["hold"], 1);
     assert_eq!(json["by_factor"][0]["title"], "By mkfs");
     let md = of(&run, Part::Full, Format::Md);
     assert!(
