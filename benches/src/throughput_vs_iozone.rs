@@ -298,7 +298,7 @@ mod tests {
                  \tParent sees throughput for 8 {name} \t=       9.00 kB/sec\n"
             )
         });
-        let text = lines.collect::<String>();
+        let text = lines.collect::<Vec<String>>().concat();
         assert_eq!(rates(&text).unwrap()[5], 6.5 * 1024.0);
         let error = rates("\n").unwrap_err().to_string();
         assert!(error.contains("0 figures of six"), "{error}");
