@@ -287,10 +287,13 @@ fn latencies_are_recorded_unless_they_are_not_wanted() {
         let counted: u64 = buckets.iter().map(|b| b["count"].as_u64().unwrap()).sum();
         assert_eq!(Some(counted), of["count"].as_u64());
         let text = stdout(&bench(&scratch, words));
+        let (_, table) = text.split_once("\nLatency ").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap_or((table, ""));
         assert!(
-            text.contains("p99.9") && text.lines().all(|l| l.chars().count() <= 78),
+            table.contains("p99.9") && table.contains(operation),
             "{text}"
         );
+        assert!(table.lines().all(|l| l.chars().count() <= 78), "{table}");
         let without = document(&bench(
             &scratch,
             &format!("{words} --no-latency --format json"),
