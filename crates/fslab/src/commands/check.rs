@@ -91,6 +91,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
             },
         ),
         CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::Csv => report::csv(&report),
         CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
         CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
     };
