@@ -15,7 +15,7 @@ use crate::summary::{Shapes, Statement, Summary, ToSyncfs, gain, level_name};
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
 /// Doubts, and ratios that came out otherwise than published.
-const DOUBTS: usize = 5;
+const DOUBTS: usize = 8;
 
 /// The answer.
 pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static> {
