@@ -24,6 +24,7 @@ mod forge_scale;
 mod guest_pass;
 mod guest_start;
 pub mod image;
+mod latency_cost;
 mod layout_vs_filefrag;
 pub mod limited;
 pub mod memory;
@@ -35,6 +36,7 @@ pub mod sparse;
 mod stream_vs_peers;
 pub mod table;
 mod throughput_vs_fio;
+mod throughput_vs_iozone;
 mod trace_capture;
 mod trace_vs_blkparse;
 mod tree_overhead;
@@ -64,10 +66,12 @@ enum Bench {
     ForgeScale(forge_scale::Arguments),
     GuestPass(guest_pass::Arguments),
     GuestStart(guest_start::Arguments),
+    LatencyCost(latency_cost::Arguments),
     LayoutVsFilefrag(layout_vs_filefrag::Arguments),
     RunOverhead(run_overhead::Arguments),
     StreamVsPeers(stream_vs_peers::Arguments),
     ThroughputVsFio(throughput_vs_fio::Arguments),
+    ThroughputVsIozone(throughput_vs_iozone::Arguments),
     TraceCapture(trace_capture::Arguments),
     TraceVsBlkparse(trace_vs_blkparse::Arguments),
     TreeOverhead(tree_overhead::Arguments),
@@ -85,10 +89,12 @@ pub fn main() -> ExitCode {
         Bench::ForgeScale(arguments) => forge_scale::main(&arguments),
         Bench::GuestPass(arguments) => guest_pass::main(&arguments),
         Bench::GuestStart(arguments) => guest_start::main(&arguments),
+        Bench::LatencyCost(arguments) => latency_cost::main(arguments),
         Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
         Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
         Bench::StreamVsPeers(arguments) => stream_vs_peers::main(arguments),
         Bench::ThroughputVsFio(arguments) => throughput_vs_fio::main(arguments),
+        Bench::ThroughputVsIozone(arguments) => throughput_vs_iozone::main(arguments),
         Bench::TraceCapture(arguments) => trace_capture::main(arguments),
         Bench::TraceVsBlkparse(arguments) => trace_vs_blkparse::main(arguments),
         Bench::TreeOverhead(arguments) => tree_overhead::main(&arguments),
@@ -108,9 +114,11 @@ mod tests {
         let script = include_str!("../../scripts/bench");
         let list = script.split_once("benches=(\n").unwrap().1;
         let (list, rest) = list.split_once("\n)").unwrap();
-        for name in list.split_whitespace().chain(["check_differential"]) {
+        let apart = ["check_differential", "throughput_vs_iozone"];
+        for name in list.split_whitespace().chain(apart) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         assert!(rest.contains("measure check_differential"));
+        assert!(rest.contains("optional throughput_vs_iozone"));
     }
 }

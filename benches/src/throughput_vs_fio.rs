@@ -179,6 +179,8 @@ impl Bench {
             size: Bytes(self.arguments.size * MIB),
             stonewall: false,
             settle_seconds: 0.0,
+            // fio without its options for latencies is the peer; `latency_cost` measures ours.
+            latency: false,
             ..ThroughputSpec::new(dir)
         }
     }

@@ -50,8 +50,9 @@ pub fn render(measured: &Measured) -> String {
          (c) to the end of syncfs. MB = 2^20 bytes. Seconds are those of (a).\n",
     );
     for phase in &outcome.phases {
-        text.push_str(&calls(phase));
+        text.push_str(&counts(phase));
     }
+    text.push_str(&latencies(outcome));
     if !measured.usages.is_empty() {
         text.push_str(
             "\nGNU time of each phase; elapsed goes on to the end of syncfs: clock (c)\n",
@@ -91,43 +92,46 @@ fn doubts_of(outcome: &Outcome) -> Vec<String> {
     outcome.phases.iter().flat_map(of_phase).collect()
 }
 
-/// What a phase of many files has beside its rates: counts, and the times of its system calls.
-fn calls(phase: &PhaseReport) -> String {
-    const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
+/// What a phase of many files has beside its rates: counts, and the time outside its calls.
+fn counts(phase: &PhaseReport) -> String {
     let figure = |name: &str| phase.figures.get(name).copied();
-    let timed = |call: &str| figure(&format!("{call}_avg")).is_some();
-    let mut text = String::new();
-    if let Some(rate) = figure("total_over_elapsed") {
-        let count = |name: &str| figure(name).map_or_else(|| "-".into(), |n| format!("{n:.0}"));
-        let overhead = figure("app_overhead").unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "\n{}: {} files; {} files and {} directories are there, FSUse {} %;\n\
-             {rate:.1} files/s elapsed; {overhead:.3} s outside its calls (app overhead)",
-            phase.name,
-            phase.operations,
-            count("count"),
-            count("directories"),
-            count("fs_use"),
-        );
+    let Some(rate) = figure("total_over_elapsed") else {
+        return String::new();
+    };
+    let count = |name: &str| figure(name).map_or_else(|| "-".into(), |n| format!("{n:.0}"));
+    let overhead = figure("app_overhead").unwrap_or_default();
+    format!(
+        "\n{}: {} files; {} files and {} directories are there, FSUse {} %;\n\
+         {rate:.1} files/s elapsed; {overhead:.3} s outside its calls (app overhead)\n",
+        phase.name,
+        phase.operations,
+        count("count"),
+        count("directories"),
+        count("fs_use"),
+    )
+}
+
+/// How long the operations of all phases took; nothing where that was not recorded.
+fn latencies(outcome: &Outcome) -> String {
+    let phases: Vec<&PhaseReport> = (outcome.phases.iter())
+        .filter(|phase| !phase.latency.is_empty())
+        .collect();
+    if phases.is_empty() {
+        return String::new();
     }
-    if !CALLS.iter().any(|call| timed(call)) {
-        return text;
-    }
-    let _ = writeln!(
-        text,
-        "{:<8} {:>12} {:>12} {:>12} {:>12} {:>12}",
-        "us", "min", "avg", "p50", "p99", "max"
+    let mut text = format!(
+        "\n{:<12} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+        "Latency", "calls", "mean", "p50", "p90", "p99", "p99.9", "max"
     );
-    for call in CALLS.iter().filter(|call| timed(call)) {
-        let _ = write!(text, "{call:<8}");
-        for which in ["min", "avg", "p50", "p99", "max"] {
-            let _ = match figure(&format!("{call}_{which}")) {
-                Some(seconds) => write!(text, " {:>12.1}", seconds * 1e6),
-                None => write!(text, " {:>12}", "-"),
-            };
+    for phase in phases {
+        let _ = writeln!(text, "{}", phase.name);
+        for of in &phase.latency {
+            let _ = write!(text, "  {:<10} {:>9}", of.operation, short_count(of.count));
+            for seconds in [of.mean, of.p50, of.p90, of.p99, of.p999, of.max] {
+                let _ = write!(text, " {:>8}", words::short_time(seconds));
+            }
+            text.push('\n');
         }
-        text.push('\n');
     }
     text
 }
@@ -193,7 +197,22 @@ fn parameters(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::Evidence;
+    use workload::{Evidence, LatencyReport};
+
+    fn latency(operation: &str, count: u64, p50: f64) -> LatencyReport {
+        LatencyReport {
+            operation: operation.into(),
+            count,
+            min: p50 / 2.0,
+            mean: p50 * 1.1,
+            p50,
+            p90: p50 * 2.0,
+            p99: p50 * 10.0,
+            p999: p50 * 100.0,
+            max: p50 * 1000.0,
+            histogram: Vec::new(),
+        }
+    }
 
     fn outcome() -> Outcome {
         let phase = |name: &str, operations| PhaseReport {
@@ -212,6 +231,10 @@ mod tests {
             ..PhaseReport::default()
         };
         let mut doubtful = phase("rewrite", 1_234_567);
+        doubtful.latency = vec![
+            latency("write", 1_234_567, 41.25e-6),
+            latency("fsync", 1, 0.0123),
+        ];
         doubtful.evidence.push(Evidence {
             name: "direct_io_honoured".into(),
             holds: Some(false),

@@ -2,6 +2,7 @@
 //! study's limits become the rig's. Nothing is computed here but units.
 
 use record::{Evidence, Sample};
+use study::names::{CALL_FIGURES, CALLS};
 use study::{Bytes, Clock, Limit};
 use workload::{Clocks, PhaseReport};
 
@@ -82,18 +83,16 @@ fn figure_unit(name: &str) -> &'static str {
         "fs_use" => "percent",
         "cpu_share" => "ratio",
         _ if name.ends_with("_mib_per_s") => "mib_per_s",
-        _ if name.ends_with("_seconds") || name.starts_with("latency_") => "s",
+        _ if name.ends_with("_seconds") => "s",
         _ if is_call(name) => "s",
         _ => "count",
     }
 }
 
-/// `fsync_p99`: a figure of one of the system calls that `fill` times.
+/// `fsync_p99`: a figure of the latency of a system call.
 fn is_call(name: &str) -> bool {
-    const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
-    const FIGURES: [&str; 5] = ["min", "avg", "max", "p50", "p99"];
     name.split_once('_')
-        .is_some_and(|(call, figure)| CALLS.contains(&call) && FIGURES.contains(&figure))
+        .is_some_and(|(call, figure)| CALLS.contains(&call) && CALL_FIGURES.contains(&figure))
 }
 
 /// A workload's own evidence, with the phase it speaks of.
@@ -173,5 +172,13 @@ mod tests {
         };
         assert_eq!(unit("children"), Some("bytes_per_s"));
         assert_eq!(unit("mean_seconds"), Some("s"));
+    }
+
+    #[test]
+    fn every_latency_that_a_study_may_name_is_in_seconds() {
+        let named = study::names::METRICS.iter().filter(|name| is_call(name));
+        assert_eq!(named.count(), CALLS.len() * CALL_FIGURES.len());
+        assert_eq!(figure_unit("read_p999"), "s");
+        assert_eq!(figure_unit("read_requests"), "count");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +168,13 @@ pub struct StreamSpec {
     #[schemars(title = "way to a cold cache")]
     #[arg(long, value_enum, default_value = "drop")]
     pub between: Between,
+    /// Record how long each open, read, write, fsync and close takes.
+    #[arg(
+        long = "no-latency",
+        action = ArgAction::SetFalse,
+        help = "Do not record how long each operation takes"
+    )]
+    pub latency: bool,
     /// Name of the file in the directory, without a path.
     #[serde(skip)]
     #[arg(
@@ -217,6 +224,7 @@ impl Default for StreamSpec {
             write_through: WriteThrough::None,
             reuse: false,
             between: Between::Remount,
+            latency: true,
             file: FILE.into(),
             seek: 0,
             skip: 0,

@@ -90,6 +90,21 @@ pub struct ThroughputSpec {
         help = "Drop the caches before each read test and prove them cold"
     )]
     pub cold_reads: bool,
+    /// Also do what iozone does with each record inside its clock: buffers on pages as they come,
+    /// one word of each page written before a write and checked after a read, and `lseek` before a
+    /// random record. Needs the engine `sync`.
+    #[arg(
+        long,
+        help = "Touch each page of a record, seek and place buffers as iozone does"
+    )]
+    pub as_original: bool,
+    /// Record how long each read, write, open, fsync and close takes.
+    #[arg(
+        long = "no-latency",
+        action = ArgAction::SetFalse,
+        help = "Do not record how long each operation takes"
+    )]
+    pub latency: bool,
     /// Keep the files (iozone -w).
     #[serde(skip)]
     #[arg(short = 'w', long)]
@@ -98,10 +113,6 @@ pub struct ThroughputSpec {
     #[serde(skip)]
     #[arg(skip)]
     pub file_state: FileState,
-    /// Record the latency of each record.
-    #[serde(skip)]
-    #[arg(skip)]
-    pub latency: bool,
     /// The tests to run (iozone -i), in iozone's order, each at most once.
     #[serde(skip)]
     #[arg(skip = Test::ALL.to_vec())]
@@ -124,9 +135,10 @@ impl Default for ThroughputSpec {
             queue_depth: 1,
             settle_seconds: 2.0,
             cold_reads: false,
+            as_original: false,
+            latency: true,
             keep: false,
             file_state: FileState::Fresh,
-            latency: false,
             tests: Test::ALL.to_vec(),
         }
     }
@@ -194,6 +206,11 @@ impl Parameters for ThroughputSpec {
         }
         engine::validate_direct("record", self.record, self.direct, self.engine)?;
         self.engine.validate_queue_depth(self.queue_depth)?;
+        if self.as_original && self.engine != Kind::Sync {
+            let reason = "iozone's own calls are those of the engine sync; take `engine = \"sync\"` \
+                          or leave as_original out";
+            return Err(Invalid::new("as_original", true, reason));
+        }
         Invalid::unless_within("settle_seconds", self.settle_seconds, 0.0, 3600.0)?;
         self.validate_tests()
     }
@@ -344,6 +361,9 @@ mod tests {
         assert!(message(|o| (o.queue_depth, o.engine) = (0, Kind::IoUring)).contains("1..=4096"));
         assert!(message(|o| (o.direct, o.record) = (true, Bytes(1025))).contains("O_DIRECT"));
         assert!(message(|o| o.tests.clear()).contains("at least one test"));
+        assert!(
+            message(|o| (o.as_original, o.engine) = (true, Kind::IoUring)).contains("engine sync")
+        );
         for seconds in [4000.0, -1.0, f64::NAN] {
             assert!(message(|o| o.settle_seconds = seconds).contains("0..=3600"));
         }

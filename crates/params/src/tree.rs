@@ -81,6 +81,13 @@ pub struct TreeSpec {
     #[schemars(title = "seed")]
     #[arg(skip = DATASET_SEED)]
     pub dataset_seed: u64,
+    /// Record how long each open, read, write, close, stat, unlink and sync takes.
+    #[arg(
+        long = "no-latency",
+        action = ArgAction::SetFalse,
+        help = "Do not record how long each operation takes"
+    )]
+    pub latency: bool,
     /// Compile all trees, read 3, delete all, then stop (compilebench -m).
     #[serde(skip)]
     #[arg(short = 'm', long)]
@@ -106,6 +113,7 @@ impl Default for TreeSpec {
             sync: true,
             compat: true,
             dataset_seed: DATASET_SEED,
+            latency: true,
             makej: false,
             keep: false,
         }

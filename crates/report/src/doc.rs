@@ -10,6 +10,7 @@
 //! to the column ([`Scope::HandSetInMail`]).
 
 use crate::growth::{Curve, Growth};
+use crate::latency;
 use crate::model::{self, Difference, Versus};
 use crate::numbers::{range, ratio};
 
@@ -204,6 +205,8 @@ pub(crate) struct Plot<'a> {
     pub clock: &'static str,
     /// A warning about the number of values; may be empty.
     pub few: String,
+    /// A value that the axis must reach, so that plots that are compared share it; 0: their own values alone.
+    pub reach: f64,
     /// What is drawn.
     pub drawing: Drawing<'a>,
 }
@@ -217,6 +220,8 @@ pub(crate) enum Drawing<'a> {
     Places(Box<(model::Table, model::Row)>),
     /// A law of growth.
     Law(&'a Growth, &'a Curve),
+    /// Histograms of latencies over each other, at most six.
+    Histogram(Vec<&'a latency::Row>),
 }
 
 impl Section<'_> {

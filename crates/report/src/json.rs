@@ -86,6 +86,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "memory": report.memory.as_ref().map(growth::memory),
         "scan": report.scan,
         "why": report.why.as_ref().map(|why| serde_json::to_value(&why.explained)).transpose()?,
+        "latency": report.latency.as_ref().map(|found| &found.rows),
         "members": io::members(report),
         "layouts": io::layouts(report)?,
         "traces": io::traces(report),

@@ -13,10 +13,11 @@ use crate::file_layout::{self, FileLayouts};
 use crate::fill::{self, Sources};
 use crate::grid::{self, Grid};
 use crate::growth::{self, Growth};
+use crate::latency::{self, Latencies};
 use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
-use crate::options::{Format, Options};
+use crate::options::Options;
 use crate::pivot::Layouts;
 use crate::pressure::{self, Memory};
 use crate::published::{self, Published};
@@ -59,6 +60,8 @@ pub struct Report<'a> {
     pub block_io: Option<BlockIo<'a>>,
     /// What tracing cost.
     pub cost: Option<Cost>,
+    /// How long the operations of each phase took.
+    pub(crate) latency: Option<Latencies>,
     /// How phases were shared among the members of a device.
     pub(crate) members: Option<Shares>,
     /// The runs as the message of 2010 lists them.
@@ -108,7 +111,7 @@ impl<'a> Report<'a> {
         let scan = scan::of(&sources, options, &shown, &mut notes);
         // A pivot, or one table, is another question; CSV has numbers only, and telemetry takes time.
         let whole = !options.is_pivot() && options.table.is_none();
-        let causes = whole && options.format != Format::Csv;
+        let causes = whole && !options.format.is_csv();
         let cost = whole.then(|| block_io::cost_of(&sources, options, &shown, &mut notes));
         notes.dedup();
         let why = causes
@@ -133,6 +136,7 @@ impl<'a> Report<'a> {
             file_layout: whole.then(|| file_layout::of(&sources)).flatten(),
             block_io: whole.then(|| block_io::of(&sources)).flatten(),
             cost: cost.flatten(),
+            latency: whole.then(|| latency::of(&sources)).flatten(),
             members: members::of(&sources),
             transcript: whole.then(|| transcript::of(&sources)).flatten(),
             why,
@@ -159,6 +163,11 @@ impl<'a> Report<'a> {
         let of_growths = self.growths.iter().flat_map(Growth::figures);
         let of_tables = self.tables.iter().flat_map(Table::figures);
         of_tables.chain(of_grids).chain(of_growths)
+    }
+
+    /// Whether the report is about this cell.
+    pub(crate) fn has_cell(&self, id: u32) -> bool {
+        self.cells.contains(&id)
     }
 
     /// Names of all factors, in the study's order.

@@ -8,6 +8,7 @@ mod file_layout;
 mod grid;
 mod grid_plots;
 mod growth;
+mod latency;
 mod members;
 mod memory;
 mod reference;
@@ -19,6 +20,7 @@ mod transcript;
 mod why;
 
 pub(crate) use grid::published_notes;
+pub(crate) use summary::WITH_SYNC;
 
 use crate::Report;
 use crate::doc::Section;
@@ -61,6 +63,7 @@ pub(crate) fn tables<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
 pub(crate) fn causes<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     let mut sections = Vec::new();
     sections.extend(report.why.as_ref().map(why::section));
+    sections.extend(report.latency.as_ref().map(latency::section));
     sections.extend(report.members.as_ref().map(members::section));
     sections.extend(report.file_layout.as_ref().map(file_layout::section));
     if let Some(found) = &report.block_io {

@@ -103,7 +103,7 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
 }
 
 /// Metrics that workloads and checks give (docs/metrics.md). After the originals' own come those of
-/// `fill` and `age`, five figures for each system call, those of a check, what memory management
+/// `fill` and `age`, seven figures of the latency of each system call, those of a check, what memory management
 /// did in any phase, where a writing phase left its files, and what a block trace saw of a phase.
 pub const METRICS: &[&str] = &[
     "throughput",
@@ -131,34 +131,67 @@ pub const METRICS: &[&str] = &[
     "fs_use",
     "creat_min",
     "creat_avg",
-    "creat_max",
     "creat_p50",
+    "creat_p90",
     "creat_p99",
+    "creat_p999",
+    "creat_max",
+    "open_min",
+    "open_avg",
+    "open_p50",
+    "open_p90",
+    "open_p99",
+    "open_p999",
+    "open_max",
+    "read_min",
+    "read_avg",
+    "read_p50",
+    "read_p90",
+    "read_p99",
+    "read_p999",
+    "read_max",
     "write_min",
     "write_avg",
-    "write_max",
     "write_p50",
+    "write_p90",
     "write_p99",
+    "write_p999",
+    "write_max",
     "fsync_min",
     "fsync_avg",
-    "fsync_max",
     "fsync_p50",
+    "fsync_p90",
     "fsync_p99",
+    "fsync_p999",
+    "fsync_max",
     "sync_min",
     "sync_avg",
-    "sync_max",
     "sync_p50",
+    "sync_p90",
     "sync_p99",
+    "sync_p999",
+    "sync_max",
     "close_min",
     "close_avg",
-    "close_max",
     "close_p50",
+    "close_p90",
     "close_p99",
+    "close_p999",
+    "close_max",
+    "stat_min",
+    "stat_avg",
+    "stat_p50",
+    "stat_p90",
+    "stat_p99",
+    "stat_p999",
+    "stat_max",
     "unlink_min",
     "unlink_avg",
-    "unlink_max",
     "unlink_p50",
+    "unlink_p90",
     "unlink_p99",
+    "unlink_p999",
+    "unlink_max",
     "user_seconds",
     "system_seconds",
     "peak_rss",
@@ -238,6 +271,14 @@ pub const METRICS: &[&str] = &[
     "trace_flushes",
     "trace_kind_switches",
 ];
+
+/// System calls whose latency is measured: the first part of the names of those metrics.
+pub const CALLS: [&str; 9] = [
+    "creat", "open", "read", "write", "fsync", "sync", "close", "stat", "unlink",
+];
+
+/// The last part of the names of those metrics (`fsync_p99`; `p999` is the 99.9th percentile).
+pub const CALL_FIGURES: [&str; 7] = ["min", "avg", "p50", "p90", "p99", "p999", "max"];
 
 /// Units that tables print. `MB/s` and `MB_s` are both 2^20 bytes a second, `MB` and `MiB` both 2^20
 /// bytes, as the originals wrote them; `10^6 B/s` is dd's MB/s, and `KiB` and `MiB` are what they say;

@@ -3,6 +3,8 @@
 //! The words are beside the lists of names ([`crate::names`]), so that a new phase or metric comes with its
 //! own, and a report needs none of its own for a phase.
 
+use crate::names::CALLS;
+
 /// How a phase is spoken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseWords {
@@ -147,17 +149,15 @@ const METRIC_WORDS: &[(&str, Sense, &str)] = &[
     ("count", Sense::Amount, "files"),
 ];
 
-/// System calls that a workload times.
-const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
-
-/// Ends of the names of their figures.
-const QUANTILES: [(&str, &str); 6] = [
+/// Ends of the names of the latencies of calls.
+const QUANTILES: [(&str, &str); 7] = [
     ("min", "shortest time"),
     ("avg", "mean time"),
-    ("max", "longest time"),
     ("p50", "median time"),
+    ("p90", "90th percentile of the time"),
     ("p99", "99th percentile of the time"),
-    ("p99_9", "99.9th percentile of the time"),
+    ("p999", "99.9th percentile of the time"),
+    ("max", "longest time"),
 ];
 
 /// How a metric is spoken of. Names of calls (`fsync_p99`), of layouts and of traces speak for themselves.
@@ -171,9 +171,14 @@ pub fn words_of_metric(metric: &str) -> MetricWords {
     }
     let of_call = metric.split_once('_').and_then(|(call, rest)| {
         let (_, noun) = QUANTILES.iter().find(|(name, _)| *name == rest)?;
+        let article = if call.starts_with(['o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
         CALLS
             .contains(&call)
-            .then(|| format!("{noun} of a {call} call"))
+            .then(|| format!("{noun} of {article} {call} call"))
     });
     match of_call {
         Some(noun) => MetricWords {
@@ -222,6 +227,10 @@ mod tests {
         assert_eq!(
             words_of_metric("fsync_p99").noun,
             "99th percentile of the time of a fsync call"
+        );
+        assert_eq!(
+            words_of_metric("open_p999").noun,
+            "99.9th percentile of the time of an open call"
         );
     }
 }

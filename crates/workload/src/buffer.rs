@@ -5,7 +5,8 @@
 //! a request of one. Which of the two a program gets is an accident of the allocator and of what ran
 //! before, and on a virtual disk it moved 256 KiB reads by more than half
 //! (docs/decisions/0006-transfer-buffers.md). So a buffer asks for huge pages before it touches a
-//! byte; what it gets is the same in every trial.
+//! byte; what it gets is the same in every trial. [`Pages::Any`] is the exception, for a workload that
+//! repeats iozone's own accident.
 #![allow(
     unsafe_code,
     reason = "mmap, madvise and munmap of the buffer's own memory"
@@ -21,6 +22,20 @@ pub const CACHE_SIZE: usize = 1 << 20;
 
 /// A huge page of x86-64 and of most arm64 kernels. Elsewhere the advice is without effect.
 const HUGE: usize = 2 << 20;
+
+/// Bytes of each child's buffer in iozone.
+const IOZONE_BUFFER: usize = 16 << 20;
+
+/// Which pages of memory a buffer is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Huge pages where the kernel has them.
+    #[default]
+    Huge,
+    /// Whatever the kernel gives a mapping of the size of iozone's: small pages, unless transparent
+    /// huge pages are set to `always`.
+    Any,
+}
 
 /// Bytes at a chosen alignment that never move.
 ///
@@ -47,9 +62,26 @@ impl Buffer {
     /// # Errors
     /// The kernel has no memory for it.
     pub fn for_child(child: u32, record: usize, len: usize, align: usize) -> io::Result<Buffer> {
+        Buffer::on(Pages::Huge, child, record, len, align)
+    }
+
+    /// The same, on pages of a kind.
+    ///
+    /// # Errors
+    /// The kernel has no memory for it.
+    pub fn on(
+        pages: Pages,
+        child: u32,
+        record: usize,
+        len: usize,
+        align: usize,
+    ) -> io::Result<Buffer> {
         let shift = iozone_offset(child, record) & !(align - 1);
-        let align = align.max(HUGE);
-        let mapped = (shift + len).next_multiple_of(HUGE).max(HUGE) + align;
+        let (align, least) = match pages {
+            Pages::Huge => (align.max(HUGE), HUGE),
+            Pages::Any => (align.max(CACHE_SIZE), IOZONE_BUFFER),
+        };
+        let mapped = (shift + len).next_multiple_of(HUGE).max(least) + align;
         // SAFETY: a new private mapping at an address of the kernel's choice; nothing is replaced.
         let address = unsafe {
             mmap_anonymous(
@@ -69,12 +101,14 @@ impl Buffer {
             start: aligned + shift,
             len,
         };
-        // A kernel without huge pages refuses; small pages are what it would have had anyway.
-        // SAFETY: the range lies inside the mapping just made; the advice changes no contents.
-        let _ = unsafe {
-            let first = mapping.as_ptr().add(aligned);
-            madvise(first.cast(), mapped - align, Advice::LinuxHugepage)
-        };
+        if pages == Pages::Huge {
+            // A kernel without huge pages refuses; small pages are what it would have had anyway.
+            // SAFETY: the range is inside the mapping just made; the advice changes no contents.
+            let _ = unsafe {
+                let first = mapping.as_ptr().add(aligned);
+                madvise(first.cast(), mapped - align, Advice::LinuxHugepage)
+            };
+        }
         // Every page of it is touched before any clock runs.
         buffer.as_mut_slice().fill(PATTERN);
         Ok(buffer)
@@ -127,10 +161,12 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn always_aligned_whole_and_patterned(
-            child in 0_u32..1024, record in 1024_usize..200_000, depth in 1_usize..4, bits in 9_u32..14
+            child in 0_u32..1024, record in 1024_usize..200_000, depth in 1_usize..4, bits in 9_u32..14,
+            huge in proptest::bool::ANY,
         ) {
             let align = 1 << bits;
-            let mut buffer = Buffer::for_child(child, record, record * depth, align).unwrap();
+            let pages = if huge { Pages::Huge } else { Pages::Any };
+            let mut buffer = Buffer::on(pages, child, record, record * depth, align).unwrap();
             let slice = buffer.as_mut_slice();
             proptest::prop_assert_eq!(slice.as_ptr() as usize % align, 0);
             proptest::prop_assert_eq!(slice.len(), record * depth);

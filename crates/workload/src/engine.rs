@@ -17,6 +17,7 @@ mod control;
 mod latency;
 mod null;
 mod queue;
+mod raw;
 mod slots;
 mod sync;
 mod uring;

@@ -41,7 +41,6 @@
 //! Paths are resolved relative to the open base (openat), which spares the kernel the walk from
 //! the root for every file. That is in `creat`, not in the overhead.
 
-pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod count;
 pub(crate) mod evidence;

@@ -22,6 +22,7 @@
 pub mod age;
 pub mod buffer;
 mod cache;
+mod calls;
 mod children;
 pub mod clock;
 pub mod direct;
@@ -45,6 +46,8 @@ mod workload;
 
 pub use error::Error;
 pub use observe::Observer;
-pub use phase::{Clocks, Evidence, Outcome, PhaseReport, RunReport, ThreadReport};
+pub use phase::{
+    Bucket, Clocks, Evidence, LatencyReport, Outcome, PhaseReport, RunReport, ThreadReport,
+};
 pub use progress::{Progress, Silent};
 pub use workload::Workload;

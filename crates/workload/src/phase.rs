@@ -36,6 +36,42 @@ pub struct ThreadReport {
     pub bytes_per_s: f64,
 }
 
+/// How long the operations of one kind took in a phase. Times are seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyReport {
+    /// The system call: `read`, `write`, `fsync`, `open`, `close`, `stat`, `unlink`.
+    pub operation: String,
+    /// Number of calls of all threads.
+    pub count: u64,
+    /// The shortest.
+    pub min: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median, nearest rank, within 0.2 %.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Counts of ranges of a quarter of a power of two, ascending; empty ranges are left out.
+    pub histogram: Vec<Bucket>,
+}
+
+/// A range of times, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// Its least time.
+    pub from: f64,
+    /// The time at which the next range begins.
+    pub to: f64,
+    /// Number of calls in it.
+    pub count: u64,
+}
+
 /// One timed part of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseReport {
@@ -73,6 +109,9 @@ pub struct PhaseReport {
     /// Per-operation detail where the original averages over operations (compilebench's runs).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunReport>,
+    /// How long the operations took, by kind; empty where that was not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyReport>,
     /// Evidence gathered inside the workload: what was requested and what was observed.
     pub evidence: Vec<Evidence>,
 }
@@ -138,7 +177,10 @@ mod tests {
             ..PhaseReport::default()
         };
         let text = serde_json::to_string(&report).unwrap();
-        assert!(!text.contains("runs"), "{text}");
+        assert!(
+            !text.contains("runs") && !text.contains("latency"),
+            "{text}"
+        );
         assert_eq!(serde_json::from_str::<PhaseReport>(&text).unwrap(), report);
     }
 }

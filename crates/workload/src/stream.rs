@@ -140,6 +140,7 @@ fn parameters(
         "reuse": options.reuse,
         "between": options.between,
         "keep": options.keep,
+        "latency": options.latency,
         "working_set_bytes": options.bytes(),
         "memory_total_bytes": memory,
         "working_set_to_memory": options.bytes() as f64 / memory as f64,

@@ -17,7 +17,9 @@
 //!   reuses them, which silently turns an initial write into an overwrite.
 //! * A clock with nanoseconds: no 1e-6 s floor. Rates in bytes; [`iozone_text`] prints iozone's.
 //! * A short transfer is continued and counted in `short_operations`; iozone gives up.
-//! * Random records use `pread`/`pwrite` instead of `lseek` and `read`/`write`.
+//! * Random records use `pread`/`pwrite` instead of `lseek` and `read`/`write`, records are neither
+//!   written to nor looked at between two calls, and buffers are on huge pages, unless
+//!   `as_original` is asked for ([`mod@original`]).
 //! * O_DIRECT alignment is asked before the run, and whether it was honoured is looked at after
 //!   each phase, since a filesystem may silently fall back to buffered I/O.
 
@@ -25,6 +27,7 @@ mod child;
 mod evidence;
 mod files;
 mod numbers;
+mod original;
 mod parent;
 mod permutation;
 mod preflight;
@@ -76,6 +79,9 @@ pub fn run(options: &ThroughputSpec, observer: &dyn Observer) -> Result<Outcome,
         options.record.get() as usize,
     );
     run_with(options, observer, &|_, buffer| {
+        if options.as_original {
+            return Ok(Box::new(engine::Sync::seeking(buffer)));
+        }
         engine::make(kind, depth, record, buffer)
     })
 }
@@ -132,9 +138,10 @@ fn parameters(options: &ThroughputSpec, alignment: Option<&Alignment>) -> serde_
         "cold_reads": options.cold_reads,
         "keep": options.keep,
         "file_state": options.file_state,
+        "as_original": options.as_original,
         "latency": options.latency,
         "tests": tests,
-        "content": format!("pattern {:#x}", crate::buffer::PATTERN),
+        "content": original::content(options),
         "working_set_bytes": working_set,
         "memory_total_bytes": memory,
         "working_set_to_memory": working_set as f64 / memory as f64,

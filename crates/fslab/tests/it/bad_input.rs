@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout};
+use common::{Scratch, assert_code, error_line, example_run, is_root, run_in, stderr, stdout};
 
 fn run_tiny(scratch: &Scratch, study: &Path, more: &[&str]) -> std::process::Output {
     let study = study.to_string_lossy();
@@ -433,4 +433,24 @@ fn a_plan_for_a_disk_asks_the_gate() {
     let output = run_in(scratch.path(), &words);
     assert_code(&output, 5);
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn options_that_a_table_of_samples_cannot_honour_are_refused() {
+    let scratch = Scratch::new();
+    let run = example_run(&scratch);
+    let run = run.to_str().unwrap();
+    for option in ["--row", "--col", "--base"] {
+        let args = ["report", run, "--format", "csv", option, "filesystem"];
+        let output = run_in(scratch.path(), &args);
+        assert_code(&output, 2);
+        let line = error_line(&output);
+        assert!(line.contains(option), "{line}");
+        assert!(line.contains("--format summary-csv"), "{line}");
+        assert_eq!(stdout(&output), "");
+    }
+    let args = ["report", run, "--format", "summary-csv", "--row", "phase"];
+    let output = run_in(scratch.path(), &args);
+    assert_code(&output, 0);
+    assert!(stdout(&output).starts_with("run,"), "{}", stdout(&output));
 }

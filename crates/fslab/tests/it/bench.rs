@@ -26,6 +26,29 @@ fn names(document: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_table_for_machines_has_the_figures_of_the_document() {
+    let scratch = Scratch::new();
+    let words = "throughput --dir . -t 2 -s 1m -r 64k --settle 0 --format csv";
+    let output = bench(&scratch, words);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("workload,phase,metric,clock,value,unit\r\n"),
+        "{text}"
+    );
+    for phase in ["initial_write", "random_write"] {
+        for clock in ["original", "fsync", "syncfs"] {
+            let start = format!("throughput,{phase},throughput,{clock},");
+            let row = text.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("{start}: {text}"));
+            let (value, unit) = row[start.len()..].split_once(',').unwrap();
+            assert!(value.parse::<f64>().unwrap() > 0.0, "{row}");
+            assert_eq!(unit, "bytes_per_s");
+        }
+    }
+}
+
+#[test]
 fn throughput_prints_one_document() {
     let scratch = Scratch::new();
     let output = bench(
@@ -240,6 +263,63 @@ fn stream_prints_one_document_dd_lines_and_what_time_prints() {
         "{}",
         error_line(&output)
     );
+}
+
+#[test]
+fn latencies_are_recorded_unless_they_are_not_wanted() {
+    let runs = [
+        ("throughput --dir . -x -s 64k -r 4k --settle 0", "write"),
+        ("stream --dir . -b 4k -w 16", "write"),
+        ("tree --dir . -i 2 -r 4 -n --scale 0.005", "open"),
+    ];
+    for (words, operation) in runs {
+        let scratch = Scratch::new();
+        let with = document(&bench(&scratch, &format!("{words} --format json")));
+        let phase = &with["phases"][0];
+        let latency = phase["latency"].as_array().unwrap();
+        let of = latency.iter().find(|of| of["operation"] == operation);
+        let of = of.unwrap_or_else(|| panic!("{words}: {phase}"));
+        let quantiles =
+            ["min", "p50", "p90", "p99", "p999", "max"].map(|name| of[name].as_f64().unwrap());
+        assert!(quantiles.is_sorted() && quantiles[1] > 0.0, "{words}: {of}");
+        assert_eq!(phase["figures"][format!("{operation}_p50")], of["p50"]);
+        let buckets = of["histogram"].as_array().unwrap();
+        let counted: u64 = buckets.iter().map(|b| b["count"].as_u64().unwrap()).sum();
+        assert_eq!(Some(counted), of["count"].as_u64());
+        let text = stdout(&bench(&scratch, words));
+        let (_, table) = text.split_once("\nLatency ").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap_or((table, ""));
+        assert!(
+            table.contains("p99.9") && table.contains(operation),
+            "{text}"
+        );
+        assert!(table.lines().all(|l| l.chars().count() <= 78), "{table}");
+        let without = document(&bench(
+            &scratch,
+            &format!("{words} --no-latency --format json"),
+        ));
+        assert!(without["phases"][0]["latency"].is_null(), "{words}");
+        assert_eq!(without["parameters"]["latency"], false);
+    }
+}
+
+#[test]
+fn as_original_touches_what_it_moves_and_needs_the_engine_sync() {
+    let scratch = Scratch::new();
+    let words =
+        "throughput --dir . -t 2 -s 256k -r 8k --settle 0 --as-original --keep --format json";
+    let document = document(&bench(&scratch, words));
+    assert_eq!(document["parameters"]["as_original"], true);
+    assert_eq!(names(&document).len(), 6);
+    let bytes = std::fs::read(scratch.path().join("iozone.DUMMY.1")).unwrap();
+    assert_eq!(bytes.len(), 256 << 10);
+    assert!(bytes.chunks(4096).all(|page| page[..8] == [0xa5; 8]));
+    let output = bench(
+        &scratch,
+        "throughput --dir . --as-original --engine io-uring",
+    );
+    assert_code(&output, 2);
+    assert!(error_line(&output).contains("engine sync"));
 }
 
 #[test]

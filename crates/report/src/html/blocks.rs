@@ -2,7 +2,7 @@
 
 use words::escape_xml as escape;
 
-use super::{growth_plot, plot};
+use super::{growth_plot, histogram, plot};
 use crate::doc::{Block, Cell, Column, Details, Drawing, Item, Plot, Row, Section, Sheet, Tone};
 
 /// A section.
@@ -158,9 +158,10 @@ impl Printer {
             ));
         }
         let drawn = match &plot.drawing {
-            Drawing::Row(table, row) => plot::row(table, row),
-            Drawing::Places(places) => plot::row(&places.0, &places.1),
+            Drawing::Row(table, row) => plot::row(table, row, plot.reach),
+            Drawing::Places(places) => plot::row(&places.0, &places.1, plot.reach),
             Drawing::Law(growth, curve) => growth_plot::curve(growth, curve),
+            Drawing::Histogram(rows) => histogram::plot(rows),
         };
         self.put(&drawn);
         self.put("</figure>\n");

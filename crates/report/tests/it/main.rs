@@ -9,10 +9,12 @@
 mod common;
 mod control_characters;
 mod crash;
+mod for_machines;
 mod formats;
 mod grids;
 mod growth;
 mod io;
+mod latency;
 mod mail;
 mod members;
 mod page;

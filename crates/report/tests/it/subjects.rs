@@ -1,7 +1,7 @@
 //! Every subject of a report in every format that prints it.
 
 use crate::common::{self, in_format};
-use crate::{crash, members};
+use crate::{crash, latency, members};
 
 use record::Run;
 use report::Format;
@@ -53,6 +53,11 @@ fn in_all(run: &Run, id: &str, title: &str) {
 fn in_md_and_html(run: &Run, id: &str, title: &str) {
     insta::assert_snapshot!(format!("{id}_md"), in_markdown(run, title));
     insta::assert_snapshot!(format!("{id}_html"), on_the_page(run, id));
+}
+
+#[test]
+fn latencies_of_operations() {
+    in_all(&latency::run(), "latency", "Latency of operations");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, unlinkat};
 
 use crate::Error;
+use crate::calls::{Call, Calls};
 use crate::clock::now_ns;
-use crate::fill::calls::{Call, Calls};
 use crate::fill::child::open_base;
 use crate::fill::count::Counts;
 

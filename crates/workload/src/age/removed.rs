@@ -1,7 +1,7 @@
 //! What the removals of all rounds took.
 
+use crate::calls::Calls;
 use crate::clock::Cpu;
-use crate::fill::calls::Calls;
 use crate::fill::count::Counts;
 use crate::{Clocks, Evidence, PhaseReport, RunReport};
 
@@ -47,6 +47,7 @@ impl Removed {
             }),
             figures: all,
             runs: self.runs.clone(),
+            latency: self.calls.reports(),
             evidence: vec![Evidence {
                 name: "removed_directories".into(),
                 holds: Some(self.counts.directories >= self.asked),

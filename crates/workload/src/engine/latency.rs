@@ -1,34 +1,14 @@
 //! Latencies of single records.
 
-use std::collections::BTreeMap;
-
-use hdrhistogram::Histogram;
-
+use crate::calls::Times;
 use crate::clock::now_ns;
 
-/// A histogram of the time each record took, in nanoseconds, three significant digits.
-///
-/// Recording costs about 30 ns a record (one vDSO clock read, one counter) and happens inside the
-/// phase, between two records; it is therefore off unless asked for. Records longer than an hour
-/// count as an hour.
-#[derive(Clone, Debug)]
+/// How long each record took: one reading of the clock and one count a record, inside the phase,
+/// between two records.
+#[derive(Clone, Debug, Default)]
 pub struct Latency {
-    histogram: Histogram<u64>,
+    times: Times,
     last_ns: u64,
-}
-
-const HOUR_NS: u64 = 3_600_000_000_000;
-
-impl Default for Latency {
-    fn default() -> Self {
-        let Ok(histogram) = Histogram::new_with_max(HOUR_NS, 3) else {
-            unreachable!("an hour at three digits is a valid histogram")
-        };
-        Latency {
-            histogram,
-            last_ns: 0,
-        }
-    }
 }
 
 impl Latency {
@@ -48,36 +28,17 @@ impl Latency {
     /// A record took this long.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
-        self.histogram.saturating_record(nanoseconds.max(1));
-    }
-
-    /// Adds the records of another child.
-    pub fn merge(&mut self, other: &Latency) {
-        // Both have the same bounds, so the only error of `add` cannot occur.
-        let _ = self.histogram.add(&other.histogram);
+        self.times.record(nanoseconds);
     }
 
     /// Number of records.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.times.count()
     }
 
-    /// `latency_min`, `_mean`, `_p50`, `_p90`, `_p99`, `_p999`, `_max`, in seconds.
-    pub fn figures(&self) -> BTreeMap<String, f64> {
-        let h = &self.histogram;
-        let quantile = |q| h.value_at_quantile(q) as f64;
-        [
-            ("min", h.min() as f64),
-            ("mean", h.mean()),
-            ("p50", quantile(0.5)),
-            ("p90", quantile(0.9)),
-            ("p99", quantile(0.99)),
-            ("p999", quantile(0.999)),
-            ("max", h.max() as f64),
-        ]
-        .into_iter()
-        .map(|(name, ns)| (format!("latency_{name}"), ns / 1e9))
-        .collect()
+    /// The times.
+    pub(crate) fn times(&self) -> &Times {
+        &self.times
     }
 }
 
@@ -86,23 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_a_known_series_in_seconds() {
-        let (mut a, mut b) = (Latency::default(), Latency::default());
-        for ns in 1..=500_u64 {
-            a.record(ns * 1000);
-            b.record((ns + 500) * 1000);
+    fn laps_follow_one_another() {
+        let mut latency = Latency::default();
+        let begin = now_ns();
+        latency.begin();
+        for _ in 0..10 {
+            latency.lap();
         }
-        a.merge(&b);
-        assert_eq!(a.count(), 1000);
-        let figures = a.figures();
-        let near = |name: &str, s: f64| {
-            let v = figures[name];
-            assert!((v - s).abs() <= s * 0.002, "{name} {v} {s}");
-        };
-        near("latency_min", 1e-6);
-        near("latency_p50", 500e-6);
-        near("latency_p99", 990e-6);
-        near("latency_max", 1000e-6);
-        near("latency_mean", 500.5e-6);
+        assert_eq!(latency.count(), 10);
+        assert!(latency.last_ns >= begin && latency.last_ns <= now_ns());
     }
 }

@@ -2,8 +2,10 @@
 
 use std::io;
 
-use rustix::io::{Errno, pread, pwrite, read, write};
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 
+use super::raw::{pread, pwrite, read, write};
 use super::{
     Capabilities, Direction, Engine, Failure, Job, Kind, Latency, Order, Run, finish_short,
 };
@@ -15,14 +17,27 @@ use crate::buffer::Buffer;
 /// stores a number in the open file and never reaches the filesystem's data or metadata, so one
 /// `pread` moves the same bytes in the same order at the same offset; it saves about 50 ns, which
 /// is nothing beside a record from a disk and several percent of a 4 KiB record from the cache.
+/// [`Sync::seeking`] makes iozone's two calls.
 pub struct Sync {
     buffer: Buffer,
+    seeks: bool,
 }
 
 impl Sync {
     /// An engine that moves every record through the begin of `buffer`, as iozone does.
     pub fn new(buffer: Buffer) -> Sync {
-        Sync { buffer }
+        Sync {
+            buffer,
+            seeks: false,
+        }
+    }
+
+    /// The same, with `lseek` and then the C library's `read` or `write` for a random record.
+    pub fn seeking(buffer: Buffer) -> Sync {
+        Sync {
+            buffer,
+            seeks: true,
+        }
     }
 }
 
@@ -46,6 +61,18 @@ impl Engine for Sync {
             }
             (Direction::Write, Order::Sequential(_)) => {
                 laps(job, from, watch, latency, buffer, |b, _| write(fd, b))
+            }
+            (Direction::Read, Order::Random(_)) if self.seeks => {
+                laps(job, from, watch, latency, buffer, |b, at| {
+                    seek(fd, SeekFrom::Start(at))?;
+                    rustix::io::read(fd, b)
+                })
+            }
+            (Direction::Write, Order::Random(_)) if self.seeks => {
+                laps(job, from, watch, latency, buffer, |b, at| {
+                    seek(fd, SeekFrom::Start(at))?;
+                    rustix::io::write(fd, b)
+                })
             }
             (Direction::Read, Order::Random(_)) => {
                 laps(job, from, watch, latency, buffer, |b, at| pread(fd, b, at))
@@ -138,7 +165,7 @@ fn mend(
     finish_short(job.file, job.direction, buffer, moved?, offset)?;
     if matches!(job.order, Order::Sequential(_)) {
         let end = offset + job.record as u64;
-        rustix::fs::seek(job.file, rustix::fs::SeekFrom::Start(end))?;
+        seek(job.file, SeekFrom::Start(end))?;
     }
     Ok(())
 }

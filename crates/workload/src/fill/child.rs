@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
-use super::calls::{Call, Calls};
 use super::method::{Again, SyncMethod};
 use super::place::{Place, Walk};
 use super::{space, sys};
+use crate::calls::{Call, Calls};
 use crate::clock::{Cpu, now_ns};
 use crate::engine::{ABORT, Counter, Flags};
 use crate::gate::Ticket;

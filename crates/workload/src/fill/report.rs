@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::calls::Calls;
 use super::child::{ChildResult, How};
 use super::workers::FillResult;
+use crate::calls::Calls;
 use crate::clock::{Cpu, seconds};
 use crate::{Clocks, PhaseReport, RunReport, ThreadReport};
 
@@ -80,8 +80,7 @@ impl Iteration {
 
     /// As one of a phase's runs. `figures` are more of its own.
     pub(crate) fn run(&self, number: u32, figures: &[(&str, f64)]) -> RunReport {
-        let mut all = self.calls.figures();
-        all.retain(|name, _| !name.ends_with("_p50") && !name.ends_with("_p99"));
+        let mut all = self.calls.means();
         all.insert("files_per_s".into(), self.rate);
         all.insert("total_over_elapsed".into(), self.total_over_elapsed());
         all.insert("app_overhead".into(), self.overhead);
@@ -203,6 +202,7 @@ impl Total {
             figures: all,
             threads: sum.threads.clone(),
             runs: self.runs.clone(),
+            latency: sum.calls.reports(),
             ..PhaseReport::default()
         }
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use progress::Step;
 use serde_json::json;
 
-use super::calls::Call;
 use super::child::{How, Made, Stopped, Task};
 use super::count::{Counts, count};
 use super::method::SyncMethod;
@@ -15,6 +14,7 @@ use super::place::{Walk, subdirectory};
 use super::report::{Iteration, Total};
 use super::workers::{FillResult, Workers};
 use super::{evidence, space};
+use crate::calls::Call;
 use crate::clock::now_ns;
 use crate::syncfs::syncfs;
 use crate::{Error, Observer, Outcome, Workload};
@@ -277,7 +277,7 @@ impl Fill<'_> {
         asked: u64,
         seen: &FillResult,
         sync_ns: Option<u64>,
-        unlinks: Option<super::calls::Calls>,
+        unlinks: Option<crate::calls::Calls>,
     ) -> Result<(), Error> {
         let mut iteration = Iteration::new(self.how, seen, sync_ns);
         if let Some(unlinks) = unlinks {

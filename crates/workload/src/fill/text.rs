@@ -5,10 +5,10 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use super::calls::Call;
 use super::method::SyncMethod;
 use super::place::STAY_SECONDS;
 use crate::Outcome;
+use crate::calls::Call;
 
 /// The result of a run in the layout that fs_mark 3.3 prints: one line for each iteration, with
 /// the columns of -v when `verbose`.
@@ -143,7 +143,7 @@ fn heads(out: &mut String, verbose: bool) -> fmt::Result {
         "FSUse%", "Count", "App Overhead"
     )?;
     if verbose {
-        for call in Call::ALL {
+        for call in Call::FS_MARK {
             let title = format!("{} (Min/Avg/Max)", call.name().to_uppercase());
             write!(out, " {title:>26}")?;
         }
@@ -169,7 +169,7 @@ fn line(
         microseconds(figure("app_overhead"))
     )?;
     if verbose {
-        for call in Call::ALL {
+        for call in Call::FS_MARK {
             let of = |what: &str| figure(&format!("{}_{what}", call.name()));
             let (min, avg, max) = match call {
                 Call::Sync => (0.0, of("avg"), 0.0),

@@ -2,9 +2,9 @@
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use super::calls::Calls;
 use super::child::{self, ChildResult, How, Stopped, Task};
 use super::place::Walk;
+use crate::calls::Calls;
 use crate::children::{Children, TICK, last_words};
 use crate::clock::Cpu;
 use crate::engine::{ABORT, Counter};

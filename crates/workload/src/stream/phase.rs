@@ -16,9 +16,12 @@ use super::content;
 use super::file::{Target, phase_name};
 use super::verify::{Checker, Damage};
 use crate::buffer::Buffer;
+use crate::calls::{Call, Calls};
 use crate::children::TICK;
 use crate::clock::{Cpu, now_ns, seconds};
-use crate::engine::{self, ABORT, Counter, Direction, Engine, Failure, Flags, Job, Order, Payload};
+use crate::engine::{
+    self, ABORT, Counter, Direction, Engine, Failure, Flags, Job, Latency, Order, Payload,
+};
 use crate::gauge::Gauge;
 use crate::residency::{self, GLANCE, GLANCES, Residency};
 use crate::syncfs::syncfs;
@@ -58,6 +61,8 @@ pub(super) struct PhaseResult {
     pub(super) after: io::Result<Residency>,
     /// Most pages of the file seen in the page cache while it ran under O_DIRECT.
     pub(super) most_resident: Option<u64>,
+    /// How long its operations took; empty unless that was asked for.
+    pub(super) calls: Calls,
 }
 
 impl Default for PhaseResult {
@@ -76,6 +81,7 @@ impl Default for PhaseResult {
             before: Ok(Residency::default()),
             after: Ok(Residency::default()),
             most_resident: None,
+            calls: Calls::default(),
         }
     }
 }
@@ -135,6 +141,9 @@ impl Phase<'_> {
             None
         };
         seen.open_ns = now_ns() - begun;
+        if self.options.latency && file.is_some() {
+            seen.calls.record(Call::Open, seen.open_ns);
+        }
         // A file that is not there yet has no pages; O_TRUNC frees those it had.
         seen.before = match self.direction {
             Direction::Write if !self.options.reuse => Ok(Residency::default()),
@@ -239,10 +248,11 @@ impl Phase<'_> {
             done: &shared.done,
             payload,
         };
+        let mut latency = self.options.latency.then(Latency::default);
         let cpu = Cpu::thread();
         seen.begin_ns = now_ns();
         let run = engine
-            .run(&job, first, ABORT, None)
+            .run(&job, first, ABORT, latency.as_mut())
             .map_err(|failure| self.failed(failure))?;
         (seen.records, seen.short) = (run.position - first, run.short);
         seen.found_run = checker.as_ref().map_or(0, Checker::run);
@@ -250,7 +260,21 @@ impl Phase<'_> {
         seen.cpu_original = Cpu::thread() - cpu;
         self.flush(shared, seen)?;
         seen.cpu = Cpu::thread() - cpu;
+        if let Some(records) = latency.filter(|records| records.count() > 0) {
+            let call = match self.direction {
+                Direction::Read => Call::Read,
+                Direction::Write => Call::Write,
+            };
+            seen.calls.of(call).merge(records.times());
+        }
         Ok(())
+    }
+
+    /// Counts a call that began at a time and has just ended.
+    fn timed(&self, seen: &mut PhaseResult, call: Call, begin_ns: u64) {
+        if self.options.latency {
+            seen.calls.record(call, now_ns().saturating_sub(begin_ns));
+        }
     }
 
     /// Flush and close inside clock (a). A phase that is to end early waits for no disk.
@@ -263,6 +287,7 @@ impl Phase<'_> {
         let written = seen.records * self.options.block.get();
         let waits = self.transfers() && !shared.flags.up(ABORT);
         if let Some(file) = file {
+            let begun = now_ns();
             if self.direction == Direction::Write && waits {
                 match self.options.flush {
                     Flush::None => Ok(()),
@@ -270,8 +295,13 @@ impl Phase<'_> {
                     Flush::Fdatasync => file.sync_data(),
                 }
                 .map_err(|e| self.io_error("flush", e, written))?;
+                if self.options.flush != Flush::None {
+                    self.timed(seen, Call::Fsync, begun);
+                }
             }
+            let begun = now_ns();
             close(file).map_err(|e| self.io_error("close", e, written))?;
+            self.timed(seen, Call::Close, begun);
         }
         seen.end_ns = now_ns();
         Ok(())
@@ -289,6 +319,9 @@ impl Phase<'_> {
         if waits {
             let flushed = self.target.fsync();
             flushed.map_err(|e| self.io_error("fsync", e, written))?;
+            if self.direction == Direction::Write && self.options.flush == Flush::None {
+                self.timed(seen, Call::Fsync, begun + looked);
+            }
         }
         seen.fsync_ns = now_ns() - looked;
         if waits {
@@ -386,12 +419,14 @@ pub(super) fn report(
     };
     let seconds = clock_seconds.original.unwrap_or_default();
     let cpu = seen.cpu_original;
-    let figures = [
+    let mut figures = seen.calls.figures();
+    let own = [
         ("open_seconds", seen.open_ns as f64 / 1e9),
         ("user_seconds", cpu.user),
         ("system_seconds", cpu.system),
         ("cpu_share", (cpu.user + cpu.system) / seconds.max(1e-9)),
     ];
+    figures.extend(own.map(|(name, value)| (name.to_owned(), value)));
     PhaseReport {
         name: phase_name(direction).into(),
         bytes_asked: options.bytes(),
@@ -404,7 +439,8 @@ pub(super) fn report(
         user_seconds: seen.cpu.user,
         system_seconds: seen.cpu.system,
         bytes_per_s,
-        figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
+        figures,
+        latency: seen.calls.reports(),
         threads: vec![ThreadReport {
             thread: 0,
             bytes,

@@ -5,9 +5,13 @@ use std::io;
 use std::os::fd::AsFd;
 
 use super::files::Files;
+use super::original::{self, Touch};
 use crate::buffer::Buffer;
+use crate::calls::{Call, Calls};
 use crate::clock::{Cpu, now_ns};
-use crate::engine::{ABORT, Counter, Engine, Failure, Flags, Job, Latency, Order, STONEWALL};
+use crate::engine::{
+    ABORT, Counter, Direction, Engine, Failure, Flags, Job, Latency, Order, Payload, STONEWALL,
+};
 use crate::gate::Ticket;
 use crate::{Error, error};
 use params::ThroughputSpec;
@@ -44,7 +48,7 @@ impl Task<'_> {
             },
             flags: self.flags,
             done: self.done,
-            payload: None,
+            payload: self.options.as_original.then_some(&Touch as &dyn Payload),
         }
     }
 }
@@ -64,15 +68,27 @@ pub(super) struct ChildResult {
     pub(super) transferred: u64,
     pub(super) short: u64,
     pub(super) cpu: Cpu,
-    pub(super) latency: Option<Latency>,
+    /// How long its operations took; empty unless that was asked for.
+    pub(super) calls: Calls,
 }
 
 /// The whole life of a child. An error raises ABORT, so that the others stop as well.
 pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<ChildResult, Error> {
-    let result = prepare(task).and_then(|(file, mut engine)| {
-        let latency = task.options.latency.then(Latency::default);
+    let begun = now_ns();
+    let result = prepare(task).and_then(|(file, opened_ns, mut engine)| {
+        let timed = task.options.latency;
+        let mut calls = Calls::default();
+        if timed && task.options.engine.capabilities().transfers {
+            calls.record(Call::Open, opened_ns.saturating_sub(begun));
+        }
+        let latency = timed.then(Latency::default);
         ticket.wait();
-        Work { task, latency }.run(file, engine.as_mut())
+        let work = Work {
+            task,
+            latency,
+            calls,
+        };
+        work.run(file, engine.as_mut())
     });
     if result.is_err() {
         task.flags.raise(ABORT);
@@ -80,13 +96,15 @@ pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<ChildResul
     result
 }
 
-/// File open, engine and buffer made and touched: all before READY.
-fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
+/// File open (and when it was), engine and buffer made and touched: all before READY.
+fn prepare(task: &Task<'_>) -> Result<(File, u64, Box<dyn Engine>), Error> {
     let file = task.files.open(task.child, task.test)?;
+    let opened_ns = now_ns();
     let record = task.options.record.get() as usize;
     let len = record * task.options.queue_depth as usize;
     let buffer = if task.options.engine.capabilities().transfers {
-        Buffer::for_child(task.child, record, len, task.alignment)
+        let pages = original::pages(task.options);
+        Buffer::on(pages, task.child, record, len, task.alignment)
     } else {
         Buffer::for_child(0, 1024, 0, 1)
     }
@@ -100,12 +118,14 @@ fn prepare(task: &Task<'_>) -> Result<(File, Box<dyn Engine>), Error> {
         path: task.options.dir.clone(),
         reason: format!("{source}; {}", task.options.engine.when_refused()),
     })?;
-    Ok((file, engine))
+    Ok((file, opened_ns, engine))
 }
 
 struct Work<'a> {
     task: &'a Task<'a>,
+    /// Of the records; `None`: not asked for.
     latency: Option<Latency>,
+    calls: Calls,
 }
 
 impl Work<'_> {
@@ -134,7 +154,7 @@ impl Work<'_> {
             self.fsync(file.as_ref(), &mut ended)?;
         }
         if options.include_close {
-            file = None;
+            self.close(file.take());
         }
         if !frozen {
             ended.end_ns = now_ns();
@@ -144,7 +164,7 @@ impl Work<'_> {
         }
         if !options.include_close {
             self.fsync(file.as_ref(), &mut ended)?;
-            drop(file);
+            self.close(file);
         }
         ended.exit_ns = now_ns();
         if options.include_close && !options.include_fsync && !flags.up(ABORT) {
@@ -153,7 +173,14 @@ impl Work<'_> {
             self.fsync(Some(&again), &mut ended)?;
         }
         ended.cpu = Cpu::thread() - cpu;
-        ended.latency = self.latency;
+        if let Some(records) = self.latency.filter(|records| records.count() > 0) {
+            let call = match test.direction() {
+                Direction::Read => Call::Read,
+                Direction::Write => Call::Write,
+            };
+            self.calls.of(call).merge(records.times());
+        }
+        ended.calls = self.calls;
         Ok(ended)
     }
 
@@ -199,16 +226,33 @@ impl Work<'_> {
         }
     }
 
+    /// Counts a call that began at a time and has ended, of a write test's fsync and of any close.
+    fn timed(&mut self, call: Call, begin_ns: u64) {
+        if self.latency.is_some() && self.task.options.engine.capabilities().transfers {
+            self.calls.record(call, now_ns().saturating_sub(begin_ns));
+        }
+    }
+
+    fn close(&mut self, file: Option<File>) {
+        let begun = now_ns();
+        drop(file);
+        self.timed(Call::Close, begun);
+    }
+
     /// A phase that is to end early waits for no disk.
-    fn fsync(&self, file: Option<&File>, ended: &mut ChildResult) -> Result<(), Error> {
+    fn fsync(&mut self, file: Option<&File>, ended: &mut ChildResult) -> Result<(), Error> {
         let transfers = self.task.options.engine.capabilities().transfers;
         if let Some(file) = file
             && transfers
             && !self.task.flags.up(ABORT)
         {
             let bytes = ended.transferred * self.task.options.record.get();
+            let begun = now_ns();
             file.sync_all()
                 .map_err(|source| self.io_error("fsync", source, bytes))?;
+            if self.task.test.direction() == Direction::Write {
+                self.timed(Call::Fsync, begun);
+            }
         }
         ended.fsync_ns = now_ns();
         Ok(())
@@ -216,8 +260,8 @@ impl Work<'_> {
 
     fn failed(&self, failure: Failure, from: u64) -> Error {
         let what = match self.task.test.direction() {
-            crate::engine::Direction::Read => "read",
-            crate::engine::Direction::Write => "write",
+            Direction::Read => "read",
+            Direction::Write => "write",
         };
         tracing::debug!(offset = failure.offset, "{what} failed: {}", failure.source);
         let written = from * self.task.options.record.get() + failure.transferred;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::child::{self, ChildResult, Maker, Task};
 use super::files::Files;
 use super::numbers::{self, Share, effective_seconds};
+use crate::calls::Calls;
 use crate::children::{Children, TICK, last_words};
 use crate::clock::{Cpu, now_ns, seconds};
-use crate::engine::{ABORT, Latency};
+use crate::engine::ABORT;
 use crate::gauge::Gauge;
 use crate::residency::{GLANCE, GLANCES, Residency};
 use crate::{Clocks, Error, Observer, PhaseReport, ThreadReport};
@@ -198,9 +199,9 @@ pub(super) fn report(
         })
         .collect();
     let mut figures = numbers::figures(&shares, parent);
-    if let Some(latency) = merged_latency(&seen.children) {
-        figures.extend(latency.figures());
-    }
+    let mut calls = Calls::default();
+    seen.children.iter().for_each(|c| calls.merge(&c.calls));
+    figures.extend(calls.figures());
     let longest = threads.iter().map(|t| t.seconds).fold(0.0, f64::max);
     let transferred: u64 = threads.iter().map(|t| t.bytes_transferred).sum();
     let clock_seconds = Clocks {
@@ -230,6 +231,7 @@ pub(super) fn report(
         },
         figures,
         threads,
+        latency: calls.reports(),
         ..PhaseReport::default()
     }
 }
@@ -247,17 +249,6 @@ fn thread_report(thread: u32, child: &ChildResult, record: u64) -> ThreadReport 
         seconds: share.seconds,
         bytes_per_s: share.rate(),
     }
-}
-
-fn merged_latency(children: &[ChildResult]) -> Option<Latency> {
-    let mut all: Option<Latency> = None;
-    for latency in children.iter().filter_map(|c| c.latency.as_ref()) {
-        match &mut all {
-            Some(all) => all.merge(latency),
-            None => all = Some(latency.clone()),
-        }
-    }
-    all
 }
 
 /// Rests for `time`, checking periodically for a stop request, which is an error.

@@ -97,7 +97,6 @@ fn held(free: u64) -> impl Fn(u32, crate::buffer::Buffer) -> io::Result<Box<dyn 
 fn six_tests_in_order_whole_and_cleaned_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options(dir.path(), 3);
-    options.latency = true;
     options.stonewall = false;
     let outcome = run(&options, &Silent).unwrap();
     let order: Vec<&str> = outcome.phases.iter().map(|p| p.name.as_str()).collect();
@@ -120,7 +119,19 @@ fn six_tests_in_order_whole_and_cleaned_up() {
         );
         assert_eq!(phase.operations, 48);
         assert_eq!(phase.threads.len(), 3);
-        assert!(phase.figures["latency_p99"] > 0.0);
+        let writes = !phase.name.contains("read");
+        let record = if writes { "write" } else { "read" };
+        assert!(phase.figures[&format!("{record}_p999")] > 0.0);
+        assert_eq!(phase.figures.contains_key("fsync_p99"), writes);
+        let of = |operation: &str| {
+            let found = phase.latency.iter().find(|l| l.operation == operation);
+            found.map_or(0, |l| l.count)
+        };
+        let fsyncs = if writes { 3 } else { 0 };
+        assert_eq!(
+            [of(record), of("open"), of("close"), of("fsync")],
+            [48, 3, 3, fsyncs]
+        );
         let clocks = phase.clock_seconds;
         assert!(
             clocks.original < clocks.fsync && clocks.fsync < clocks.syncfs,

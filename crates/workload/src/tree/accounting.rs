@@ -2,6 +2,7 @@
 
 use super::sequence::{Row, Step};
 use super::worker::Tally;
+use crate::calls::Calls;
 use crate::clock::Cpu;
 use crate::{Clocks, Evidence, PhaseReport, RunReport, ThreadReport};
 
@@ -13,6 +14,7 @@ const MIB: f64 = 1_048_576.0;
 struct Account {
     runs: Vec<RunReport>,
     tally: Tally,
+    calls: Calls,
     evidence: Vec<Evidence>,
     figures: Vec<(&'static str, f64)>,
     /// Seconds of the sync that closed the phase outside the original's clock.
@@ -56,6 +58,11 @@ impl Accounting {
         sum.read += tally.read;
         sum.files += tally.files;
         sum.short += tally.short;
+    }
+
+    /// Adds what the calls of an operation took.
+    pub(super) fn time(&mut self, row: Row, calls: &Calls) {
+        self.accounts[row as usize].calls.merge(calls);
     }
 
     /// Adds evidence to a row.
@@ -109,13 +116,14 @@ impl Accounting {
             system_seconds: sum(|r| r.system_seconds),
             runs: account.runs.clone(),
             evidence: account.evidence.clone(),
+            figures: account.calls.figures(),
+            latency: account.calls.reports(),
             ..PhaseReport::default()
         };
-        report.figures = account
+        let own = account.figures.iter();
+        report
             .figures
-            .iter()
-            .map(|(n, v)| ((*n).to_owned(), *v))
-            .collect();
+            .extend(own.map(|(n, v)| ((*n).to_owned(), *v)));
         rates(&mut report, tally, row, inside);
         if !account.runs.is_empty() {
             // compilebench is one process of one thread.

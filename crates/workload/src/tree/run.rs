@@ -147,6 +147,7 @@ fn parameters(options: &TreeSpec, data: &Dataset) -> serde_json::Value {
         "dataset_seed": options.dataset_seed,
         "makej": options.makej,
         "keep": options.keep,
+        "latency": options.latency,
         "content": "pattern (the letter a)",
         "file_state": "fresh",
         "dataset": data.origin,
@@ -201,6 +202,7 @@ impl<'a> Bench<'a> {
                 &options.dir,
                 options.buffer.get() as usize,
                 options.compat,
+                options.latency,
                 reporter,
             )?,
             accounting: Accounting::new(options.sync && !options.makej),
@@ -436,6 +438,7 @@ impl<'a> Bench<'a> {
             tally.counted = 0;
         }
         self.accounting.add(step, tally, seconds(begin, end), cpu);
+        self.accounting.time(row, &self.worker.calls);
         self.used = (step.action != Action::Delete).then(|| step.tree.clone());
         self.left[row as usize] -= 1;
         self.reporter.step();

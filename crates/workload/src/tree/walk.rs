@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 
 use super::worker::{Tally, Worker};
 use crate::Error;
+use crate::calls::Call;
 
 /// What a walk does with what it meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,10 +99,12 @@ impl Worker<'_> {
     /// A directory inside a walk, which Python 2 asks first whether it is a link.
     fn walk_into(&mut self, top: usize, visit: Visit) -> Result<(), Error> {
         if self.compat {
+            let begun = self.now();
             self.call(|dir, path| {
                 rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW).map(drop)
             })
             .map_err(|e| self.failed("stat", e))?;
+            self.ended(Call::Stat, begun);
         }
         self.walk(top, visit)
     }
@@ -136,16 +139,23 @@ impl Worker<'_> {
             Visit::Note => self.noted.push(self.path[top..].to_vec()),
             Visit::Read => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                let begun = self.now();
                 let file = self
                     .call(|dir, path| rustix::fs::openat(dir, path, flags, Mode::empty()))
                     .map_err(|e| self.failed("open", e))?;
-                let read = self.drain(&file)?;
+                let begun = self.ended(Call::Open, begun);
+                let read = self.drain(&file, begun)?;
+                let begun = self.now();
+                drop(file);
+                self.ended(Call::Close, begun);
                 self.reporter.add(read);
             }
             Visit::Stat => self.look()?,
             Visit::Delete => {
+                let begun = self.now();
                 self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()))
                     .map_err(|e| self.failed("unlink", e))?;
+                self.ended(Call::Unlink, begun);
             }
         }
         Ok(())
@@ -161,8 +171,11 @@ impl Worker<'_> {
     }
 
     fn look(&mut self) -> Result<(), Error> {
+        let begun = self.now();
         self.call(|dir, path| rustix::fs::statat(dir, path, AtFlags::empty()).map(drop))
-            .map_err(|e| self.failed("stat", e))
+            .map_err(|e| self.failed("stat", e))?;
+        self.ended(Call::Stat, begun);
+        Ok(())
     }
 
     /// `os.listdir` of the path in work onto the stack, then what distinguishes directories from files.
@@ -208,9 +221,11 @@ impl Worker<'_> {
         let here = self.path.len();
         for i in first..self.names.len() {
             self.enter_name(self.names[i]);
+            let begun = self.now();
             let stat = self
                 .call(|dir, path| rustix::fs::statat(dir, path, AtFlags::empty()))
                 .map_err(|e| self.failed("stat", e))?;
+            self.ended(Call::Stat, begun);
             self.names[i].dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             self.path.truncate(here);
         }

@@ -24,6 +24,8 @@ use super::dataset::{FileSet, TOP};
 use super::progress::Reporter;
 use super::walk::Name;
 use crate::Error;
+use crate::calls::{Call, Calls};
+use crate::clock::now_ns;
 use crate::error::is_no_space;
 
 /// Bytes and files of one operation.
@@ -55,6 +57,10 @@ pub(super) struct Worker<'a> {
     root: PathBuf,
     dir: OwnedFd,
     pub(super) compat: bool,
+    /// Whether calls are timed.
+    timed: bool,
+    /// How long the calls of the operation in work took; empty unless they are timed.
+    pub(super) calls: Calls,
     pub(super) reporter: &'a Reporter<'a>,
     phase: &'static str,
     asked: u64,
@@ -77,6 +83,7 @@ impl<'a> Worker<'a> {
         root: &Path,
         buffer: usize,
         compat: bool,
+        timed: bool,
         reporter: &'a Reporter<'a>,
     ) -> Result<Self, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -86,6 +93,8 @@ impl<'a> Worker<'a> {
             root: root.to_owned(),
             dir,
             compat,
+            timed,
+            calls: Calls::default(),
             reporter,
             phase: "",
             asked: 0,
@@ -105,13 +114,33 @@ impl<'a> Worker<'a> {
     pub(super) fn begin(&mut self, phase: &'static str, asked: u64) {
         (self.phase, self.asked) = (phase, asked);
         self.tally = Tally::default();
+        self.calls = Calls::default();
         self.reporter.begin(phase);
+    }
+
+    /// The time, where calls are timed.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        if self.timed { now_ns() } else { 0 }
+    }
+
+    /// Counts a call that began at a time of [`Worker::now`] and has just ended, and returns when.
+    #[inline]
+    pub(super) fn ended(&mut self, call: Call, begin_ns: u64) -> u64 {
+        let now = self.now();
+        if self.timed {
+            self.calls.record(call, now.saturating_sub(begin_ns));
+        }
+        now
     }
 
     /// Waits until everything is on the device.
     pub(super) fn sync(&mut self) -> Result<(), Error> {
         self.path.clear();
-        rustix::fs::syncfs(&self.dir).map_err(|e| self.failed("sync", e))
+        let begun = self.now();
+        rustix::fs::syncfs(&self.dir).map_err(|e| self.failed("sync", e))?;
+        self.ended(Call::Sync, begun);
+        Ok(())
     }
 
     /// create, patch, compile: every file of `set` into `tree`, which is made when missing.
@@ -147,8 +176,10 @@ impl<'a> Worker<'a> {
             self.reporter.check()?;
             self.path.truncate(top);
             self.path.extend_from_slice(set.path(file));
+            let begun = self.now();
             let done = self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()));
             done.map_err(|e| self.failed("unlink", e))?;
+            self.ended(Call::Unlink, begun);
             self.tally.files += 1;
             self.tally.counted += file.size;
             self.reporter.add(file.size);
@@ -237,11 +268,13 @@ impl<'a> Worker<'a> {
     }
 
     fn write_file(&mut self, size: u64, how: Writing) -> Result<(), Error> {
+        let mut begun = self.now();
         if how.unlink {
             // The original ignores what is not there: a delta has new files.
             let done = self.call(|dir, path| rustix::fs::unlinkat(dir, path, AtFlags::empty()));
             match done {
-                Ok(()) | Err(Errno::NOENT) => {}
+                Ok(()) => begun = self.ended(Call::Unlink, begun),
+                Err(Errno::NOENT) => begun = self.now(),
                 Err(e) => return Err(self.failed("unlink", e)),
             }
         }
@@ -255,16 +288,19 @@ impl<'a> Worker<'a> {
         let file = self
             .call(|dir, path| rustix::fs::openat(dir, path, flags, mode))
             .map_err(|e| self.failed("open", e))?;
+        begun = self.ended(Call::Open, begun);
         if how.rewrite {
-            self.drain(&file)?;
+            self.drain(&file, begun)?;
             rustix::fs::ftruncate(&file, 0).map_err(|e| self.failed("truncate", e))?;
             rustix::fs::seek(&file, SeekFrom::Start(0)).map_err(|e| self.failed("seek in", e))?;
+            begun = self.now();
         }
         let mut left = size;
         while left > 0 {
             let piece = left.min(self.data.len() as u64) as usize;
             let got = retry_on_intr(|| rustix::io::write(&file, &self.data[..piece]))
                 .map_err(|e| self.failed("write", e))?;
+            begun = self.ended(Call::Write, begun);
             if got == 0 {
                 return Err(self.failed("write", Errno::NOSPC));
             }
@@ -272,15 +308,19 @@ impl<'a> Worker<'a> {
             self.tally.written += got as u64;
             left -= got as u64;
         }
+        drop(file);
+        self.ended(Call::Close, begun);
         Ok(())
     }
 
-    /// Reads to the end, a buffer at a time, as the original: until a read returns nothing.
-    pub(super) fn drain(&mut self, file: &OwnedFd) -> Result<u64, Error> {
+    /// Reads to the end, a buffer at a time, as the original: until a read returns nothing. The
+    /// call before the first read ended at `begun`. The last read, which finds the end, counts too.
+    pub(super) fn drain(&mut self, file: &OwnedFd, mut begun: u64) -> Result<u64, Error> {
         let mut read = 0;
         loop {
             let got = retry_on_intr(|| rustix::io::read(file, &mut self.input[..]))
                 .map_err(|e| self.failed("read", e))?;
+            begun = self.ended(Call::Read, begun);
             if got == 0 {
                 self.tally.read += read;
                 return Ok(read);

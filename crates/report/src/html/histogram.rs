@@ -1,0 +1,217 @@
+//! Histograms of latencies as static SVG: the time axis logarithmic, one line for each cell.
+//!
+//! A line goes through the share of operations in each range of a quarter of a power of two. Shares
+//! and not counts, because cells may have different numbers of operations.
+
+use std::fmt::Write as _;
+
+use words::{escape_xml as escape, short_time};
+
+use crate::latency::{Bucket, Row};
+
+/// Units of the drawing; the page scales it to its card.
+const WIDTH: f64 = 380.0;
+const HEIGHT: f64 = 170.0;
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 22.0;
+
+/// The largest number of labels on the time axis.
+const TICKS: f64 = 6.0;
+
+struct Axes {
+    low: f64,
+    high: f64,
+    /// Largest share.
+    most: f64,
+}
+
+impl Axes {
+    fn of(rows: &[&Row]) -> Option<Axes> {
+        let buckets = || rows.iter().flat_map(|row| &row.histogram);
+        let (low, high) = (
+            buckets().map(|b| time(b.from)).reduce(f64::min)?,
+            buckets().map(|b| time(b.to)).reduce(f64::max)?,
+        );
+        let shares = rows.iter().flat_map(|row| {
+            let all = total(row);
+            row.histogram.iter().map(move |b| b.count as f64 / all)
+        });
+        Some(Axes {
+            low: low.log10(),
+            high: high.log10().max(low.log10() + 0.1),
+            most: shares.fold(0.0, f64::max),
+        })
+    }
+
+    fn x(&self, seconds: f64) -> f64 {
+        let share = (time(seconds).log10() - self.low) / (self.high - self.low);
+        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        HEIGHT - BOTTOM - share / self.most.max(f64::MIN_POSITIVE) * (HEIGHT - BOTTOM - TOP)
+    }
+}
+
+/// A logarithm needs a time above 0: the resolution of the clock.
+fn time(seconds: f64) -> f64 {
+    seconds.max(1e-9)
+}
+
+fn total(row: &Row) -> f64 {
+    let all: u64 = row.histogram.iter().map(|b| b.count).sum();
+    all.max(1) as f64
+}
+
+/// The plot; nothing where nothing was counted.
+pub(super) fn plot(rows: &[&Row]) -> String {
+    let Some(axes) = Axes::of(rows) else {
+        return String::new();
+    };
+    let spoken = rows.iter().map(|row| {
+        format!(
+            "{}: p50 {}, p99 {}",
+            row.label,
+            short_time(row.p50),
+            short_time(row.p99)
+        )
+    });
+    let spoken: Vec<String> = spoken.collect();
+    let mut svg = format!(
+        "<svg class=\"plot histogram\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+        escape(&format!("Latency. {}", spoken.join("; ")))
+    );
+    grid(&mut svg, &axes);
+    for (at, row) in rows.iter().enumerate() {
+        line(&mut svg, &axes, row, at);
+    }
+    for (at, row) in rows.iter().enumerate().filter(|_| rows.len() > 1) {
+        let _ = write!(
+            svg,
+            "<text class=\"name line{at}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            WIDTH - RIGHT,
+            TOP + 12.0 + 13.0 * at as f64,
+            escape(&row.label)
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn grid(svg: &mut String, axes: &Axes) {
+    let bottom = HEIGHT - BOTTOM;
+    let step = ((axes.high - axes.low) / TICKS).ceil().max(1.0) as i32;
+    let powers = (axes.low.floor() as i32..=axes.high.ceil() as i32)
+        .filter(|power| power.rem_euclid(step) == 0);
+    let narrow = axes.high - axes.low < 2.0;
+    let factors: &[f64] = if narrow { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    for power in powers {
+        for factor in factors {
+            let value = factor * 10_f64.powi(power);
+            if !(axes.low..=axes.high).contains(&value.log10()) {
+                continue;
+            }
+            let at = axes.x(value);
+            let _ = write!(
+                svg,
+                "<line class=\"grid\" x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{bottom}\"/>\
+                 <text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
+                bottom + 14.0,
+                short_time(value)
+            );
+        }
+    }
+    let _ = write!(
+        svg,
+        "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{bottom}\" x2=\"{}\" y2=\"{bottom}\"/>\
+         <text class=\"tick left\" x=\"{:.1}\" y=\"{:.1}\">{:.0} %</text>\
+         <text class=\"tick left\" x=\"{:.1}\" y=\"{:.1}\">0</text>",
+        WIDTH - RIGHT,
+        LEFT - 4.0,
+        TOP + 8.0,
+        axes.most * 100.0,
+        LEFT - 4.0,
+        bottom
+    );
+}
+
+/// Steps; a range without a count is on the axis.
+fn line(svg: &mut String, axes: &Axes, row: &Row, at: usize) {
+    let all = total(row);
+    let mut path = String::new();
+    let mut end: Option<f64> = None;
+    for Bucket { from, to, count } in row.histogram.iter().copied() {
+        let (left, right) = (axes.x(from), axes.x(to));
+        match end {
+            Some(end) if (end - left).abs() < 0.05 => {}
+            Some(_) => {
+                let _ = write!(path, "V{:.1}H{left:.1}", axes.y(0.0));
+            }
+            None => {
+                let _ = write!(path, "M{left:.1} {:.1}", axes.y(0.0));
+            }
+        }
+        let _ = write!(path, "V{:.1}H{right:.1}", axes.y(count as f64 / all));
+        end = Some(right);
+    }
+    let _ = write!(
+        svg,
+        "<path class=\"steps line{at}\" d=\"{path}V{:.1}\"><title>{}: p50 {}, p99 {}, max {}</title></path>",
+        axes.y(0.0),
+        escape(&row.label),
+        short_time(row.p50),
+        short_time(row.p99),
+        short_time(row.max)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(label: &str, buckets: &[(f64, u64)]) -> Row {
+        Row {
+            label: label.into(),
+            p50: 2e-4,
+            p99: 3e-3,
+            max: 4e-3,
+            histogram: buckets
+                .iter()
+                .map(|(from, count)| Bucket {
+                    from: *from,
+                    to: from * 1.25,
+                    count: *count,
+                })
+                .collect(),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn each_cell_has_a_line_and_a_name_and_all_is_inside() {
+        let rows = [
+            row("ext4", &[(1e-4, 5), (1.25e-4, 20), (1e-2, 1)]),
+            row("a <b>", &[(1e-4, 1)]),
+        ];
+        let svg = plot(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(svg.matches("<path").count(), 2);
+        assert!(
+            svg.contains("a &lt;b&gt;</text>") && !svg.contains("NaN"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("1 ms</text>") && svg.contains("100 %"),
+            "{svg}"
+        );
+        let one = plot(&[&rows[0]]);
+        assert!(!one.contains("class=\"name"), "{one}");
+    }
+
+    #[test]
+    fn nothing_counted_draws_nothing_and_a_time_of_0_is_drawn() {
+        assert_eq!(plot(&[&row("ext4", &[])]), "");
+        assert!(!plot(&[&row("ext4", &[(0.0, 3)])]).contains("inf"));
+    }
+}

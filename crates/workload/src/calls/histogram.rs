@@ -1,0 +1,185 @@
+//! A histogram of times: log-linear buckets in a fixed piece of memory.
+//!
+//! As in HdrHistogram (Gil Tene), each power of two is cut into equal buckets, here 256, so that a
+//! bucket is at most 1/256 of its values wide and the middle of a bucket is within 0.2 % of them. What
+//! is different: the range is fixed (below 512 ns each nanosecond has a bucket of its own; 73 minutes
+//! and more share the last one), so counting is a shift, an addition and a store, without a branch
+//! that depends on the range, and the memory (70 KiB) does not depend on what is measured.
+
+/// Bits of a time that are kept.
+const BITS: u32 = 9;
+/// Times below this have a bucket each.
+const SUB: u64 = 1 << BITS;
+/// Times of 2^42 ns, 73 minutes, and more count in the last bucket.
+const MOST: u64 = (1 << 42) - 1;
+/// Number of buckets.
+const LEN: usize = bucket(MOST) + 1;
+
+/// The bucket of a time.
+const fn bucket(ns: u64) -> usize {
+    let shift = (ns | (SUB - 1)).ilog2() - (BITS - 1);
+    // `ns >> shift` is below SUB; of a shifted value it is at least SUB / 2, so the lower half of the
+    // row of each shift but the first would stay empty: rows overlap by it.
+    (shift as u64 * (SUB / 2) + (ns >> shift)) as usize
+}
+
+/// Least time of a bucket.
+const fn low(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < SUB {
+        return bucket;
+    }
+    let shift = bucket / (SUB / 2) - 1;
+    (bucket - shift * (SUB / 2)) << shift
+}
+
+/// Counts of times, in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Histogram {
+    counts: Box<[u64]>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram {
+            counts: vec![0; LEN].into_boxed_slice(),
+        }
+    }
+}
+
+impl Histogram {
+    /// Counts a time.
+    #[inline]
+    pub(super) fn record(&mut self, ns: u64) {
+        // The bound is for the compiler: a time is never above the last bucket.
+        if let Some(count) = self.counts.get_mut(bucket(ns.min(MOST))) {
+            *count += 1;
+        }
+    }
+
+    /// Adds the counts of another.
+    pub(super) fn merge(&mut self, other: &Histogram) {
+        for (mine, other) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += other;
+        }
+    }
+
+    /// Number of times.
+    pub(super) fn len(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The times of which a share `q` is not above, nearest rank: the middle of the rank's bucket. 0
+    /// without a time.
+    pub(super) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [u64; N] {
+        let len = self.len();
+        shares.map(|share| {
+            let rank = ((share * len as f64).ceil() as u64).clamp(1, len.max(1));
+            let mut passed = 0;
+            let found = self.counts.iter().position(|count| {
+                passed += count;
+                passed >= rank
+            });
+            found.map_or(0, |at| u64::midpoint(low(at), low(at + 1) - 1))
+        })
+    }
+
+    /// Counts of ranges that are each a quarter of a power of two, as least time, end and count;
+    /// empty ranges are left out.
+    pub(super) fn quarters(&self) -> Vec<(u64, u64, u64)> {
+        let mut ranges: Vec<(u64, u64, u64)> = Vec::new();
+        for (at, &count) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let (from, to) = quarter(low(at));
+            match ranges.last_mut() {
+                Some(last) if last.0 == from => last.2 += count,
+                _ => ranges.push((from, to, count)),
+            }
+        }
+        ranges
+    }
+}
+
+/// The quarter of a power of two that a time is in: its least time and its end.
+const fn quarter(ns: u64) -> (u64, u64) {
+    if ns < 4 {
+        return (ns, ns + 1);
+    }
+    let shift = 61 - ns.leading_zeros();
+    let from = ns >> shift << shift;
+    (from, from + (1 << shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_follow_one_another_without_a_gap() {
+        assert_eq!(
+            (bucket(0), bucket(511), bucket(512), bucket(513)),
+            (0, 511, 512, 512)
+        );
+        assert_eq!(bucket(MOST), LEN - 1);
+        for at in 0..LEN {
+            assert_eq!(bucket(low(at)), at);
+            assert!(low(at) < low(at + 1));
+            assert_eq!(bucket(low(at + 1) - 1), at);
+        }
+        assert!(LEN * 8 < 72 << 10, "{LEN}");
+    }
+
+    #[test]
+    fn nothing_counted_has_no_quantile_and_the_longest_are_not_lost() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantiles([0.5, 1.0]), [0, 0]);
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.len(), 1);
+        assert!(histogram.quantiles([0.5])[0] > MOST - MOST / 100);
+    }
+
+    #[test]
+    fn quarters_hold_everything_once() {
+        let mut histogram = Histogram::default();
+        for ns in [0, 1, 3, 4, 5, 7, 1000, 1023, 1024, 1_000_000] {
+            histogram.record(ns);
+        }
+        let quarters = histogram.quarters();
+        assert_eq!(quarters.iter().map(|q| q.2).sum::<u64>(), 10);
+        assert!(quarters.contains(&(896, 1024, 2)), "{quarters:?}");
+        assert!(quarters.contains(&(1024, 1280, 1)), "{quarters:?}");
+        assert!(quarters.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_within_half_a_percent(
+            mut times in prop::collection::vec(0_u64..1 << 41, 1..200),
+            share in 0.0_f64..=1.0,
+        ) {
+            let mut histogram = Histogram::default();
+            times.iter().for_each(|ns| histogram.record(*ns));
+            times.sort_unstable();
+            let rank = ((share * times.len() as f64).ceil() as usize).clamp(1, times.len());
+            let exact = times[rank - 1];
+            let [found] = histogram.quantiles([share]);
+            prop_assert!(found.abs_diff(exact) * 200 <= exact, "{found} {exact}");
+        }
+
+        #[test]
+        fn merged_is_as_if_counted_together(
+            a in prop::collection::vec(0_u64..1 << 50, 0..50),
+            b in prop::collection::vec(0_u64..1 << 50, 0..50),
+        ) {
+            let count = |times: &[u64]| {
+                let mut histogram = Histogram::default();
+                times.iter().for_each(|ns| histogram.record(*ns));
+                histogram
+            };
+            let mut merged = count(&a);
+            merged.merge(&count(&b));
+            prop_assert_eq!(merged.counts, count(&[a, b].concat()).counts);
+        }
+    }
+}
