@@ -433,8 +433,9 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let finished = |t: &&record::TrialRecord| matches!(t.status, Status::Finished);
     let done = run.trials.iter().filter(finished).count();
-    if done < run.trials.len() {
-        let n = run.trials.len();
+    let replaced = |t: &&record::TrialRecord| matches!(t.status, Status::Replaced { .. });
+    let n = run.trials.len() - run.trials.iter().filter(replaced).count();
+    if done < n {
         all.push(format!("{done} of {n} planned trials finished"));
     }
     if run.plan.blocks < 5 {
@@ -442,12 +443,13 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
         let blocks = if n == 1 { "block" } else { "blocks" };
         all.push(format!("{n} {blocks}: fewer than 5, so intervals are wide"));
     }
+    all.extend(repeats(run));
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let groups = sources.validity.groups();
     for group in &groups {
         let what = match group.mark {
             Mark::Fails => format!("{} {} does not hold", group.mark.sign(), group.name),
-            Mark::Warning => format!("{} {}", group.mark.sign(), group.text()),
+            Mark::Busy | Mark::Warning => format!("{} {}", group.mark.sign(), group.text()),
             Mark::Missing | Mark::Unchecked => continue,
         };
         let at = kinds.iter().position(|known| known.what == what);
@@ -466,6 +468,18 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
     }
     all.extend(kinds.iter().map(|kind| kind.sentence(sources)));
     all
+}
+
+/// Which trials were repeated, and which of them count.
+fn repeats(run: &record::Run) -> Vec<String> {
+    const LISTED: usize = 3;
+    let notes = run.repeat_notes();
+    let mut lines: Vec<String> = notes.iter().take(LISTED).cloned().collect();
+    if notes.len() > LISTED {
+        let more = notes.len() - LISTED;
+        lines.push(format!("{more} more repeats: `fslab show` lists them all"));
+    }
+    lines
 }
 
 /// ` of filesystem=btrfs`: the levels that these cells share and others do not have.
