@@ -291,14 +291,14 @@ mod tests {
             "random readers",
             "random writers",
         ];
-        let mut text = String::from("\tThroughput test with 8 threads\n");
-        for (at, name) in names.iter().enumerate() {
-            text += &format!(
-                "\n\tChildren see throughput for 8 {name} \t= {:10.2} kB/sec\n",
-                at as f64 + 1.5
-            );
-            text += "\tParent sees throughput for 8 x \t=       9.00 kB/sec\n";
-        }
+        let lines = names.iter().enumerate().map(|(at, name)| {
+            let rate = at as f64 + 1.5;
+            format!(
+                "\n\tChildren see throughput for 8 {name} \t= {rate:10.2} kB/sec\n\
+                 \tParent sees throughput for 8 {name} \t=       9.00 kB/sec\n"
+            )
+        });
+        let text = lines.collect::<Vec<String>>().concat();
         assert_eq!(rates(&text).unwrap()[5], 6.5 * 1024.0);
         let error = rates("\n").unwrap_err().to_string();
         assert!(error.contains("0 figures of six"), "{error}");
@@ -328,7 +328,9 @@ mod tests {
     fn a_target_is_missed_where_the_interval_excludes_it() {
         let pairs = |ratios: &[f64]| {
             let mut pairs = Pairs::default();
-            ratios.iter().for_each(|ratio| pairs.push(*ratio, 1.0));
+            for ratio in ratios {
+                pairs.push(*ratio, 1.0);
+            }
             pairs
         };
         assert!(is_within(&pairs(&[1.04])));

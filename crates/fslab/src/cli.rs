@@ -309,6 +309,8 @@ pub(crate) enum ReportFormat {
     Json,
     /// One row for each sample
     Csv,
+    /// One row for each cell and metric: n, median, interval, ratio to the base, p adjusted, verdict
+    SummaryCsv,
     /// Tables for a wiki or an issue
     Md,
 }

@@ -150,10 +150,18 @@ pub(crate) fn finish(
     let dir = out::path(&finished.dir);
     let code = match finished.ending {
         Ending::Whole => exit::OK,
-        Ending::Invalid { failed, doubtful } => {
+        Ending::Invalid {
+            failed,
+            not_run,
+            doubtful,
+        } => {
+            let not_run = match not_run {
+                0 => String::new(),
+                count => format!(", {count} did not run because their cell cannot"),
+            };
             out::say(&format!(
-                "fslab: {failed} trials failed, {doubtful} trials with invalid measurements; they are \
-                 marked in the report, and `fslab show {dir}` gives the reasons"
+                "fslab: {failed} trials failed{not_run}, {doubtful} trials with invalid measurements; they \
+                 are marked in the report, and `fslab show {dir}` gives the reasons"
             ));
             exit::INVALID
         }

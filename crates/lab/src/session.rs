@@ -53,8 +53,10 @@ pub enum Ending {
     Whole,
     /// Every trial was run, but some failed or have evidence that does not hold.
     Invalid {
-        /// Trials that failed or were skipped because their cell cannot run here.
+        /// Trials that failed.
         failed: u32,
+        /// Trials that did not run, or were interrupted, because their cell cannot run here.
+        not_run: u32,
         /// Whole trials with evidence that does not hold.
         doubtful: u32,
     },
@@ -591,14 +593,19 @@ fn idle(plan: &Plan) -> Duration {
     Duration::from_secs_f64((run / 200.0).clamp(0.0, 5.0))
 }
 
-/// Whole and failed trials.
+/// Whole and failed trials. An interrupted one is neither: it is run again, or skipped with its cell.
 fn tally(run: &Run) -> (u32, u32) {
     let count = |wanted: fn(&Status) -> bool| {
         counting(run).filter(|trial| wanted(&trial.status)).count() as u32
     };
     (
         count(|status| matches!(status, Status::Finished)),
-        count(|status| matches!(status, Status::Failed(..))),
+        count(|status| {
+            matches!(
+                status,
+                Status::Failed(FailureKind::Trial | FailureKind::Cell, _)
+            )
+        }),
     )
 }
 
@@ -610,13 +617,17 @@ fn counting(run: &Run) -> impl Iterator<Item = &TrialRecord> {
 
 /// A busy machine makes numbers doubtful, not invalid: it changes no exit code.
 fn ending(run: &Run) -> Ending {
-    let (finished, _) = tally(run);
-    let failed = counting(run).count() as u32 - finished;
+    let (finished, failed) = tally(run);
+    let not_run = counting(run).count() as u32 - finished - failed;
     let doubtful = counting(run).filter(|trial| trial.is_invalid()).count() as u32;
-    if failed == 0 && doubtful == 0 {
+    if failed == 0 && not_run == 0 && doubtful == 0 {
         Ending::Whole
     } else {
-        Ending::Invalid { failed, doubtful }
+        Ending::Invalid {
+            failed,
+            not_run,
+            doubtful,
+        }
     }
 }
 
@@ -671,5 +682,28 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(message.contains("accelerator kvm"), "{message}");
+    }
+
+    #[test]
+    fn an_interrupted_trial_is_not_a_failed_one() {
+        let mut run = fixtures::example::run();
+        let (finished, failed) = tally(&run);
+        assert_eq!(
+            (finished, failed),
+            (11, 1),
+            "the fixture has one failed trial"
+        );
+        let whole = |status: &&mut Status| matches!(status, Status::Finished);
+        let mut statuses = run.trials.iter_mut().map(|trial| &mut trial.status);
+        *statuses.find(whole).unwrap() =
+            Status::Failed(FailureKind::Interrupted, "stopped by a signal".into());
+        assert_eq!(tally(&run), (10, 1));
+        let Ending::Invalid {
+            failed, not_run, ..
+        } = ending(&run)
+        else {
+            panic!("the fixture has a failed trial");
+        };
+        assert_eq!((failed, not_run), (1, 1));
     }
 }

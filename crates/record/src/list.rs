@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::event::FailureKind;
 use crate::folder::writer;
 use crate::names::{folders, name_of};
 use crate::run::{Run, Status, TrialRecord};
@@ -119,10 +120,12 @@ fn look(dir: &Path) -> Listing {
 fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
     let remaining = run.remaining();
     let waits = |trial: usize| remaining.iter().any(|slot| slot.trial as usize == trial);
-    let failed =
-        run.trials.iter().enumerate().filter(|(trial, record)| {
-            matches!(record.status, Status::Failed(..)) && !waits(*trial)
-        });
+    let failed = run.trials.iter().enumerate().filter(|(trial, record)| {
+        matches!(
+            record.status,
+            Status::Failed(FailureKind::Trial | FailureKind::Cell, _)
+        ) && !waits(*trial)
+    });
     listing.failed = failed.count() as u32;
     listing.finished = run
         .trials

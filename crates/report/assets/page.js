@@ -1,8 +1,9 @@
 "use strict";
-// Draws the telemetry of one trial at a time. All text reaches the page as text, never as markup.
+// Draws the telemetry of one trial, or of two over each other. All text reaches the page as text, never as markup.
 (function () {
   const data = JSON.parse(document.getElementById("tele-data").textContent);
   const pick = document.getElementById("tele-pick");
+  const over = document.getElementById("tele-over");
   const box = document.getElementById("tele-charts");
   const root = document.documentElement;
   const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -14,6 +15,10 @@
     option.textContent = trial.label;
     pick.append(option);
   });
+  const none = document.createElement("option");
+  none.value = "";
+  none.textContent = "no other trial";
+  over.append(none, ...[...pick.options].map((option) => option.cloneNode(true)));
 
   // Phases as bands below the lines, named where the name fits.
   function bands(phases) {
@@ -47,21 +52,50 @@
 
   const digits = (v) => v == null ? "–" : Math.abs(v) >= 100 ? v.toFixed(0) : Math.abs(v) >= 1 ? v.toFixed(1) : v.toFixed(2);
 
-  function options(chart, trial, width) {
+  // Two trials may have used two loop devices: their charts and lines still belong together.
+  const kind = (text) => text.replace(/^Device \S+:/, "Device:");
+  const nth = (list, i, name) => list.slice(0, i).filter((other) => name(other) === name(list[i])).length;
+
+  // The chart of another trial that shows the same: of the same kind, and as many before it.
+  function partner(trial, i, other) {
+    const name = (chart) => kind(chart.title);
+    const rank = nth(trial.charts, i, name);
+    return other.charts.filter((chart) => name(chart) === name(trial.charts[i]))[rank];
+  }
+
+  // Lines of a chart, then those of the other trial at the times of both.
+  function lines(chart, trial, match, other) {
+    const own = [trial.t].concat(chart.series.map((s) => s.data));
+    if (!match) return own;
+    return uPlot.join([own, [other.t].concat(match.series.map((s) => s.data))]);
+  }
+
+  // The colour of the same line of the chart below, else the next one.
+  function place(match, i, chart) {
+    const at = chart.series.findIndex((s) => s.label === match.series[i].label);
+    return at >= 0 ? at : i;
+  }
+
+  function options(chart, trial, width, match, other) {
+    const end = other ? [Math.min(trial.range[0], other.range[0]), Math.max(trial.range[1], other.range[1])] : trial.range;
+    const mark = other ? "A " : "";
     const axis = () => ({
       stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 },
     });
     return {
       width, height: 190,
       cursor: { sync: { key: "trial" } },
-      scales: { x: { time: false, range: () => trial.range }, y: { range: (u, lo, hi) => [0, hi > 0 ? hi * 1.12 : 1] } },
+      scales: { x: { time: false, range: () => end }, y: { range: (u, lo, hi) => [0, hi > 0 ? hi * 1.12 : 1] } },
       axes: [
         Object.assign(axis(), { values: (u, ticks) => ticks.map((t) => t + " s") }),
         Object.assign(axis(), { size: 58, values: (u, ticks) => ticks.map((t) => t >= 1e5 ? t / 1e3 + "k" : String(t)) }),
       ],
       series: [{ label: "s", value: (u, v) => v == null ? "–" : v.toFixed(2) }].concat(chart.series.map((s, i) => ({
-        label: s.label, stroke: color("--s" + (i % 6)), width: 1.4, points: { show: trial.t.length < 3 },
-        value: (u, v) => digits(v),
+        label: mark + s.label, stroke: color("--s" + (i % 6)), width: 1.4, points: { show: trial.t.length < 3 },
+        value: (u, v) => digits(v), spanGaps: !!other,
+      })), (match ? match.series : []).map((s, i) => ({
+        label: "B " + s.label, stroke: color("--s" + (place(match, i, chart) % 6)), width: 1.4, dash: [5, 4],
+        points: { show: other.t.length < 3 }, value: (u, v) => digits(v), spanGaps: true,
       }))),
       plugins: [bands(trial.phases)],
     };
@@ -77,10 +111,12 @@
 
   function show(i) {
     const trial = data.trials[i];
+    const other = over.value === "" ? null : data.trials[Number(over.value)];
     plots.forEach((p) => p.destroy());
     plots = [];
     box.replaceChildren();
-    for (const chart of trial.charts) {
+    trial.charts.forEach((chart, at) => {
+      const match = other ? partner(trial, at, other) : null;
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
       const title = document.createElement("b");
@@ -88,11 +124,11 @@
       caption.append(title, " " + chart.unit);
       const place = document.createElement("div");
       place.setAttribute("role", "img");
-      place.setAttribute("aria-label", spoken(chart));
+      place.setAttribute("aria-label", (match ? "A: " : "") + spoken(chart) + (match ? " B: " + spoken(match) : ""));
       figure.append(caption, place);
       box.append(figure);
-      plots.push(new uPlot(options(chart, trial, Math.max(200, place.clientWidth)), [trial.t].concat(chart.series.map((s) => s.data)), place));
-    }
+      plots.push(new uPlot(options(chart, trial, Math.max(200, place.clientWidth), match, match && other), lines(chart, trial, match, other), place));
+    });
   }
 
   const current = () => Number(pick.value);
@@ -102,6 +138,7 @@
     show(current());
   };
   pick.addEventListener("change", () => show(current()));
+  over.addEventListener("change", () => show(current()));
   document.getElementById("tele-prev").addEventListener("click", () => step(-1));
   document.getElementById("tele-next").addEventListener("click", () => step(1));
   let last = 0;

@@ -13,6 +13,7 @@ use crate::block_io::Pair;
 use crate::growth::{Curve, Growth};
 use crate::model::clock_name;
 use crate::samples::lines;
+use words::csv_record as record;
 
 /// The report as CSV.
 pub(crate) fn print(report: &Report<'_>) -> String {
@@ -126,32 +127,5 @@ fn key(law: Law) -> &'static str {
     match law {
         Law::Power => "power",
         Law::Linear => "linear",
-    }
-}
-
-fn record<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = fields.into_iter().map(quote).collect();
-    format!("{}\r\n", quoted.join(","))
-}
-
-/// A field as RFC 4180 wants it.
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_only_where_needed() {
-        assert_eq!(
-            record(["a", "b,c", "d\"e", ""]),
-            "a,\"b,c\",\"d\"\"e\",\r\n"
-        );
     }
 }

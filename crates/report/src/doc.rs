@@ -205,6 +205,8 @@ pub(crate) struct Plot<'a> {
     pub clock: &'static str,
     /// A warning about the number of values; may be empty.
     pub few: String,
+    /// A value that the axis must reach, so that plots that are compared share it; 0: their own values alone.
+    pub reach: f64,
     /// What is drawn.
     pub drawing: Drawing<'a>,
 }

@@ -1,11 +1,13 @@
-//! One self-contained page: nothing is fetched, and everything but the time series works without
-//! JavaScript.
+//! One self-contained page: nothing is fetched, and everything but the time series and
+//! the copies of tables works without JavaScript.
 //!
 //! All text of a run (its name, levels, messages of failed trials) comes from outside and is
 //! escaped: by minijinja in the template, by [`words::escape_xml`] in blocks and drawings, and by the script, which
 //! sets text only as text. A content security policy forbids every request.
 
+mod axes;
 mod blocks;
+mod first_screen;
 mod growth_plot;
 mod histogram;
 mod names;
@@ -29,6 +31,7 @@ const CSS: &str = concat!(
     include_str!("../assets/latency.css"),
     include_str!("../assets/scan.css")
 );
+const READER_JS: &str = include_str!("../assets/reader.js");
 const JS: &str = include_str!("../assets/page.js");
 const UPLOT_JS: &str = include_str!("../vendor/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../vendor/uplot/uPlot.min.css");
@@ -48,6 +51,7 @@ pub(crate) fn print(report: &Report<'_>) -> Result<String> {
     view.values_mut().for_each(show_controls);
     for (name, text) in [
         ("css", CSS),
+        ("reader_js", READER_JS),
         ("js", JS),
         ("uplot_js", UPLOT_JS),
         ("uplot_css", UPLOT_CSS),

@@ -57,6 +57,7 @@ mod sections;
 mod select;
 mod sentences;
 pub mod summary;
+mod summary_csv;
 mod text;
 mod timing_tag;
 pub mod tool_output;
@@ -96,6 +97,7 @@ impl Format {
     /// A defect in a template or a value that JSON does not have.
     pub fn render(self, report: &Report<'_>) -> Result<String> {
         self.check_part(report.options.part)?;
+        self.check_selection(report.options)?;
         match self {
             // A log may come from anyone; what reaches a terminal or a mail cannot steer it.
             Format::Text => Ok(printable_lines(&text::print(report)).into_owned()),
@@ -103,6 +105,7 @@ impl Format {
             Format::Html => html::print(report),
             Format::Json => json::print(report),
             Format::Csv => Ok(csv::print(report)),
+            Format::SummaryCsv => Ok(summary_csv::print(report)),
         }
     }
 }
@@ -123,11 +126,41 @@ impl Format {
                 why: match (self, part) {
                     (Format::Md, _) => "Markdown does not have it; add --format text",
                     (Format::Json, _) => "JSON is one document; select its key, as in jq .summary",
+                    (Format::Csv, Part::Summary) => {
+                        "samples are not summed up; use --format summary-csv"
+                    }
                     _ => "only text and Markdown are printed in parts; add --format text",
                 },
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses an option that could not change what the format prints.
+    fn check_selection(self, options: &Options) -> Result<()> {
+        if self != Format::Csv {
+            return Ok(());
+        }
+        let factors = "samples have a column for each factor; drop it, or use --format summary-csv";
+        let asked = [
+            ("--row", options.rows.first(), factors),
+            ("--col", options.columns.first(), factors),
+            (
+                "--base",
+                options.base.as_ref(),
+                "samples are not compared; drop it, or use --format summary-csv",
+            ),
+        ];
+        for (option, text, why) in asked {
+            if let Some(text) = text {
+                return Err(Error::Malformed {
+                    option,
+                    text: text.clone(),
+                    why,
+                });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -18,19 +18,27 @@ pub enum Format {
     Json,
     /// One row per sample.
     Csv,
+    /// One row for each cell and metric: median, interval, ratio, verdict.
+    SummaryCsv,
     /// GitHub tables.
     Md,
 }
 
 impl Format {
     /// All of them, as typed.
-    pub const NAMES: [(&'static str, Format); 5] = [
+    pub const NAMES: [(&'static str, Format); 6] = [
         ("text", Format::Text),
         ("html", Format::Html),
         ("json", Format::Json),
         ("csv", Format::Csv),
+        ("summary-csv", Format::SummaryCsv),
         ("md", Format::Md),
     ];
+
+    /// Whether it has numbers only: no cause is looked for.
+    pub(crate) fn is_csv(self) -> bool {
+        matches!(self, Format::Csv | Format::SummaryCsv)
+    }
 }
 
 impl FromStr for Format {

@@ -17,7 +17,7 @@ use crate::latency::{self, Latencies};
 use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
-use crate::options::{Format, Options};
+use crate::options::Options;
 use crate::pivot::Layouts;
 use crate::pressure::{self, Memory};
 use crate::published::{self, Published};
@@ -111,7 +111,7 @@ impl<'a> Report<'a> {
         let scan = scan::of(&sources, options, &shown, &mut notes);
         // A pivot, or one table, is another question; CSV has numbers only, and telemetry takes time.
         let whole = !options.is_pivot() && options.table.is_none();
-        let causes = whole && options.format != Format::Csv;
+        let causes = whole && !options.format.is_csv();
         let cost = whole.then(|| block_io::cost_of(&sources, options, &shown, &mut notes));
         notes.extend(run.repeat_notes());
         notes.dedup();
@@ -164,6 +164,11 @@ impl<'a> Report<'a> {
         let of_growths = self.growths.iter().flat_map(Growth::figures);
         let of_tables = self.tables.iter().flat_map(Table::figures);
         of_tables.chain(of_grids).chain(of_growths)
+    }
+
+    /// Whether the report is about this cell.
+    pub(crate) fn has_cell(&self, id: u32) -> bool {
+        self.cells.contains(&id)
     }
 
     /// Names of all factors, in the study's order.

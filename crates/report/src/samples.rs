@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use record::Sample;
-use study::Cell;
+use study::{Cell, Clock};
 
 use crate::Report;
 use crate::model::Mark;
@@ -22,11 +22,38 @@ pub(crate) struct Line<'a> {
     pub marks: BTreeSet<Mark>,
 }
 
+/// Whether `--metric`, `--clock` and `--table` select a sample. A table selects what it shows; its cells are selected
+/// with the report's.
+pub(crate) fn selected(report: &Report<'_>, sample: &Sample) -> bool {
+    let options = report.options;
+    let is_shown = || {
+        let series = (sample.phase.as_str(), sample.metric.as_str(), sample.clock);
+        shown(report).any(|shown| shown == series)
+    };
+    options.metric.as_ref().is_none_or(|m| *m == sample.metric)
+        && options.clock.is_none_or(|clock| clock == sample.clock)
+        && (options.table.is_none() || options.is_pivot() || is_shown())
+}
+
+/// Phase, metric and clock of everything that the report's tables, grids and questions of growth show.
+fn shown<'a>(report: &'a Report<'_>) -> impl Iterator<Item = (&'a str, &'a str, Clock)> {
+    let rows = report.tables.iter().flat_map(|table| &table.rows);
+    let rows = rows.filter_map(|r| Some((r.phase.as_deref()?, r.metric.as_deref()?, r.clock?)));
+    let panels = report.grids.iter().flat_map(|grid| &grid.panels);
+    let heads = panels.flat_map(|panel| &panel.columns);
+    let heads = heads.map(|h| (h.phase.as_str(), h.metric.as_str(), h.clock));
+    let laws = report.growths.iter();
+    let laws = laws.map(|g| (g.phase.as_str(), g.metric.as_str(), g.clock));
+    rows.chain(heads).chain(laws)
+}
+
 /// The samples in running order.
 pub(crate) fn lines<'a>(report: &'a Report<'a>) -> impl Iterator<Item = Line<'a>> {
     report.slots().flat_map(move |(slot, trial)| {
         let cell = report.run.plan.cells.get(slot.cell as usize);
-        trial.samples.iter().filter_map(move |sample| {
+        let samples = trial.samples.iter();
+        let samples = samples.filter(move |sample| selected(report, sample));
+        samples.filter_map(move |sample| {
             let of_trial = |d: &&crate::validity::Doubt| {
                 d.trial == slot.trial && d.phase.as_ref().is_none_or(|p| *p == sample.phase)
             };

@@ -1,6 +1,6 @@
 //! Sentences and numbers that several formats print in the same words.
 
-use record::Status;
+use record::{FailureKind, Status};
 use stats::Warning;
 use study::Order;
 
@@ -27,12 +27,16 @@ pub(crate) fn trials(report: &Report<'_>) -> String {
             .count()
     };
     let finished = count(|s| matches!(s, Status::Finished));
-    let failed = count(|s| matches!(s, Status::Failed(..)));
+    let interrupted = count(|s| matches!(s, Status::Failed(FailureKind::Interrupted, _)));
+    let failed = count(|s| matches!(s, Status::Failed(..))) - interrupted;
     let pending = count(|s| matches!(s, Status::Pending));
     let planned = report.run.trials.len() - report.run.repeats.len();
     let mut text = format!("{planned} planned: {finished} finished");
     if failed > 0 {
         text.push_str(&format!(", {failed} failed"));
+    }
+    if interrupted > 0 {
+        text.push_str(&format!(", {interrupted} interrupted"));
     }
     if pending > 0 {
         text.push_str(&format!(", {pending} not run"));

@@ -12,6 +12,7 @@
 //! The plots are static SVG: a trace's analysis has at most some thousand points and 512 bins, and a
 //! page that is kept beside a run should still open in ten years.
 
+mod csv;
 mod figures;
 mod html;
 mod md;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use blktrace::Analysis;
 use serde::Deserialize;
 
+pub use csv::csv;
 pub use html::html;
 pub use md::md;
 pub use text::text;

@@ -14,6 +14,7 @@
 //! counts them; what fslab prints is ASCII but for names that users chose.
 
 mod amount;
+mod csv;
 mod duration;
 mod escape;
 mod number;
@@ -22,6 +23,7 @@ mod uuid;
 mod wrap;
 
 pub use amount::{AmountError, bytes, bytes_f64, parse_bytes, parse_count};
+pub use csv::csv_record;
 pub use duration::{clock_time, short_time};
 pub use escape::{escape_xml, printable, printable_lines};
 pub use number::{grouped, list, millions, plural, s, significant};

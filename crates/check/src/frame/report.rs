@@ -1,10 +1,11 @@
 //! The result of a check, and how it is printed.
 //!
-//! One value ([`Report`]) and four ways to print it: for people ([`text()`]), as one JSON document ([`json`]), and with the lines about
+//! One value ([`Report`]) and five ways to print it: for people ([`text()`]), as one JSON document ([`json`]), its findings as CSV ([`csv()`]), and with the lines about
 //! time and bytes laid out as in e2fsck's `-tt` ([`e2fsck()`]) or fsck.ocfs2's ([`ocfs2()`]), so that tables
 //! made of those can be continued. Findings are grouped by problem: a broken bitmap has thousands, and a reader wants to know
 //! first how many kinds of faults there are.
 
+mod csv;
 mod e2fsck;
 mod lines;
 mod ocfs2;
@@ -16,6 +17,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use csv::csv;
 pub use e2fsck::e2fsck;
 pub use ocfs2::ocfs2;
 pub use text::text;

@@ -8,8 +8,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use fskind::Kind;
 use params::{AgeSpec, FillSpec, StreamSpec, ThroughputSpec, TreeSpec};
 
-use super::DocumentFormat;
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// iozone -t: write, rewrite, read, re-read, random read, random write
@@ -55,8 +53,21 @@ pub(crate) enum BenchFormat {
     Text,
     /// One document
     Json,
+    /// One row for each phase, metric and clock
+    Csv,
     /// As the original program prints it: iozone, compilebench or fs_mark
     Original,
+}
+
+/// Formats of what no original program prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlainBenchFormat {
+    /// Text of 78 columns
+    Text,
+    /// One JSON document
+    Json,
+    /// One row for each phase, metric and clock
+    Csv,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +97,8 @@ pub(crate) enum StreamFormat {
     Text,
     /// One document
     Json,
+    /// One row for each phase, metric and clock
+    Csv,
     /// A line for each phase, in both kinds of megabytes
     Original,
     /// dd's three lines
@@ -132,7 +145,7 @@ pub(crate) struct AgeArgs {
     pub(crate) spec: AgeSpec,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: DocumentFormat,
+    pub(crate) format: PlainBenchFormat,
 }
 
 #[derive(Debug, Args)]
@@ -147,7 +160,7 @@ pub(crate) struct FsckArgs {
     pub(crate) timeout: f64,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: DocumentFormat,
+    pub(crate) format: PlainBenchFormat,
 }
 
 /// The kinds of filesystem, each with the name of its checker as help.

@@ -38,7 +38,7 @@ pub(crate) struct CheckArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
-    /// Findings to show for each problem (0: all that are kept); JSON has them all
+    /// Findings to show for each problem (0: all that are kept); JSON and CSV have them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// Findings to keep for each problem; the rest are counted
@@ -104,6 +104,8 @@ pub(crate) enum CheckFormat {
     Text,
     /// One JSON document
     Json,
+    /// One row for each finding
+    Csv,
     /// Time and bytes as e2fsck -tt prints them
     E2fsck,
     /// Time and bytes as fsck.ocfs2 -tt prints them

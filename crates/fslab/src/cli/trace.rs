@@ -10,7 +10,7 @@ use study::Bytes;
 pub(crate) enum TraceCommand {
     /// Record a block trace, as blktrace does
     Record(RecordArgs),
-    /// Report a block trace: as a summary, blkparse's text, btt's tables, JSON, or a page with plots
+    /// Report a block trace: as a summary, blkparse's text, btt's tables, JSON, CSV, or a page with plots
     Report(TraceReportArgs),
 }
 
@@ -86,6 +86,8 @@ pub(crate) enum TraceFormat {
     Btt,
     /// One JSON document
     Json,
+    /// One row for each figure: table, device or process, direction, metric, value, unit
+    Csv,
     /// One self-contained page with plots
     Html,
 }

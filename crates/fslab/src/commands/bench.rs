@@ -1,5 +1,6 @@
 //! `fslab bench`: the workloads, and how their results are printed.
 
+mod csv;
 mod fsck;
 mod stream;
 
@@ -11,8 +12,10 @@ use lab::bench::Measured;
 use params::FillSpec;
 use workload::{Workload, fill, throughput, tree};
 
-use crate::cli::bench::{AgeArgs, BenchFormat, FillArgs, ThroughputArgs, TreeArgs};
-use crate::cli::{DocumentFormat, LiveFormat};
+use crate::cli::LiveFormat;
+use crate::cli::bench::{
+    AgeArgs, BenchFormat, FillArgs, PlainBenchFormat, ThroughputArgs, TreeArgs,
+};
 use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
@@ -37,8 +40,9 @@ pub(crate) fn fill(args: &FillArgs) -> anyhow::Result<u8> {
 
 pub(crate) fn age(args: &AgeArgs) -> anyhow::Result<u8> {
     let format = match args.format {
-        DocumentFormat::Text => BenchFormat::Text,
-        DocumentFormat::Json => BenchFormat::Json,
+        PlainBenchFormat::Text => BenchFormat::Text,
+        PlainBenchFormat::Json => BenchFormat::Json,
+        PlainBenchFormat::Csv => BenchFormat::Csv,
     };
     // No program's output to copy: the procedure was a script that called fs_mark.
     watch(&args.spec, format, |_| String::new())
@@ -70,6 +74,10 @@ fn print(
     match format {
         BenchFormat::Text => out::print(&lab::bench_text::render(measured)),
         BenchFormat::Json => out::print(&serde_json::to_string_pretty(&measured.outcome)?),
+        BenchFormat::Csv => {
+            let outcome = &measured.outcome;
+            out::print(&csv::table(&outcome.workload, &outcome.phases))
+        }
         BenchFormat::Original => {
             // As with the original programs under `time`: their output on stdout, time's on stderr.
             for (_, usage) in &measured.usages {

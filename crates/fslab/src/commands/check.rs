@@ -78,6 +78,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let text = match args.format {
         CheckFormat::Text => report::text(&report, judge, args.list),
         CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::Csv => report::csv(&report),
         CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
         CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
     };

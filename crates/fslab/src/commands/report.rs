@@ -19,6 +19,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
             ReportFormat::Html => ::report::Format::Html,
             ReportFormat::Json => ::report::Format::Json,
             ReportFormat::Csv => ::report::Format::Csv,
+            ReportFormat::SummaryCsv => ::report::Format::SummaryCsv,
             ReportFormat::Md => ::report::Format::Md,
         },
         part: match (args.full, args.only) {

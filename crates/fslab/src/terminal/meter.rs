@@ -202,6 +202,9 @@ impl Meter {
     /// `[3/90, 12 min 5 s left] filesystem=ext4: fill: 42 %, 512.3 MiB/s, 3 s left`; empty while nothing is known.
     pub(super) fn line(&self, now: Instant) -> String {
         let names = self.names();
+        if names.activity.is_empty() && names.step.is_none() {
+            return String::new();
+        }
         let mut line = names
             .trials
             .as_ref()

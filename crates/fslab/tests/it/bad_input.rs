@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout};
+use common::{Scratch, assert_code, error_line, example_run, is_root, run_in, stderr, stdout};
 
 fn run_tiny(scratch: &Scratch, study: &Path, more: &[&str]) -> std::process::Output {
     let study = study.to_string_lossy();
@@ -126,7 +126,7 @@ fn a_missing_mkfs_names_its_package_needs_root() {
 }
 
 #[test]
-fn a_mount_option_the_kernel_refuses_fails_its_cell_only_needs_root() {
+fn a_variant_that_the_kernel_refuses_ends_a_run_at_once_needs_root() {
     if !is_root() {
         return;
     }
@@ -134,28 +134,13 @@ fn a_mount_option_the_kernel_refuses_fails_its_cell_only_needs_root() {
     let extra = "\n[filesystem.ext4-odd]\nkind = \"ext4\"\nmount = [\"no_such_option\"]\n";
     let study = scratch.tiny_study(&["ext4", "ext4-odd"], extra);
     let output = run_tiny(&scratch, &study, &["--set", "iozone.threads=1"]);
-    assert_code(&output, 7);
-    let text = stderr(&output);
-    assert!(text.contains("no_such_option"), "{text}");
-    let run = record::Run::load(&scratch.join("out")).unwrap();
-    let (whole, failed): (Vec<_>, Vec<_>) = run
-        .trials
-        .iter()
-        .partition(|trial| trial.status == record::Status::Finished);
-    assert_eq!(
-        whole.len(),
-        2,
-        "both blocks of the good filesystem are kept"
-    );
-    let tried = failed
-        .iter()
-        .filter(|t| matches!(t.status, record::Status::Failed(..)))
-        .count();
-    assert_eq!(tried, 1, "a cell that cannot run is tried once");
+    assert_code(&output, 2);
+    let line = error_line(&output);
     assert!(
-        stdout(&output).contains("no_such_option"),
-        "the report says why"
+        line.contains("filesystem=ext4-odd") && line.contains("no_such_option"),
+        "{line}"
     );
+    assert!(!scratch.join("out").exists(), "nothing was measured");
     scratch.assert_nothing_left();
 }
 
@@ -209,7 +194,7 @@ fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
 }
 
 #[test]
-fn a_readahead_that_the_device_does_not_take_fails_its_cell_only_needs_root() {
+fn a_readahead_that_the_device_does_not_take_ends_a_run_at_once_needs_root() {
     if !is_root() {
         return;
     }
@@ -461,4 +446,24 @@ fn a_plan_for_a_disk_asks_the_gate() {
     let output = run_in(scratch.path(), &words);
     assert_code(&output, 5);
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn options_that_a_table_of_samples_cannot_honour_are_refused() {
+    let scratch = Scratch::new();
+    let run = example_run(&scratch);
+    let run = run.to_str().unwrap();
+    for option in ["--row", "--col", "--base"] {
+        let args = ["report", run, "--format", "csv", option, "filesystem"];
+        let output = run_in(scratch.path(), &args);
+        assert_code(&output, 2);
+        let line = error_line(&output);
+        assert!(line.contains(option), "{line}");
+        assert!(line.contains("--format summary-csv"), "{line}");
+        assert_eq!(stdout(&output), "");
+    }
+    let args = ["report", run, "--format", "summary-csv", "--row", "phase"];
+    let output = run_in(scratch.path(), &args);
+    assert_code(&output, 0);
+    assert!(stdout(&output).starts_with("run,"), "{}", stdout(&output));
 }

@@ -26,6 +26,29 @@ fn names(document: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_table_for_machines_has_the_figures_of_the_document() {
+    let scratch = Scratch::new();
+    let words = "throughput --dir . -t 2 -s 1m -r 64k --settle 0 --format csv";
+    let output = bench(&scratch, words);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("workload,phase,metric,clock,value,unit\r\n"),
+        "{text}"
+    );
+    for phase in ["initial_write", "random_write"] {
+        for clock in ["original", "fsync", "syncfs"] {
+            let start = format!("throughput,{phase},throughput,{clock},");
+            let row = text.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("{start}: {text}"));
+            let (value, unit) = row[start.len()..].split_once(',').unwrap();
+            assert!(value.parse::<f64>().unwrap() > 0.0, "{row}");
+            assert_eq!(unit, "bytes_per_s");
+        }
+    }
+}
+
+#[test]
 fn throughput_prints_one_document() {
     let scratch = Scratch::new();
     let output = bench(
@@ -264,10 +287,13 @@ fn latencies_are_recorded_unless_they_are_not_wanted() {
         let counted: u64 = buckets.iter().map(|b| b["count"].as_u64().unwrap()).sum();
         assert_eq!(Some(counted), of["count"].as_u64());
         let text = stdout(&bench(&scratch, words));
+        let (_, table) = text.split_once("\nLatency ").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap_or((table, ""));
         assert!(
-            text.contains("p99.9") && text.lines().all(|l| l.chars().count() <= 78),
+            table.contains("p99.9") && table.contains(operation),
             "{text}"
         );
+        assert!(table.lines().all(|l| l.chars().count() <= 78), "{table}");
         let without = document(&bench(
             &scratch,
             &format!("{words} --no-latency --format json"),

@@ -48,7 +48,7 @@ fn a_sound_filesystem_is_clean_in_every_form() {
     let scratch = Scratch::new();
     filesystem(&scratch, "disk.img", &[]);
     let before = std::fs::read(scratch.join("disk.img")).unwrap();
-    for format in ["text", "json", "e2fsck", "ocfs2"] {
+    for format in ["text", "json", "csv", "e2fsck", "ocfs2"] {
         let output = check(&scratch, &["disk.img", "--format", format]);
         assert_code(&output, 0);
         assert!(!stdout(&output).is_empty(), "{format}");
@@ -83,6 +83,12 @@ fn what_is_found_has_a_code_a_path_and_both_values() {
         "{text}"
     );
     assert!(text.contains("/a/passwd): found 7, expected 1"), "{text}");
+    let output = check(&scratch, &["disk.img", "--format", "csv"]);
+    assert_code(&output, 4);
+    let text = stdout(&output);
+    assert!(text.starts_with("code,name,class,severity,"), "{text}");
+    assert!(text.contains("0x040003,4_BAD_REF_COUNT,"), "{text}");
+    assert!(text.contains(",/a/passwd,7,1,"), "{text}");
     let output = check(
         &scratch,
         &["disk.img", "--format", "json", "--verdict", "strict"],

@@ -43,6 +43,11 @@ fn every_format_of_a_good_trace() {
         ("blkparse", "  8,0 ", "Events (sda): "),
         ("btt", "==================== Per Process", "# Total System"),
         ("json", "{\n", "\"request_sizes\""),
+        (
+            "csv",
+            "table,name,direction,metric,value,unit\r\n",
+            "step,D2C,",
+        ),
         ("html", "<!doctype html>", "<svg"),
     ] {
         let printed = report(&scratch, &["sda", "--format", format]);

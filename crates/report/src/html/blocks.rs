@@ -158,8 +158,8 @@ impl Printer {
             ));
         }
         let drawn = match &plot.drawing {
-            Drawing::Row(table, row) => plot::row(table, row),
-            Drawing::Places(places) => plot::row(&places.0, &places.1),
+            Drawing::Row(table, row) => plot::row(table, row, plot.reach),
+            Drawing::Places(places) => plot::row(&places.0, &places.1, plot.reach),
             Drawing::Law(growth, curve) => growth_plot::curve(growth, curve),
             Drawing::Histogram(rows) => histogram::plot(rows),
         };

@@ -201,7 +201,10 @@ mod tests {
             svg.contains("a &lt;b&gt;</text>") && !svg.contains("NaN"),
             "{svg}"
         );
-        assert!(svg.contains("1 ms</text>") && svg.contains("77 %"), "{svg}");
+        assert!(
+            svg.contains("1 ms</text>") && svg.contains("100 %"),
+            "{svg}"
+        );
         let one = plot(&[&rows[0]]);
         assert!(!one.contains("class=\"name"), "{one}");
     }

@@ -42,6 +42,18 @@ pub(super) fn fitted(names: &[&str], letters: usize) -> Vec<String> {
     numbered.collect()
 }
 
+/// A name in two lines of at most `letters` letters each, broken after a space, a comma or a bracket as near to the
+/// middle as possible.
+pub(super) fn halves(name: &str, letters: usize) -> Option<(&str, &str)> {
+    let breaks = name.char_indices().filter(|(_, c)| " ,(/".contains(*c));
+    // A comma stays on the first line, a bracket begins the second.
+    let cuts = breaks.map(|(at, c)| if c == '(' { at } else { at + c.len_utf8() });
+    let halves = cuts.map(|at| (name[..at].trim(), name[at..].trim()));
+    let fits = |half: &&str| !half.is_empty() && length(half) <= letters;
+    let fitting = halves.filter(|(first, second)| fits(first) && fits(second));
+    fitting.min_by_key(|(first, second)| length(first).abs_diff(length(second)))
+}
+
 fn length(text: &str) -> usize {
     text.chars().count()
 }
@@ -115,6 +127,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn long_names_break_where_words_end() {
+        let found = halves("XFS - xfs_repair time (Seconds)", 25);
+        assert_eq!(found, Some(("XFS - xfs_repair", "time (Seconds)")));
+        let found = halves("delalloc,data=writeback", 16);
+        assert_eq!(found, Some(("delalloc,", "data=writeback")));
+        assert_eq!(halves("onewordwithoutanybreak", 16), None);
+        assert_eq!(halves("a reallylongsecondhalfofaname", 16), None);
+    }
 
     #[test]
     fn what_is_shared_gives_way_first() {

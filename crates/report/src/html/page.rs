@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 use study::Clock;
 
-use super::{blocks, inert_json, telemetry};
+use super::first_screen::{self, FirstScreen};
+use super::{axes, blocks, inert_json, telemetry};
 use crate::Report;
 use crate::doc::Section;
 use crate::error::Result;
@@ -21,8 +22,10 @@ const MANY: usize = 24;
 pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     let run = report.run;
     let plan = &run.plan;
-    let (measured, tables) = (measured(report), tables(report));
-    let answer = answer(report);
+    let (mut measured, mut tables) = (measured(report), tables(report));
+    axes::share(&mut measured);
+    axes::share(&mut tables);
+    let FirstScreen { first, rest } = first_screen::split(answer(report));
     let causes = causes(report);
     let basis: Vec<Section<'_>> = basis(report).into_iter().chain(records(report)).collect();
     let nav = |sections: &[Section<'_>]| -> Vec<Value> { sections.iter().map(link).collect() };
@@ -39,8 +42,10 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("command", json!(run.command.join(" ")));
     put("strip", strip(report));
     put("alarms", alarms(report));
-    put("nav_answer", json!(nav(&answer)));
-    put("answer", json!(printed(&answer)));
+    put("nav_answer", json!(nav(&first)));
+    put("answer", json!(printed(&first)));
+    put("nav_rest", json!(nav(&rest)));
+    put("rest", json!(printed(&rest)));
     put("nav_measured", json!(nav(&measured)));
     put("nav_tables", json!(nav(&tables)));
     put("nav_causes", json!(nav(&causes)));

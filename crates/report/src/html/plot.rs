@@ -74,7 +74,7 @@ fn scaled(table: &Table, row: &Row, figure: &Figure) -> Option<f64> {
 }
 
 /// Every value that must be on the scale.
-fn largest(table: &Table, row: &Row) -> f64 {
+pub(super) fn largest(table: &Table, row: &Row) -> f64 {
     row.figures
         .iter()
         .flat_map(|figure| {
@@ -92,8 +92,8 @@ fn largest(table: &Table, row: &Row) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// The plot of one row.
-pub(super) fn row(table: &Table, row: &Row) -> String {
+/// The plot of one row; its axis ends at `reach` or later.
+pub(super) fn row(table: &Table, row: &Row, reach: f64) -> String {
     if row.figures.iter().all(|f| f.summary.is_none()) {
         return "<p class=\"few\">No finished trial measured it.</p>".to_owned();
     }
@@ -102,7 +102,7 @@ pub(super) fn row(table: &Table, row: &Row) -> String {
     let left = (longest.unwrap_or(0) as f64 * LETTER + 9.0).clamp(NAMES[0], NAMES[1]);
     let letters = ((left - 9.0) / LETTER) as usize;
     let names = names::fitted(&columns, letters);
-    let scale = Scale::to(largest(table, row), left);
+    let scale = Scale::to(largest(table, row).max(reach), left);
     let bottom = TOP + LINE * row.figures.len() as f64;
     let mut svg = format!(
         "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">",
@@ -112,19 +112,13 @@ pub(super) fn row(table: &Table, row: &Row) -> String {
     axis(&mut svg, &scale, bottom);
     for (index, (column, figure)) in table.columns.iter().zip(&row.figures).enumerate() {
         let middle = TOP + LINE * (index as f64 + 0.5);
-        let name = &names[index];
-        let whole = if *name == column.name {
-            String::new()
-        } else {
-            format!("<title>{}</title>", escape(&column.name))
-        };
-        let _ = write!(
-            svg,
-            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}{whole}</text>",
+        svg.push_str(&name(
+            &column.name,
+            &names[index],
+            letters,
             left - 6.0,
-            middle + 4.0,
-            escape(name)
-        );
+            middle,
+        ));
         bar(&mut svg, &scale, middle, figure, index == table.base);
         if let Some(value) = scaled(table, row, figure) {
             diamond(&mut svg, &scale, middle, value, figure);
@@ -143,6 +137,29 @@ pub(super) fn row(table: &Table, row: &Row) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// A name beside its bar, ending at `x`: whole in one or two lines where it fits, else `short` with the whole as a tooltip.
+fn name(whole: &str, short: &str, letters: usize, x: f64, middle: f64) -> String {
+    if whole == short {
+        let y = middle + 4.0;
+        let text = escape(whole);
+        return format!("<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
+    }
+    match names::halves(whole, letters) {
+        Some((first, second)) => format!(
+            "<text class=\"name small\" x=\"{x:.1}\" y=\"{:.1}\">{}<tspan x=\"{x:.1}\" dy=\"10.5\">{}</tspan></text>",
+            middle - 1.5,
+            escape(first),
+            escape(second)
+        ),
+        None => format!(
+            "<text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">{}<title>{}</title></text>",
+            middle + 4.0,
+            escape(short),
+            escape(whole)
+        ),
+    }
 }
 
 fn axis(svg: &mut String, scale: &Scale, bottom: f64) {

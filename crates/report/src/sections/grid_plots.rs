@@ -92,6 +92,7 @@ fn draw(label: &str, head: &Head, bars: Vec<(String, &Place)>) -> Option<Plot<'s
         unit: head.unit.clone(),
         clock: head.clock.mark(),
         few: String::new(),
+        reach: 0.0,
         drawing: Drawing::Places(Box::new((table, row))),
     })
 }

@@ -40,6 +40,7 @@ fn of_curve<'a>(growth: &'a Growth, curve: &'a Curve) -> Block<'a> {
         unit: String::new(),
         clock: "",
         few: String::new(),
+        reach: 0.0,
         drawing: Drawing::Law(growth, curve),
     };
     Block::Beside(plot, blocks)

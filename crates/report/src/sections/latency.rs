@@ -84,6 +84,7 @@ fn plots<'a>(main: &[&'a Row]) -> Vec<Plot<'a>> {
         unit: "share of operations by latency".to_owned(),
         clock: "",
         few: String::new(),
+        reach: 0.0,
         drawing: Drawing::Histogram(rows),
     });
     plots.collect()

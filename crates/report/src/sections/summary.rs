@@ -17,6 +17,9 @@ const PAIRS: usize = 5;
 /// Doubts, and ratios that came out otherwise than published.
 const DOUBTS: usize = 5;
 
+/// Begins the sentence on how much of the differences is left when the data is on the device.
+pub(crate) const WITH_SYNC: &str = "With the final sync inside the clock";
+
 /// The answer.
 pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static> {
     let mut section = Section::new("summary", "Summary");
@@ -104,8 +107,7 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
 fn to_syncfs(found: &ToSyncfs) -> Item {
     let n = found.hold + found.lost + found.reversed.len();
     let mut text = format!(
-        "With the final sync inside the clock, (c), {} of {n} of these that write stay established, the \
-         size aside",
+        "{WITH_SYNC}, (c), {} of {n} of these that write stay established, the size aside",
         found.hold
     );
     if found.lost > 0 {

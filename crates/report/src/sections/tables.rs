@@ -92,6 +92,7 @@ fn plots(table: &Table) -> Block<'_> {
         unit: row.unit.clone(),
         clock: clock(row),
         few: few_blocks(table, row).unwrap_or_default(),
+        reach: 0.0,
         drawing: Drawing::Row(table, row),
     });
     Block::Plots(plots.collect())

@@ -142,7 +142,7 @@ pub(super) fn sections(subject: &Subject<'_>) -> Vec<Section<'static>> {
 }
 
 /// The devices that have rows.
-fn devices<'a>(subject: &Subject<'a>) -> Vec<&'a DeviceSummary> {
+pub(super) fn devices<'a>(subject: &Subject<'a>) -> Vec<&'a DeviceSummary> {
     let all = &subject.analysis.devices;
     let number = |device: &DeviceSummary| device.major << 20 | device.minor;
     match subject.devices {
@@ -154,7 +154,7 @@ fn devices<'a>(subject: &Subject<'a>) -> Vec<&'a DeviceSummary> {
     }
 }
 
-const fn word(direction: Direction) -> &'static str {
+pub(super) const fn word(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "read",
         Direction::Write => "write",
@@ -343,10 +343,11 @@ fn seek_row(name: &str, what: &str, seeks: &SeekSummary) -> Vec<String> {
     ]
 }
 
-fn processes(subject: &Subject<'_>) -> Section<'static> {
+/// The processes that have rows in a file: those that were named, or all.
+pub(super) fn shown_processes<'a>(subject: &Subject<'a>) -> Vec<&'a ProcessSummary> {
     let all = &subject.analysis.processes;
-    let shown: Vec<&ProcessSummary> = match subject.processes {
-        [] => all.iter().take(PROCESSES).collect(),
+    match subject.processes {
+        [] => all.iter().collect(),
         asked => {
             // btt's names end at the first slash.
             let is = |name: &String, process: &ProcessSummary| {
@@ -355,7 +356,15 @@ fn processes(subject: &Subject<'_>) -> Section<'static> {
             let find = |name| all.iter().filter(move |process| is(name, process));
             asked.iter().flat_map(find).collect()
         }
-    };
+    }
+}
+
+fn processes(subject: &Subject<'_>) -> Section<'static> {
+    let all = &subject.analysis.processes;
+    let mut shown = shown_processes(subject);
+    if subject.processes.is_empty() {
+        shown.truncate(PROCESSES);
+    }
     let rest = all.len() - shown.len();
     let rows = shown.into_iter().map(|process| {
         let [read, write, discard] = process.directions.map(|traffic| traffic.bytes as f64);

@@ -41,6 +41,16 @@ addEventListener("load", () => setTimeout(() => {
   const plots = [...document.querySelectorAll("svg.plot")];
   const bars = plots.map((p) => [...p.querySelectorAll("rect.bar")].filter((b) => b.getBBox().width > 1).length);
   const canvases = [...document.querySelectorAll("canvas")];
+  const first = document.querySelector("main .scroll > table");
+  const top = first ? first.getBoundingClientRect().top : -1;
+  // Another trial over the first one: dashed lines, in every chart.
+  const lines = () => document.querySelectorAll("#tele-charts .u-series").length;
+  const over = document.getElementById("tele-over");
+  const alone = lines();
+  if (over) { over.value = "1"; over.dispatchEvent(new Event("change")); }
+  const together = lines();
+  const tables = [...document.querySelectorAll("main .scroll > table")].filter((t) => !t.closest("td"));
+  const copied = first ? fslabTables.csv(fslabTables.rowsOf(first)) : "";
   const result = {
     problems,
     width: document.documentElement.clientWidth,
@@ -51,6 +61,13 @@ addEventListener("load", () => setTimeout(() => {
     whiskers: document.querySelectorAll("svg .whisker").length,
     diamonds: document.querySelectorAll("svg .published").length,
     canvases: canvases.length,
+    first_table: top,
+    tables: tables.length,
+    tools: tables.filter((t) => t.parentElement.nextElementSibling?.className === "tools").length,
+    copied,
+    empty_sections: [...document.querySelectorAll("main section")].filter((s) => s.innerText.trim() === "").length,
+    lines: [alone, together],
+    sticky: getComputedStyle(document.querySelector(".layout > nav")).position,
     empty_canvases: canvases.filter((c) => drawn(c) < 500).length,
     trials: document.querySelectorAll("#tele-pick option").length,
     hacked: !!window.hacked,
@@ -163,6 +180,85 @@ fn grid_pages() -> [String; 2] {
         }
         page
     })
+}
+
+/// Heights of a screen at two widths; the first table begins within both.
+const SCREENS: [(u32, f64); 2] = [(1400, 1000.0), (420, 900.0)];
+
+/// What every page of a run must be at any width.
+fn assert_readable(page: &str, about: &str) {
+    for (width, height) in SCREENS {
+        let seen = open(page, width);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{about}: {seen}");
+        assert_eq!(seen["width"], width, "{about}: {seen}");
+        assert!(
+            seen["scroll"].as_u64() <= seen["width"].as_u64(),
+            "{about}: {seen}"
+        );
+        let top = seen["first_table"].as_f64().unwrap();
+        assert!((0.0..height - 60.0).contains(&top), "{about}: {seen}");
+        assert_eq!(seen["empty_sections"], 0, "{about}: {seen}");
+        assert_eq!(seen["sticky"], "sticky", "{about}: {seen}");
+        assert!(seen["tables"].as_u64() >= Some(1), "{about}: {seen}");
+        assert_eq!(seen["tools"], seen["tables"], "{about}: {seen}");
+        let copied = seen["copied"].as_str().unwrap();
+        assert!(copied.lines().count() >= 2, "{about}: {copied}");
+        assert_eq!(copied.matches('\n').count(), copied.matches("\r\n").count());
+    }
+}
+
+#[test]
+fn the_first_table_is_on_the_first_screen_needs_chromium() {
+    if !chromium() {
+        return;
+    }
+    assert_readable(&quick_page(), "journal");
+    let [streaming, matrix] = grid_pages();
+    assert_readable(&streaming, "streaming");
+    assert_readable(&matrix, "fsck-scale");
+    assert_readable(&html(&common::io::allocation(5), None), "allocation");
+}
+
+#[test]
+fn two_trials_are_drawn_over_each_other_needs_chromium() {
+    if !chromium() {
+        return;
+    }
+    let seen = open(&quick_page(), 1280);
+    assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+    let (alone, together) = (&seen["lines"][0], &seen["lines"][1]);
+    let charts = seen["canvases"].as_u64().unwrap();
+    // The time is a line of the legend, too, and is there once.
+    let doubled = 2 * alone.as_u64().unwrap() - charts;
+    assert_eq!(together.as_u64(), Some(doubled), "{seen}");
+}
+
+#[test]
+fn tables_of_one_title_share_their_axis() {
+    let run = common::quick(5, None);
+    let options = Options {
+        format: Format::Html,
+        rows: vec!["phase".into()],
+        columns: vec!["filesystem".into()],
+        metric: Some("throughput".into()),
+        clock: Some(study::Clock::Syncfs),
+        ..Options::default()
+    };
+    let page = render(&run, None, &options).unwrap();
+    let ends = |row: &str| -> Vec<String> {
+        let caption = format!("<figcaption><b>{row}</b>");
+        let plots = page.split(&caption).skip(1);
+        let plots = plots.map(|rest| rest.split("</figure>").next().unwrap());
+        let last = |plot: &str| {
+            let tick = plot.rsplit("<text class=\"tick\"").next().unwrap();
+            let text = tick.split('>').nth(1).unwrap();
+            text.split('<').next().unwrap().to_owned()
+        };
+        plots.map(last).collect()
+    };
+    let found = ends("initial_write");
+    assert_eq!(found.len(), 2, "one for each number of threads");
+    assert_eq!(found[0], found[1]);
 }
 
 #[test]

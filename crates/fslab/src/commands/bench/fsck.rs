@@ -5,8 +5,9 @@ use std::time::Duration;
 use fskind::Kind;
 use lab::Interrupt;
 
-use crate::cli::bench::FsckArgs;
-use crate::cli::{DocumentFormat, LiveFormat};
+use super::csv;
+use crate::cli::LiveFormat;
+use crate::cli::bench::{FsckArgs, PlainBenchFormat};
 use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
@@ -29,8 +30,9 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<u8> {
     drop(terminal);
     let report = report?;
     match args.format {
-        DocumentFormat::Text => out::print(&lab::bench_fsck::render(&report))?,
-        DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&report)?)?,
+        PlainBenchFormat::Text => out::print(&lab::bench_fsck::render(&report))?,
+        PlainBenchFormat::Csv => out::print(&csv::table("fsck", &report.phases))?,
+        PlainBenchFormat::Json => out::print(&serde_json::to_string_pretty(&report)?)?,
     }
     if let Some(fault) = lab::bench_fsck::fault(&report) {
         out::say(&format!("fslab: {fault}"));

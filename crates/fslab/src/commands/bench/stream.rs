@@ -12,6 +12,7 @@ pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<u8> {
     let (format, print): (_, fn(&workload::Outcome) -> String) = match args.format {
         StreamFormat::Text => (BenchFormat::Text, aiod),
         StreamFormat::Json => (BenchFormat::Json, aiod),
+        StreamFormat::Csv => (BenchFormat::Csv, aiod),
         StreamFormat::Original => (BenchFormat::Original, aiod),
         StreamFormat::Dd => (BenchFormat::Original, |o| dd(o, Era::Today)),
         StreamFormat::Dd2010 => (BenchFormat::Original, |o| dd(o, Era::Of2010)),

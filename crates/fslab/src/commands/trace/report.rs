@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ::report::trace::{Recorded, Subject, html, md, text};
+use ::report::trace::{Recorded, Subject, csv, html, md, text};
 use blktrace::btt::{FileOptions, Options, Outcome, Stacked};
 use blktrace::{Analysis, Trace, btt};
 
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
         TraceFormat::Md => md(&subject),
         TraceFormat::Btt => outcome.tables(true) + &outcome.ranges(),
         TraceFormat::Json => serde_json::to_string_pretty(&analysis)? + "\n",
+        TraceFormat::Csv => csv(&subject),
         TraceFormat::Html => html(&subject).map_err(lab::Error::from)?,
     };
     deliver(&text, args.output.as_deref())?;

@@ -59,6 +59,11 @@ impl Linear {
         Linear { high, ..axis }
     }
 
+    /// The value at its end.
+    pub(super) fn high(&self) -> f64 {
+        self.high
+    }
+
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)

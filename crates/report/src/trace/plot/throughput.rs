@@ -1,8 +1,13 @@
 //! Bytes completed over time.
+//!
+//! One burst that the page cache of a device takes can be ten times the rate of all that follows, and would press it to
+//! the bottom of the plot. So the axis ends where nearly all bins do, and a triangle marks each that is above it.
+
+use std::fmt::Write as _;
 
 use blktrace::Analysis;
 
-use super::{Drawing, Plot, largest, steps, upright};
+use super::{Drawing, Plot, TOP, largest, steps, upright};
 
 /// Lines of a direction.
 const LINES: [(&str, &str); 3] = [
@@ -10,6 +15,39 @@ const LINES: [(&str, &str); 3] = [
     ("line c1", "written"),
     ("line c4", "discarded"),
 ];
+
+/// Share of the bins that are on the axis in any case.
+const SHARE: f64 = 0.98;
+/// The axis is cut only where the highest bin is so many times the end of that share.
+const BURST: f64 = 3.0;
+
+/// Where the axis ends; the largest rate unless few bins are far above all others.
+fn end(rates: &[Vec<f64>], most: f64) -> f64 {
+    let mut all: Vec<f64> = rates.iter().flatten().copied().collect();
+    all.retain(|rate| *rate > 0.0);
+    all.sort_by(f64::total_cmp);
+    let at = ((all.len() as f64 * SHARE).ceil() as usize).saturating_sub(1);
+    match all.get(at) {
+        // Room above the share: a rate that is a little higher is not a burst.
+        Some(share) if most > BURST * share => share * 1.25,
+        _ => most,
+    }
+}
+
+/// A triangle at the upper edge for each bin above the axis.
+fn bursts(drawing: &mut Drawing, rates: &[Vec<f64>], end: f64, edges: &[f64]) -> usize {
+    let mut marks = String::new();
+    let mut count = 0;
+    for at in 0..edges.len().saturating_sub(1) {
+        if rates.iter().any(|rates| rates[at] > end) {
+            let x = f64::midpoint(edges[at], edges[at + 1]);
+            let _ = write!(marks, "M{x:.1} {:.1}l4 6h-8z", TOP - 7.0);
+            count += 1;
+        }
+    }
+    drawing.path("burst", "above the axis", &marks);
+    count
+}
 
 pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
     let timeline = &analysis.timeline;
@@ -25,7 +63,8 @@ pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
     if most == 0.0 {
         return None;
     }
-    let axis = upright(most);
+    let axis = upright(end(&rates, most));
+    let end = axis.high();
     let spoken = format!("Throughput over time, at most {most:.1} MiB/s");
     let mut drawing = Drawing::new(analysis.begin, analysis.seconds, &spoken);
     drawing.levels(&axis);
@@ -38,10 +77,49 @@ pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
             drawing.path(class, name, &steps(&edges, &heights));
         }
     }
+    let above = bursts(&mut drawing, &rates, end, &edges);
+    let mut note = format!("Bytes completed in each {:.0} ms.", timeline.width * 1e3);
+    if above > 0 {
+        note.push_str(&format!(
+            " The axis ends at {end:.0} MiB/s; {} of {} bins are above it, the highest has {most:.0} MiB/s.",
+            above,
+            bins.len()
+        ));
+    }
     Some(Plot {
         title: "Throughput".into(),
         unit: "MiB/s",
         svg: drawing.finish(),
-        note: format!("Bytes completed in each {:.0} ms.", timeline.width * 1e3),
+        note,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::analysis;
+    use super::*;
+    use fixtures::block_trace::Forge;
+
+    #[test]
+    fn one_burst_does_not_flatten_the_rest() {
+        let steady: Vec<f64> = (0..200).map(|i| 10.0 + f64::from(i % 7)).collect();
+        let mut burst = steady.clone();
+        burst[3] = 900.0;
+        assert_eq!(end(&[steady], 16.0), 16.0);
+        assert_eq!(end(&[burst], 900.0), 20.0);
+        assert_eq!(end(&[vec![5.0]], 5.0), 5.0);
+    }
+
+    #[test]
+    fn a_burst_is_marked_and_its_height_is_in_the_note() {
+        let mut analysis = analysis(&Forge::plain(3, 4000));
+        let plain = throughput(&analysis).unwrap();
+        assert!(!plain.svg.contains("burst"), "{}", plain.note);
+        let bins = &mut analysis.timeline.bins;
+        let most = bins.iter().map(|bin| bin.bytes[0]).max().unwrap();
+        bins[1].bytes[0] = most * 50;
+        let marked = throughput(&analysis).unwrap();
+        assert_eq!(marked.svg.matches("class=\"burst\"").count(), 1);
+        assert!(marked.note.contains("bins are above it"), "{}", marked.note);
+    }
 }
