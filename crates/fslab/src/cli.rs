@@ -175,6 +175,10 @@ pub(crate) struct RunArgs {
     /// Folder of the run, which must not exist yet [default: fslab-runs/STUDY-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Repeat each doubtful or failed trial up to N times, at the end of the run
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) rerun_doubtful: u32,
     /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,
@@ -196,6 +200,9 @@ pub(crate) struct PlanArgs {
     pub(crate) study: StudyArgs,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    /// Make, mount and measure each variant once on the target, and estimate the time from that
+    #[arg(long)]
+    pub(crate) probe: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,

@@ -120,6 +120,29 @@ pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     named.cloned().or_else(|| usual.is_dir().then_some(usual))
 }
 
+/// The share of trials that ran on a busy machine; none: no trial did.
+fn noise(run: &record::Run) -> Option<String> {
+    let counts = |trial: &&record::TrialRecord| trial.status == record::Status::Finished;
+    let all = run.trials.iter().filter(counts).count();
+    let busy = run
+        .trials
+        .iter()
+        .filter(counts)
+        .filter(|trial| trial.is_noisy())
+        .count();
+    let next = match run.plan.rerun_doubtful {
+        0 => "; --rerun-doubtful N repeats such trials at the end of a run",
+        _ => ", their repeats included",
+    };
+    let share = 100.0 * busy as f64 / all.max(1) as f64;
+    (busy > 0).then(|| {
+        format!(
+            "fslab: {busy} of {all} trials ({share:.0} %) ran while others used the machine; they are marked \
+             ^ in the report{next}"
+        )
+    })
+}
+
 /// Prints a finished run's report in the requested format, and how the run ended. `lost`: why its
 /// events could not be printed to the end; a run that is otherwise whole ends with that error.
 pub(crate) fn finish(
@@ -166,6 +189,9 @@ pub(crate) fn finish(
         };
         let text = ::report::render(&finished.run, Some(&finished.dir), &options);
         out::print(&text.map_err(lab::Error::from)?)?;
+    }
+    if let Some(line) = noise(&finished.run) {
+        out::say(&line);
     }
     out::say(&format!("report: {dir}/report.txt and {dir}/report.html"));
     match lost {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use probe::context::{ContextRecord, Options, Subject};
 use record::{Event, FailureKind, Ledger, Reference};
 use serde::{Deserialize, Serialize};
-use study::{Plan, Trial};
+use study::{Measured, Plan, Trial};
 
 use crate::error::Error;
 
@@ -85,6 +85,15 @@ pub trait Executor {
 
     /// From here on a trial's context holds what differs from that of its kernel.
     fn compare_with(&mut self, contexts: Vec<KernelContext>);
+
+    /// Makes, mounts and unmounts every variant of the plan once, and measures what a plan's time is made
+    /// of. None: each trial boots its own machine, so that this would cost as much as a trial.
+    ///
+    /// # Errors
+    /// A variant that cannot be made or mounted here.
+    fn try_variants(&mut self, _plan: &Plan) -> Result<Option<Measured>, Error> {
+        Ok(None)
+    }
 
     /// Measures what the disks themselves can do: each as measured, or a line with the reason why not.
     fn references(&mut self, plan: &Plan) -> Vec<Result<Reference, String>>;

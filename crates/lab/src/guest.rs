@@ -24,6 +24,7 @@ mod job;
 mod limits;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
@@ -41,6 +42,7 @@ use self::limits::{KVM_PROOF, LEAST_LIMIT, limits, patient};
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
+use crate::noise::{self, NoiseMeter};
 use crate::target::{GuestMachine, GuestTarget};
 use crate::watch::Watcher;
 
@@ -81,6 +83,8 @@ pub struct GuestExecutor<'a> {
     folder: PathBuf,
     images: PathBuf,
     contexts: Vec<KernelContext>,
+    /// Where readings of the host's noise come from; none for virtual time, which no noise changes.
+    noise: Option<Arc<dyn noise::Source>>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -111,9 +115,17 @@ impl<'a> GuestExecutor<'a> {
             folder: folder.dir().to_owned(),
             images: folder.images(),
             contexts: Vec::new(),
+            noise: None,
             watcher,
             interrupt,
         })
+    }
+
+    /// Judges the noise of the host during each trial, from these readings.
+    #[must_use]
+    pub fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {
+        self.noise = (!self.target.virtual_time).then_some(noise);
+        self
     }
 
     /// Boots a machine with a job and passes on its messages.
@@ -326,12 +338,27 @@ impl Executor for GuestExecutor<'_> {
 
     fn run(&mut self, trial: &Trial, emit: &mut Emit<'_>) -> Result<(), Failure> {
         let begun = Instant::now();
+        let meter = self.noise.clone().map(|noise| NoiseMeter::new(noise, None));
+        let before = meter.as_ref().map(NoiseMeter::read);
         let attempt = self.attempt(trial, emit);
+        let heard = meter.zip(before).and_then(|(meter, before)| {
+            let after = meter.read();
+            let pair = [&before, &after];
+            meter.between(None, pair, pair)
+        });
         let total = begun.elapsed().as_secs_f64();
         match attempt {
             Ok(mut event) => {
-                if let Event::TrialFinished { ledger, .. } = &mut event {
+                if let Event::TrialFinished {
+                    ledger, evidence, ..
+                } = &mut event
+                {
                     ledger.total = total;
+                    evidence.extend(heard.as_ref().and_then(noise::evidence));
+                }
+                if let Some(noise) = heard {
+                    let trial = trial.slot.trial;
+                    emit(Event::Noise { trial, noise });
                 }
                 emit(event);
                 Ok(())

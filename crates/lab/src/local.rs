@@ -6,16 +6,18 @@
 mod crash;
 mod findings;
 mod reading;
+mod variants;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
 use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
 use rig::{Prepared, Rig};
-use study::{Bytes, Plan, Trial, WorkloadSpec};
+use study::{Bytes, Cell, Measured, Plan, Trial, WorkloadSpec};
 use workload::{Outcome, Workload};
 
 use self::findings::{Findings, Stopped, trace_failure};
@@ -23,6 +25,7 @@ use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::layout::LayoutProbe;
+use crate::noise::{self, NoiseMeter, RunQueue};
 use crate::observer::{self, Observations, ObserverOptions, TrialObserver};
 use crate::target::Target;
 use crate::trial_trace::{self, Spans, Traced};
@@ -43,6 +46,8 @@ pub struct LocalExecutor<'a> {
     context: Option<ContextRecord>,
     /// Whether the caller judges logs of writes.
     leaves_logs: bool,
+    /// Where readings of the machine's noise come from; none in a guest, whose host takes them.
+    noise: Option<Arc<dyn noise::Source>>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -66,13 +71,28 @@ impl<'a> LocalExecutor<'a> {
             host_disk: host_disk(folder.dir()),
             context: None,
             leaves_logs: false,
+            noise: None,
             watcher,
             interrupt,
         })
     }
 
-    fn prepare(&mut self, trial: &Trial) -> Result<Prepared, rig::Error> {
-        let cell = &trial.cell;
+    /// Judges the noise of the machine, from these readings.
+    #[must_use]
+    pub fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {
+        self.noise = Some(noise);
+        self
+    }
+
+    /// Takes the noise of one trial. A disk of its own is used by no one else.
+    fn noise_meter(&self) -> Option<NoiseMeter> {
+        let on_images = matches!(self.target, Target::LoopImages);
+        let disk = self.host_disk.clone().filter(|_| on_images);
+        let disk = disk.map(|disk| (disk, self.images.clone()));
+        Some(NoiseMeter::new(Arc::clone(self.noise.as_ref()?), disk))
+    }
+
+    fn prepare(&mut self, cell: &Cell) -> Result<Prepared, rig::Error> {
         let request = rig::Request {
             image_size: cell.device.size.get(),
             readahead_sectors: cell.device.readahead,
@@ -89,7 +109,12 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// Samples the device, its members, the disk below it and the machine, through workload and check.
-    fn sample(&self, trial: &Trial, prepared: &Prepared) -> Result<Sampler, String> {
+    fn sample(
+        &self,
+        trial: &Trial,
+        prepared: &Prepared,
+        queue: Option<RunQueue>,
+    ) -> Result<Sampler, String> {
         let mut devices: Vec<String> = prepared
             .block_name()
             .map(str::to_owned)
@@ -102,7 +127,7 @@ impl<'a> LocalExecutor<'a> {
                 .filter(|disk| !devices.contains(disk)),
         );
         let file = self.folder.join(RunFolder::telemetry_of(trial.slot.trial));
-        telemetry::start(&file, devices)
+        telemetry::start(&file, devices, queue)
     }
 
     /// The workload on the prepared filesystem.
@@ -110,13 +135,14 @@ impl<'a> LocalExecutor<'a> {
         &self,
         trial: &Trial,
         prepared: &Prepared,
+        noise: Option<NoiseMeter>,
         emit: &mut Emit<'_>,
     ) -> Result<(Outcome, Observations), Stopped> {
         let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
         let workload = trial.cell.workload.placed(dir, seed);
         let observer = TrialObserver::new(
             trial.slot.trial,
-            self.asked(trial, prepared)?,
+            self.asked(trial, prepared, noise)?,
             prepared,
             self.interrupt,
             self.watcher,
@@ -134,7 +160,12 @@ impl<'a> LocalExecutor<'a> {
     }
 
     /// What is looked at besides the counters.
-    fn asked(&self, trial: &Trial, prepared: &Prepared) -> Result<ObserverOptions, Stopped> {
+    fn asked(
+        &self,
+        trial: &Trial,
+        prepared: &Prepared,
+        noise: Option<NoiseMeter>,
+    ) -> Result<ObserverOptions, Stopped> {
         let (cell, number) = (&trial.cell, trial.slot.trial);
         let root = prepared.mount_point();
         let looker = |spec| LayoutProbe::new(spec, number, &self.folder, root);
@@ -147,6 +178,7 @@ impl<'a> LocalExecutor<'a> {
             looker: cell.layout.map(looker),
             traced: cell.trace.then_some(whole),
             kept: cell.workload.parameters().keeps_files(),
+            noise,
         })
     }
 
@@ -174,8 +206,10 @@ impl<'a> LocalExecutor<'a> {
         ledger: &mut Ledger,
     ) -> Result<Event, Stopped> {
         self.watcher.activity(trial, "preparing");
+        let mut meter = self.noise_meter();
+        let begun = meter.as_ref().map(NoiseMeter::read);
         let mut prepared = self
-            .prepare(trial)
+            .prepare(&trial.cell)
             .map_err(|error| self.rig_failure(error))?;
         let timings = prepared.timings();
         ledger.device = timings.device;
@@ -190,19 +224,25 @@ impl<'a> LocalExecutor<'a> {
         self.mark_mounted(trial, &prepared)?;
 
         let traced = self.trace(trial, &prepared)?;
-        let sampler = self.sample(trial, &prepared);
+        if let Some(meter) = &mut meter {
+            meter.devices_made();
+        }
+        let ready = meter.as_ref().map(NoiseMeter::read);
+        let sampler = self.sample(trial, &prepared, meter.as_ref().map(NoiseMeter::queue));
         let mut spans = Spans::default();
-        let measured = self.measure(trial, &mut prepared, ledger, &mut |event| {
+        let listening = meter.clone();
+        let measured = self.measure(trial, &mut prepared, listening, ledger, &mut |event| {
             spans.note(&event);
             emit(event)
         });
+        let done = meter.as_ref().map(NoiseMeter::read);
         let sampled = telemetry::stop(sampler);
 
         // After the sampler, whose rows show what the tracer cost; before the device goes.
         let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
         self.watcher.activity(trial, UNMOUNTING);
-        let ready = prepared
+        let settled = prepared
             .evidence()
             .iter()
             .map(|e| convert::evidence(e, None))
@@ -219,9 +259,18 @@ impl<'a> LocalExecutor<'a> {
         }
 
         warnings.append(&mut findings.warnings);
-        let mut evidence = ready;
+        let mut evidence = settled;
         evidence.append(&mut findings.evidence);
         evidence.push(sampled);
+        if let (Some(meter), Some(begun), Some(ready), Some(done)) = (meter, begun, ready, done) {
+            let whole = meter.read();
+            let noise = meter.between(None, [&begun, &whole], [&ready, &done]);
+            evidence.extend(noise.as_ref().and_then(noise::evidence));
+            let trial = trial.slot.trial;
+            if let Some(noise) = noise {
+                emit(Event::Noise { trial, noise });
+            }
+        }
         let mut event = Event::TrialFinished {
             trial: trial.slot.trial,
             samples: findings.samples,
@@ -240,12 +289,13 @@ impl<'a> LocalExecutor<'a> {
         &self,
         trial: &Trial,
         prepared: &mut Prepared,
+        noise: Option<NoiseMeter>,
         ledger: &mut Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<Findings, Stopped> {
         self.watcher.activity(trial, &trial.cell.workload_name);
         let begun = Instant::now();
-        let loaded = self.load(trial, prepared, emit);
+        let loaded = self.load(trial, prepared, noise, emit);
         ledger.workload = begun.elapsed().as_secs_f64();
         let (outcome, seen) = loaded?;
         let mut findings = Findings {
@@ -313,6 +363,10 @@ impl Executor for LocalExecutor<'_> {
 
     fn compare_with(&mut self, contexts: Vec<KernelContext>) {
         self.context = contexts.into_iter().next().map(|taken| taken.record);
+    }
+
+    fn try_variants(&mut self, plan: &Plan) -> Result<Option<Measured>, Error> {
+        self.tried(plan).map(Some)
     }
 
     /// See [`crate::reference`].

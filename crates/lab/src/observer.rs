@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use blktrace::analysis::window::Places;
+use probe::noise::SHORTEST;
 use progress::Progress;
 use record::{Event, Evidence, Sample};
 use rig::Prepared;
@@ -23,6 +24,7 @@ use crate::executor::Emit;
 use crate::interrupt::Interrupt;
 use crate::layout::LayoutProbe;
 use crate::midphase_stats::{MidphaseSampler, Pace};
+use crate::noise::{self, NoiseMeter};
 use crate::open_phases::{Begun, Open};
 use crate::watch::Watcher;
 use crate::{io_crosscheck, members, partial_result, pressure, usage};
@@ -34,6 +36,7 @@ struct Begin {
     members: Vec<Option<io_crosscheck::Reading>>,
     used: usage::Reading,
     pressure: pressure::Reading,
+    noise: Option<probe::noise::Reading>,
 }
 
 pub(crate) struct TrialObserver<'a> {
@@ -54,6 +57,8 @@ pub(crate) struct TrialObserver<'a> {
     looker: Option<LayoutProbe>,
     /// Whether a trace needs the block map.
     traced: Option<Traced>,
+    /// Reads what others do on the machine; none in a guest, whose host does.
+    noise: Option<NoiseMeter>,
     seen: Mutex<Observations>,
 }
 
@@ -84,6 +89,7 @@ pub(crate) struct ObserverOptions {
     pub(crate) traced: Option<Traced>,
     /// What a phase wrote is still there when it ends.
     pub(crate) kept: bool,
+    pub(crate) noise: Option<NoiseMeter>,
 }
 
 impl<'a> TrialObserver<'a> {
@@ -109,6 +115,7 @@ impl<'a> TrialObserver<'a> {
             cutter: asked.cutter,
             looker: asked.looker,
             traced: asked.traced,
+            noise: asked.noise,
             open: Open::default(),
             seen: Mutex::default(),
         }
@@ -126,6 +133,7 @@ impl<'a> TrialObserver<'a> {
     fn begin(&self) -> Begin {
         // The device last: the reading nearest to the phase should contain the least of the lab's own work.
         Begin {
+            noise: self.noise.as_ref().map(NoiseMeter::read),
             pressure: pressure::Reading::now(self.prepared),
             used: usage::Reading::now(),
             members: members::now(self.prepared.members()),
@@ -179,6 +187,24 @@ impl<'a> TrialObserver<'a> {
         }
     }
 
+    /// Reports what others did during a phase that was not interleaved with another.
+    fn note_noise(&self, phase: &str, before: Option<&probe::noise::Reading>) {
+        let (Some(meter), Some(before)) = (&self.noise, before) else {
+            return;
+        };
+        let after = meter.read();
+        let pair = [before, &after];
+        let noise = meter.between(Some(phase), pair, pair);
+        let Some(noise) = noise.filter(|noise| noise.seconds >= SHORTEST) else {
+            return;
+        };
+        if let Some(evidence) = noise::evidence(&noise) {
+            self.note(evidence, std::iter::empty());
+        }
+        let trial = self.trial;
+        self.emit(Event::Noise { trial, noise });
+    }
+
     fn note(&self, evidence: Evidence, samples: impl Iterator<Item = Sample>) {
         if let Ok(mut seen) = self.seen.lock() {
             seen.evidence.push(evidence);
@@ -221,6 +247,7 @@ impl Observer for TrialObserver<'_> {
                 .flat_map(|memory| pressure::samples(&phase.name, memory));
             let reported = device.into_iter().filter(|_| phase.operations > 0);
             self.note(evidence, pressures.chain(reported));
+            self.note_noise(&phase.name, begin.noise.as_ref());
         }
         let event = Event::PhaseFinished {
             trial: self.trial,

@@ -95,6 +95,8 @@ pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
         looker: None,
         traced: None,
         kept: true,
+        // Judged with its trial.
+        noise: None,
     };
     let observer = TrialObserver::new(
         job.trial,

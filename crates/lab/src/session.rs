@@ -7,16 +7,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status};
+use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status, TrialRecord};
 use rundir::RunDir;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use serde_json::Value;
-use study::Plan;
+use study::{Measured, Plan, Slot};
 
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::executor::{Executor, KernelContext, Surroundings};
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
@@ -24,7 +25,7 @@ use crate::local::LocalExecutor;
 use crate::target::Target;
 use crate::vigil::Vigil;
 use crate::watch::Watcher;
-use crate::{preflight, reference};
+use crate::{noise, preflight, reference};
 
 /// A run to begin.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct Request {
     pub command: Vec<String>,
     /// fslab's version and commit.
     pub tool: String,
+    /// Where readings of the machine's noise come from: [`crate::noise::Host`].
+    pub noise: Arc<dyn noise::Source>,
 }
 
 /// How a run ended.
@@ -106,7 +109,33 @@ pub fn start(
         interrupt,
     )
     .because(request.why.clone())
+    .listening(Arc::clone(&request.noise))
     .go()
+}
+
+/// Measures what the time of a plan is made of, without running it: every variant is made, mounted and
+/// unmounted once, in a folder beside those of the runs that is removed again. None where trials run
+/// in guests.
+///
+/// # Errors
+/// As [`start`] before its first trial.
+pub fn probe(
+    plan: &Plan,
+    target: &Target,
+    watcher: &dyn Watcher,
+    interrupt: &Interrupt,
+) -> Result<Option<Measured>, Error> {
+    if matches!(target, Target::Guest(_)) {
+        return Ok(None);
+    }
+    let name = format!("probe-{}", std::process::id());
+    let out = Path::new(record::folder::RUNS).join(name);
+    preflight::check(plan, target, &out)?;
+    let folder = RunFolder::create(&out)?;
+    let measured = LocalExecutor::open(target, &folder, watcher, interrupt)
+        .and_then(|mut executor| executor.try_variants(plan));
+    folder.discard(&[rig::undo::FILE]);
+    measured
 }
 
 /// Goes on with a run that was interrupted or killed.
@@ -153,6 +182,9 @@ struct Session<'a> {
     began: Instant,
     /// What the disks themselves can do, as measured before the first trial.
     references: Vec<Reference>,
+    noise: Arc<dyn noise::Source>,
+    /// A variant was refused before the first trial: the folder is of no use.
+    refused: bool,
 }
 
 impl<'a> Session<'a> {
@@ -174,7 +206,14 @@ impl<'a> Session<'a> {
             interrupt,
             began: Instant::now(),
             references: Vec::new(),
+            noise: Arc::new(noise::Host),
+            refused: false,
         }
+    }
+
+    fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {
+        self.noise = noise;
+        self
     }
 
     fn because(mut self, why: Option<String>) -> Self {
@@ -185,7 +224,7 @@ impl<'a> Session<'a> {
     fn go(mut self) -> Result<Finished, Error> {
         keep_files_from_others();
         let run = Run::load(self.folder.dir())?;
-        let _vigil = Vigil::begin(&self.folder, self.interrupt)?;
+        let vigil = Vigil::begin(&self.folder, self.interrupt)?;
         let mut executor = self.executor(&run.plan)?;
         let measured = self.measure(&run, &mut *executor);
         drop(run);
@@ -200,6 +239,11 @@ impl<'a> Session<'a> {
                 Err(error)
             }
         };
+        drop(vigil);
+        if self.refused {
+            self.folder.discard(&[rig::undo::FILE]);
+            return ended;
+        }
         ended.map_err(|error| match (self.require_folder(), error) {
             // Without its folder the run could not go on after any failure.
             (Err(gone), _) => self.unrecorded(gone),
@@ -216,10 +260,57 @@ impl<'a> Session<'a> {
         run: &Run,
         executor: &mut dyn Executor,
     ) -> Result<Option<record::Error>, Error> {
+        self.try_variants(run, executor)?;
         self.reference(run, executor)?;
         let contexts = self.contexts("start", run, executor)?;
         executor.compare_with(contexts);
-        self.trials(run, executor)
+        if let Some(lost) = self.trials(run, executor)? {
+            return Ok(Some(lost));
+        }
+        self.repeats(executor)
+    }
+
+    /// Makes and mounts every variant once, unless a trial has shown already that they can be had.
+    fn try_variants(&mut self, run: &Run, executor: &mut dyn Executor) -> Result<(), Error> {
+        let begun = run.trials.iter().any(|trial| trial.started_at.is_some());
+        if begun || run.plan.measured.is_some() || self.interrupt.is_raised() {
+            return Ok(());
+        }
+        match executor.try_variants(&run.plan) {
+            Ok(Some(measured)) => self.emit(Event::Probed { measured }),
+            Ok(None) => Ok(()),
+            // The run can be resumed from here.
+            Err(Error::Interrupted(_)) if self.interrupt.is_raised() => Ok(()),
+            Err(error) => {
+                self.refused = error.class() == Class::Usage && run.resumed == 0;
+                Err(error)
+            }
+        }
+    }
+
+    /// Repeats doubtful and failed trials, as often as the plan allows. `Some`: an event could not be kept.
+    fn repeats(&mut self, executor: &mut dyn Executor) -> Result<Option<record::Error>, Error> {
+        loop {
+            let run = Run::load(self.folder.dir())?;
+            if !run.remaining().is_empty() || self.interrupt.is_raised() {
+                return Ok(None);
+            }
+            let again = run.to_repeat();
+            if again.is_empty() {
+                return Ok(None);
+            }
+            let next = run.plan.slots.len() as u32;
+            drop(run);
+            for (trial, (first, why)) in (next..).zip(again) {
+                let slot = Slot { trial, ..first };
+                let repeats = first.trial;
+                self.emit(Event::TrialRepeated { slot, repeats, why })?;
+            }
+            let run = Run::load(self.folder.dir())?;
+            if let Some(lost) = self.trials(&run, executor)? {
+                return Ok(Some(lost));
+            }
+        }
     }
 
     fn require_folder(&self) -> Result<(), record::Error> {
@@ -249,10 +340,14 @@ impl<'a> Session<'a> {
     fn executor(&self, plan: &Plan) -> Result<Box<dyn Executor + 'a>, Error> {
         let (folder, watcher, interrupt) = (&self.folder, self.watcher, self.interrupt);
         Ok(match &self.target {
-            Target::Guest(guest) => Box::new(GuestExecutor::open(
-                guest, plan, folder, watcher, interrupt,
-            )?),
-            target => Box::new(LocalExecutor::open(target, folder, watcher, interrupt)?),
+            Target::Guest(guest) => {
+                let executor = GuestExecutor::open(guest, plan, folder, watcher, interrupt)?;
+                Box::new(executor.listening(Arc::clone(&self.noise)))
+            }
+            target => {
+                let executor = LocalExecutor::open(target, folder, watcher, interrupt)?;
+                Box::new(executor.listening(Arc::clone(&self.noise)))
+            }
         })
     }
 
@@ -434,7 +529,7 @@ impl<'a> Session<'a> {
             if remaining == 0 && !matches!(self.target, Target::Guest(_)) {
                 self.contexts("end", &run, &mut *executor)?;
             }
-            (remaining, run.trials.len() as u32, tally(&run))
+            (remaining, counting(&run).count() as u32, tally(&run))
         };
         if remaining == 0 {
             let event = Event::RunFinished {
@@ -501,10 +596,7 @@ fn idle(plan: &Plan) -> Duration {
 /// Whole and failed trials. An interrupted one is neither: it is run again, or skipped with its cell.
 fn tally(run: &Run) -> (u32, u32) {
     let count = |wanted: fn(&Status) -> bool| {
-        run.trials
-            .iter()
-            .filter(|trial| wanted(&trial.status))
-            .count() as u32
+        counting(run).filter(|trial| wanted(&trial.status)).count() as u32
     };
     (
         count(|status| matches!(status, Status::Finished)),
@@ -517,19 +609,17 @@ fn tally(run: &Run) -> (u32, u32) {
     )
 }
 
+/// Trials that count: a repeat in the place of the trial that it repeats.
+fn counting(run: &Run) -> impl Iterator<Item = &TrialRecord> {
+    let trials = run.trials.iter();
+    trials.filter(|trial| !matches!(trial.status, Status::Replaced { .. }))
+}
+
+/// A busy machine makes numbers doubtful, not invalid: it changes no exit code.
 fn ending(run: &Run) -> Ending {
     let (finished, failed) = tally(run);
-    let not_run = run.trials.len() as u32 - finished - failed;
-    let doubtful = run
-        .trials
-        .iter()
-        .filter(|trial| {
-            trial
-                .evidence
-                .iter()
-                .any(|found| found.holds == Some(false))
-        })
-        .count() as u32;
+    let not_run = counting(run).count() as u32 - finished - failed;
+    let doubtful = counting(run).filter(|trial| trial.is_invalid()).count() as u32;
     if failed == 0 && not_run == 0 && doubtful == 0 {
         Ending::Whole
     } else {
@@ -559,6 +649,8 @@ fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
     Ok(())
 }
 
+#[cfg(test)]
+mod repeat_tests;
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -10,37 +10,62 @@ use probe::sampler::{self, Sampler, Sink};
 use record::Evidence;
 use record::telemetry::Writer;
 
-/// The writer, until the last row is in.
-struct FileSink(Option<Writer>);
+use crate::noise::RunQueue;
+
+/// The writer, until the last row is in; and the run queue, which a judgement of noise needs at once.
+struct FileSink {
+    writer: Option<Writer>,
+    queue: Option<RunQueue>,
+    /// The column of the run queue.
+    column: Option<u32>,
+}
 
 impl Sink for FileSink {
     fn column(&mut self, name: &str, unit: &str) -> u32 {
-        self.0
-            .as_mut()
-            .map_or(0, |writer| writer.column(name, unit))
+        let writer = self.writer.as_mut();
+        let number = writer.map_or(0, |writer| writer.column(name, unit));
+        if name == "cpu.running" {
+            self.column = Some(number);
+        }
+        number
     }
 
     fn row(&mut self, at_ns: u64, values: &[(u32, i64)]) -> io::Result<()> {
-        self.0.as_mut().map_or(Ok(()), |writer| {
+        if let (Some(queue), Some(column)) = (&self.queue, self.column)
+            && let Some((_, length)) = values.iter().find(|(at, _)| *at == column)
+            && let Ok(mut queue) = queue.lock()
+        {
+            queue.push((at_ns, *length));
+        }
+        self.writer.as_mut().map_or(Ok(()), |writer| {
             writer.row(at_ns, values).map_err(io::Error::other)
         })
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.0
+        self.writer
             .take()
             .map_or(Ok(()), |writer| writer.finish().map_err(io::Error::other))
     }
 }
 
-/// Starts sampling into `file`, every 100 ms.
-pub(crate) fn start(file: &Path, devices: Vec<String>) -> Result<Sampler, String> {
+/// Starts sampling into `file`, every 100 ms; the length of the run queue also into `queue`.
+pub(crate) fn start(
+    file: &Path,
+    devices: Vec<String>,
+    queue: Option<RunQueue>,
+) -> Result<Sampler, String> {
     let writer = Writer::create(file).map_err(|error| error.to_string())?;
     let options = sampler::Options {
         devices,
         ..sampler::Options::default()
     };
-    Sampler::start(&options, Box::new(FileSink(Some(writer)))).map_err(|error| error.to_string())
+    let sink = FileSink {
+        writer: Some(writer),
+        queue,
+        column: None,
+    };
+    Sampler::start(&options, Box::new(sink)).map_err(|error| error.to_string())
 }
 
 /// Stops it and reports how it went.

@@ -29,6 +29,7 @@ pub mod kernel_log;
 pub mod meminfo;
 pub mod memory;
 pub mod mountinfo;
+pub mod noise;
 pub mod psi;
 mod roots;
 pub mod sampler;

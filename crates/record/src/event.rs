@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use study::{Clock, Plan, Slot};
+use study::{Clock, Measured, Plan, Slot};
 
 use crate::crash::Crash;
+use crate::noise::Noise;
 
 /// Layout version of the log that this crate writes, and the highest it reads.
 pub const FORMAT: u32 = 1;
@@ -353,6 +354,22 @@ pub enum Event {
         /// fslab's version and commit.
         tool: String,
     },
+    /// Every variant was made, mounted and measured once before the first trial.
+    Probed {
+        /// What that took; a resumed run does not measure it again.
+        #[schemars(schema_with = "crate::schema::measured")]
+        measured: Measured,
+    },
+    /// A doubtful or failed trial will be repeated: the plan gets one more slot at its end.
+    TrialRepeated {
+        /// The new slot: the block, cell and seed of the trial that it repeats.
+        #[schemars(schema_with = "crate::schema::slot")]
+        slot: Slot,
+        /// Number of the trial that it repeats.
+        repeats: u32,
+        /// Why, in one line.
+        why: String,
+    },
     /// A trial begins.
     TrialStarted {
         /// Its slot in the plan.
@@ -389,6 +406,13 @@ pub enum Event {
         /// iostat and top in its middle.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         middle: Option<Middle>,
+    },
+    /// What others did on the machine while a trial, or one of its phases, ran.
+    Noise {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Noise`].
+        noise: Noise,
     },
     /// Layout of the files that a phase has left.
     Layout {

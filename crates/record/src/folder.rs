@@ -117,6 +117,35 @@ impl RunFolder {
         })
     }
 
+    /// Removes the folder of a run in which nothing was recorded: its empty sub-folders, its log, lock and
+    /// the files named. What else is in it stays, and then the folder stays as well.
+    pub fn discard(self, files: &[&str]) {
+        let dir = self.dir().to_owned();
+        for sub in ["telemetry", "images", "mnt"] {
+            // Not empty: something is left that `fslab clean` undoes.
+            let _ = fs::remove_dir(dir.join(sub));
+        }
+        for file in files {
+            let _ = fs::remove_file(dir.join(file));
+        }
+        let left = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let own = [EVENTS, LOCK];
+        if left
+            .into_iter()
+            .any(|entry| !own.iter().any(|name| entry.file_name() == *name))
+        {
+            return;
+        }
+        for file in own {
+            let _ = fs::remove_file(dir.join(file));
+        }
+        let _ = fs::remove_dir(&dir);
+        // The usual folder of runs may have been made for this one.
+        if let Some(runs) = dir.parent().filter(|runs| runs.ends_with(RUNS)) {
+            let _ = fs::remove_dir(runs);
+        }
+    }
+
     /// The run's name: its folder's.
     pub fn name(&self) -> &str {
         &self.name

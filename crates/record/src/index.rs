@@ -25,6 +25,7 @@ use rusqlite::Connection;
 use crate::error::Error;
 use crate::folder::RunFolder;
 use crate::log::Reader;
+use crate::run::Run;
 
 /// The tables.
 const SCHEMA: &str = include_str!("index/schema.sql");
@@ -70,6 +71,10 @@ fn fill_file(folder: &RunFolder, path: &Path) -> Result<(), Error> {
     let mut filler = fill::Filler::new(&transaction);
     while let Some(entry) = reader.next_entry()? {
         filler.add(&entry).map_err(sql)?;
+    }
+    if filler.has_repeats() {
+        // Which of two trials counts is the fold's to decide.
+        filler.replaced(&Run::load(folder.dir())?).map_err(sql)?;
     }
     transaction.commit().map_err(sql)?;
     connection.close().map_err(|(_, cause)| sql(cause))

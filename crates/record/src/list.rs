@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::event::FailureKind;
 use crate::folder::writer;
 use crate::names::{folders, name_of};
-use crate::run::{Run, Status};
+use crate::run::{Run, Status, TrialRecord};
 use crate::text::{WIDTH, left, wrap};
 
 /// The state of a run.
@@ -133,7 +133,9 @@ fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
         .filter(|t| t.status == Status::Finished)
         .count() as u32;
     listing.remaining = remaining.len() as u32;
-    listing.total = run.trials.len() as u32;
+    let replaced = |t: &&TrialRecord| matches!(t.status, Status::Replaced { .. });
+    let replaced = run.trials.iter().filter(replaced).count();
+    listing.total = (run.trials.len() - replaced) as u32;
     listing.started = Some(run.started_at);
     listing.state = match running {
         Some(by) => State::Running { by },

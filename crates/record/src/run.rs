@@ -1,5 +1,6 @@
 //! A run as its log records it: the fold of all events, which reports, resume and the index read.
 
+mod repeats;
 mod timing;
 mod trial;
 
@@ -59,6 +60,8 @@ pub struct Run {
     pub contexts: BTreeMap<String, serde_json::Value>,
     /// By [`Slot::trial`], one for each slot of the plan.
     pub trials: Vec<TrialRecord>,
+    /// Slots that repeat a doubtful or failed trial: number of the new trial to number of the first.
+    pub repeats: BTreeMap<u32, u32>,
     /// What the disks themselves can do.
     pub references: Vec<Reference>,
     /// Notes.
@@ -133,6 +136,7 @@ impl Run {
             trials: vec![TrialRecord::default(); plan.slots.len()],
             plan: (**plan).clone(),
             contexts: BTreeMap::new(),
+            repeats: BTreeMap::new(),
             references: Vec::new(),
             notes: Vec::new(),
             closing: None,
@@ -167,6 +171,8 @@ impl Run {
                     peak_rss: *peak_rss,
                 });
             }
+            Event::Probed { measured } => self.plan.measured = Some(measured.clone()),
+            Event::TrialRepeated { slot, repeats, .. } => self.add_slot(*slot, *repeats),
             event => self.apply_to_trial(entry, event),
         }
     }
@@ -206,6 +212,9 @@ impl Run {
                 };
                 self.with(*trial, |t| t.phases.push(phase));
             }
+            Event::Noise { trial, noise } => {
+                self.with(*trial, |t| t.noise.push(noise.clone()));
+            }
             Event::Layout { trial, layout } => {
                 self.with(*trial, |t| t.layouts.push(layout.clone()));
             }
@@ -232,6 +241,7 @@ impl Run {
                     t.warnings.clone_from(warnings);
                     t.ledger = *ledger;
                 });
+                self.settle_repeat(*trial);
             }
             Event::TrialFailed {
                 trial,
@@ -243,6 +253,7 @@ impl Run {
                     t.status = Status::Failed(*kind, message.clone());
                     t.ledger = *ledger;
                 });
+                self.settle_repeat(*trial);
             }
             _ => {}
         }

@@ -53,6 +53,42 @@ pub(crate) fn plan(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Costs of the plan's variants: seconds, bytes a second, files a second.
+pub(crate) fn measured(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["variants", "seconds"],
+        "properties": {
+            "variants": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["cells", "device", "mkfs", "mount", "wait", "umount"],
+                    "properties": {
+                        "cells": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+                        "device": { "type": "number" },
+                        "mkfs": { "type": "number" },
+                        "mount": { "type": "number" },
+                        "wait": { "type": "number" },
+                        "umount": { "type": "number" },
+                        "rates": {
+                            "type": "object",
+                            "required": ["write", "read", "fsync", "files"],
+                            "properties": {
+                                "write": { "type": "number" },
+                                "read": { "type": "number" },
+                                "fsync": { "type": "number" },
+                                "files": { "type": "number" }
+                            }
+                        }
+                    }
+                }
+            },
+            "seconds": { "type": "number" }
+        }
+    })
+}
+
 pub(crate) fn slot(_: &mut SchemaGenerator) -> Schema {
     let mut schema = Schema::default();
     if let serde_json::Value::Object(map) = slot_value() {
@@ -124,8 +160,8 @@ mod tests {
             }
             seen.insert(tag.to_owned());
         }
-        // The example run was not resumed, and its study asks neither for the raw device nor for
-        // layouts, traces, power cuts and devices of several layers.
-        assert_eq!(seen.len(), branches.len() - 6, "{seen:?}");
+        // The example run was not resumed, probed or repeated, its noise was not recorded, and its study asks
+        // neither for the raw device nor for layouts, traces, power cuts and devices of several layers.
+        assert_eq!(seen.len(), branches.len() - 9, "{seen:?}");
     }
 }

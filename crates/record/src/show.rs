@@ -18,9 +18,10 @@ pub fn render(run: &Run) -> String {
     evidence(&mut out, run);
     warnings(&mut out, run);
     ledger(&mut out, run);
-    if !run.notes.is_empty() {
+    let repeats = run.repeat_notes();
+    if !run.notes.is_empty() || !repeats.is_empty() {
         out.push_str("\nNotes\n");
-        for note in &run.notes {
+        for note in run.notes.iter().chain(&repeats) {
             wrap(&mut out, "  ", note, 4);
         }
     }
@@ -116,6 +117,7 @@ const fn word(record: &TrialRecord) -> &'static str {
         Status::Failed(FailureKind::Cell, _) => "cannot run",
         Status::Failed(FailureKind::Trial, _) => "failed",
         Status::Failed(FailureKind::Interrupted, _) => "interrupted",
+        Status::Replaced { .. } => "replaced",
     }
 }
 

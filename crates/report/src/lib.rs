@@ -86,6 +86,7 @@ pub(crate) fn status(status: &Status) -> (&'static str, Option<&str>) {
         Status::Finished => ("finished", None),
         Status::Failed(record::FailureKind::Interrupted, message) => ("interrupted", Some(message)),
         Status::Failed(_, message) => ("failed", Some(message)),
+        Status::Replaced { .. } => ("replaced", None),
     }
 }
 

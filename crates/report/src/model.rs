@@ -21,6 +21,8 @@ pub enum Mark {
     Fails,
     /// A trial of this cell failed, was skipped or has not run.
     Missing,
+    /// Others used the machine while the trial ran.
+    Busy,
     /// A warning of the workload or the lab.
     Warning,
     /// Evidence that could not be checked.
@@ -29,13 +31,20 @@ pub enum Mark {
 
 impl Mark {
     /// Every mark, worst first.
-    pub const ALL: [Mark; 4] = [Mark::Fails, Mark::Missing, Mark::Warning, Mark::Unchecked];
+    pub const ALL: [Mark; 5] = [
+        Mark::Fails,
+        Mark::Missing,
+        Mark::Busy,
+        Mark::Warning,
+        Mark::Unchecked,
+    ];
 
     /// The character beside the number.
     pub const fn sign(self) -> char {
         match self {
             Mark::Fails => '!',
             Mark::Missing => 'x',
+            Mark::Busy => '^',
             Mark::Warning => '*',
             Mark::Unchecked => '?',
         }
@@ -46,6 +55,7 @@ impl Mark {
         match self {
             Mark::Fails => "evidence does not hold",
             Mark::Missing => "a trial failed or did not run",
+            Mark::Busy => "the machine was busy with other work",
             Mark::Warning => "warning",
             Mark::Unchecked => "evidence could not be checked",
         }
@@ -56,6 +66,7 @@ impl Mark {
         match self {
             Mark::Fails => "fails",
             Mark::Missing => "missing",
+            Mark::Busy => "busy",
             Mark::Warning => "warning",
             Mark::Unchecked => "unchecked",
         }

@@ -113,6 +113,7 @@ impl<'a> Report<'a> {
         let whole = !options.is_pivot() && options.table.is_none();
         let causes = whole && !options.format.is_csv();
         let cost = whole.then(|| block_io::cost_of(&sources, options, &shown, &mut notes));
+        notes.extend(run.repeat_notes());
         notes.dedup();
         let why = causes
             .then(|| why::of(run, dir, options, &mut notes))

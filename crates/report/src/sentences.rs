@@ -30,7 +30,8 @@ pub(crate) fn trials(report: &Report<'_>) -> String {
     let interrupted = count(|s| matches!(s, Status::Failed(FailureKind::Interrupted, _)));
     let failed = count(|s| matches!(s, Status::Failed(..))) - interrupted;
     let pending = count(|s| matches!(s, Status::Pending));
-    let mut text = format!("{} planned: {finished} finished", report.run.trials.len());
+    let planned = report.run.trials.len() - report.run.repeats.len();
+    let mut text = format!("{planned} planned: {finished} finished");
     if failed > 0 {
         text.push_str(&format!(", {failed} failed"));
     }
@@ -39,6 +40,16 @@ pub(crate) fn trials(report: &Report<'_>) -> String {
     }
     if pending > 0 {
         text.push_str(&format!(", {pending} not run"));
+    }
+    let repeated = report.run.repeats.len();
+    if repeated > 0 {
+        text.push_str(&format!(", {repeated} repeated"));
+    }
+    let finished_trials = report.run.trials.iter();
+    let busy = finished_trials.filter(|t| t.status == Status::Finished && t.is_noisy());
+    let busy = busy.count();
+    if busy > 0 {
+        text.push_str(&format!(", {busy} on a busy machine"));
     }
     if report.run.closing.is_none() {
         text.push_str("; the run is incomplete");
@@ -248,6 +259,7 @@ pub(crate) fn meaning(name: &str) -> Option<&'static str> {
              does so with checksummed files since Linux 6.14; mount option nodatasum avoids it)",
         ),
         "cold_cache" => Some("memory served part of what should have come from the device"),
+        "quiet_machine" => Some("other work on the machine may have slowed the trial"),
         "bytes_on_device" => Some("the device did not see the bytes that the numbers claim"),
         _ => None,
     }

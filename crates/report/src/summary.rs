@@ -440,8 +440,9 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let finished = |t: &&record::TrialRecord| matches!(t.status, Status::Finished);
     let done = run.trials.iter().filter(finished).count();
-    if done < run.trials.len() {
-        let n = run.trials.len();
+    let replaced = |t: &&record::TrialRecord| matches!(t.status, Status::Replaced { .. });
+    let n = run.trials.len() - run.trials.iter().filter(replaced).count();
+    if done < n {
         all.push(format!("{done} of {n} planned trials finished"));
     }
     if run.plan.blocks < 5 {
@@ -449,6 +450,7 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
         let blocks = if n == 1 { "block" } else { "blocks" };
         all.push(format!("{n} {blocks}: fewer than 5, so intervals are wide"));
     }
+    all.extend(repeats(run));
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let groups = sources.validity.groups();
     let each = groups
@@ -458,7 +460,7 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
         let sign = group.mark.sign();
         let (what, why) = match group.mark {
             Mark::Fails => (format!("{sign} {} does not hold", group.name), ""),
-            Mark::Warning => (format!("{sign} {}", group.text()), ""),
+            Mark::Busy | Mark::Warning => (format!("{sign} {}", group.text()), ""),
             // A reason that differs in its numbers alone is one.
             Mark::Missing => (format!("{sign} {}", group.name), doubt.detail.as_str()),
             Mark::Unchecked => continue,
@@ -481,6 +483,18 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
     }
     all.extend(kinds.iter().map(|kind| kind.sentence(sources)));
     all
+}
+
+/// Which trials were repeated, and which of them count.
+fn repeats(run: &record::Run) -> Vec<String> {
+    const LISTED: usize = 3;
+    let notes = run.repeat_notes();
+    let mut lines: Vec<String> = notes.iter().take(LISTED).cloned().collect();
+    if notes.len() > LISTED {
+        let more = notes.len() - LISTED;
+        lines.push(format!("{more} more repeats: `fslab show` lists them all"));
+    }
+    lines
 }
 
 /// ` of filesystem=btrfs`: the levels that these cells share and others do not have.

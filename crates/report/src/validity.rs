@@ -85,6 +85,9 @@ impl Validity {
         for slot in run.plan.slots.iter().filter(|s| keep.contains(&s.cell)) {
             let cell = run.plan.cells.get(slot.cell as usize);
             if let (Some(cell), Some(trial)) = (cell, run.trials.get(slot.trial as usize)) {
+                if matches!(trial.status, Status::Replaced { .. }) {
+                    continue;
+                }
                 validity.doubt_status(run, slot, &trial.status);
                 for warning in &trial.warnings {
                     if !general.has_warning(cell, warning) {
@@ -122,7 +125,7 @@ impl Validity {
 
     fn doubt_status(&mut self, run: &Run, slot: &Slot, status: &Status) {
         match status {
-            Status::Finished => {}
+            Status::Finished | Status::Replaced { .. } => {}
             Status::Failed(FailureKind::Interrupted, message) => {
                 self.add(slot, Mark::Missing, None, "interrupted", message);
             }
@@ -144,7 +147,11 @@ impl Validity {
             }
             Some(false) => {
                 tally.fails += 1;
-                Mark::Fails
+                if evidence.name == record::QUIET_MACHINE {
+                    Mark::Busy
+                } else {
+                    Mark::Fails
+                }
             }
             None => {
                 tally.unchecked += 1;

@@ -1,7 +1,8 @@
 //! How long a plan will take and how much disk it needs, before it runs.
 //!
-//! An estimate from assumed rates, printed as such: it distinguishes minutes from hours, and
-//! whether the folder has room.
+//! Without a probe the rates are assumed, and the plan says so: such an estimate distinguishes minutes
+//! from hours, and shows whether the folder has room. With a probe ([`Plan::measured`]) each cell has
+//! the rates of its own filesystem and device.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::footprint::{self, Footprint};
 use crate::limit::Limit;
-use crate::model::{Cell, Plan, Stack};
+use crate::model::{Cell, Plan, Stack, VariantCosts};
 use crate::units::Bytes;
 
 /// What the target is assumed to do. The default is a plain NVMe disk of a virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Bytes a second, sequential, read or written.
+    /// Bytes a second, read sequentially.
     pub bytes_per_s: f64,
+    /// Bytes a second, written sequentially.
+    pub written_per_s: f64,
     /// Bytes a second in random order, records of some 256 KiB.
     pub random_bytes_per_s: f64,
     /// Small files a second created, read, looked up or removed.
@@ -31,6 +34,7 @@ impl Default for Rates {
     fn default() -> Self {
         Rates {
             bytes_per_s: 900e6,
+            written_per_s: 900e6,
             random_bytes_per_s: 600e6,
             files_per_s: 40_000.0,
             sync_seconds: 0.02,
@@ -48,8 +52,47 @@ pub struct Estimate {
     pub disk_bytes_peak: u64,
     /// Bytes written over the whole run.
     pub bytes_written: u64,
-    /// The rates assumed.
+    /// The rates assumed where none were measured.
     pub rates: Rates,
+    /// Whether the time is from a probe of the target.
+    pub measured: bool,
+}
+
+impl Rates {
+    /// The rates of a variant: measured where there is a measurement, else as assumed.
+    fn of(self, costs: Option<&VariantCosts>) -> Rates {
+        /// Seconds of the lab itself: contexts, telemetry, the log.
+        const OWN: f64 = 0.1;
+        let Some(costs) = costs else {
+            return self;
+        };
+        let trial_seconds = costs.trial_seconds() + OWN;
+        let Some(rates) = costs.rates else {
+            return Rates {
+                trial_seconds,
+                ..self
+            };
+        };
+        let random = self.random_bytes_per_s / self.bytes_per_s;
+        Rates {
+            bytes_per_s: rates.read,
+            written_per_s: rates.write,
+            random_bytes_per_s: rates.read.min(rates.write) * random,
+            files_per_s: rates.files,
+            sync_seconds: rates.fsync,
+            trial_seconds,
+        }
+    }
+}
+
+/// Wall seconds of one trial of each cell, in the order of the cells.
+pub fn of_cells(plan: &Plan, rates: Rates) -> Vec<f64> {
+    let of = |cell: &Cell| {
+        let footprint = footprint::of_cell(cell);
+        let rates = rates.of(plan.measured.as_ref().and_then(|all| all.of_cell(cell.id)));
+        seconds(&footprint, cell, rates) + check_seconds(&footprint, cell, rates)
+    };
+    plan.cells.iter().map(of).collect()
 }
 
 /// Estimates a plan. One trial has its filesystem on disk at a time.
@@ -64,11 +107,12 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
         disk_bytes_peak: 0,
         bytes_written: 0,
         rates,
+        measured: plan.measured.is_some(),
     };
+    let each = of_cells(plan, rates);
     for (index, (cell, footprint)) in plan.cells.iter().zip(&footprints).enumerate() {
         let runs = runs.get(&index).copied().unwrap_or(0.0);
-        total.seconds +=
-            runs * (seconds(footprint, cell, rates) + check_seconds(footprint, cell, rates));
+        total.seconds += runs * each.get(index).copied().unwrap_or(0.0);
         let own = own_bytes(cell);
         let written = footprint.written + footprint.written_randomly + own;
         let times = cell.device.stack.as_ref().map_or(1.0, Stack::amplification);
@@ -124,7 +168,7 @@ fn held(rates: Rates, limit: Limit) -> Held {
     let (reads, writes) = (each(limit.read_iops), each(limit.write_iops));
     Held {
         read: rates.bytes_per_s.min(read),
-        write: rates.bytes_per_s.min(write),
+        write: rates.written_per_s.min(write),
         random_read: rates.random_bytes_per_s.min(read),
         random_write: rates.random_bytes_per_s.min(write),
         files: rates.files_per_s,

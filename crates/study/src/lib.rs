@@ -37,6 +37,7 @@ mod factor;
 pub mod file;
 mod filter;
 pub mod footprint;
+pub mod forecast;
 mod inodes;
 pub mod kernel_range;
 pub mod limit;

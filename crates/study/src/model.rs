@@ -13,6 +13,7 @@ mod filesystem;
 mod grid;
 mod growth;
 mod layout;
+mod measured;
 mod needs;
 mod plan;
 mod stack;
@@ -27,6 +28,7 @@ pub use filesystem::{FilesystemKind, FilesystemVariant};
 pub use grid::{GridColumn, GridLabel, GridSpec};
 pub use growth::GrowthSpec;
 pub use layout::LayoutSpec;
+pub use measured::{Measured, MeasuredRates, VariantCosts};
 pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
 pub use stack::{

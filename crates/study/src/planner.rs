@@ -248,6 +248,8 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         growth: all.growth,
         needs: all.needs,
         reference_seconds: run.reference_seconds,
+        rerun_doubtful: 0,
+        measured: None,
         notes: Vec::new(),
         cells,
     }

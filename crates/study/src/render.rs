@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::capacity::human;
 use crate::estimate::Estimate;
-use crate::model::{FilesystemVariant, Order, Plan};
+use crate::model::{FilesystemVariant, Measured, Order, Plan, VariantCosts};
 use crate::units::Bytes;
 
 /// Columns of a mail.
@@ -26,7 +26,7 @@ pub fn render(plan: &Plan, estimate: &Estimate, destroys: &str) -> String {
     setup::rig(&mut out, plan);
     cells::cells(&mut out, plan);
     trials(&mut out, plan);
-    costs(&mut out, estimate);
+    costs(&mut out, plan, estimate);
     setup::growth(&mut out, plan);
     out.push_str("\nDestroyed\n");
     paragraph(&mut out, "  ", "  ", destroys);
@@ -174,17 +174,59 @@ fn more(out: &mut String, count: usize, shown: usize) {
     }
 }
 
-fn costs(out: &mut String, estimate: &Estimate) {
+/// What a probe measured, as ranges over the variants.
+fn probed(measured: &Measured) -> String {
+    let range = |unit: &str, values: &dyn Fn(&VariantCosts) -> Option<f64>| {
+        let values = measured.variants.iter().filter_map(values);
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let number = |value: f64| match value {
+            v if v >= 100.0 => format!("{v:.0}"),
+            v if v >= 1.0 => format!("{v:.1}"),
+            v => format!("{v:.2}"),
+        };
+        let (low, high) = (number(low), number(high));
+        if low == high {
+            format!("{low} {unit}")
+        } else {
+            format!("{low} to {high} {unit}")
+        }
+    };
+    let mut parts = Vec::new();
+    if measured.variants.iter().any(|costs| costs.rates.is_some()) {
+        parts.push(range("MB/s written", &|c| Some(c.rates?.write / 1e6)));
+        parts.push(range("MB/s read", &|c| Some(c.rates?.read / 1e6)));
+        parts.push(range("ms an fsync", &|c| Some(c.rates?.fsync * 1e3)));
+        parts.push(range("small files a second", &|c| Some(c.rates?.files)));
+    }
+    parts.push(range(
+        "s of mkfs, mount, lazy initialisation and umount for each trial",
+        &|c| Some(c.trial_seconds()),
+    ));
+    parts.join(", ")
+}
+
+fn costs(out: &mut String, plan: &Plan, estimate: &Estimate) {
     let rates = estimate.rates;
-    let time = format!(
-        "about {} (assumed: {:.0} MB/s in sequence, {:.0} MB/s at random, {:.0} small files a \
-         second, {} s of mkfs, mount and umount for each trial)",
-        words::clock_time(estimate.seconds),
-        rates.bytes_per_s / 1e6,
-        rates.random_bytes_per_s / 1e6,
-        rates.files_per_s,
-        rates.trial_seconds
-    );
+    let time = match &plan.measured {
+        Some(measured) => format!(
+            "about {} (from a probe of {:.1} s: {})",
+            words::clock_time(estimate.seconds),
+            measured.seconds,
+            probed(measured)
+        ),
+        None => format!(
+            "about {} (estimated without a probe; `fslab plan --probe` measures; assumed: {:.0} MB/s in \
+             sequence, {:.0} MB/s at random, {:.0} small files a second, {} s of mkfs, mount and umount \
+             for each trial)",
+            words::clock_time(estimate.seconds),
+            rates.bytes_per_s / 1e6,
+            rates.random_bytes_per_s / 1e6,
+            rates.files_per_s,
+            rates.trial_seconds
+        ),
+    };
     let disk = format!(
         "at most about {} at one time; about {} written in total",
         human(Bytes(estimate.disk_bytes_peak)),

@@ -1,14 +1,28 @@
 //! `fslab plan`.
 
-use lab::{Planned, Target};
+use lab::{Interrupt, Planned, Target};
 
-use crate::cli::{DocumentFormat, PlanArgs};
+use crate::cli::{DocumentFormat, LiveFormat, PlanArgs};
 use crate::commands::planned;
+use crate::terminal::RunTerminal;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
-    let Planned { plan, target, why } = planned(&args.study, &args.target)?;
+    let Planned {
+        mut plan,
+        target,
+        why,
+    } = planned(&args.study, &args.target)?;
     lab::preflight::gate(&target)?;
+    if args.probe {
+        let interrupt = Interrupt::on_signals()?;
+        let terminal = RunTerminal::new(1, LiveFormat::Text);
+        plan.measured = lab::probe(&plan, &target, &terminal, &interrupt)?;
+        drop(terminal);
+        if plan.measured.is_none() {
+            out::say("fslab: --probe measures nothing in guests: each trial boots its own machine");
+        }
+    }
     let destroyed = match target {
         Target::LoopImages => "nothing: loop images are made in the run's own folder".to_owned(),
         Target::Directory(dir) => format!(

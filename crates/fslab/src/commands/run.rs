@@ -1,5 +1,7 @@
 //! `fslab run`.
 
+use std::sync::Arc;
+
 use lab::{Interrupt, Planned, Request};
 
 use crate::cli::RunArgs;
@@ -7,10 +9,15 @@ use crate::commands::{finish, planned, tool};
 use crate::terminal::RunTerminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
-    let Planned { plan, target, why } = planned(&args.study, &args.target)?;
+    let Planned {
+        mut plan,
+        target,
+        why,
+    } = planned(&args.study, &args.target)?;
     let out = args
         .out
         .unwrap_or_else(|| record::folder::default_dir(&plan.study, jiff::Zoned::now().datetime()));
+    plan.rerun_doubtful = args.rerun_doubtful;
     let interrupt = Interrupt::on_signals()?;
     let terminal = RunTerminal::new(plan.slots.len(), args.format);
     let request = Request {
@@ -20,6 +27,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         out,
         command: std::env::args().collect(),
         tool: tool(),
+        noise: Arc::new(lab::noise::Host),
     };
     let finished = lab::start(&request, &terminal, &interrupt)?;
     let lost = terminal.finish();

@@ -1,11 +1,13 @@
 //! Counters of an operation, and the line that is made of them.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use progress::{Step, Unit};
+use study::forecast::Forecast;
 
 /// A share of all, in hundredths of a percent.
 const ALL: u64 = 10_000;
@@ -57,6 +59,17 @@ struct Trials {
     began: Instant,
     /// When the last one ended.
     finished: Instant,
+    forecast: Option<Foreseen>,
+}
+
+/// What the trials of a run are expected to take.
+#[derive(Debug)]
+struct Foreseen {
+    forecast: Forecast,
+    /// Cells of the trials that are not over, in running order.
+    cells: VecDeque<u32>,
+    /// The trial that runs: its cell, and when it began.
+    current: Option<(u32, Instant)>,
 }
 
 /// The counters of the line: of the whole operation if that is known, otherwise of the step.
@@ -79,12 +92,55 @@ impl Meter {
             done: 0,
             began: now,
             finished: now,
+            forecast: None,
         });
+    }
+
+    /// The trials of these cells are to come.
+    pub(super) fn forecast(&self, forecast: Forecast, cells: VecDeque<u32>, now: Instant) {
+        if let Some(trials) = &mut self.names().trials {
+            trials.finished = now;
+            trials.forecast = Some(Foreseen {
+                forecast,
+                cells,
+                current: None,
+            });
+        }
+    }
+
+    /// One more trial will run at the end.
+    pub(super) fn trial_added(&self, cell: u32) {
+        if let Some(trials) = &mut self.names().trials {
+            trials.all += 1;
+            if let Some(foreseen) = &mut trials.forecast {
+                foreseen.cells.push_back(cell);
+            }
+        }
+    }
+
+    /// A trial begins. Those before it that never ran are over.
+    pub(super) fn trial_began(&self, cell: u32, now: Instant) {
+        let mut names = self.names();
+        let foreseen = names
+            .trials
+            .as_mut()
+            .and_then(|trials| trials.forecast.as_mut());
+        if let Some(foreseen) = foreseen {
+            let at = foreseen.cells.iter().position(|next| *next == cell);
+            foreseen.cells.drain(..at.map_or(0, |at| at + 1));
+            foreseen.current = Some((cell, now));
+        }
     }
 
     /// A trial is over.
     pub(super) fn trial_over(&self, now: Instant) {
         if let Some(trials) = &mut self.names().trials {
+            if let Some(foreseen) = &mut trials.forecast
+                && let Some((cell, began)) = foreseen.current.take()
+            {
+                let seconds = now.saturating_duration_since(began).as_secs_f64();
+                foreseen.forecast.ended(cell, seconds);
+            }
             trials.done += 1;
             trials.finished = now;
         }
@@ -146,6 +202,9 @@ impl Meter {
     /// `[3/90, 12 min 5 s left] filesystem=ext4: fill: 42 %, 512.3 MiB/s, 3 s left`; empty while nothing is known.
     pub(super) fn line(&self, now: Instant) -> String {
         let names = self.names();
+        if names.activity.is_empty() && names.step.is_none() {
+            return String::new();
+        }
         let mut line = names
             .trials
             .as_ref()
@@ -252,11 +311,24 @@ impl Counts {
     }
 }
 
+impl Foreseen {
+    /// Seconds of the trial that runs and of those to come.
+    fn left(&self, now: Instant) -> f64 {
+        let current = self.current.map_or(0.0, |(cell, began)| {
+            let since = now.saturating_duration_since(began).as_secs_f64();
+            (self.forecast.trial(cell) - since).max(0.0)
+        });
+        current + self.forecast.of_trials(self.cells.iter().copied())
+    }
+}
+
 impl Trials {
     /// `[12/90, 5 min 3 s left] `: by the mean time of the trials that are over, less the time since the last one ended.
     fn position(&self, now: Instant) -> String {
         let mut text = format!("[{}/{}", (self.done + 1).min(self.all), self.all);
-        if (1..self.all).contains(&self.done) {
+        if let Some(foreseen) = self.forecast.as_ref().filter(|_| self.done < self.all) {
+            let _ = write!(text, ", {} left", words::clock_time(foreseen.left(now)));
+        } else if (1..self.all).contains(&self.done) {
             let took = self
                 .finished
                 .saturating_duration_since(self.began)

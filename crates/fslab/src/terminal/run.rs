@@ -1,11 +1,12 @@
 //! The events of a run on the terminal: failed trials as lines that stay, all of them as JSON Lines where that is asked for.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use progress::Progress;
 use record::{Entry, Event, FailureKind};
-use study::Trial;
+use study::forecast::Forecast;
+use study::{Plan, Slot, Trial};
 
 use super::Terminal;
 use crate::cli::LiveFormat;
@@ -17,6 +18,7 @@ pub(crate) struct RunTerminal {
     jsonl: bool,
     /// The first error when printing events.
     lost: Mutex<Option<anyhow::Error>>,
+    plan: Mutex<Option<Plan>>,
 }
 
 impl RunTerminal {
@@ -28,7 +30,20 @@ impl RunTerminal {
             terminal,
             jsonl: format == LiveFormat::Jsonl,
             lost: Mutex::new(None),
+            plan: Mutex::new(None),
         }
+    }
+
+    /// These slots of a plan are still to run: how long they will take.
+    pub(crate) fn foresee(&self, plan: &Plan, slots: &[Slot]) {
+        let cells = slots.iter().map(|slot| slot.cell).collect();
+        let meter = &self.terminal.screen.meter;
+        meter.forecast(Forecast::of(plan), cells, Instant::now());
+        *self.plan() = Some(plan.clone());
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Option<Plan>> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints an event. A closed stdout must not stop the run, whose log has everything; the exit
@@ -62,6 +77,17 @@ impl lab::Watcher for RunTerminal {
         }
         let meter = &self.terminal.screen.meter;
         match &entry.event {
+            Event::RunStarted { plan, .. } => self.foresee(plan, &plan.slots),
+            Event::Probed { measured } => {
+                let plan = self.plan().clone();
+                if let Some(mut plan) = plan {
+                    plan.measured = Some(measured.clone());
+                    let slots = plan.slots.clone();
+                    self.foresee(&plan, &slots);
+                }
+            }
+            Event::TrialRepeated { slot, .. } => meter.trial_added(slot.cell),
+            Event::TrialStarted { slot, .. } => meter.trial_began(slot.cell, Instant::now()),
             Event::TrialFinished { .. } => meter.trial_over(Instant::now()),
             // Not an error: the end of the run reports it.
             Event::TrialFailed {

@@ -131,6 +131,42 @@ fn a_run_is_trials_activities_and_phases() {
     assert_eq!(drawn.line(300.0), "[3/3] filesystem=xfs: iozone");
 }
 
+/// With a plan the time left is known from the begin, and each trial corrects it.
+#[test]
+fn the_time_left_follows_the_plan_and_then_the_trials() {
+    let drawn = Drawn::new();
+    let meter = &drawn.meter;
+    let study = study::Study::load("journal").unwrap();
+    let plan = study::plan(&study, &study::Overrides::default()).unwrap();
+    let mut expected = study::forecast::Forecast::of(&plan);
+    let cells: Vec<u32> = plan.slots.iter().map(|slot| slot.cell).collect();
+    let all = cells.len();
+    meter.count_trials(all, drawn.at(0.0));
+    meter.forecast(expected.clone(), cells.clone().into(), drawn.at(0.0));
+    meter.activity("preparing".into());
+    let line = |done: usize, seconds: f64| {
+        let left = words::clock_time(seconds);
+        format!("[{done}/{all}, {left} left] preparing")
+    };
+    let whole = expected.of_trials(cells.clone());
+    assert_eq!(drawn.line(0.0), line(1, whole));
+    meter.trial_began(cells[0], drawn.at(10.0));
+    // Half of the first trial is over.
+    let half = expected.trial(cells[0]) / 2.0;
+    assert_eq!(drawn.line(10.0 + half), line(1, whole - half));
+    meter.trial_over(drawn.at(1010.0));
+    expected.ended(cells[0], 1000.0);
+    let rest = expected.of_trials(cells[1..].iter().copied());
+    assert_eq!(drawn.line(1010.0), line(2, rest));
+    meter.trial_added(cells[0]);
+    let left = words::clock_time(rest + 1000.0);
+    let more = all + 1;
+    assert_eq!(
+        drawn.line(1010.0),
+        format!("[2/{more}, {left} left] preparing")
+    );
+}
+
 /// Steps of different units without a foreseen whole: each has its own share.
 #[test]
 fn a_step_does_not_count_what_came_before_it() {

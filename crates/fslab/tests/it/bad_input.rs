@@ -126,7 +126,7 @@ fn a_missing_mkfs_names_its_package_needs_root() {
 }
 
 #[test]
-fn a_mount_option_the_kernel_refuses_fails_its_cell_only_needs_root() {
+fn a_variant_that_the_kernel_refuses_ends_a_run_at_once_needs_root() {
     if !is_root() {
         return;
     }
@@ -134,28 +134,13 @@ fn a_mount_option_the_kernel_refuses_fails_its_cell_only_needs_root() {
     let extra = "\n[filesystem.ext4-odd]\nkind = \"ext4\"\nmount = [\"no_such_option\"]\n";
     let study = scratch.tiny_study(&["ext4", "ext4-odd"], extra);
     let output = run_tiny(&scratch, &study, &["--set", "iozone.threads=1"]);
-    assert_code(&output, 7);
-    let text = stderr(&output);
-    assert!(text.contains("no_such_option"), "{text}");
-    let run = record::Run::load(&scratch.join("out")).unwrap();
-    let (whole, failed): (Vec<_>, Vec<_>) = run
-        .trials
-        .iter()
-        .partition(|trial| trial.status == record::Status::Finished);
-    assert_eq!(
-        whole.len(),
-        2,
-        "both blocks of the good filesystem are kept"
-    );
-    let tried = failed
-        .iter()
-        .filter(|t| matches!(t.status, record::Status::Failed(..)))
-        .count();
-    assert_eq!(tried, 1, "a cell that cannot run is tried once");
+    assert_code(&output, 2);
+    let line = error_line(&output);
     assert!(
-        stdout(&output).contains("no_such_option"),
-        "the report says why"
+        line.contains("filesystem=ext4-odd") && line.contains("no_such_option"),
+        "{line}"
     );
+    assert!(!scratch.join("out").exists(), "nothing was measured");
     scratch.assert_nothing_left();
 }
 
@@ -209,7 +194,7 @@ fn a_full_disk_in_mid_trial_fails_it_and_keeps_the_others_needs_root() {
 }
 
 #[test]
-fn a_readahead_that_the_device_does_not_take_fails_its_cell_only_needs_root() {
+fn a_readahead_that_the_device_does_not_take_ends_a_run_at_once_needs_root() {
     if !is_root() {
         return;
     }
@@ -219,26 +204,54 @@ fn a_readahead_that_the_device_does_not_take_fails_its_cell_only_needs_root() {
     let mut words = vec!["run", &study, "--out", "out", "--blocks", "1"];
     words.extend(["--set", "readahead=[256, 257]", "--set", "threads=1"]);
     let output = run_in(scratch.path(), &words);
-    assert_code(&output, 7);
-    let run = record::Run::load(&scratch.join("out")).unwrap();
-    for slot in &run.plan.slots {
-        let (cell, trial) = (
-            &run.plan.cells[slot.cell as usize],
-            &run.trials[slot.trial as usize],
-        );
-        if cell.device.readahead == Some(256) {
-            assert_eq!(trial.status, record::Status::Finished);
-            continue;
-        }
-        let record::Status::Failed(record::FailureKind::Cell, message) = &trial.status else {
-            panic!("{:?}", trial.status);
-        };
-        assert!(
-            message.contains("asked for 257 sectors of 512 bytes: got 256")
-                && message.contains("a multiple of 8"),
-            "{message}"
-        );
+    assert_code(&output, 2);
+    let line = error_line(&output);
+    assert!(
+        line.contains("readahead=257")
+            && line.contains("asked for 257 sectors of 512 bytes: got 256")
+            && line.contains("a multiple of 8"),
+        "{line}"
+    );
+    assert!(!scratch.join("out").exists(), "nothing was measured");
+    scratch.assert_nothing_left();
+}
+
+/// An option that the kernel refuses ends the run before its first trial, also as one level of several; the same
+/// folder can then be used.
+#[test]
+fn a_mount_option_that_the_kernel_refuses_ends_a_run_at_once_needs_root() {
+    if !is_root() {
+        return;
     }
+    let scratch = Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "");
+    let study = study.to_string_lossy();
+    let words = |mount: &'static str| {
+        let mut words = vec!["run", &study, "--out", "out", "--blocks", "3"];
+        words.extend(["--set", mount, "--set", "threads=1"]);
+        run_in(scratch.path(), &words)
+    };
+    let output = words("factors.mount=['noatime', 'no_such_option']");
+    assert_code(&output, 2);
+    let line = error_line(&output);
+    assert!(
+        line.contains("filesystem=ext4 mount=no_such_option")
+            && line.contains("option no_such_option")
+            && line.contains("the kernel refused it"),
+        "{line}"
+    );
+    assert!(!scratch.join("out").exists(), "nothing was measured");
+    scratch.assert_nothing_left();
+    let output = words("factors.mount=['noatime', 'nodelalloc']");
+    assert!(
+        matches!(output.status.code(), Some(0 | 7)),
+        "{}",
+        stderr(&output)
+    );
+    let run = record::Run::load(&scratch.join("out")).unwrap();
+    let measured = run.plan.measured.as_ref().unwrap();
+    assert_eq!(measured.variants.len(), 2, "{measured:?}");
+    assert!(measured.variants.iter().all(|costs| costs.mkfs > 0.0));
     scratch.assert_nothing_left();
 }
 

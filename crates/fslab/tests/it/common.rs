@@ -196,11 +196,16 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The first mount below a run's folder, once it is there.
+/// The first mount of a trial below a run's folder, once it is there. Before the first trial each variant is mounted
+/// for a moment; these mounts are gone when a trial begins.
 pub(crate) fn wait_for_mount(scratch: &Scratch) -> PathBuf {
     let here = scratch.path().to_string_lossy().into_owned();
     let mut found = None;
     wait_until("a mount", || {
+        let log = fs::read_to_string(scratch.join("out/events.jsonl"));
+        if log.is_ok_and(|log| !log.contains("\"trial_started\"")) {
+            return false;
+        }
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         found = mounts
             .split_whitespace()

@@ -12,7 +12,8 @@ use crate::{cpu, diskstats, meminfo, psi, task_io, vmstat};
 enum Parser {
     /// A block device's `stat`: the 17 fields.
     Disk,
-    /// `/proc/stat`: ten columns of all CPUs, then busy jiffies for these CPU numbers.
+    /// `/proc/stat`: ten columns of all CPUs, busy jiffies for these CPU numbers, then tasks that run
+    /// or wait for a CPU, and tasks that wait for I/O.
     Cpu(Vec<u32>),
     /// `/proc/meminfo`.
     Memory,
@@ -99,6 +100,7 @@ impl Parser {
                 .iter()
                 .map(|field| (format!("cpu.{field}"), "jiffies"))
                 .chain(numbers.iter().map(|n| (format!("cpu{n}.busy"), "jiffies")))
+                .chain(QUEUES.map(|(_, column)| (column.to_owned(), "tasks")))
                 .collect(),
             Parser::Memory => meminfo::SAMPLED
                 .iter()
@@ -123,8 +125,23 @@ impl Parser {
     }
 }
 
+/// Lines of `/proc/stat` that count tasks now, and their columns.
+const QUEUES: [(&str, &str); 2] = [
+    ("procs_running ", "cpu.running"),
+    ("procs_blocked ", "cpu.blocked"),
+];
+
 fn parse_cpu(text: &str, numbers: &[u32], values: &mut [i64]) {
-    let (all, each) = values.split_at_mut(cpu::FIELD_NAMES.len());
+    let (all, rest) = values.split_at_mut(cpu::FIELD_NAMES.len());
+    let (each, queues) = rest.split_at_mut(numbers.len());
+    // They are the last lines but one.
+    for line in text.lines().rev().take(QUEUES.len() + 2) {
+        for ((name, _), slot) in QUEUES.iter().zip(&mut *queues) {
+            if let Some(count) = line.strip_prefix(name).and_then(|n| n.trim().parse().ok()) {
+                *slot = count;
+            }
+        }
+    }
     for line in text.lines() {
         let Some((label, fields)) = line.strip_prefix("cpu").and_then(|r| r.split_once(' ')) else {
             break;

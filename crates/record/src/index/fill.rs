@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use rusqlite::{Connection, Result, named_params, params};
 use serde::Serialize;
-use study::Plan;
+use study::{Plan, Slot};
 
 use super::context;
 use crate::event::{Entry, Event, Ledger, Mounted};
+use crate::run::{Run, Status};
 
 /// SQLite joins at most 64 tables; factors beyond this many are in `level` only.
 const VIEW_FACTORS: usize = 50;
@@ -21,12 +22,18 @@ const VIEW_COLUMNS: [&str; 9] = [
 pub(crate) struct Filler<'c> {
     db: &'c Connection,
     trials: u32,
+    /// Trials of the plan itself.
+    planned: u32,
 }
 
 impl<'c> Filler<'c> {
     /// On a connection that has the schema.
     pub(crate) fn new(db: &'c Connection) -> Filler<'c> {
-        Filler { db, trials: 0 }
+        Filler {
+            db,
+            trials: 0,
+            planned: 0,
+        }
     }
 
     /// Adds an event.
@@ -71,6 +78,7 @@ impl<'c> Filler<'c> {
                     ])
                     .map(drop)
             }
+            Event::TrialRepeated { slot, repeats, .. } => self.add_slot(slot, *repeats),
             event => self.of_trial(entry, event),
         }
     }
@@ -117,6 +125,54 @@ impl<'c> Filler<'c> {
         }
     }
 
+    /// A slot at the end of the plan, by the rules of the fold.
+    fn add_slot(&mut self, slot: &Slot, repeats: u32) -> Result<()> {
+        let same = "select count(*) from trial where trial = ?1 and block = ?2 and cell = ?3";
+        let same: u32 =
+            self.db
+                .query_row(same, params![repeats, slot.block, slot.cell], |row| {
+                    row.get(0)
+                })?;
+        if slot.trial != self.trials || same == 0 {
+            return Ok(());
+        }
+        self.trials += 1;
+        self.slot(slot)
+    }
+
+    fn slot(&self, slot: &Slot) -> Result<()> {
+        let sql = "insert into trial (trial, block, cell, seed, status)
+                   values (?1, ?2, ?3, ?4, 'pending')";
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![
+                slot.trial,
+                slot.block,
+                slot.cell,
+                slot.seed.to_string()
+            ])
+            .map(drop)
+    }
+
+    /// Trials whose place another one takes: they have no samples here either.
+    pub(super) fn replaced(&self, run: &Run) -> Result<()> {
+        for (slot, record) in run.plan.slots.iter().zip(&run.trials) {
+            if let Status::Replaced { by } = record.status {
+                let message = format!("trial {} counts in its place", by + 1);
+                let sql = "update trial set status = 'replaced', message = ?2 where trial = ?1";
+                self.db.execute(sql, params![slot.trial, message])?;
+                let sql = "delete from sample where trial = ?1";
+                self.db.execute(sql, [slot.trial])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the run has repeated any trial.
+    pub(super) fn has_repeats(&self) -> bool {
+        self.trials > self.planned
+    }
+
     fn run_many(&self, sql: &str) -> Result<()> {
         self.db.execute_batch(sql)
     }
@@ -145,17 +201,10 @@ impl<'c> Filler<'c> {
             },
         )?;
         self.trials = plan.slots.len() as u32;
+        self.planned = self.trials;
         self.cells(plan)?;
-        let mut insert = self.db.prepare(
-            "insert into trial (trial, block, cell, seed, status) values (?1, ?2, ?3, ?4, 'pending')",
-        )?;
         for slot in &plan.slots {
-            insert.execute(params![
-                slot.trial,
-                slot.block,
-                slot.cell,
-                slot.seed.to_string()
-            ])?;
+            self.slot(slot)?;
         }
         self.db.execute_batch(&view(plan))
     }

@@ -31,7 +31,7 @@ create table level (
 create table trial (
     trial integer primary key, block integer not null, cell integer not null references cell,
     seed text not null,
-    status text not null,          -- pending, finished, failed
+    status text not null,          -- pending, finished, failed, replaced
     failure text,                  -- cell, trial, interrupted
     message text,
     started_at text,               -- of the last attempt

@@ -64,6 +64,7 @@ fn same(db: &Connection, run: &Run) {
             Status::Pending => "pending",
             Status::Finished => "finished",
             Status::Failed(..) => "failed",
+            Status::Replaced { .. } => "replaced",
         };
         assert_eq!(status, expected);
         assert_eq!(total.unwrap_or(0.0), record.ledger.total);

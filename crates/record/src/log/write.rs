@@ -155,6 +155,7 @@ const fn must_survive_power_cut(event: &Event) -> bool {
         event,
         Event::RunStarted { .. }
             | Event::Resumed { .. }
+            | Event::TrialRepeated { .. }
             | Event::TrialFinished { .. }
             | Event::TrialFailed { .. }
             | Event::RunFinished { .. }

@@ -5,6 +5,7 @@ use crate::event::{
     Evidence, FailureKind, Layout, Ledger, Members, MemoryPressure, Middle, Mounted, Sample, Trace,
     Usage,
 };
+use crate::noise::{Noise, QUIET_MACHINE};
 
 /// State of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +17,12 @@ pub enum Status {
     Finished,
     /// Failed, with its one-line message.
     Failed(FailureKind, String),
+    /// Ended, and another trial of the same block and cell counts in its place. Its samples are in the
+    /// log alone.
+    Replaced {
+        /// Number of that trial.
+        by: u32,
+    },
 }
 
 /// A phase of a trial.
@@ -58,6 +65,8 @@ pub struct TrialRecord {
     pub traces: Vec<Trace>,
     /// What power cuts would have left.
     pub crash: Option<Crash>,
+    /// What others did on the machine meanwhile: in the whole trial, and in its phases.
+    pub noise: Vec<Noise>,
     /// Its samples; empty unless finished.
     pub samples: Vec<Sample>,
     /// Its evidence.
@@ -66,4 +75,23 @@ pub struct TrialRecord {
     pub warnings: Vec<String>,
     /// Where its time went.
     pub ledger: Ledger,
+}
+
+impl TrialRecord {
+    /// Whether any of its evidence does not hold.
+    pub fn is_doubtful(&self) -> bool {
+        self.evidence.iter().any(|found| found.holds == Some(false))
+    }
+
+    /// Whether its measurement is invalid: evidence other than that of a quiet machine does not hold.
+    pub fn is_invalid(&self) -> bool {
+        let fails = |found: &Evidence| found.holds == Some(false) && found.name != QUIET_MACHINE;
+        self.evidence.iter().any(fails)
+    }
+
+    /// Whether it ran on a busy machine.
+    pub fn is_noisy(&self) -> bool {
+        let fails = |found: &Evidence| found.holds == Some(false) && found.name == QUIET_MACHINE;
+        self.evidence.iter().any(fails)
+    }
 }

@@ -73,7 +73,7 @@ fn doubt(report: &Report<'_>, group: &Group<'_>) -> Item {
     let phase = group.phase.filter(|_| group.mark != Mark::Warning);
     let phase = phase.map_or(String::new(), |phase| format!(" in {phase}"));
     let grave = matches!(group.mark, Mark::Fails | Mark::Missing);
-    let why = meaning(group.name).filter(|_| group.mark == Mark::Fails);
+    let why = meaning(group.name).filter(|_| matches!(group.mark, Mark::Fails | Mark::Busy));
     let why = why.map_or(String::new(), |why| format!(": {why}"));
     let count = trials_of(group.doubts.len());
     Item {

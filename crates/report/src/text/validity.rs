@@ -138,7 +138,7 @@ fn print_merged(report: &Report<'_>, merged: &Merged<'_>, width: usize) -> Strin
     };
     let trials: BTreeSet<u32> = merged.doubts.iter().map(|d| d.trial).collect();
     let why = meaning(group.name)
-        .filter(|_| group.mark == Mark::Fails)
+        .filter(|_| matches!(group.mark, Mark::Fails | Mark::Busy))
         .map_or(String::new(), |why| format!(": {why}"));
     let mut out = wrap(
         &format!("{} ", group.mark.sign()),

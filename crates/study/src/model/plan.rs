@@ -9,6 +9,7 @@ use super::cell::{Cell, Slot, Trial};
 use super::filesystem::FilesystemVariant;
 use super::grid::GridSpec;
 use super::growth::GrowthSpec;
+use super::measured::Measured;
 use super::needs::NeedsSpec;
 use super::table::TableSpec;
 
@@ -64,6 +65,13 @@ pub struct Plan {
     /// 0: no reference.
     #[serde(default)]
     pub reference_seconds: f64,
+    /// How often a doubtful or failed trial is repeated at the end of the run, at most; 0: never.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rerun_doubtful: u32,
+    /// What a probe of the target measured before the first trial; none: times are estimated from
+    /// defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// What the machine must have beyond what the cells say.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs: NeedsSpec,
@@ -71,6 +79,14 @@ pub struct Plan {
     /// what the target cannot vary.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_default(needs: &NeedsSpec) -> bool {
