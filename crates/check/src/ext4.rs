@@ -22,6 +22,7 @@
 mod directories;
 pub mod e2fsck;
 mod file;
+mod forecast;
 mod group_map;
 mod inode_set;
 mod memory;
@@ -46,6 +47,7 @@ use fskind::Family;
 use ondisk::ext4::{Superblock, superblock};
 
 use crate::frame::failure::Failure;
+use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
@@ -75,6 +77,10 @@ impl crate::Checker for Checker {
 
     fn passes(&self) -> &'static [Pass] {
         &e2fsck::PASSES
+    }
+
+    fn forecast(&self, source: &dyn BlockSource, options: &Common) -> Result<Forecast, String> {
+        forecast::forecast(source, options)
     }
 
     fn check(

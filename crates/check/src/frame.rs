@@ -9,6 +9,7 @@ pub mod connectivity;
 pub mod cost;
 pub mod failure;
 pub mod finding;
+pub mod forecast;
 pub mod log;
 pub mod maps;
 pub mod memory;

@@ -29,6 +29,7 @@ use fskind::Family;
 pub use frame::cost::Cost;
 pub use frame::failure::Failure;
 pub use frame::finding::{Finding, Place, Value};
+pub use frame::forecast::{self, Forecast};
 pub use frame::log::{DEFAULT_KEPT, Findings, Tally};
 pub use frame::observer::Observer;
 pub use frame::options::Options;
@@ -46,6 +47,16 @@ pub trait Checker: Send + Sync {
 
     /// Its passes, in order.
     fn passes(&self) -> &'static [Pass];
+
+    /// Estimates time and memory of a check, and of the format's own program, from the descriptors and a sample that
+    /// takes a few seconds. `source` should bypass the page cache.
+    ///
+    /// # Errors
+    /// Why there is no estimate, in one line.
+    fn forecast(&self, source: &dyn BlockSource, options: &Options) -> Result<Forecast, String> {
+        let _ = (source, options);
+        Err("no estimate: this format has none; time a check instead".into())
+    }
 
     /// Checks a filesystem and never writes.
     ///

@@ -5,7 +5,10 @@
 #[non_exhaustive]
 pub enum Error {
     /// A factor, level, phase or metric that does not exist here.
-    #[error("{option} {name:?}: no such {what} in this run; allowed: {allowed}")]
+    #[error(
+        "{option} {name:?}: no such {what} in this run; {}allowed: {allowed}",
+        words::hint(.name, .allowed.split(", "))
+    )]
     Unknown {
         /// The option as typed on the command line (`--factor`).
         option: &'static str,

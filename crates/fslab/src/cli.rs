@@ -53,6 +53,12 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Resume an interrupted or killed run
     Resume(ResumeArgs),
+    /// List the built-in studies, or show what one asks, varies and costs
+    Studies(StudiesArgs),
+    /// List the metrics: unit, clock, which direction is better, and what each is
+    Metrics(MetricsArgs),
+    /// Write a study of your own, with comments, that runs as it is
+    New(NewArgs),
     /// List the runs in a folder
     List(ListArgs),
     /// Show a run: trials, failures, evidence and time spent
@@ -95,7 +101,7 @@ pub(crate) struct StudyArgs {
     /// Profile: quick, standard or paper [default: standard, where the study has it]
     #[arg(long)]
     pub(crate) profile: Option<String>,
-    /// Set a value, as in run.blocks=3 or iozone.size=64m (repeatable)
+    /// Set a value, as in run.blocks=3, iozone.size=64m or mount=noatime (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Keep only some levels of a factor, as in filesystem=ext4,xfs (repeatable)
@@ -204,7 +210,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentFormat {
-    /// Text of 78 columns
+    /// Text for people
     Text,
     /// One JSON document
     Json,
@@ -224,6 +230,33 @@ pub(crate) struct ResumeArgs {
     /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StudiesArgs {
+    /// A built-in study's name, or a study file [default: all built-in studies]
+    pub(crate) study: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArgs {
+    /// A workload's kind, or check, calls, device, memory, layout, trace [default: all]
+    pub(crate) workload: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Name of the study; the file is NAME.toml. A path that ends in .toml is that file
+    pub(crate) name: PathBuf,
+    /// What it measures: throughput, tree, stream, fill, age or scan
+    #[arg(long, value_name = "KIND", default_value = "fill")]
+    pub(crate) workload: String,
 }
 
 #[derive(Debug, Args)]
@@ -344,4 +377,7 @@ pub(crate) struct ContextArgs {
     /// Also describe this directory's filesystem
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
 }

@@ -11,11 +11,14 @@ pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;
+pub(crate) mod metrics;
+pub(crate) mod new;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod studies;
 pub(crate) mod trace;
 
 use std::path::{Path, PathBuf};

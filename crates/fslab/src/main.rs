@@ -11,6 +11,8 @@ mod terminal;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -35,9 +37,16 @@ fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            out::say(&format!("fslab: {}", one_line(&error)));
+            complain(&error);
             ExitCode::from(commands::exit_code(&error))
         }
+    }
+}
+
+/// Prints an error. A reader that has seen enough (`| head`) is none: the exit code says it, as after SIGPIPE.
+fn complain(error: &anyhow::Error) {
+    if error.downcast_ref::<out::ClosedPipe>().is_none() {
+        out::say(&format!("fslab: {}", one_line(error)));
     }
 }
 
@@ -59,6 +68,9 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Run(args) => commands::run::run(args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Resume(args) => commands::resume::run(&args),
+        Command::Studies(args) => commands::studies::run(&args),
+        Command::Metrics(args) => commands::metrics::run(&args),
+        Command::New(args) => commands::new::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Report(args) => commands::report::run(args),
@@ -103,7 +115,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         return match out::print(&text) {
             Ok(()) => ExitCode::from(exit::OK),
             Err(error) => {
-                out::say(&format!("fslab: {}", one_line(&error)));
+                complain(&error);
                 ExitCode::from(match commands::exit_code(&error) {
                     exit::TROUBLE if checks => exit::FSCK_OPERATIONAL,
                     code => code,
@@ -121,11 +133,59 @@ fn usage(error: &clap::Error) -> ExitCode {
         .collect();
     let message = message.join(" ");
     let message = out::error_line(message.trim_start_matches("error: "));
-    out::say(&format!("fslab: {message}; try `fslab --help`"));
+    let next = similar(error).map_or_else(
+        || format!("try `{} --help`", command_words()),
+        |near| format!("did you mean {near}?"),
+    );
+    out::say(&format!("fslab: {message}; {next}"));
     ExitCode::from(if checks {
         exit::FSCK_USAGE
     } else {
         exit::USAGE
+    })
+}
+
+/// `fslab bench fill`: the commands that the arguments begin with.
+fn command_words() -> String {
+    let (words, _) = command();
+    words.join(" ")
+}
+
+/// The commands that the arguments begin with, and the last of them.
+fn command() -> (Vec<String>, clap::Command) {
+    let mut words = vec!["fslab".to_owned()];
+    let mut command = Cli::command();
+    for word in std::env::args_os().skip(1) {
+        let Some(found) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
+            break;
+        };
+        words.push(found.get_name().to_owned());
+        command = found.clone();
+    }
+    (words, command)
+}
+
+/// The command, option or value that a misspelt one is nearest to.
+fn similar(error: &clap::Error) -> Option<String> {
+    let kinds = [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+    ];
+    let one = |kind| match error.get(kind)? {
+        ContextValue::String(near) => Some(near.clone()),
+        ContextValue::Strings(near) => near.first().cloned(),
+        _ => None,
+    };
+    // clap knows a name that begins alike; a swap of letters (`rnu`) is no nearer to it than another word.
+    kinds.into_iter().find_map(one).or_else(|| {
+        let typed = one(ContextKind::InvalidSubcommand)?;
+        let (_, command) = command();
+        let names: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        words::nearest(&typed, names).map(str::to_owned)
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The reader of stdout closed the pipe.
+/// The reader of stdout closed the pipe. The program ends as after SIGPIPE, without a message.
 #[derive(Debug)]
 pub(crate) struct ClosedPipe;
 

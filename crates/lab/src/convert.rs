@@ -2,7 +2,6 @@
 //! study's limits become the rig's. Nothing is computed here but units.
 
 use record::{Evidence, Sample};
-use study::names::{CALL_FIGURES, CALLS};
 use study::{Bytes, Clock, Limit};
 use workload::{Clocks, PhaseReport};
 
@@ -68,31 +67,9 @@ fn clocked(phase: &PhaseReport, metric: &str, unit: &str, clocks: Clocks) -> Vec
     .collect()
 }
 
-/// Units of the originals' own figures, by their names (docs/metrics.md).
+/// The unit of a figure, by its name.
 fn figure_unit(name: &str) -> &'static str {
-    match name {
-        "children" | "parent" | "min" | "max" | "avg" | "rate_with_cache" | "rate_without_user" => {
-            "bytes_per_s"
-        }
-        "min_xfer" | "peak_rss" | "device_read" | "device_written" | "disk_bytes"
-        | "cache_bytes" | "reported_read" | "reported_cache" | "request_mean" | "cache_size"
-        | "metadata_bytes" => "bytes",
-        "total_over_total" => "mib_per_s",
-        "total_over_elapsed" => "files_per_s",
-        "app_overhead" => "s",
-        "fs_use" => "percent",
-        "cpu_share" => "ratio",
-        _ if name.ends_with("_mib_per_s") => "mib_per_s",
-        _ if name.ends_with("_seconds") => "s",
-        _ if is_call(name) => "s",
-        _ => "count",
-    }
-}
-
-/// `fsync_p99`: a figure of the latency of a system call.
-fn is_call(name: &str) -> bool {
-    name.split_once('_')
-        .is_some_and(|(call, figure)| CALLS.contains(&call) && CALL_FIGURES.contains(&figure))
+    study::metrics::of_name(name).map_or("count", |metric| metric.unit)
 }
 
 /// A workload's own evidence, with the phase it speaks of.
@@ -176,8 +153,14 @@ mod tests {
 
     #[test]
     fn every_latency_that_a_study_may_name_is_in_seconds() {
-        let named = study::names::METRICS.iter().filter(|name| is_call(name));
-        assert_eq!(named.count(), CALLS.len() * CALL_FIGURES.len());
+        use study::names::{CALL_FIGURES, CALLS, METRICS};
+        for call in CALLS {
+            for figure in CALL_FIGURES {
+                let name = format!("{call}_{figure}");
+                assert!(METRICS.contains(&name.as_str()), "{name}");
+                assert_eq!(figure_unit(&name), "s", "{name}");
+            }
+        }
         assert_eq!(figure_unit("read_p999"), "s");
         assert_eq!(figure_unit("read_requests"), "count");
     }

@@ -7,6 +7,7 @@
 
 mod device;
 mod items;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::variants::{self, Served};
 use device::{device, write_cache};
 pub use items::{Item, gib, items, plain};
 use items::{RAM, answer, memory_bytes};
+pub use text::text;
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    fn trial(latency: Value) -> TrialRecord {
+    fn trial(latency: &Value) -> TrialRecord {
         TrialRecord {
             phases: vec![Phase {
                 name: "read".into(),
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn quantiles_are_medians_over_trials_and_histograms_are_added() {
         let trials = [
-            trial(read(1e-3, 5e-4)),
-            trial(read(3e-3, 5e-4)),
-            trial(read(2e-3, 1e-3)),
+            trial(&read(1e-3, 5e-4)),
+            trial(&read(3e-3, 5e-4)),
+            trial(&read(2e-3, 1e-3)),
         ];
         let all: Vec<&TrialRecord> = trials.iter().collect();
         let rows = rows_of("ext4", "read", &all);
@@ -263,7 +263,7 @@ mod tests {
             json!("later"),
             json!([{"operation": "read"}]),
         ] {
-            let old = trial(latency);
+            let old = trial(&latency);
             assert!(rows_of("ext4", "read", &[&old]).is_empty());
         }
     }

@@ -23,6 +23,7 @@ use crate::layout::varying;
 use crate::model::{Difference, Mark, Table};
 use crate::options::Options;
 use crate::pressure::{Answer, Memory};
+use crate::run_wide::shape;
 use crate::sentences::trials_of;
 use crate::why::{Why, capital, confidence};
 
@@ -406,21 +407,27 @@ fn depends(interactions: &[Interaction]) -> Vec<String> {
 #[derive(Default)]
 struct Kind<'a> {
     what: String,
+    /// The reason of the first such trial; empty where the kind says it.
+    why: &'a str,
     phases: Vec<&'a str>,
     trials: BTreeSet<u32>,
     cells: BTreeSet<u32>,
 }
 
 impl Kind<'_> {
-    /// `! cold_cache does not hold in read: 3 trials of filesystem=ext4`.
+    /// `! cold_cache does not hold in read: 3 trials of filesystem=ext4`, `x failed: 1 trial: no space left`.
     fn sentence(&self, sources: &Sources<'_>) -> String {
         let phases = match self.phases.len() {
             0 => String::new(),
             _ => format!(" in {}", self.phases.join(", ")),
         };
         let of = common_levels(sources, &self.cells);
+        let why = match self.why {
+            "" => String::new(),
+            why => format!(": {why}"),
+        };
         format!(
-            "{}{phases}: {}{of}",
+            "{}{phases}: {}{of}{why}",
             self.what,
             trials_of(self.trials.len())
         )
@@ -446,25 +453,33 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
     all.extend(repeats(run));
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let groups = sources.validity.groups();
-    for group in &groups {
-        let what = match group.mark {
-            Mark::Fails => format!("{} {} does not hold", group.mark.sign(), group.name),
-            Mark::Busy | Mark::Warning => format!("{} {}", group.mark.sign(), group.text()),
-            Mark::Missing | Mark::Unchecked => continue,
+    let each = groups
+        .iter()
+        .flat_map(|g| g.doubts.iter().map(move |d| (g, *d)));
+    for (group, doubt) in each {
+        let sign = group.mark.sign();
+        let (what, why) = match group.mark {
+            Mark::Fails => (format!("{sign} {} does not hold", group.name), ""),
+            Mark::Busy | Mark::Warning => (format!("{sign} {}", group.text()), ""),
+            // A reason that differs in its numbers alone is one.
+            Mark::Missing => (format!("{sign} {}", group.name), doubt.detail.as_str()),
+            Mark::Unchecked => continue,
         };
-        let at = kinds.iter().position(|known| known.what == what);
-        let at = at.unwrap_or_else(|| {
+        let known = |kind: &Kind<'_>| kind.what == what && shape(kind.why) == shape(why);
+        let at = kinds.iter().position(known).unwrap_or_else(|| {
             kinds.push(Kind {
                 what,
+                why,
                 ..Kind::default()
             });
             kinds.len() - 1
         });
-        kinds[at].phases.extend(group.phase);
-        kinds[at]
-            .trials
-            .extend(group.doubts.iter().map(|d| d.trial));
-        kinds[at].cells.extend(group.doubts.iter().map(|d| d.cell));
+        let phase = group
+            .phase
+            .filter(|phase| !kinds[at].phases.contains(phase));
+        kinds[at].phases.extend(phase);
+        kinds[at].trials.insert(doubt.trial);
+        kinds[at].cells.insert(doubt.cell);
     }
     all.extend(kinds.iter().map(|kind| kind.sentence(sources)));
     all

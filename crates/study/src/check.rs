@@ -14,11 +14,13 @@ use crate::kernel_range::KernelRange;
 use crate::limit::Limit;
 use crate::node::{Node, Table, Value};
 use crate::schema;
-use crate::suggest::{hint, suggest};
 use crate::units::Bytes;
+use words::{hint, suggest};
 
 /// Most words that a message lists.
 const MOST_CHOICES: usize = 60;
+/// Choices that are listed even where one of them is near.
+const FEW_CHOICES: usize = 20;
 
 /// A schema and the definition that its `$ref` names; the keywords beside a reference win.
 #[derive(Clone, Copy)]
@@ -198,8 +200,10 @@ impl Checker {
         let hint = hint(text, choices.iter().map(String::as_str));
         let noun = noun(schema);
         let choices = match choices.len() {
-            // Metrics: too many for a message.
-            many if many > MOST_CHOICES => format!("one of {many}, docs/metrics.md lists them"),
+            // Metrics are too many for a message; so are phases where one of them is near.
+            many if many > MOST_CHOICES || (many > FEW_CHOICES && !hint.is_empty()) => {
+                format!("one of {many}, docs/metrics.md lists them")
+            }
             _ => choices.join(", "),
         };
         self.complain(

@@ -38,7 +38,14 @@ pub(crate) fn read(name_or_path: &str) -> Result<Node, Error> {
         Some(study) => reader.builtin(*study),
         None => Err(Error::Unknown {
             name: quote(name_or_path),
-            known: known_studies(),
+            known: format!(
+                "{}built in: {}",
+                words::hint(
+                    name_or_path,
+                    builtin::studies().iter().map(|study| study.name)
+                ),
+                known_studies()
+            ),
         }),
     }
 }

@@ -142,17 +142,17 @@ impl fmt::Display for Problem {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No built-in study has this name.
-    #[error(
-        "no study is called {name} (built in: {known}; or give the path of a .toml file, with a /)"
-    )]
+    #[error("no study is called {name} ({known}; or give the path of a .toml file, with a /)")]
     Unknown {
         /// Name as given by the user.
         name: String,
-        /// Names of the built-in studies.
+        /// The nearest name, and those of the built-in studies.
         known: String,
     },
     /// The file cannot be read.
-    #[error("{path}: the study cannot be read: {why}")]
+    #[error(
+        "{path}: the study cannot be read: {why}; check the path, or choose one of `fslab studies`"
+    )]
     Read {
         /// The file.
         path: String,

@@ -12,9 +12,9 @@ use crate::error::Problem;
 use crate::limit::Limit;
 use crate::model::FilesystemVariant;
 use crate::node::{Node, Value};
-use crate::suggest::hint;
 use crate::units::Bytes;
 use crate::validate::{RIG_FACTORS, parameter};
+use words::hint;
 
 /// How one text becomes words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

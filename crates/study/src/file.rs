@@ -27,7 +27,7 @@ pub use workload::{WorkloadEntry, WorkloadOverlay};
 
 /// A study of fslab: a question, the factors it varies and the workloads it measures. Files may
 /// leave any key to the files they include; after all includes a study must have `name`, `title`,
-/// `question`, one `[[workload]]` and `factors.filesystem`.
+/// one `[[workload]]` and `factors.filesystem`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "fslab study", transform = optional)]
 pub struct StudyFile {
@@ -40,7 +40,7 @@ pub struct StudyFile {
     /// One line.
     #[schemars(title = "title")]
     pub title: String,
-    /// The question it answers.
+    /// The question it answers; the title where it has none.
     #[schemars(title = "question")]
     pub question: String,
     /// Document of the published results that it repeats (`wohlgemuth2009`).

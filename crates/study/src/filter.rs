@@ -3,7 +3,7 @@
 use crate::error::{Origin, Problem, quote, shorten};
 use crate::model::Cell;
 use crate::placed::Placed;
-use crate::suggest::hint;
+use words::hint;
 
 type Factors = [(String, Vec<String>)];
 

@@ -41,6 +41,8 @@ pub mod forecast;
 mod inodes;
 pub mod kernel_range;
 pub mod limit;
+pub mod listing;
+pub mod metrics;
 pub mod model;
 pub mod names;
 mod node;
@@ -54,7 +56,7 @@ mod rules;
 pub mod schema;
 mod skipped;
 mod stacks;
-mod suggest;
+pub mod template;
 mod validate;
 pub mod wording;
 

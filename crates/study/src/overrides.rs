@@ -5,11 +5,11 @@
 
 use crate::check::Schema;
 use crate::error::{Origin, Problem, quote, shorten};
-use crate::model::Order;
+use crate::model::{FilesystemKind, Order};
 use crate::node::{Node, Table, Value, parse_argument};
-use crate::suggest::{nearest, suggest};
 use crate::units::Bytes;
 use crate::validate::{Kinds, RIG_FACTORS, parameter as parameter_schema, parameters, top_keys};
+use words::{nearest, suggest};
 
 /// Changes from the command line. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,9 @@ pub struct Overrides {
     pub profile: Option<String>,
     /// `KEY=VALUE`: a key of the file (`run.blocks=3`, `filesystem.ext4.mount=noatime`), of a
     /// workload (`iozone.size=64m`), or a parameter of every workload that has it (`threads=4`).
-    /// A factor is fixed to the value, or takes the values of a list (`threads=[1,4]`). What the
+    /// A factor is fixed to the value, or takes the values of a list (`threads=[1,4]`).
+    /// `mount=noatime` and `mkfs=-O fast_commit` add options to those of every filesystem, and
+    /// `filesystem.ext4-fast.mkfs=-O fast_commit` makes another variant of ext4. What the
     /// rig varies has short names on any study: `memory=512m`, `limit=70m`, `readahead=256`,
     /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`; `check.enabled=true` adds a check after each workload.
     pub set: Vec<String>,
@@ -91,6 +93,10 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         // Names of variants, between commas: a plan is made of what is in this factor.
         ["filesystem"] => as_levels(names(value, &at)),
         ["needs", "kernel"] => Node::text(&at, value.trim()),
+        // Options are words, whatever they look like: `ro`, `8`, `data=journal,noatime`.
+        [.., "mount" | "mkfs"] if !value.trim().starts_with(['[', '"', '\'']) => {
+            Node::text(&at, value.trim())
+        }
         _ => parse_argument(value.trim(), &at),
     };
     let kinds = root
@@ -102,6 +108,14 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
             "no key is given (write KEY=VALUE, as in iozone.size=64m)",
         )),
         ["filesystem"] => put(root, &["factors", "filesystem"], node),
+        // Options added to those of every filesystem of the study.
+        [factor @ ("mount" | "mkfs")] | ["factors", factor @ ("mount" | "mkfs")] => {
+            put(root, &["factors", factor], as_levels(node))
+        }
+        ["filesystem", name, rest @ ..] => {
+            variant(root, name, rest, &at)?;
+            put(root, &segments, node)
+        }
         ["include" | "profile", ..] => Err(Problem::new(
             &at,
             "this is read with the file and cannot be set (profiles are chosen with --profile)",
@@ -132,6 +146,40 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
         [first, ..] if top_keys().any(|key| key == *first) => put(root, &segments, node),
         [first, ..] => Err(unknown_first(&at, first, segments.len() == 1, &kinds)),
     }
+}
+
+/// Makes sure that a variant exists before a key of it is set. A new one is named after its kind
+/// (`ext4-fast`) and becomes a level of the factor `filesystem`.
+fn variant(root: &mut Node, name: &str, rest: &[&str], at: &Origin) -> Result<(), Problem> {
+    let variants = root.find(&["filesystem"]).and_then(Node::as_table);
+    let known: Vec<&str> = variants.into_iter().flat_map(Table::keys).collect();
+    if rest == ["kind"] || known.contains(&name) {
+        return Ok(());
+    }
+    let kind = name.split('-').next().and_then(FilesystemKind::of_name);
+    let Some(kind) = kind.filter(|kind| kind.name() != name) else {
+        let message = format!(
+            "no filesystem variant is called {} ({}; a new one is named after its kind, as in ext4-fast)",
+            quote(name),
+            suggest(name, known.into_iter())
+        );
+        return Err(Problem::new(at, message));
+    };
+    put(
+        root,
+        &["filesystem", name, "kind"],
+        Node::text(at, kind.name()),
+    )?;
+    let levels = root
+        .find(&["factors", "filesystem"])
+        .and_then(Node::as_list);
+    let mut levels = levels.unwrap_or_default().to_vec();
+    levels.push(Node::text(at, name));
+    let levels = Node {
+        at: at.clone(),
+        value: Value::List(levels),
+    };
+    put(root, &["factors", "filesystem"], levels)
 }
 
 /// Names, one or several between commas, in brackets or not. They are words: as numbers kernels 5.10 and 5.1 are
@@ -190,7 +238,9 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 18] = [
+const SETTABLE: [&str; 20] = [
+    "mount",
+    "mkfs",
     "run",
     "device",
     "stack",

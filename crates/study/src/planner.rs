@@ -8,9 +8,9 @@ use crate::node::{Node, Table};
 use crate::overrides::Overrides;
 use crate::placed::Placed;
 use crate::references::StudyNames;
-use crate::suggest::hint;
 use crate::units::Bytes;
 use crate::{builtin, capacity, document, exclude, filter, order, references, validate};
+use words::hint;
 
 /// Most trials of a plan.
 const MOST_TRIALS: usize = 100_000;
@@ -87,9 +87,12 @@ impl Study {
         self.text("title")
     }
 
-    /// The question it answers.
+    /// The question it answers; its title where it asks none.
     pub fn question(&self) -> &str {
-        self.text("question")
+        match self.text("question") {
+            "" => self.title(),
+            question => question,
+        }
     }
 
     /// Its profiles, in the file's order.
@@ -228,7 +231,9 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
     Plan {
         study: text("name").unwrap_or_default(),
         title: text("title").unwrap_or_default(),
-        question: text("question").unwrap_or_default(),
+        question: text("question")
+            .or_else(|| text("title"))
+            .unwrap_or_default(),
         repeats: text("repeats"),
         profile: profile.to_owned(),
         seed,

@@ -12,6 +12,7 @@ use crate::file::{CHECK_PHASES, phases};
 use crate::model::{Cell, GridColumn, GridSpec, GrowthSpec, Plan, TableSpec};
 use crate::node::{Node, Table};
 use crate::validate::Kinds;
+use words::hint;
 
 /// `x` of a growth law that is no factor: files really counted.
 const COUNT: &str = "count";
@@ -98,7 +99,12 @@ impl<'a> ReferenceCheck<'a> {
             return;
         }
         let known: Vec<&str> = names.into_iter().chain(words.iter().copied()).collect();
-        let message = format!("{} is not a factor ({})", quote(name), known.join(", "));
+        let near = hint(name, known.iter().copied());
+        let message = format!(
+            "{} is not a factor ({near}{})",
+            quote(name),
+            known.join(", ")
+        );
         self.complain(node, message);
     }
 
@@ -108,12 +114,15 @@ impl<'a> ReferenceCheck<'a> {
             let at = node.and_then(|node| node.find(&["where", factor]));
             let known = self.known.levels(factor);
             let message = if known.is_empty() {
-                format!("no such factor ({})", self.known.names().join(", "))
+                let names = self.known.names();
+                let near = hint(factor, names.iter().copied());
+                format!("no such factor ({near}{})", names.join(", "))
             } else if known.contains(&level.as_str()) {
                 continue;
             } else {
+                let near = hint(level, known.iter().copied());
                 let (level, known) = (quote(level), known.join(", "));
-                format!("{level} is not a level of {factor} ({known})")
+                format!("{level} is not a level of {factor} ({near}{known})")
             };
             return self.complain(at, message);
         }
@@ -124,6 +133,7 @@ impl<'a> ReferenceCheck<'a> {
         if possible.contains(&phase) {
             return;
         }
+        let near = hint(phase, possible.iter().copied());
         let phase = quote(phase);
         let one = filters.iter().any(|filter| filter.contains_key("workload"));
         let whose = if one {
@@ -132,7 +142,7 @@ impl<'a> ReferenceCheck<'a> {
             "these workloads"
         };
         let message = format!(
-            "{phase} is not a phase of {whose} ({})",
+            "{phase} is not a phase of {whose} ({near}{})",
             possible.join(", ")
         );
         self.complain(node.and_then(|node| node.find(&["phase"])), message);

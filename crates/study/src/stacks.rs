@@ -10,7 +10,7 @@ use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
 use crate::node::{Node, Table};
 use crate::placed::Placed;
 use crate::skipped::Skipped;
-use crate::suggest::hint;
+use words::hint;
 
 type Stacks = BTreeMap<String, Stack>;
 

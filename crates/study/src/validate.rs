@@ -62,7 +62,7 @@ pub(crate) fn study(root: &Node) -> Vec<Problem> {
         return Vec::new();
     };
     let kinds = Kinds::of(table);
-    for key in ["name", "title", "question"] {
+    for key in ["name", "title"] {
         if table.get(key).is_none() {
             checker.complain(root, format!("{key} is missing"));
         }
@@ -197,8 +197,9 @@ fn workloads(checker: &mut Checker, node: &Node) {
                 checker.object(entry, keys, schema);
             }
             (None, Some(kind)) => {
+                let near = words::hint(kind.as_text().unwrap_or_default(), kinds.iter().copied());
                 let message = format!(
-                    "{} is not a workload kind ({})",
+                    "{} is not a workload kind ({near}{})",
                     kind.show(),
                     kinds.join(", ")
                 );

@@ -186,15 +186,25 @@ pub fn words_of_metric(metric: &str) -> MetricWords {
             noun,
         },
         None => MetricWords {
-            sense: Sense::Amount,
+            sense: sense_of_unit(metric),
             noun: metric.replace('_', " "),
         },
+    }
+}
+
+/// What a metric without words of its own means, by its unit.
+fn sense_of_unit(metric: &str) -> Sense {
+    match crate::metrics::of_name(metric).map(|metric| metric.unit) {
+        Some("s") => Sense::Duration,
+        Some("bytes_per_s" | "mib_per_s" | "files_per_s") => Sense::Rate,
+        _ => Sense::Amount,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Better;
     use crate::names::{METRICS, PHASES};
 
     #[test]
@@ -223,6 +233,13 @@ mod tests {
             let timed = metric.ends_with("seconds");
             let time = matches!(words.sense, Sense::Time | Sense::Duration);
             assert!(!timed || time, "{metric}: {words:?}");
+            let better = crate::metrics::of_name(metric).unwrap().better;
+            let right = match words.sense {
+                Sense::Rate => better == Better::Higher,
+                Sense::Time | Sense::Duration => better == Better::Lower,
+                Sense::Amount => true,
+            };
+            assert!(right, "{metric}: {words:?} and {better:?} is better");
         }
         assert_eq!(
             words_of_metric("fsync_p99").noun,

@@ -1,7 +1,7 @@
 //! Text for people: one definition of how fslab wraps, counts and quotes.
 //!
 //! Every crate prints, and a size or a wrapped sentence must look the same everywhere. This crate
-//! depends on nothing, so any crate may use it.
+//! depends on no other of the workspace, so any crate may use it.
 //!
 //! Text from a log, an image, another program or a kernel is *foreign*: it may hold escape sequences
 //! that steer a terminal, or be a hundred megabytes long. [`printable`] and [`printable_lines`] make
@@ -19,6 +19,7 @@ mod duration;
 mod escape;
 mod number;
 mod quote;
+mod suggest;
 mod uuid;
 mod wrap;
 
@@ -28,5 +29,6 @@ pub use duration::{clock_time, short_time};
 pub use escape::{escape_xml, printable, printable_lines};
 pub use number::{grouped, list, millions, plural, s, significant};
 pub use quote::{cut, quoted, shortened, shortened_to};
+pub use suggest::{hint, nearest, suggest};
 pub use uuid::uuid;
 pub use wrap::wrap;

@@ -5,9 +5,10 @@
 //! made of those can be continued. Findings are grouped by problem: a broken bitmap has thousands, and a reader wants to know
 //! first how many kinds of faults there are.
 
+mod advice;
 mod csv;
 mod e2fsck;
-mod lines;
+pub(in crate::frame) mod lines;
 mod ocfs2;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ use serde_json::Value;
 pub use csv::csv;
 pub use e2fsck::e2fsck;
 pub use ocfs2::ocfs2;
-pub use text::text;
+pub use text::{Shown, brief, text};
 
 use super::cost::Cost;
 use super::finding::Finding;

@@ -38,6 +38,16 @@ pub(crate) struct CheckArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
+    /// Print the verdict, a line for each kind of fault, and what to do next; text only
+    #[arg(long, conflicts_with = "costs")]
+    pub(crate) brief: bool,
+    /// Print time, bytes and memory of each pass; text only, JSON always has them
+    #[arg(long)]
+    pub(crate) costs: bool,
+    /// Estimate time and memory of this check and of e2fsck, from the descriptors and a sample of a few
+    /// seconds; checks nothing
+    #[arg(long, conflicts_with_all = ["brief", "costs", "ideal"])]
+    pub(crate) estimate: bool,
     /// Findings to show for each problem (0: all that are kept); JSON and CSV have them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,

@@ -1,10 +1,11 @@
 //! `fslab check`. It always ends with fsck's exit codes, because scripts read them as bits.
 
 mod address_space;
+mod estimate;
 mod target;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
-use ::check::report::{self, Judge};
+use ::check::report::{self, Judge, Shown};
 use ::check::{Checker, Failure, Options, device};
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
@@ -31,6 +32,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let target = &args.target;
     let offset = args.offset.map_or(0, study::Bytes::get);
     let first = target::open(target)?;
+    if args.estimate {
+        drop(first);
+        return estimate::run(args);
+    }
     let mounted = device::writable(target);
     if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
         return Ok(operational(&format!(
@@ -76,7 +81,15 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         return Ok(operational(&other.message));
     }
     let text = match args.format {
-        CheckFormat::Text => report::text(&report, judge, args.list),
+        CheckFormat::Text if args.brief => report::brief(&report, judge),
+        CheckFormat::Text => report::text(
+            &report,
+            judge,
+            Shown {
+                list: args.list,
+                costs: args.costs || args.ideal,
+            },
+        ),
         CheckFormat::Json => report::json(&report, judge)?,
         CheckFormat::Csv => report::csv(&report),
         CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),

@@ -1,6 +1,6 @@
 //! `fslab context`.
 
-use crate::cli::ContextArgs;
+use crate::cli::{ContextArgs, DocumentFormat};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &ContextArgs) -> anyhow::Result<u8> {
@@ -11,8 +11,10 @@ pub(crate) fn run(args: &ContextArgs) -> anyhow::Result<u8> {
         target_folder: args.dir.as_deref(),
         ..probe::context::Subject::default()
     };
-    out::print(&serde_json::to_string_pretty(&probe::context::take(
-        &subject,
-    ))?)?;
+    let record = serde_json::to_value(probe::context::take(&subject))?;
+    match args.format {
+        DocumentFormat::Text => out::print(&::report::facts::text(&record))?,
+        DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&record)?)?,
+    }
     Ok(exit::OK)
 }

@@ -453,8 +453,12 @@ fn options_that_a_table_of_samples_cannot_honour_are_refused() {
     let scratch = Scratch::new();
     let run = example_run(&scratch);
     let run = run.to_str().unwrap();
-    for option in ["--row", "--col", "--base"] {
-        let args = ["report", run, "--format", "csv", option, "filesystem"];
+    for (option, value) in [
+        ("--row", "filesystem"),
+        ("--col", "phase"),
+        ("--base", "xfs"),
+    ] {
+        let args = ["report", run, "--format", "csv", option, value];
         let output = run_in(scratch.path(), &args);
         assert_code(&output, 2);
         let line = error_line(&output);

@@ -207,3 +207,66 @@ fn a_mounted_filesystem_is_checked_only_live_needs_root() {
     assert_code(&after, 0);
     assert!(!stdout(&after).contains("unstable"));
 }
+
+#[test]
+fn brief_says_what_to_do_and_costs_are_asked_for() {
+    let scratch = Scratch::new();
+    filesystem(&scratch, "disk.img", &[]);
+    let clean = check(&scratch, &["disk.img", "--brief"]);
+    assert_code(&clean, 0);
+    assert_eq!(stdout(&clean), "disk.img: ext4: clean, exit code 0\n");
+    debugfs(&scratch, "disk.img", "write /etc/passwd passwd");
+    debugfs(&scratch, "disk.img", "set_inode_field passwd links_count 7");
+    let brief = check(&scratch, &["disk.img", "--brief"]);
+    assert_code(&brief, 4);
+    let text = stdout(&brief);
+    assert!(text.lines().count() < 12, "{text}");
+    assert!(text.contains("4_BAD_REF_COUNT"), "{text}");
+    assert!(text.contains("what to do next\n  1. "), "{text}");
+    assert!(text.contains("e2fsck -p disk.img"), "{text}");
+    let plain = stdout(&check(&scratch, &["disk.img"]));
+    assert!(plain.contains("what to do next"), "{plain}");
+    assert!(!plain.contains("wall s"), "{plain}");
+    let costs = stdout(&check(&scratch, &["disk.img", "--costs"]));
+    assert!(costs.contains("pass   wall s"), "{costs}");
+    let json = stdout(&check(
+        &scratch,
+        &["disk.img", "--format", "json", "--brief"],
+    ));
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(document["passes"][1]["wall_s"].as_f64().is_some());
+}
+
+#[test]
+fn an_estimate_is_of_both_checkers_and_writes_nothing() {
+    let scratch = Scratch::new();
+    filesystem(&scratch, "disk.img", &[]);
+    let before = std::fs::read(scratch.join("disk.img")).unwrap();
+    let text = check(&scratch, &["--estimate", "disk.img"]);
+    assert_code(&text, 0);
+    let text = stdout(&text);
+    for words in [
+        "11 inodes in use",
+        "fslab check",
+        "e2fsck -fn",
+        "random block",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = check(&scratch, &["--estimate", "disk.img", "--format", "json"]);
+    assert_code(&json, 0);
+    let document: serde_json::Value = serde_json::from_str(&stdout(&json)).unwrap();
+    assert_eq!(document["inodes"], 11);
+    for program in document["programs"].as_array().unwrap() {
+        for of in ["seconds", "memory"] {
+            let value = |end: &str| program[of][end].as_f64().unwrap();
+            assert!(
+                0.0 < value("low")
+                    && value("low") < value("likely")
+                    && value("likely") < value("high"),
+                "{program}"
+            );
+        }
+    }
+    assert_eq!(std::fs::read(scratch.join("disk.img")).unwrap(), before);
+}

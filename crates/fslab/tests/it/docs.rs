@@ -7,11 +7,14 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 35] = [
     &[],
     &["run"],
     &["plan"],
     &["resume"],
+    &["studies"],
+    &["metrics"],
+    &["new"],
     &["list"],
     &["show"],
     &["report"],

@@ -15,7 +15,7 @@ use crate::summary::{Shapes, Statement, Summary, ToSyncfs, gain, level_name};
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
 /// Doubts, and ratios that came out otherwise than published.
-const DOUBTS: usize = 5;
+const DOUBTS: usize = 8;
 
 /// Begins the sentence on how much of the differences is left when the data is on the device.
 pub(crate) const WITH_SYNC: &str = "With the final sync inside the clock";

@@ -283,7 +283,7 @@ fn unknown_names_are_refused_with_what_is_allowed() {
     let cases: [(Options, &str); 7] = [
         (
             with(|o| o.rows = names(&["thread"])),
-            "--row \"thread\": no such factor in this run; allowed: filesystem, workload, threads, phase, metric, clock",
+            "--row \"thread\": no such factor in this run; did you mean threads? allowed: filesystem, workload, threads, phase, metric, clock",
         ),
         (
             with(|o| o.columns = names(&["kernel"])),

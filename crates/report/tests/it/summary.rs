@@ -209,6 +209,15 @@ fn a_difference_that_rests_on_a_number_in_doubt_is_marked() {
     assert!(first(&run).contains("[! evidence does not hold]"));
 }
 
+/// A trial that failed is named with its reason before anything else is read.
+#[test]
+fn the_reason_of_a_failed_trial_is_on_the_first_screen() {
+    let text = first(&fixtures::example::run());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("x failed: 1 trial of filesystem="), "{text}");
+    assert!(text.contains("no space left on device"), "{text}");
+}
+
 #[test]
 fn the_published_shapes_are_found_in_the_published_numbers() {
     let run = common::wohlgemuth();

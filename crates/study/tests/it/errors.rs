@@ -367,12 +367,12 @@ fn names_and_files_that_are_not_there() {
     let unknown = Study::load("jornal").unwrap_err().to_string();
     assert_eq!(
         unknown,
-        "no study is called \"jornal\" (built in: streaming, journal, allocation, fsck-io, fsck-scale; or give the path of a .toml file, with a /)"
+        "no study is called \"jornal\" (did you mean journal? built in: streaming, journal, allocation, fsck-io, fsck-scale; or give the path of a .toml file, with a /)"
     );
     let error = |path: &str| Study::load(path).unwrap_err().to_string();
     assert_eq!(
         error("/nowhere/x.toml"),
-        "/nowhere/x.toml: the study cannot be read: No such file or directory (os error 2)"
+        "/nowhere/x.toml: the study cannot be read: No such file or directory (os error 2); check the path, or choose one of `fslab studies`"
     );
     for special in ["/dev/zero", "/", "/proc/self/mem"] {
         assert!(error(special).contains("cannot be read"), "{special}");

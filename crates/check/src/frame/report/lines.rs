@@ -83,7 +83,7 @@ pub(super) fn first_of_each(findings: &[Finding], list: usize) -> Vec<&Finding> 
 
 /// A name from the image, to be printed in quotes: nothing in it may break a line, end the quotes or
 /// control a terminal.
-pub(super) fn printable(text: &str) -> String {
+pub(in crate::frame) fn printable(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     words::printable(&text).into_owned()
 }
@@ -98,7 +98,8 @@ pub(super) fn judge(report: &Report, judge: Judge) -> String {
     }
 }
 
-pub(super) use words::{bytes, grouped, plural};
+pub(super) use words::plural;
+pub(in crate::frame) use words::{bytes, grouped};
 
 /// MiB, rounded up, as e2fsck and fsck.ocfs2 print them.
 pub(crate) fn mebibytes(bytes: u64) -> u64 {

@@ -11,6 +11,7 @@ use crate::ext4::e2fsck::problems::{
 };
 use crate::frame::finding::Finding;
 use crate::frame::log::{Findings, Log};
+use crate::frame::problem::Severity;
 
 fn cost(pass: &'static str, wall_s: f64, mib: u64, requests: u64) -> Cost {
     let stage = PASSES.iter().find(|stage| stage.name == pass);
@@ -66,7 +67,7 @@ fn nothing_of_an_image_steers_the_terminal() {
     if let Some(fs) = &mut report.subject.filesystem {
         fs.label = foreign.into();
     }
-    let text = text(&report, Judge::Reference, 0);
+    let text = text(&report, Judge::Reference, Shown::default());
     assert!(text.contains("\\u{1b}[2J\\u{9b}31m"), "{text}");
     assert!(
         !text.chars().any(|c| c.is_control() && c != '\n'),
@@ -183,13 +184,66 @@ fn sample() -> Report {
 
 #[test]
 fn for_people() {
-    let text = text(&sample(), Judge::Reference, 3);
+    let shown = Shown {
+        list: 3,
+        costs: true,
+    };
+    let text = text(&sample(), Judge::Reference, shown);
     // Values from the image may be longer than 78 columns.
     assert!(
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
     );
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn in_brief() {
+    insta::assert_snapshot!(brief(&sample(), Judge::Reference));
+}
+
+#[test]
+fn each_kind_of_damage_has_its_next_step() {
+    let advice = |change: &dyn Fn(&mut Report)| {
+        let mut report = sample();
+        report.unstable = false;
+        change(&mut report);
+        brief(&report, Judge::Strict)
+    };
+    let only = |severity: Severity| {
+        move |report: &mut Report| {
+            report
+                .findings
+                .tallies
+                .retain(|t| t.problem.severity == severity);
+            report
+                .findings
+                .list
+                .retain(|f| f.problem.severity == severity);
+        }
+    };
+    let data = advice(&only(Severity::Data));
+    assert!(data.contains("mount -o ro,noload disk.img /mnt"), "{data}");
+    let metadata = advice(&only(Severity::Metadata));
+    assert!(
+        metadata.contains("back up") && metadata.contains("e2fsck -p disk.img"),
+        "{metadata}"
+    );
+    let accounting = advice(&only(Severity::Accounting));
+    assert!(accounting.contains("no file is at risk"), "{accounting}");
+    let failing = advice(&|report| report.total.errors = 3);
+    assert!(failing.contains("ddrescue disk.img"), "{failing}");
+    let lost = advice(&|report| report.subject.filesystem = None);
+    assert!(lost.contains("-b 32768"), "{lost}");
+    let short = advice(&|report| report.subject.bytes = 1 << 20);
+    assert!(
+        short.contains("the end of the filesystem is missing"),
+        "{short}"
+    );
+    let odd = advice(&|report| report.subject.name = "a b'$(x)".into());
+    let odd: Vec<&str> = odd.split_whitespace().collect();
+    let odd = odd.join(" ");
+    assert!(odd.contains(r"'a b'\''$(x)'"), "{odd}");
 }
 
 #[test]
@@ -215,5 +269,13 @@ fn clean_is_short() {
     report.unstable = false;
     report.passes.truncate(1);
     report.sequential_rate = None;
-    insta::assert_snapshot!(text(&report, Judge::Strict, 10));
+    insta::assert_snapshot!(text(
+        &report,
+        Judge::Strict,
+        Shown {
+            list: 10,
+            costs: false
+        }
+    ));
+    insta::assert_snapshot!(brief(&report, Judge::Strict), @"disk.img: ext4: clean, exit code 0");
 }

@@ -1,7 +1,8 @@
-//! For people: what was checked, the verdict, the findings, the cost. 78 columns, apart from longer values.
+//! For people: what was checked, the verdict, the findings, what to do next, the cost. 78 columns, apart from longer values.
 
 use std::fmt::Write as _;
 
+use super::advice;
 use super::lines::{self, bytes, grouped, plural};
 use super::{Filesystem, Inventory, Judge, Report};
 use crate::frame::cost::Cost;
@@ -9,18 +10,98 @@ use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
 use crate::frame::problem::{Class, Severity};
 
-/// The report, with at most `list` findings of each problem (0: all that were kept).
-pub fn text(report: &Report, judge: Judge, list: usize) -> String {
+/// Problems that [`brief`] lists, each in a line; the rest are counted.
+const BRIEF: usize = 12;
+
+/// What the text has besides the verdict and the findings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Most findings of each problem; 0: all that were kept.
+    pub list: usize,
+    /// Whether time, bytes and memory of each pass are in it.
+    pub costs: bool,
+}
+
+/// The report for people.
+pub fn text(report: &Report, judge: Judge, shown: Shown) -> String {
     let mut out = String::new();
     subject(&mut out, report);
     verdict(&mut out, report, judge);
-    findings(&mut out, report, list);
+    findings(&mut out, report, shown.list);
+    next(&mut out, report, judge);
     if let Some(inventory) = &report.inventory {
         contents(&mut out, inventory, report.subject.filesystem.as_ref());
     }
-    costs(&mut out, report);
+    if shown.costs {
+        costs(&mut out, report);
+    } else {
+        let _ = writeln!(
+            out,
+            "\ntime {:.2} s, {} read, memory {} (--costs: each pass)",
+            report.total.wall_s,
+            bytes(report.total.bytes),
+            bytes(report.memory.peak)
+        );
+    }
     // Labels and names come from the image.
     words::printable_lines(&out).into_owned()
+}
+
+/// The verdict, a line for each kind of fault, and what to do next.
+pub fn brief(report: &Report, judge: Judge) -> String {
+    let mut out = String::new();
+    let verdict = report.verdict(judge);
+    let format = report
+        .subject
+        .filesystem
+        .as_ref()
+        .map_or("no usable superblock", |fs| fs.format);
+    let unstable = if report.unstable { ", unstable" } else { "" };
+    let _ = writeln!(
+        out,
+        "{}: {format}: {}{unstable}, exit code {}",
+        lines::printable(&report.subject.name),
+        verdict.word(),
+        verdict.exit_code
+    );
+    let mut faults: Vec<&Tally> = in_order(report);
+    faults.retain(|tally| tally.problem.is_fault());
+    faults.sort_by_key(|tally| tally.problem.severity as u8);
+    for tally in faults.iter().take(BRIEF) {
+        let problem = tally.problem;
+        let lead = format!(
+            "  {}, {}: ",
+            kind(problem.class, problem.severity),
+            plural(tally.count, "time")
+        );
+        out.push_str(&words::wrap(
+            &lead,
+            4,
+            &format!("{} ({})", problem.meaning, problem.name),
+            78,
+        ));
+    }
+    if faults.len() > BRIEF {
+        let _ = writeln!(
+            out,
+            "  and {} more",
+            plural((faults.len() - BRIEF) as u64, "kind")
+        );
+    }
+    next(&mut out, report, judge);
+    words::printable_lines(&out).into_owned()
+}
+
+/// What to do next; nothing where nothing is wrong.
+fn next(out: &mut String, report: &Report, judge: Judge) {
+    let steps = advice::steps(report, judge);
+    if steps.is_empty() {
+        return;
+    }
+    out.push_str("\nwhat to do next\n");
+    for (number, step) in (1..).zip(&steps) {
+        out.push_str(&words::wrap(&format!("  {number}. "), 5, step, 78));
+    }
 }
 
 fn subject(out: &mut String, report: &Report) {
@@ -39,7 +120,7 @@ fn subject(out: &mut String, report: &Report) {
         format!(" \"{}\"", lines::printable(&fs.label))
     };
     let size = fs.blocks.saturating_mul(fs.block_size.into());
-    let truncated = if size > report.subject.bytes {
+    let truncated = if advice::is_truncated(report) {
         let (end, size) = (bytes(report.subject.bytes), bytes(size));
         format!(", TRUNCATED: it ends at {end} of {size}")
     } else {
@@ -131,15 +212,15 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             let _ = writeln!(out, "\n{}: {}", at.heading, at.title);
         }
         let problem = tally.problem;
+        let _ = writeln!(out, "  {}", problem.meaning);
         let _ = writeln!(
             out,
-            "  {} 0x{:06x}, {}, {}",
+            "    {} 0x{:06x}, {}, {}",
             problem.name,
             problem.code,
             kind(problem.class, problem.severity),
             plural(tally.count, "time")
         );
-        let _ = writeln!(out, "    {}", problem.meaning);
         let kept = report
             .findings
             .list

@@ -159,7 +159,7 @@ fn held(source: &dyn BlockSource, subject: &Subject) -> Took {
 
 fn print(report: &Report) {
     for judge in [Judge::Reference, Judge::Strict] {
-        assert!(!report::text(report, judge, 0).is_empty());
+        assert!(!report::text(report, judge, report::Shown::default()).is_empty());
         assert!(report::json(report, judge).is_ok());
         assert!(!report::e2fsck(report, judge, 3).is_empty());
         assert!(!report::ocfs2(report, judge, 3).is_empty());
