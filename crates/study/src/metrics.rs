@@ -540,7 +540,7 @@ mod tests {
         for metric in CATALOGUE {
             match metric.unit {
                 "bytes_per_s" | "files_per_s" | "mib_per_s" => {
-                    assert_eq!(metric.better, Higher, "{metric:?}")
+                    assert_eq!(metric.better, Higher, "{metric:?}");
                 }
                 "s" => assert_eq!(metric.better, Lower, "{metric:?}"),
                 "bytes" | "count" | "ratio" | "percent" => {}

@@ -142,6 +142,25 @@ pub fn text(forecast: &Forecast) -> String {
     words::printable_lines(&out).into_owned()
 }
 
+/// The forecast as CSV: a row for each program and quantity.
+pub fn csv(forecast: &Forecast) -> String {
+    let mut out = String::from("program,quantity,unit,low,likely,high\n");
+    for needs in &forecast.programs {
+        for (quantity, unit, of) in [
+            ("time", "s", needs.seconds),
+            ("memory", "bytes", needs.memory),
+        ] {
+            let (low, likely, high) = (of.low, of.likely, of.high);
+            let _ = writeln!(
+                out,
+                "{},{quantity},{unit},{low},{likely},{high}",
+                needs.program
+            );
+        }
+    }
+    out
+}
+
 /// Two significant digits of seconds below a minute; else as a clock.
 fn duration(seconds: f64) -> String {
     match seconds {

@@ -253,6 +253,14 @@ fn an_estimate_is_of_both_checkers_and_writes_nothing() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    let csv = check(&scratch, &["--estimate", "disk.img", "--format", "csv"]);
+    assert_code(&csv, 0);
+    let rows = stdout(&csv);
+    assert_eq!(rows.lines().count(), 5, "{rows}");
+    assert!(
+        rows.lines().all(|row| row.split(',').count() == 6),
+        "{rows}"
+    );
     let json = check(&scratch, &["--estimate", "disk.img", "--format", "json"]);
     assert_code(&json, 0);
     let document: serde_json::Value = serde_json::from_str(&stdout(&json)).unwrap();

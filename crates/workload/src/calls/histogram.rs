@@ -127,7 +127,7 @@ mod tests {
             assert!(low(at) < low(at + 1));
             assert_eq!(bucket(low(at + 1) - 1), at);
         }
-        assert!(LEN * 8 < 72 << 10, "{LEN}");
+        const { assert!(LEN * 8 < 72 << 10) };
     }
 
     #[test]
@@ -159,7 +159,9 @@ mod tests {
             share in 0.0_f64..=1.0,
         ) {
             let mut histogram = Histogram::default();
-            times.iter().for_each(|ns| histogram.record(*ns));
+            for ns in &times {
+                histogram.record(*ns);
+            }
             times.sort_unstable();
             let rank = ((share * times.len() as f64).ceil() as usize).clamp(1, times.len());
             let exact = times[rank - 1];
@@ -174,7 +176,9 @@ mod tests {
         ) {
             let count = |times: &[u64]| {
                 let mut histogram = Histogram::default();
-                times.iter().for_each(|ns| histogram.record(*ns));
+                for ns in times {
+                    histogram.record(*ns);
+                }
                 histogram
             };
             let mut merged = count(&a);

@@ -78,7 +78,7 @@ mod tests {
             assert!(Touch.check(7, &record).is_err());
             Touch.fill(7, &mut record);
             Touch.check(7, &record).unwrap();
-            let words = record.iter().filter(|b| **b == PATTERN).count();
+            let words: usize = record.iter().map(|b| usize::from(*b == PATTERN)).sum();
             assert_eq!(words, bytes.div_ceil(PAGE) * 8);
             let last = (bytes - 1) / PAGE * PAGE;
             record[last] ^= 1;
