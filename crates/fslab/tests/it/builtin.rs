@@ -6,7 +6,9 @@ use crate::common;
 use std::fs;
 use std::process::Output;
 
-use common::{Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout};
+use common::{
+    Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout, whole_report,
+};
 use record::{Run, Status};
 
 fn run(scratch: &Scratch, words: &str) -> Output {
@@ -26,9 +28,9 @@ fn whole(scratch: &Scratch, output: &Output) -> Run {
     run
 }
 
-/// A report without its line breaks.
-fn words(output: &Output) -> String {
-    let text = stdout(output);
+/// The whole report without its line breaks.
+fn words(scratch: &Scratch) -> String {
+    let text = whole_report(&scratch.join("out"));
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -61,7 +63,7 @@ fn random_reads_of_journal_under_little_memory_needs_root() {
             .find(|s| (s.phase.as_str(), s.metric.as_str()) == ("random_read", "children"));
         assert!(rate.unwrap().value > 0.0);
     }
-    let text = words(&output);
+    let text = words(&scratch);
     assert!(text.contains("random_readers:"), "{text}");
     assert!(
         text.contains("memory limit 256 MiB for the trial"),
@@ -121,7 +123,7 @@ fn streams_and_fills_in_a_folder_say_what_is_left_out() {
         let output = run(&scratch, &format!("{words_of} {size}"));
         let run = whole(&scratch, &output);
         assert_code(&output, 0);
-        let text = words(&output);
+        let text = words(&scratch);
         assert!(text.contains(left_out), "{text}");
         assert!(run.trials.iter().all(|trial| {
             !trial

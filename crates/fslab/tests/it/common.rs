@@ -37,6 +37,11 @@ pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// The whole report of a run; `run` prints its first screen only.
+pub(crate) fn whole_report(run: &Path) -> String {
+    std::fs::read_to_string(run.join("report.txt")).unwrap()
+}
+
 /// The one `fslab: ...` line of a failure; panics when there are more or none.
 pub(crate) fn error_line(output: &Output) -> String {
     let text = stderr(output);

@@ -3,7 +3,9 @@
 
 use crate::common;
 
-use common::{Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout};
+use common::{
+    Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout, whole_report,
+};
 use record::{Run, Status, TrialRecord};
 
 /// 32 groups in 2 chains of 16, and inode tables that the quarter-sized cache does not hold. They
@@ -92,7 +94,7 @@ fn the_three_laws_hold_on_a_loop_device_needs_root() {
     buffer(&readings);
     batch(&readings);
     whole_checkers(&readings);
-    says_so(&scratch, &stdout(&output));
+    says_so(&scratch, &whole_report(&scratch.join("out")));
     scratch.assert_nothing_left();
 }
 
@@ -285,11 +287,8 @@ fn the_three_laws_hold_on_a_limited_disk_needs_root() {
         assert_eq!(cases.is_empty(), none, "{law}");
         assert!(cases.iter().all(|case| case["holds"] == true), "{law}");
     }
-    assert!(
-        stdout(&output).contains("not distance"),
-        "{}",
-        stdout(&output)
-    );
+    let text = whole_report(&scratch.join("out"));
+    assert!(text.contains("not distance"), "{text}");
     scratch.assert_nothing_left();
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::guests::{can, nothing_is_left};
-use common::{assert_ran, error_line, run_in, stderr, stdout};
+use common::{assert_ran, error_line, run_in, stderr, whole_report};
 use record::{Run, Status, TrialRecord};
 
 /// A stream of 16 MiB, with its layout.
@@ -43,7 +43,10 @@ fn run(temp: &Path, executor: &str, size: &str, filesystems: &str, sets: &[&str]
     let output = run_in(temp, &line);
     assert_ran(&output);
     nothing_is_left(temp);
-    (Run::load(&temp.join("run")).unwrap(), stdout(&output))
+    (
+        Run::load(&temp.join("run")).unwrap(),
+        whole_report(&temp.join("run")),
+    )
 }
 
 /// Finished trials by filesystem, device and hints.

@@ -494,7 +494,7 @@ fn the_study_of_2010_runs_whole_needs_root() {
         let expected = sample(trial, "layout_begins_on_unit").is_some();
         assert_eq!(expected, filesystem.ends_with("-stripe"), "{filesystem}");
     }
-    let text = stdout(&output);
+    let text = common::whole_report(&scratch.join("out"));
     for part in [
         "dd if=/dev/zero of=bigfile bs=1M:",
         "Layout of the file:",
