@@ -51,6 +51,7 @@ fn a_whole_trial(executor: &str, timing: &str) {
             "filesystem_ready",
             "context trial 1",
             "phase_finished",
+            "noise",
             "trial_finished",
             "run_finished"
         ]

@@ -193,7 +193,10 @@ fn started(scratch: &Scratch) -> std::process::Child {
         .unwrap();
     let work = scratch.join("run/mnt/1");
     wait_until("the workload", || {
-        fs::read_dir(&work).is_ok_and(|entries| entries.count() > 1)
+        // Before the first trial each variant is mounted once.
+        let log = fs::read_to_string(scratch.join("run/events.jsonl")).unwrap_or_default();
+        log.contains("\"trial_started\"")
+            && fs::read_dir(&work).is_ok_and(|entries| entries.count() > 1)
     });
     child
 }
