@@ -114,7 +114,7 @@ fn a_trial_of_a_host_survives_a_power_cut_at_any_flush_needs_root_needs_uml() {
     }
     let message = on_a_host(
         "run --set crash.enabled=true --set crash.most=3\ncat err.txt\n\
-         grep -A14 '^Crash' out.txt\ngrep -o 'write_log_whole.*left it' run/events.jsonl\nleft after\n",
+         grep -A14 '^Crash' run/report.txt\ngrep -o 'write_log_whole.*left it' run/events.jsonl\nleft after\n",
     );
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("by dm-log-writes"), "{message}");
@@ -133,7 +133,7 @@ fn the_power_of_a_hosts_device_is_cut_needs_root_needs_uml() {
     }
     let message = on_a_host(
         "run --set crash.enabled=true --set crash.method=cut\ncat err.txt\n\
-         grep -A14 '^Crash' out.txt\ngrep -o 'power_cut\",\"holds\":[a-z]*' run/events.jsonl\nleft after\n",
+         grep -A14 '^Crash' run/report.txt\ngrep -o 'power_cut\",\"holds\":[a-z]*' run/events.jsonl\nleft after\n",
     );
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("by dm-flakey"), "{message}");

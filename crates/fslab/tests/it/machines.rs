@@ -53,10 +53,10 @@ fn a_machine_without_pressure_or_control_groups_works_and_is_named_needs_root() 
     let output = with_mounts(scratch.path(), hidden, &["run", &study, "--out", "out"]);
     assert_code(&output, 0);
     scratch.assert_nothing_left();
-    // A trial whose limit nothing serves fails with the reason; it does not run without the limit.
+    // A limit that nothing serves is refused before the first trial; no trial runs without it.
     let limit = ["run", &study, "--out", "limited", "--set", "limit=8m"];
     let output = with_mounts(scratch.path(), hidden, &limit);
-    assert_code(&output, 7);
+    assert_code(&output, 2);
     let message = stderr(&output);
     assert!(message.contains("no control group tree"), "{message}");
     scratch.assert_nothing_left();
