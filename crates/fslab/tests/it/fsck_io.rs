@@ -72,7 +72,9 @@ fn the_three_laws_hold_on_a_loop_device_needs_root() {
     for slot in &run.plan.slots {
         let trial = &run.trials[slot.trial as usize];
         assert_eq!(trial.status, Status::Finished, "{}", stderr(&output));
-        for found in &trial.evidence {
+        // What else the machine does changes times; this looks at bytes and requests.
+        let others = |found: &&record::Evidence| found.name != "quiet_machine";
+        for found in trial.evidence.iter().filter(others) {
             assert_ne!(found.holds, Some(false), "{}: {}", found.name, found.detail);
         }
         // e2fsck reads through the page cache: only the device counts its reads.

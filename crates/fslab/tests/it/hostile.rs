@@ -191,12 +191,15 @@ fn started(scratch: &Scratch) -> std::process::Child {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let work = scratch.join("run/mnt/1");
+    let mounts = scratch.join("run/mnt");
     wait_until("the workload", || {
         // Before the first trial each variant is mounted once.
         let log = fs::read_to_string(scratch.join("run/events.jsonl")).unwrap_or_default();
+        let in_use = |mount: fs::DirEntry| {
+            fs::read_dir(mount.path()).is_ok_and(|entries| entries.count() > 1)
+        };
         log.contains("\"trial_started\"")
-            && fs::read_dir(&work).is_ok_and(|entries| entries.count() > 1)
+            && fs::read_dir(&mounts).is_ok_and(|all| all.flatten().any(in_use))
     });
     child
 }
