@@ -231,14 +231,17 @@ fn usual_columns(plan: &Plan, workload: &str) -> String {
 }
 
 /// One row for each phase that was measured, in the metric of its speed; of a phase that writes to the end of
-/// syncfs, so that data still in memory does not count as written. Passes are left out where the whole would not
+/// syncfs, so that data still in memory does not count as written, and a second one of the original tool's clock. Passes are left out where the whole would not
 /// fit a screen.
 fn usual_rows(run: &Run, workload: &str) -> Vec<RowSpec> {
     let cells: BTreeSet<u32> = cells_of(&run.plan, workload).iter().map(|c| c.id).collect();
     let slots = run.plan.slots.iter().filter(|s| cells.contains(&s.cell));
-    let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
+    let trials: Vec<_> = slots
+        .filter_map(|slot| run.trials.get(slot.trial as usize))
+        .collect();
+    let samples = || trials.iter().flat_map(|trial| &trial.samples);
     let mut best: Vec<(&record::Sample, u8)> = Vec::new();
-    for sample in trials.flat_map(|trial| &trial.samples) {
+    for sample in samples() {
         let Some(rank) = rank(sample) else { continue };
         match best.iter_mut().find(|(s, _)| s.phase == sample.phase) {
             Some(known) if rank < known.1 => *known = (sample, rank),
@@ -249,7 +252,7 @@ fn usual_rows(run: &Run, workload: &str) -> Vec<RowSpec> {
     if best.len() > MOST_ROWS {
         best.retain(|(sample, _)| !sample.phase.contains("_pass_"));
     }
-    let row = |(sample, _): &(&record::Sample, u8)| RowSpec {
+    let row = |sample: &record::Sample| RowSpec {
         phase: sample.phase.clone(),
         metric: sample.metric.clone(),
         clock: sample.clock,
@@ -261,7 +264,17 @@ fn usual_rows(run: &Run, workload: &str) -> Vec<RowSpec> {
         unit: printed(&sample.unit).to_owned(),
         published: None,
     };
-    best.iter().map(row).collect()
+    let original = |best: &record::Sample| {
+        samples().find(|other| {
+            best.clock == Clock::Syncfs
+                && other.clock == Clock::Original
+                && (&other.phase, &other.metric) == (&best.phase, &best.metric)
+        })
+    };
+    let both = best
+        .iter()
+        .flat_map(|(sample, _)| [Some(*sample), original(sample)]);
+    both.flatten().map(row).collect()
 }
 
 /// How well a sample says how fast its phase was, the best first; none for other figures.
