@@ -311,7 +311,7 @@ mod tests {
         let found = evidence(&phase(5.0, 0.9)).unwrap();
         assert_eq!(found.phase.as_deref(), Some("read"));
         let short = Noise {
-            seconds: 0.1,
+            seconds: 0.05,
             others_cpu: 2.0,
             ..quiet()
         };

@@ -20,7 +20,7 @@ use crate::tasks::stat;
 use crate::{Roots, clock, cpu, diskstats, psi};
 
 /// Seconds below which an interval is too short to be judged.
-pub const SHORTEST: f64 = 0.2;
+pub const SHORTEST: f64 = 0.1;
 
 /// Counters of the machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
