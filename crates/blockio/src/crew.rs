@@ -3,12 +3,17 @@
 //! Where a process may make no more threads (`ulimit -u`, `ulimit -v`, a control group's `pids.max`), a
 //! check is slower, but it is a check. `std::thread::Scope::spawn` panics there.
 
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
 /// Calls `work` once for each item. The calling thread takes part, and a thread is made for each
 /// further item, as far as that is possible; a thread that has finished one item takes the next.
 /// A panic in `work` is passed on.
+///
+/// Threads are made one after another, and the work begins when all of them run. The standard library
+/// and the allocator map memory when a thread starts; where it cannot be had then, the program ends.
+/// So nothing else of the crew may take the memory that [`has_room`] has just seen.
 pub fn for_each_in_threads<T: Send>(
     items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator + Send>,
     work: impl Fn(T) + Sync,
@@ -24,17 +29,23 @@ pub fn for_each_in_threads<T: Send>(
         }
     };
     thread::scope(|scope| {
+        let closed = items.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..others {
-            if !has_room() {
+            let (started, has_started) = sync_channel(1);
+            // The channel's end is dropped with the closure, so a thread that fails is not waited for.
+            let first = move || {
+                // The allocator maps an arena for a thread's first allocation.
+                std::hint::black_box(Box::new(0_u8));
+                started.send(()).ok();
+                take();
+            };
+            let builder = Builder::new().name("fslab-worker".into());
+            if !has_room() || builder.spawn_scoped(scope, first).is_err() {
                 break;
             }
-            let made = Builder::new()
-                .name("fslab-worker".into())
-                .spawn_scoped(scope, take);
-            if made.is_err() {
-                break;
-            }
+            has_started.recv().ok();
         }
+        drop(closed);
         take();
     });
 }
