@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
 use crate::layout::LayoutProbe;
-use crate::noise::{self, NoiseMeter, RunQueue};
+use crate::noise::{self, NoiseMeter, Recent, RunQueue};
 use crate::observer::{self, Observations, ObserverOptions, TrialObserver};
 use crate::target::Target;
 use crate::trial_trace::{self, Spans, Traced};
@@ -48,6 +48,7 @@ pub struct LocalExecutor<'a> {
     leaves_logs: bool,
     /// Where readings of the machine's noise come from; none in a guest, whose host takes them.
     noise: Option<Arc<dyn noise::Source>>,
+    recent: Recent,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -72,6 +73,7 @@ impl<'a> LocalExecutor<'a> {
             context: None,
             leaves_logs: false,
             noise: None,
+            recent: Recent::default(),
             watcher,
             interrupt,
         })
@@ -80,6 +82,7 @@ impl<'a> LocalExecutor<'a> {
     /// Judges the noise of the machine, from these readings.
     #[must_use]
     pub fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {
+        self.recent.keep(noise.read(&[]));
         self.noise = Some(noise);
         self
     }
@@ -264,7 +267,10 @@ impl<'a> LocalExecutor<'a> {
         evidence.push(sampled);
         if let (Some(meter), Some(begun), Some(ready), Some(done)) = (meter, begun, ready, done) {
             let whole = meter.read();
-            let noise = meter.between(None, [&begun, &whole], [&ready, &done]);
+            self.recent.keep(begun);
+            let begin = self.recent.window_to(&whole);
+            let noise = begin
+                .and_then(|begin| meter.between(None, [begin, &whole], [&ready, &done]));
             evidence.extend(noise.as_ref().and_then(noise::evidence));
             let trial = trial.slot.trial;
             if let Some(noise) = noise {

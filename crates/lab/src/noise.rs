@@ -4,6 +4,7 @@
 //! on its CPU, its caches and its disk, however many other CPUs are idle. docs/metrics.md has the
 //! definitions, and the shares of trials that the thresholds mark on a quiet and on a busy machine.
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub const OTHERS_DISK: f64 = 4.0 * 1_048_576.0;
 /// and the share of the trial's own bytes that they may move: journals and allocation of the filesystem
 /// that has the images in it are no one else's.
 pub const OTHERS_DISK_SHARE: f64 = 0.1;
+/// Seconds over which others are judged: the counters of a shorter trial say too little.
+pub const WINDOW: f64 = 0.5;
 /// Seconds from which a phase is judged by itself; shorter ones are judged with their trial.
 pub const LONG_PHASE: f64 = 1.0;
 
@@ -43,6 +46,29 @@ impl Source for Host {
 
 /// The lengths of the run queue that the sampler has seen, each with its time.
 pub(crate) type RunQueue = Arc<Mutex<Vec<(u64, i64)>>>;
+
+/// Readings from before the trials that have just been run.
+///
+/// A trial shorter than [`WINDOW`] is judged with the time before it: with what was done between trials,
+/// and with the trials just before. So the trial after a noisy one may be marked, too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent(VecDeque<Reading>);
+
+impl Recent {
+    /// Keeps a reading that was taken later than all kept ones.
+    pub(crate) fn keep(&mut self, reading: Reading) {
+        self.0.push_back(reading);
+    }
+
+    /// The newest kept reading that is a whole window before `end`, or else the oldest. Older ones are dropped.
+    pub(crate) fn window_to(&mut self, end: &Reading) -> Option<&Reading> {
+        let latest = end.at_ns.saturating_sub((WINDOW * 1e9) as u64);
+        while self.0.get(1).is_some_and(|next| next.at_ns <= latest) {
+            self.0.pop_front();
+        }
+        self.0.front()
+    }
+}
 
 /// Takes readings around a trial and its phases.
 #[derive(Clone, Debug)]
@@ -336,6 +362,27 @@ mod tests {
         assert_eq!(meter.disk_noise(&first, &last).unwrap().others, 0.0);
         meter.own.clear();
         assert_eq!(meter.disk_noise(&first, &last), None);
+    }
+
+    #[test]
+    fn a_short_trial_is_judged_with_the_time_before_it() {
+        let at = |ms: u64| Reading {
+            at_ns: ms * 1_000_000,
+            ..Reading::default()
+        };
+        let mut recent = Recent::default();
+        assert_eq!(recent.window_to(&at(100)), None);
+        // Of the first trials: as much as there is.
+        recent.keep(at(100));
+        assert_eq!(recent.window_to(&at(200)), Some(&at(100)));
+        for begun in [300, 500, 700] {
+            recent.keep(at(begun));
+        }
+        assert_eq!(recent.window_to(&at(800)), Some(&at(300)));
+        assert_eq!(recent.window_to(&at(999)), Some(&at(300)));
+        // A long trial is judged by itself.
+        assert_eq!(recent.window_to(&at(1200)), Some(&at(700)));
+        assert_eq!(recent.0.len(), 1);
     }
 
     #[test]

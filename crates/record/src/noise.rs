@@ -12,7 +12,7 @@ pub struct Noise {
     /// The phase; none: the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Length of the interval, seconds.
+    /// Length of the interval, seconds. That of a short trial begins before the trial, so that it is half a second.
     pub seconds: f64,
     /// CPUs online.
     pub cpus: u32,
@@ -42,7 +42,7 @@ pub struct Noise {
     /// Thermal throttling events of all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// Mean frequency of the CPUs at the begin and at the end, MHz.
+    /// Mean frequency of the CPUs at the beginning and at the end, MHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mhz: Option<[f64; 2]>,
 }
