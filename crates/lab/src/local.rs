@@ -269,8 +269,8 @@ impl<'a> LocalExecutor<'a> {
             let whole = meter.read();
             self.recent.keep(begun);
             let begin = self.recent.window_to(&whole);
-            let noise = begin
-                .and_then(|begin| meter.between(None, [begin, &whole], [&ready, &done]));
+            let noise =
+                begin.and_then(|begin| meter.between(None, [begin, &whole], [&ready, &done]));
             evidence.extend(noise.as_ref().and_then(noise::evidence));
             let trial = trial.slot.trial;
             if let Some(noise) = noise {
