@@ -28,6 +28,9 @@ pub(crate) use kernel::{
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
+/// Release and commit: `0.1.0 (0123456789ab)`.
+pub(crate) const VERSION: &str = env!("FSLAB_VERSION");
+
 /// A filesystem laboratory for Linux.
 ///
 /// Runs whole experiments on real filesystems and prints tables for a mailing list, with confidence
@@ -35,7 +38,7 @@ pub(crate) use trace::{RecordArgs, TraceCommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "fslab",
-    version,
+    version = VERSION,
     max_term_width = 100,
     arg_required_else_help = true
 )]
