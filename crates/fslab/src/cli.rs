@@ -182,6 +182,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) rerun_doubtful: u32,
+    /// Keep a word with the run, as in branch=main, by which runs are chosen later (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = record::tags::parse)]
+    pub(crate) tag: Vec<(String, String)>,
     /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,
