@@ -5,7 +5,7 @@
 //! answers by itself: the mean, over the other factors' levels, of the logarithm of the ratio of two cells
 //! that differ in this factor alone. A t test over the blocks then gives ratio and interval (Fisher, The
 //! Design of Experiments, 1935, chapters V and VI: the main effect of a factorial experiment). It is computed as the
-//! comparison of geometric means, by [`crate::compare`], so that one statistic judges everything.
+//! comparison of geometric means, by [`::compare::pair`], so that one statistic judges everything.
 //!
 //! A main effect misleads where the factor does one thing here and another there. So the logarithms of the ratio
 //! at two levels of each other factor are compared, block by block. Where their ratio is clear of the practical band
@@ -17,12 +17,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use compare::pair;
 use record::Run;
 use serde::Serialize;
 use stats::{Comparison, LogRatio, Verdict};
 use study::{Cell, Clock, Order, RowSpec};
 
-use crate::compare;
 use crate::options::Options;
 use crate::questions::passes;
 use crate::tables::{at_clock, cells_of, compared_factors, rows_of, tables, workloads};
@@ -371,7 +371,7 @@ impl Subject<'_> {
                 .map(|(block, log)| (*block, log[side].exp()))
                 .collect()
         };
-        compare::pair(&run.plan, level, &self.unit, &side(0), &side(1))
+        pair::cells(&run.plan, level, &self.unit, &side(0), &side(1))
     }
 
     /// The levels of another factor among the strata, in the study's order.
@@ -703,7 +703,7 @@ mod tests {
                 })
                 .collect()
         };
-        let pair = compare::pair(
+        let pair = pair::cells(
             &run.plan,
             0.95,
             "bytes_per_s",

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -18,6 +19,7 @@ pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
 pub(crate) use check::CheckArgs;
+pub(crate) use compare::{CompareArgs, CompareFormat, FailOnArg, FigureArgs};
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Explain why cells of a run differ: causes and their figures
     Explain(ExplainArgs),
+    /// Compare runs with runs: what is worse, better, equal or unclear; a gate for CI
+    Compare(CompareArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory

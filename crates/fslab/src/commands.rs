@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod compare;
 pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod doctor;
@@ -42,6 +43,13 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         return exit::CLOSED_PIPE;
     }
     if let Some(error) = error.downcast_ref::<guest::kernel::Error>() {
+        return if error.is_usage() {
+            exit::USAGE
+        } else {
+            exit::TROUBLE
+        };
+    }
+    if let Some(error) = error.downcast_ref::<::compare::Error>() {
         return if error.is_usage() {
             exit::USAGE
         } else {

@@ -6,6 +6,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const TROUBLE: u8 = 1;
 /// The command line, the study or the output folder is wrong; nothing was touched.
 pub(crate) const USAGE: u8 = 2;
+/// `compare --fail-on`: a regression, or something not shown.
+pub(crate) const REGRESSION: u8 = 3;
 /// `crash`: an image was damaged, or could not be recovered.
 pub(crate) const CRASH_DAMAGED: u8 = 4;
 /// `check`: no verdict (fsck's operational error).

@@ -12,9 +12,8 @@ use record::Run;
 use study::wording::{Sense, words_of, words_of_metric};
 use study::{Cell, Clock, Plan, RowSpec, TableSpec};
 
-use crate::comparison::Direction;
-use crate::differences::is_wall_time;
-use crate::questions::{has, varying};
+use crate::direction::{Direction, is_wall_time};
+use crate::select::{has, varying};
 
 /// Levels from which on a factor is not set as columns by itself: they would not fit a mail.
 const MOST_COLUMNS: usize = 8;
@@ -75,7 +74,7 @@ pub fn crossed(run: &Run, tables: &[TableSpec]) -> Vec<TableSpec> {
 }
 
 /// Names of the workloads, in the order of the cells.
-pub(crate) fn workloads(plan: &Plan) -> Vec<String> {
+pub fn workloads(plan: &Plan) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &plan.cells {
         if !names.contains(&cell.workload_name) {
@@ -86,7 +85,7 @@ pub(crate) fn workloads(plan: &Plan) -> Vec<String> {
 }
 
 /// The cells of a workload, without the traced twins of others: what these show is the tracer's cost.
-pub(crate) fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
+pub fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
     let cells = plan.cells.iter().filter(|c| c.workload_name == workload);
     let cells: Vec<&Cell> = cells.collect();
     let is_twin = |cell: &Cell| {
@@ -102,7 +101,7 @@ pub(crate) fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
 
 /// The factors in which these cells differ and that are compared: not the tracer, whose cost has a section of
 /// its own, nor sizes of which a law of growth is asked.
-pub(crate) fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+pub fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
     let mut factors = varying(plan, cells);
     factors.retain(|factor| factor != "trace");
     factors
@@ -110,7 +109,7 @@ pub(crate) fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
 
 /// The rows that a study prints of a workload, each figure under the first clock it is printed with; the usual
 /// ones where it prints none.
-pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<RowSpec> {
+pub fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<RowSpec> {
     let plan = &run.plan;
     let cells = cells_of(plan, workload);
     let any = |filter: &BTreeMap<String, String>| cells.iter().any(|cell| has(cell, filter));
@@ -134,8 +133,7 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
                 && (r.metric == row.metric || (is_speed(&r.metric) && is_speed(&row.metric)))
         };
         // CPU time explains a difference and is none.
-        let timed =
-            crate::compare::higher_is_better(&row.unit).is_some() && is_wall_time(&row.metric);
+        let timed = crate::pair::higher_is_better(&row.unit).is_some() && is_wall_time(&row.metric);
         if timed && !rows.iter().any(known) && is_measured(run, workload, &row) {
             rows.push(RowSpec {
                 published: None,
@@ -151,12 +149,7 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
 
 /// The same rows under another clock: in their own metric, else in another of the phase's speed. Rows of which
 /// neither was measured are left out.
-pub(crate) fn at_clock(
-    run: &Run,
-    workload: &str,
-    rows: Vec<RowSpec>,
-    clock: Clock,
-) -> Vec<RowSpec> {
+pub fn at_clock(run: &Run, workload: &str, rows: Vec<RowSpec>, clock: Clock) -> Vec<RowSpec> {
     let turned = |row: RowSpec| {
         let own = row.metric.clone();
         let speed = words_of(&row.phase).map(|(_, metric)| metric.to_owned());
