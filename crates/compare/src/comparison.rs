@@ -374,11 +374,7 @@ impl Work<'_> {
     }
 
     fn passes(&self, cell: &SideCell) -> bool {
-        let filter = &self.options.filter;
-        filter.iter().all(|(factor, _)| {
-            let mut levels = filter.iter().filter(|(f, _)| f == factor);
-            levels.any(|(_, level)| cell.cell.levels.get(factor) == Some(level))
-        })
+        self.options.passes(&cell.cell)
     }
 
     /// In what a cell differs from one of the same name on the other side.
@@ -653,7 +649,7 @@ fn flat(document: &serde_json::Value) -> Flat {
 }
 
 /// The names of cells: the levels in which they differ; of a lone cell its workload.
-fn names(cells: &[&SideCell]) -> Vec<String> {
+pub(crate) fn names(cells: &[&SideCell]) -> Vec<String> {
     let differs = |factor: &String| {
         let levels = cells.iter().map(|cell| cell.cell.levels.get(factor));
         levels.collect::<std::collections::BTreeSet<_>>().len() > 1

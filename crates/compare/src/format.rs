@@ -6,7 +6,7 @@ mod gitlab;
 mod json;
 mod junit;
 mod markdown;
-mod phrase;
+pub(crate) mod phrase;
 mod text;
 mod xml;
 

@@ -36,6 +36,16 @@ pub struct Options {
     pub one_run: bool,
 }
 
+impl Options {
+    /// Whether a cell passes the filter; several levels of one factor are alternatives.
+    pub(crate) fn passes(&self, cell: &study::Cell) -> bool {
+        self.filter.iter().all(|(factor, _)| {
+            let mut levels = self.filter.iter().filter(|(f, _)| f == factor);
+            levels.any(|(_, level)| cell.levels.get(factor) == Some(level))
+        })
+    }
+}
+
 /// The margin of `not-shown` where none is given.
 pub const MARGIN: f64 = 0.05;
 

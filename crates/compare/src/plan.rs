@@ -75,11 +75,7 @@ pub fn plan(sides: &[Side], options: &Options) -> Result<Planned, Error> {
     let mut rows = Vec::new();
     for key in order {
         let cell = &of_base[key];
-        let passes = options.filter.iter().all(|(factor, _)| {
-            let mut levels = options.filter.iter().filter(|(f, _)| f == factor);
-            levels.any(|(_, level)| cell.cell.levels.get(factor) == Some(level))
-        });
-        if !passes {
+        if !options.passes(&cell.cell) {
             continue;
         }
         for figure in figure::figures(base, &cell.cell.workload_name, options) {

@@ -94,7 +94,7 @@ fn test_case(row: &Row, case: Case) -> Element {
         .with("name", &phrase::figure(row))
         .with("time", "0");
     let [base, other] = phrase::values(row);
-    let unit = phrase::unit(&row.unit);
+    let unit = phrase::unit(row);
     let detail = format!(
         "{} {base} {unit}, {} {other} {unit}, change {}, {} and {} runs, verdict {}",
         row.sides[0],

@@ -122,7 +122,7 @@ pub(super) fn table(compared: &Compared, rows: &[Row]) -> String {
             "| {} | {} | {} | {} {base} | {} {other} | {} | {p} | {bold}{}{bold} |\n",
             escape(&row.cell),
             escape(&phrase::figure(row)),
-            phrase::unit(&row.unit),
+            phrase::unit(row),
             row.sides[0],
             row.sides[1],
             escape(&phrase::change(row)),

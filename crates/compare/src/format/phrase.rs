@@ -4,32 +4,42 @@ use stats::Verdict;
 
 use crate::comparison::{Compared, Judged, Row, Values};
 
-const MIB: f64 = 1_048_576.0;
+/// Factor from stored values to printed ones, and the unit printed: that of reports, and of times the largest that the value fills.
+pub(crate) fn scale(stored: &str, value: f64) -> (f64, &str) {
+    const MIB: f64 = 1_048_576.0;
+    match stored {
+        "s" if value >= 1.0 || value == 0.0 => (1.0, "s"),
+        "s" if value >= 1e-3 => (1e3, "ms"),
+        "s" => (1e6, "us"),
+        "bytes_per_s" => (1.0 / MIB, "MB/s"),
+        "bytes" => (1.0 / MIB, "MiB"),
+        "mib_per_s" => (1.0, "MiB/s"),
+        "files_per_s" => (1.0, "files/s"),
+        "percent" => (1.0, "%"),
+        other => (1.0, other),
+    }
+}
 
-/// A value in the unit that reports print.
-fn value(value: Option<f64>, stored: &str) -> String {
-    let scale = match stored {
-        "bytes_per_s" | "bytes" => 1.0 / MIB,
-        _ => 1.0,
-    };
-    value.map_or_else(|| "-".to_owned(), |value| words::significant(value * scale))
+fn scale_of(row: &Row) -> (f64, &str) {
+    let first = |at: usize| row.means[at].or(row.medians[at]);
+    scale(&row.unit, first(0).or(first(1)).unwrap_or(1.0))
 }
 
 /// Both sides' values as a table prints them: geometric means, of which the change is the ratio; medians where there is none.
 pub(super) fn values(row: &Row) -> [String; 2] {
-    [0, 1].map(|at| value(row.means[at].or(row.medians[at]), &row.unit))
+    let (factor, _) = scale_of(row);
+    [0, 1].map(|at| {
+        let value = row.means[at].or(row.medians[at]);
+        value.map_or_else(
+            || "-".to_owned(),
+            |value| words::significant(value * factor),
+        )
+    })
 }
 
-/// The unit that goes with [`value`].
-pub(super) fn unit(stored: &str) -> &str {
-    match stored {
-        "bytes_per_s" => "MB/s",
-        "mib_per_s" => "MiB/s",
-        "files_per_s" => "files/s",
-        "bytes" => "MiB",
-        "percent" => "%",
-        other => other,
-    }
+/// The unit that goes with [`values`].
+pub(super) fn unit(row: &Row) -> &str {
+    scale_of(row).1
 }
 
 /// `write throughput (c)`.
@@ -40,10 +50,11 @@ pub(super) fn figure(row: &Row) -> String {
 }
 
 /// `-8.3 %`, by how much the other side's value is larger.
-pub(super) fn percent(ratio: f64) -> String {
+pub(crate) fn percent(ratio: f64) -> String {
     let change = 100.0 * (ratio - 1.0);
     match change {
-        change if change.abs() >= 1000.0 => format!("x {}", words::significant(ratio)),
+        change if change >= 99_900.0 => "> x 999".to_owned(),
+        change if change >= 999.5 => format!("x {}", words::significant(ratio)),
         // No "-0.0".
         change if change.abs() < 0.05 => "0.0 %".to_owned(),
         change => format!("{change:+.1} %"),
@@ -161,7 +172,7 @@ pub(super) fn invalid(row: &Row) -> String {
 }
 
 /// `5 %`.
-pub(super) fn share(share: f64) -> String {
+pub(crate) fn share(share: f64) -> String {
     format!("{} %", words::significant(100.0 * share))
 }
 

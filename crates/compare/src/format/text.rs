@@ -77,7 +77,10 @@ fn contexts(out: &mut String, compared: &Compared) {
         put(out, "  ", 4, &more);
     }
     let mut text = match between.len() {
-        0 => "no item differs between the sides".to_owned(),
+        0 => format!(
+            "none of {} differs between the sides",
+            items(contexts.same + contexts.changes.len())
+        ),
         n => format!(
             "{n} of {} differ between the sides",
             items(contexts.same + contexts.changes.len())
@@ -164,7 +167,7 @@ fn table(out: &mut String, compared: &Compared) {
 }
 
 fn line(out: &mut String, row: &Row) {
-    let label = format!("  {} {}", phrase::figure(row), phrase::unit(&row.unit));
+    let label = format!("  {} {}", phrase::figure(row), phrase::unit(row));
     let [base, other] = phrase::values(row);
     let change = match (&row.comparison, row.medians) {
         (Some(found), _) => phrase::percent(found.ratio),
