@@ -16,12 +16,14 @@
     reason = "a string per printed line costs nothing here, and write! returns a Result to discard"
 )]
 
+pub mod bisect;
 mod comparison;
 pub mod context;
 mod direction;
 mod error;
 mod figure;
 pub mod format;
+pub mod history;
 mod key;
 mod options;
 pub mod pair;

@@ -19,7 +19,9 @@ pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
 pub(crate) use check::CheckArgs;
-pub(crate) use compare::{CompareArgs, CompareFormat, FailOnArg, FigureArgs};
+pub(crate) use compare::{
+    BisectArgs, ByArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs, HistoryArgs,
+};
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
@@ -74,6 +76,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Compare runs with runs: what is worse, better, equal or unclear; a gate for CI
     Compare(CompareArgs),
+    /// Show a study's figures over its runs, and where they step
+    History(HistoryArgs),
+    /// Judge one commit, for `git bisect run`: good 0, bad 1, untestable 125, stop 255
+    BisectStep(BisectArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory

@@ -1,6 +1,7 @@
 //! One file for each subcommand, and what they share.
 
 pub(crate) mod bench;
+pub(crate) mod bisect_step;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
@@ -9,6 +10,7 @@ pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod forge;
+pub(crate) mod history;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;

@@ -1,10 +1,11 @@
 //! `fslab compare`, `fslab history` and `fslab bisect-step` on the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ClockArg;
+use super::{ClockArg, DocumentFormat};
 
 /// Which figures of which cells.
 #[derive(Debug, Args)]
@@ -79,4 +80,58 @@ pub(crate) enum CompareFormat {
     Gitlab,
     /// Markdown for a GitHub job summary
     Github,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Name of the study, as in `fslab list`
+    pub(crate) study: String,
+    /// Only runs that have all of these: profile=, kernel=, commit=, id=, machine=, tag.NAME=
+    #[arg(value_name = "SELECTOR")]
+    pub(crate) selectors: Vec<String>,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
+    /// Order of the runs
+    #[arg(long, value_enum, default_value = "date")]
+    pub(crate) by: ByArg,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByArg {
+    /// When they began
+    Date,
+    /// The tag commit, else the commit of fslab, in the order of first appearance
+    Commit,
+    /// Release of the kernel, lowest first
+    Kernel,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BisectArgs {
+    /// Runs of a good commit: a side, as of `fslab compare`
+    #[arg(long, value_name = "SIDE")]
+    pub(crate) good: String,
+    /// Runs of a bad commit
+    #[arg(long, value_name = "SIDE")]
+    pub(crate) bad: String,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
+    /// Build the commit with this shell command first; if it fails, the commit is untestable
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) build: Option<String>,
+    /// Steps of the whole search, to which the confidence of each is set
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) steps: u32,
+    /// Most runs of this step, after which it is untestable
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) most: u32,
+    /// Folder for the runs of this step
+    #[arg(long, value_name = "DIR", default_value = "fslab-runs/bisect")]
+    pub(crate) out: PathBuf,
+    /// The command that measures: it makes a run in the folder {out}, as in fslab run STUDY --out {out}
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
