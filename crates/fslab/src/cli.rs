@@ -216,6 +216,16 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// Text for people
+    Text,
+    /// One JSON document
+    Json,
+    /// One row for each trial: its levels, status, seconds, evidence and warnings
+    Csv,
+}
+
 /// A run is named by its folder, or by its name in the fslab-runs folder of the working directory.
 fn run_folder() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new()
@@ -275,7 +285,7 @@ pub(crate) struct ShowArgs {
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: DocumentFormat,
+    pub(crate) format: ShowFormat,
 }
 
 #[derive(Debug, Args)]
