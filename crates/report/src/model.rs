@@ -19,7 +19,7 @@ pub(crate) const ADVISED: usize = 5;
 pub enum Mark {
     /// Evidence that does not hold.
     Fails,
-    /// A trial of this cell failed, was skipped or has not run.
+    /// A trial of this cell failed, was interrupted or skipped, or has not run.
     Missing,
     /// Others used the machine while the trial ran.
     Busy,
@@ -54,7 +54,7 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Mark::Fails => "evidence does not hold",
-            Mark::Missing => "a trial failed or did not run",
+            Mark::Missing => "a trial failed, was interrupted or did not run",
             Mark::Busy => "the machine was busy with other work",
             Mark::Warning => "warning",
             Mark::Unchecked => "evidence could not be checked",

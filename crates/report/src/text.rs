@@ -149,7 +149,7 @@ fn first(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// What the places of the tables are: `Tables: mean (stddev), clock (a): ...; x a trial failed`.
+/// What the places of the tables are: `Tables: mean (stddev), clock (a): ...; x a trial failed, ...`.
 fn places(tables: &[&Table], width: usize) -> String {
     let mut text = "mean (stddev)".to_owned();
     let clocks: BTreeSet<Clock> = tables.iter().flat_map(|table| table.clocks()).collect();
