@@ -16,6 +16,7 @@
 //! [`stats::compare()`] gives.
 
 mod interactions;
+mod latency;
 mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,9 @@ use crate::tables::{at_clock, cells_of, compared_factors, rows_of, tables, workl
 
 use interactions::interactions;
 use subject::{Stratum, Subject, subjects_of};
+
+/// A workload with the rows that are compared of it.
+type Rows = (String, Vec<RowSpec>);
 
 /// Factor to level.
 type Levels = BTreeMap<String, String>;
@@ -111,6 +115,8 @@ pub struct NotCompared {
 pub struct Effects {
     /// In the order of the workloads, their figures, the factors and their levels.
     pub effects: Vec<Effect>,
+    /// The same of the latency of calls: of each phase the kind of call in which most of its time went.
+    pub latencies: Vec<Effect>,
     /// Interactions that count, the strongest of each effect.
     pub interactions: Vec<Interaction>,
     /// Factors that are compared nowhere.
@@ -144,7 +150,7 @@ pub fn effects(run: &Run, options: &Options) -> Effects {
             }
         }
     }
-    let rows: Vec<(String, Vec<RowSpec>)> = workloads(plan)
+    let rows: Vec<Rows> = workloads(plan)
         .into_iter()
         .map(|workload| {
             let rows = rows_of(run, &tables, &workload);
@@ -156,13 +162,7 @@ pub fn effects(run: &Run, options: &Options) -> Effects {
         })
         .collect();
     for factor in &factors {
-        let mut subjects = Vec::new();
-        for (workload, rows) in &rows {
-            let cells = filtered(run, options, workload);
-            for row in rows {
-                subjects.extend(subjects_of(run, options, workload, row, factor, &cells));
-            }
-        }
+        let subjects = all_subjects(run, options, factor, &rows);
         of_factor(run, options, &subjects, &mut found);
         if !found.effects.iter().any(|effect| effect.factor == *factor) {
             let why = why_not(run, factor, &subjects);
@@ -172,15 +172,58 @@ pub fn effects(run: &Run, options: &Options) -> Effects {
             });
         }
     }
-    found.effects.sort_by_key(|effect| {
-        let at = |(workload, rows): &(String, Vec<RowSpec>)| {
+    sort(&mut found.effects, &rows);
+    if options.clock.is_none_or(|clock| clock == Clock::Original) {
+        found.latencies = latencies(run, options, &factors, &rows);
+    }
+    found
+}
+
+/// What the factors do to the latency of each phase: comparisons of a family of their own for each factor, so that
+/// those of speeds do not depend on whether latencies were recorded.
+fn latencies(run: &Run, options: &Options, factors: &[String], rows: &[Rows]) -> Vec<Effect> {
+    let rows = rows.iter().map(|(workload, rows)| {
+        let cells = filtered(run, options, workload);
+        let rows = latency::rows_of(run, workload, rows, &cells);
+        (workload.clone(), rows)
+    });
+    let rows: Vec<Rows> = rows.collect();
+    let mut found = Effects::default();
+    for factor in factors {
+        let subjects = all_subjects(run, options, factor, &rows);
+        of_factor(run, options, &subjects, &mut found);
+    }
+    sort(&mut found.effects, &rows);
+    found.effects
+}
+
+/// Every figure with every level of a factor against the base.
+fn all_subjects<'a>(
+    run: &Run,
+    options: &Options,
+    factor: &'a str,
+    rows: &'a [Rows],
+) -> Vec<Subject<'a>> {
+    let mut subjects = Vec::new();
+    for (workload, rows) in rows {
+        let cells = filtered(run, options, workload);
+        for row in rows {
+            subjects.extend(subjects_of(run, options, workload, row, factor, &cells));
+        }
+    }
+    subjects
+}
+
+/// In the order of the workloads and their rows; the factors of a row stay in their order.
+fn sort(effects: &mut [Effect], rows: &[Rows]) {
+    effects.sort_by_key(|effect| {
+        let at = |(workload, rows): &Rows| {
             (*workload == effect.workload).then(|| rows.iter().position(|row| is_of(row, effect)))
         };
         rows.iter()
             .enumerate()
             .find_map(|(n, one)| Some((n, at(one)??)))
     });
-    found
 }
 
 fn is_of(row: &RowSpec, effect: &Effect) -> bool {

@@ -18,6 +18,7 @@ mod closing;
 mod differences;
 mod grid;
 mod header;
+mod histogram;
 mod legend;
 mod matrix;
 mod table;

@@ -216,3 +216,80 @@ fn a_block_is_no_noise() {
         assert!((width(a) / width(b) - 1.0).abs() < 1e-6, "{a:?}");
     }
 }
+
+/// The run of `FAST_COMMIT`, whose fills made `calls` fsync calls each; p99 is twice as long with fast_commit.
+fn with_latencies(calls: u64) -> record::Run {
+    let mut run = fixtures::mail_server::run(&FAST_COMMIT);
+    for slot in run.plan.slots.clone() {
+        let fast = run.plan.cells[slot.cell as usize].levels["mkfs"] == "-O fast_commit";
+        let noise = 1.0 + 0.001 * f64::from(slot.trial % 7);
+        let seconds = 1e-3 * noise * if fast { 2.0 } else { 1.0 };
+        let trial = &mut run.trials[slot.trial as usize];
+        for metric in ["fsync_p99", "fsync_p50", "creat_p99"] {
+            trial.samples.push(record::Sample {
+                phase: "fill".to_owned(),
+                metric: metric.to_owned(),
+                clock: Clock::Original,
+                value: seconds,
+                unit: "s".to_owned(),
+            });
+        }
+        for phase in trial.phases.iter_mut().filter(|p| p.name == "fill") {
+            phase.detail = serde_json::json!({"latency": [
+                {"operation": "creat", "count": calls, "mean": 1e-6},
+                {"operation": "fsync", "count": calls, "mean": seconds},
+            ]});
+        }
+    }
+    run
+}
+
+#[test]
+fn the_calls_that_took_most_of_a_phase_are_compared_apart_from_its_speed() {
+    let run = with_latencies(1000);
+    let found = effects(&run, &Options::default());
+    let metrics: BTreeSet<&str> = found.latencies.iter().map(|e| e.metric.as_str()).collect();
+    assert_eq!(metrics, BTreeSet::from(["fsync_p99"]));
+    let fast = found.latencies.iter().find(|e| e.other == "-O fast_commit");
+    let fast = fast.unwrap();
+    assert_eq!(fast.comparison.verdict, Verdict::Worse);
+    assert!((fast.comparison.ratio - 2.0).abs() < 0.05, "{fast:?}");
+    // The speeds do not depend on what was recorded of latencies.
+    let without = effects(
+        &fixtures::mail_server::run(&FAST_COMMIT),
+        &Options::default(),
+    );
+    assert_eq!(without.latencies, []);
+    let p = |found: &Effects| -> Vec<f64> {
+        let all = found.effects.iter();
+        all.map(|e| e.comparison.adjusted_p).collect()
+    };
+    assert_eq!(p(&found), p(&without));
+}
+
+/// p99 of 20 calls is the longest of them; of 4 calls nothing is said.
+#[test]
+fn few_calls_are_compared_by_their_median_and_very_few_not_at_all() {
+    let found = effects(&with_latencies(20), &Options::default());
+    assert!(!found.latencies.is_empty());
+    assert!(found.latencies.iter().all(|e| e.metric == "fsync_p50"));
+    assert_eq!(
+        effects(&with_latencies(4), &Options::default()).latencies,
+        []
+    );
+}
+
+/// A study that prints a latency has it among its rows already.
+#[test]
+fn a_phase_whose_latency_the_study_prints_has_no_second_one() {
+    let mut run = with_latencies(1000);
+    let row = run.plan.tables[0].rows[0].clone();
+    run.plan.tables[0].rows.push(RowSpec {
+        metric: "fsync_p99".to_owned(),
+        unit: "ms".to_owned(),
+        ..row
+    });
+    let found = effects(&run, &Options::default());
+    assert!(found.effects.iter().any(|e| e.metric == "fsync_p99"));
+    assert_eq!(found.latencies, []);
+}
