@@ -235,10 +235,23 @@ impl Figure {
 pub struct Column {
     /// Heading of the group.
     pub name: String,
+    /// Heading of each factor, the outermost first; empty where one factor spans the columns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
     /// What it fixes: factor (or `phase`, `metric`, `clock`) to level.
     pub fixed: BTreeMap<String, String>,
     /// Name of the published column beside it.
     pub published: Option<String>,
+}
+
+impl Column {
+    /// The headings above the last one, and the last.
+    pub fn headings(&self) -> (&[String], &str) {
+        match self.path.split_last() {
+            Some((last, above)) => (above, last),
+            None => (&[], &self.name),
+        }
+    }
 }
 
 /// A row.

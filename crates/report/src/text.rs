@@ -21,6 +21,7 @@ mod header;
 mod histogram;
 mod legend;
 mod matrix;
+mod nested;
 mod table;
 mod validity;
 mod wide_table;
@@ -51,8 +52,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     let options = report.options;
     let title = header::title(report, width);
     match options.part {
-        Part::First if options.is_pivot() => full(report, width),
-        Part::First if options.table.is_some() => alone(report, width),
+        Part::First if options.is_pivot() || options.table.is_some() => alone(report, width),
         Part::First => first(report, width),
         Part::Full => full(report, width),
         Part::Summary => title + &summary(report, width),
