@@ -206,3 +206,7 @@ suite!(studies, ["studies"], printing = |_scratch| Vec::<String>::new(), missing
 suite!(metrics, ["metrics"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(new, ["new"], printing = |_scratch| words("mine"), missing = ["no-such-thing/mine.toml"] => 2);
+
+suite!(man, ["man"], printing = |_scratch| words("check"), missing = ["no-such-thing"] => 2);
+
+suite!(completions, ["completions"], printing = |_scratch| words("bash"), missing = ["no-such-thing"] => 2);
