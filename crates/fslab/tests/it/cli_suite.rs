@@ -73,10 +73,10 @@ macro_rules! suite {
                     .output()
                     .expect("the binary starts");
                 assert_code(&output, 141);
-                let said = stderr(&output);
+                let errors = stderr(&output);
                 assert!(
-                    !said.contains("fslab: "),
-                    "a reader that has enough is no error: {said}"
+                    !errors.contains("fslab: "),
+                    "a reader that has enough is no error: {errors}"
                 );
                 $scratch.assert_nothing_left();
             }
