@@ -60,7 +60,10 @@ fn write(command: &Command, dir: &Path) -> anyhow::Result<()> {
 fn page(command: &Command) -> anyhow::Result<String> {
     let mut text = Vec::new();
     // Without a date: the same program always writes the same page.
-    let man = Man::new(command.clone()).manual("fslab").date("");
+    let man = Man::new(command.clone())
+        .manual("fslab")
+        .source(concat!("fslab ", env!("CARGO_PKG_VERSION")))
+        .date("");
     man.render(&mut text)?;
     ends(command, &mut text)?;
     Ok(String::from_utf8(text)?)
