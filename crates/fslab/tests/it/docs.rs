@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 35] = [
+pub(crate) const COMMANDS: [&[&str]; 37] = [
     &[],
     &["run"],
     &["plan"],
@@ -43,6 +43,8 @@ const COMMANDS: [&[&str]; 35] = [
     &["kernel", "probe"],
     &["doctor"],
     &["context"],
+    &["man"],
+    &["completions"],
 ];
 
 #[test]
