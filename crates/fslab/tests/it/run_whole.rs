@@ -188,7 +188,8 @@ fn a_run_is_shown_by_the_name_in_the_list() {
     assert_code(&table, 0);
     let table = String::from_utf8(table.stdout).unwrap();
     assert!(table.starts_with("run,trial,block,"), "{table}");
-    assert_eq!(table.lines().count(), 2, "{table}");
+    // A head, and one trial for each of the two numbers of threads.
+    assert_eq!(table.lines().count(), 3, "{table}");
     assert!(table.contains(",finished,"), "{table}");
     // A slip of the keyboard, in a name and in a path.
     let (last, start) = (name.len() - 1, &name[..name.len() - 1]);
