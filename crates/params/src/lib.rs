@@ -23,6 +23,7 @@
 pub mod age;
 pub mod engine;
 pub mod fill;
+pub mod fio;
 pub mod footprint;
 mod invalid;
 pub mod mix;
