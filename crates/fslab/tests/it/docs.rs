@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 36] = [
     &[],
     &["run"],
     &["plan"],
@@ -26,6 +26,7 @@ const COMMANDS: [&[&str]; 35] = [
     &["bench", "stream"],
     &["bench", "fill"],
     &["bench", "age"],
+    &["bench", "mix"],
     &["bench", "fsck"],
     &["check"],
     &["crash"],

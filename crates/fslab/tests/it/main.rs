@@ -22,6 +22,7 @@ mod counter_experiments;
 mod crash;
 mod docs;
 mod explain;
+mod fio_job;
 mod forge;
 mod forge_damage;
 mod fsck_io;
