@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 36] = [
+pub(crate) const COMMANDS: [&[&str]; 38] = [
     &[],
     &["run"],
     &["plan"],
@@ -44,6 +44,8 @@ const COMMANDS: [&[&str]; 36] = [
     &["kernel", "probe"],
     &["doctor"],
     &["context"],
+    &["man"],
+    &["completions"],
 ];
 
 #[test]

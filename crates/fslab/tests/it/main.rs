@@ -37,6 +37,7 @@ mod limits;
 mod machines;
 mod other_filesystems;
 mod own_studies;
+mod packaged;
 mod refusals;
 mod run_whole;
 mod same_layout;
