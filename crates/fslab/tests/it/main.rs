@@ -21,6 +21,7 @@ mod common;
 mod counter_experiments;
 mod crash;
 mod docs;
+mod docs_commands;
 mod explain;
 mod fio_job;
 mod forge;
