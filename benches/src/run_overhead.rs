@@ -156,6 +156,7 @@ fn buffers(plan: &Plan) -> u64 {
             WorkloadSpec::Stream(_)
             | WorkloadSpec::Fill(_)
             | WorkloadSpec::Age(_)
+            | WorkloadSpec::Mix(_)
             | WorkloadSpec::Scan(_) => 0,
         })
         .max()

@@ -213,6 +213,7 @@ impl CellComparison<'_> {
         match &self.slower_cell.workload {
             WorkloadSpec::Throughput(spec) => spec.direct,
             WorkloadSpec::Stream(spec) => spec.direct,
+            WorkloadSpec::Mix(spec) => spec.direct,
             WorkloadSpec::Scan(_) => true,
             _ => false,
         }

@@ -295,6 +295,7 @@ fn printed(stored: &str) -> &str {
     match stored {
         "bytes_per_s" => "MB/s",
         "files_per_s" => "files/s",
+        "ops_per_s" => "IOPS",
         "s" => "secs",
         other => other,
     }

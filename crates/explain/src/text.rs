@@ -178,7 +178,7 @@ pub fn sentence(difference: &Difference) -> String {
     let unit = match difference.unit.as_str() {
         "bytes_per_s" => Unit::BytesPerS,
         "s" => Unit::Seconds,
-        "files_per_s" => Unit::PerS,
+        "files_per_s" | "ops_per_s" => Unit::PerS,
         _ => Unit::Count,
     };
     let (slower, faster) = sides(difference);

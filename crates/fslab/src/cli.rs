@@ -16,7 +16,7 @@ pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod trace;
 
-pub(crate) use bench::BenchCommand;
+pub(crate) use bench::{BenchCommand, BenchLine};
 pub(crate) use check::CheckArgs;
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -69,9 +69,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
-    /// Run one workload alone in a directory
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    /// Run one workload alone in a directory, or the jobs of a job file of fio
+    Bench(BenchLine),
     /// Show the layout of files on disk: extents, gaps and their causes, free space
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSpec, FillSpec, Parameters, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec, workloads,
+    AgeSpec, FillSpec, MixSpec, Parameters, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec,
+    workloads,
 };
 
 macro_rules! define {

@@ -89,6 +89,7 @@ fn experiment(pair: &CellComparison<'_>) -> String {
         (study::WorkloadSpec::Stream(spec), _) if spec.direct => {
             format!("--set {name}.block=16m")
         }
+        (study::WorkloadSpec::Mix(_), _) => format!("--set {name}.block=64k"),
         (study::WorkloadSpec::Scan(_), _) => match pair.phase {
             "scan_pass_2" => format!("--set {name}.batch=1024"),
             _ => format!("--set {name}.scan_buffer=4m"),

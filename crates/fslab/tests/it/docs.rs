@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 37] = [
+pub(crate) const COMMANDS: [&[&str]; 38] = [
     &[],
     &["run"],
     &["plan"],
@@ -26,6 +26,7 @@ pub(crate) const COMMANDS: [&[&str]; 37] = [
     &["bench", "stream"],
     &["bench", "fill"],
     &["bench", "age"],
+    &["bench", "mix"],
     &["bench", "fsck"],
     &["check"],
     &["crash"],
