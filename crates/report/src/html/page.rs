@@ -82,7 +82,7 @@ pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
 }
 
 /// A section in the list of sections.
-fn link(section: &Section<'_>) -> Value {
+pub(crate) fn link(section: &Section<'_>) -> Value {
     let name = match section.nav.as_str() {
         "" => &section.title,
         nav => nav,
