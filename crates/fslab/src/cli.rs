@@ -28,6 +28,9 @@ pub(crate) use kernel::{
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
+/// Release and commit: `0.1.0 (0123456789ab)`.
+pub(crate) const VERSION: &str = env!("FSLAB_VERSION");
+
 /// A filesystem laboratory for Linux.
 ///
 /// Runs whole experiments on real filesystems and prints tables for a mailing list, with confidence
@@ -35,7 +38,7 @@ pub(crate) use trace::{RecordArgs, TraceCommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "fslab",
-    version,
+    version = VERSION,
     max_term_width = 100,
     arg_required_else_help = true
 )]
@@ -179,6 +182,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) rerun_doubtful: u32,
+    /// Keep a word with the run, as in branch=main, by which runs are chosen later (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = record::tags::parse)]
+    pub(crate) tag: Vec<(String, String)>,
     /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,

@@ -33,7 +33,7 @@ use crate::{exit, out};
 
 /// Version and commit, as the log keeps them.
 pub(crate) fn tool() -> String {
-    format!("fslab {}", env!("CARGO_PKG_VERSION"))
+    format!("fslab {}", crate::cli::VERSION)
 }
 
 /// The exit code of an error that reached the top.

@@ -28,6 +28,7 @@ extern crate self as record;
 #[path = "../../fixtures/src/example.rs"]
 pub mod example;
 pub mod folder;
+mod identity;
 pub mod list;
 pub mod log;
 mod names;
@@ -35,6 +36,7 @@ mod noise;
 pub mod run;
 pub mod schema;
 pub mod show;
+pub mod tags;
 pub mod telemetry;
 mod text;
 
@@ -42,7 +44,9 @@ pub use crash::{Crash, CrashAgreement, CrashDamage, PowerCut};
 pub use error::Error;
 pub use event::*;
 pub use folder::RunFolder;
+pub use identity::id_of_line;
 pub use list::{Listing, State, list};
 pub use log::Log;
 pub use noise::{DiskNoise, Noise, QUIET_MACHINE};
 pub use run::{Closing, Phase, Run, Status, Timing, TrialRecord};
+pub use tags::Tags;
