@@ -119,8 +119,9 @@ impl Run {
         Ok(run)
     }
 
-    /// A run of which only the first event is known.
-    fn begin(first: &Entry, id: String) -> Option<Run> {
+    /// A run of which only the first event is known; `None` when that is not `RunStarted`. `id` is
+    /// [`id_of_line`](crate::id_of_line) of its line.
+    pub fn begin(first: &Entry, id: String) -> Option<Run> {
         let Event::RunStarted {
             run,
             tool,
@@ -152,7 +153,8 @@ impl Run {
         })
     }
 
-    fn apply(&mut self, entry: &Entry) {
+    /// Adds the next event of the log.
+    pub fn apply(&mut self, entry: &Entry) {
         match &entry.event {
             Event::RunStarted { .. } => {}
             Event::Resumed { .. } => {
