@@ -26,6 +26,12 @@ pub enum Error {
         /// What is wrong, and what would be right.
         why: String,
     },
+    /// There is no store of this name.
+    #[error("{store} does not exist; `fslab import RUN --store {store}` makes it")]
+    Missing {
+        /// The store.
+        store: String,
+    },
     /// The file or database holds something else.
     #[error("{store} is not a store of fslab; name another file or database")]
     NotAStore {
@@ -111,6 +117,7 @@ impl Error {
         matches!(
             self,
             Error::Url { .. }
+                | Error::Missing { .. }
                 | Error::NotAStore { .. }
                 | Error::Newer { .. }
                 | Error::Mismatch { .. }
