@@ -14,6 +14,7 @@ mod fast_parse;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
+pub(crate) mod store;
 pub(crate) mod trace;
 
 pub(crate) use bench::BenchCommand;
@@ -26,6 +27,7 @@ pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,
 };
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
+pub(crate) use store::{ExportArgs, ExportFormat, ImportArgs, ProgramArg, StoreArg};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
 /// Release and commit: `0.1.0 (0123456789ab)`.
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Explain why cells of a run differ: causes and their figures
     Explain(ExplainArgs),
+    /// Add runs to a store, a database of many runs
+    Import(ImportArgs),
+    /// Write the samples of a store as CSV, JSON Lines or Parquet
+    Export(ExportArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory

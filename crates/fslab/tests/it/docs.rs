@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 37] = [
     &[],
     &["run"],
     &["plan"],
@@ -19,6 +19,8 @@ const COMMANDS: [&[&str]; 35] = [
     &["show"],
     &["report"],
     &["explain"],
+    &["import"],
+    &["export"],
     &["clean"],
     &["bench"],
     &["bench", "throughput"],
