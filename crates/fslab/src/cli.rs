@@ -100,6 +100,10 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print the context record of this machine: hardware, kernel, settings
     Context(ContextArgs),
+    /// Print a manual page, or write all of them into a folder
+    Man(ManArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
 }
 
 /// What can be changed in a study without editing its file.
@@ -392,4 +396,31 @@ pub(crate) struct ContextArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command whose page to print, as in `fslab man bench fill | man -l -` [default: fslab itself]
+    #[arg(conflicts_with = "dir")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands into this folder, and print their names
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell; bash reads the script from ~/.local/share/bash-completion/completions/fslab
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// fish
+    Fish,
 }

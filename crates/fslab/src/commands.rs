@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod doctor;
@@ -13,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod metrics;
 pub(crate) mod new;
 pub(crate) mod plan;

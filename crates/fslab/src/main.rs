@@ -92,6 +92,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Kernel(KernelCommand::Probe(args)) => commands::kernel::probe::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
+        Command::Man(args) => commands::man::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long each operation took, by kind of system call: one recorder for all workloads.
 //!
 //! A time is the difference of two readings of CLOCK_MONOTONIC in the vDSO, 25 to 40 ns each; a
-//! loop over one call reads it once a call (the end of one is the begin of the next). Counting takes
+//! loop over one call reads it once a call (the end of one is the beginning of the next). Counting takes
 //! another few nanoseconds. docs/metrics.md has the cost as measured by `benches latency_cost`.
 //!
 //! `fill` reads the clock once between two calls, where fs_mark reads it twice for each. Counting

@@ -73,10 +73,10 @@ macro_rules! suite {
                     .output()
                     .expect("the binary starts");
                 assert_code(&output, 141);
-                let said = stderr(&output);
+                let errors = stderr(&output);
                 assert!(
-                    !said.contains("fslab: "),
-                    "a reader that has enough is no error: {said}"
+                    !errors.contains("fslab: "),
+                    "a reader that has enough is no error: {errors}"
                 );
                 $scratch.assert_nothing_left();
             }
@@ -217,3 +217,7 @@ suite!(studies, ["studies"], printing = |_scratch| Vec::<String>::new(), missing
 suite!(metrics, ["metrics"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(new, ["new"], printing = |_scratch| words("mine"), missing = ["no-such-thing/mine.toml"] => 2);
+
+suite!(man, ["man"], printing = |_scratch| words("check"), missing = ["no-such-thing"] => 2);
+
+suite!(completions, ["completions"], printing = |_scratch| words("bash"), missing = ["no-such-thing"] => 2);

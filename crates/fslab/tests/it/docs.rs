@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 37] = [
+pub(crate) const COMMANDS: [&[&str]; 39] = [
     &[],
     &["run"],
     &["plan"],
@@ -45,6 +45,8 @@ const COMMANDS: [&[&str]; 37] = [
     &["kernel", "probe"],
     &["doctor"],
     &["context"],
+    &["man"],
+    &["completions"],
 ];
 
 #[test]

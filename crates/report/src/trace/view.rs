@@ -325,7 +325,7 @@ fn seeks(subject: &Subject<'_>) -> Section<'static> {
         ),
         &rows,
         "Q: bios as queued, D: requests as issued. Touching: begins or ends where the one before \
-               lies. Distances run from its end forwards, or from its begin backwards.",
+               lies. Distances run from its end forwards, or from its beginning backwards.",
     )
 }
 

@@ -18,7 +18,7 @@ const LINES: [(&str, &str); 3] = [
 
 /// Share of the bins that are on the axis in any case.
 const SHARE: f64 = 0.98;
-/// The axis is cut only where the highest bin is so many times the end of that share.
+/// The axis is cut only where the highest bin is at least this many times the end of that share.
 const BURST: f64 = 3.0;
 
 /// Where the axis ends; the largest rate unless few bins are far above all others.
