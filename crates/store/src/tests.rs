@@ -4,6 +4,7 @@ mod alike;
 mod export;
 mod foreign;
 mod import;
+mod killed;
 mod migrate;
 mod runs;
 mod select;
