@@ -75,7 +75,7 @@ pub fn crossed(run: &Run, tables: &[TableSpec]) -> Vec<TableSpec> {
 }
 
 /// Names of the workloads, in the order of the cells.
-pub(crate) fn workloads(plan: &Plan) -> Vec<String> {
+pub fn workloads(plan: &Plan) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &plan.cells {
         if !names.contains(&cell.workload_name) {
@@ -151,12 +151,7 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
 
 /// The same rows under another clock: in their own metric, else in another of the phase's speed. Rows of which
 /// neither was measured are left out.
-pub(crate) fn at_clock(
-    run: &Run,
-    workload: &str,
-    rows: Vec<RowSpec>,
-    clock: Clock,
-) -> Vec<RowSpec> {
+pub fn at_clock(run: &Run, workload: &str, rows: Vec<RowSpec>, clock: Clock) -> Vec<RowSpec> {
     let turned = |row: RowSpec| {
         let own = row.metric.clone();
         let speed = words_of(&row.phase).map(|(_, metric)| metric.to_owned());
@@ -176,7 +171,7 @@ fn is_speed(metric: &str) -> bool {
     matches!(words_of_metric(metric).sense, Sense::Rate | Sense::Time)
 }
 
-fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
+pub(crate) fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
     let cells: BTreeSet<u32> = cells_of(&run.plan, workload).iter().map(|c| c.id).collect();
     let slots = run.plan.slots.iter().filter(|s| cells.contains(&s.cell));
     let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
@@ -300,6 +295,7 @@ fn printed(stored: &str) -> &str {
     match stored {
         "bytes_per_s" => "MB/s",
         "files_per_s" => "files/s",
+        "ops_per_s" => "IOPS",
         "s" => "secs",
         other => other,
     }

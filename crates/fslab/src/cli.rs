@@ -17,7 +17,7 @@ pub(crate) mod layout;
 pub(crate) mod store;
 pub(crate) mod trace;
 
-pub(crate) use bench::BenchCommand;
+pub(crate) use bench::{BenchCommand, BenchLine};
 pub(crate) use check::CheckArgs;
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -78,9 +78,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
-    /// Run one workload alone in a directory
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    /// Run one workload alone in a directory, or the jobs of a job file of fio
+    Bench(BenchLine),
     /// Show the layout of files on disk: extents, gaps and their causes, free space
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4
@@ -232,6 +231,16 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// Text for people
+    Text,
+    /// One JSON document
+    Json,
+    /// One row for each trial: its levels, status, seconds, evidence and warnings
+    Csv,
+}
+
 /// A run is named by its folder, or by its name in the fslab-runs folder of the working directory.
 fn run_folder() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new()
@@ -291,7 +300,7 @@ pub(crate) struct ShowArgs {
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: DocumentFormat,
+    pub(crate) format: ShowFormat,
 }
 
 #[derive(Debug, Args)]
@@ -305,16 +314,17 @@ pub(crate) struct ReportArgs {
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Factor (or "phase") whose levels are the rows
+    /// Factor (or phase, metric, clock) whose levels are the rows (repeatable); --row, --col, --metric and --clock print
+    /// the table that they describe alone, unless --full is given
     #[arg(long, value_name = "FACTOR")]
     pub(crate) row: Vec<String>,
-    /// Factor (or "phase") whose levels are the columns
+    /// Factor (or phase, metric, clock) whose levels are the columns; several have headings above headings
     #[arg(long, value_name = "FACTOR")]
     pub(crate) col: Vec<String>,
     /// Print all of it: text begins with the first screen alone, of at most 120 lines
     #[arg(long, conflicts_with = "only")]
     pub(crate) full: bool,
-    /// Print one part (text and Markdown)
+    /// Print one part: every format but CSV has all parts but GNU time's lines, which text and JSON have; CSV has tables
     #[arg(long, value_enum, value_name = "PART", conflicts_with = "table")]
     pub(crate) only: Option<ReportPart>,
     /// Print only tables whose title contains this text; in text and Markdown without anything around them, unless
@@ -324,10 +334,10 @@ pub(crate) struct ReportArgs {
     /// Keep only some levels of a factor (repeatable)
     #[arg(long, value_name = "FACTOR=LEVEL[,LEVEL]")]
     pub(crate) filter: Vec<String>,
-    /// Metric of a pivot (with --row or --col), as in docs/metrics.md
+    /// Print a table of this metric, as in docs/metrics.md
     #[arg(long)]
     pub(crate) metric: Option<String>,
-    /// Clock of a pivot: original, fsync or syncfs
+    /// Print a table under this clock: original, fsync or syncfs; without --metric of the rows that the study prints
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
     /// Width of text tables in columns (0 = unlimited)
@@ -374,7 +384,7 @@ pub(crate) enum ReportPart {
     Why,
     /// What shows that the numbers are valid, and what speaks against them
     Evidence,
-    /// GNU time's lines of each phase (text alone)
+    /// GNU time's lines of each phase (text and JSON)
     GnuTime,
 }
 

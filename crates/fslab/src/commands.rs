@@ -31,6 +31,7 @@ use lab::{
     Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, Runner, Target,
 };
 use study::{Order, Overrides};
+use words::plural;
 
 use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StoreArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
@@ -154,8 +155,9 @@ fn noise(run: &record::Run) -> Option<String> {
     let share = 100.0 * busy as f64 / all.max(1) as f64;
     (busy > 0).then(|| {
         format!(
-            "fslab: {busy} of {all} trials ({share:.0} %) ran while others used the machine; they are marked \
-             ^ in the report{next}"
+            "fslab: {busy} of {} ({share:.0} %) ran while others used the machine; they are marked \
+             ^ in the report{next}",
+            plural(all as u64, "trial")
         )
     })
 }
@@ -180,15 +182,18 @@ pub(crate) fn finish(
                 count => format!(", {count} did not run because their cell cannot"),
             };
             out::say(&format!(
-                "fslab: {failed} trials failed{not_run}, {doubtful} trials with invalid measurements; they \
-                 are marked in the report, and `fslab show {dir}` gives the reasons"
+                "fslab: {} failed{not_run}, {} with invalid measurements; they are marked in the report, and \
+                 `fslab show {dir}` gives the reasons",
+                plural(u64::from(failed), "trial"),
+                plural(u64::from(doubtful), "trial")
             ));
             exit::INVALID
         }
         Ending::Interrupted { remaining } => {
             out::say(&format!(
-                "fslab: interrupted with {remaining} trials to go; everything mounted is undone \
-                 and the results so far are kept; continue with `fslab resume {dir}`"
+                "fslab: interrupted with {} to go; everything mounted is undone \
+                 and the results so far are kept; continue with `fslab resume {dir}`",
+                plural(u64::from(remaining), "trial")
             ));
             return Ok(exit::INTERRUPTED);
         }

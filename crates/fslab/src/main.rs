@@ -16,7 +16,9 @@ use clap::error::{ContextKind, ContextValue};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
+use crate::cli::{
+    BenchCommand, BenchLine, Cli, Command, ForgeCommand, KernelCommand, TraceCommand,
+};
 
 fn main() -> ExitCode {
     // As the first process of a guest kernel there is no command line.
@@ -97,13 +99,20 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
     }
 }
 
-fn bench(command: &BenchCommand) -> anyhow::Result<u8> {
+fn bench(line: &BenchLine) -> anyhow::Result<u8> {
+    let command = match (&line.command, &line.jobs) {
+        (Some(command), _) => command,
+        (None, Some(jobs)) => return commands::bench::fio_job(jobs),
+        // clap has printed the help.
+        (None, None) => return Ok(exit::USAGE),
+    };
     match command {
         BenchCommand::Throughput(args) => commands::bench::throughput(args),
         BenchCommand::Tree(args) => commands::bench::tree(args),
         BenchCommand::Stream(args) => commands::bench::stream(args),
         BenchCommand::Fill(args) => commands::bench::fill(args),
         BenchCommand::Age(args) => commands::bench::age(args),
+        BenchCommand::Mix(args) => commands::bench::mix(args),
         BenchCommand::Fsck(args) => commands::bench::fsck(args),
     }
 }
@@ -183,7 +192,9 @@ fn similar(error: &clap::Error) -> Option<String> {
     };
     // clap knows a name that begins alike; a swap of letters (`rnu`) is no nearer to it than another word.
     kinds.into_iter().find_map(one).or_else(|| {
-        let typed = one(ContextKind::InvalidSubcommand)?;
+        // A known one that does not go with an option has none that is meant instead.
+        let misspelt = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+        let typed = one(ContextKind::InvalidSubcommand).filter(|_| misspelt)?;
         let (_, command) = command();
         let names: Vec<&str> = command
             .get_subcommands()

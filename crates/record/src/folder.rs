@@ -82,9 +82,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::NotARun`]; [`Error::Unsafe`]; [`Error::Io`] when it cannot be reached.
     pub fn open(dir: &Path) -> Result<RunFolder, Error> {
-        let missing = || Error::NotARun {
-            dir: dir.to_owned(),
-        };
+        let missing = || Error::not_a_run(dir);
         let folder = RunFolder::at(dir).map_err(|error| match error {
             Error::Io { cause, .. } if is_elsewhere(&cause) => missing(),
             other => other,

@@ -95,9 +95,7 @@ impl Run {
     pub fn load(dir: &Path) -> Result<Run, Error> {
         let folder = RunFolder::open(dir)?;
         let log = folder.opened().read(EVENTS)?;
-        let log = log.ok_or_else(|| Error::NotARun {
-            dir: dir.to_owned(),
-        })?;
+        let log = log.ok_or_else(|| Error::not_a_run(dir))?;
         let mut reader = Reader::of(log, &folder.events());
         let first = reader.next_entry()?;
         let id = identity::id_of_line(reader.line());

@@ -15,6 +15,7 @@
 mod aio;
 mod control;
 mod latency;
+pub(crate) mod mixed;
 mod null;
 mod queue;
 mod raw;

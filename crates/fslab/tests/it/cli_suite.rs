@@ -200,6 +200,10 @@ suite!(bench_age, ["bench", "age"], printing = |scratch| {
     with_path("--dir", &scratch.join("aged"), "--rounds 1 -n 8 -t 1 -D 4 -N 2 --step 1 -s 1")
 }, missing = ["--dir", "no-such-thing"] => 2);
 
+suite!(bench_mix, ["bench", "mix"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "-s 64k")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
 suite!(bench_fsck, ["bench", "fsck"], printing = |scratch| {
     let image = scratch.join("image");
     std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 39] = [
+pub(crate) const COMMANDS: [&[&str]; 40] = [
     &[],
     &["run"],
     &["plan"],
@@ -28,6 +28,7 @@ pub(crate) const COMMANDS: [&[&str]; 39] = [
     &["bench", "stream"],
     &["bench", "fill"],
     &["bench", "age"],
+    &["bench", "mix"],
     &["bench", "fsck"],
     &["check"],
     &["crash"],

@@ -23,6 +23,7 @@ mod crash;
 mod docs;
 mod docs_commands;
 mod explain;
+mod fio_job;
 mod forge;
 mod forge_damage;
 mod fsck_io;

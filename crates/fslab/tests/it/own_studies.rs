@@ -63,7 +63,7 @@ fn the_studies_are_listed_with_their_profiles() {
 #[test]
 fn every_figure_of_every_workload_is_in_the_catalogue() {
     let scratch = Scratch::new();
-    let calls: [(&str, Vec<&str>); 5] = [
+    let calls: [(&str, Vec<&str>); 6] = [
         (
             "throughput",
             vec!["--dir", "work", "-s", "1m", "-r", "64k", "--settle", "0"],
@@ -74,6 +74,7 @@ fn every_figure_of_every_workload_is_in_the_catalogue() {
         ),
         ("stream", vec!["--dir", "work", "-b", "64k", "-w", "16"]),
         ("fill", vec!["-d", "work", "-n", "5", "-s", "100"]),
+        ("mix", vec!["--dir", "work", "-s", "1m", "--fsync", "8"]),
         (
             "age",
             vec![
