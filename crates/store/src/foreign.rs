@@ -300,6 +300,7 @@ fn tables(program: Program, labels: &[&Measured]) -> Vec<TableSpec> {
         let unit = match sample.unit.as_str() {
             "bytes_per_s" => "MB/s",
             "files_per_s" => "files/s",
+            "ops_per_s" => "IOPS",
             _ => continue,
         };
         let known = |row: &RowSpec| row.phase == sample.phase && row.metric == sample.metric;

@@ -8,6 +8,7 @@ mod killed;
 mod migrate;
 mod runs;
 mod select;
+#[cfg(feature = "postgres")]
 mod server;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::value::Value;
 pub(crate) struct Place {
     location: Location,
     _folder: tempfile::TempDir,
+    #[cfg(feature = "postgres")]
     _server: Option<server::Server>,
 }
 
@@ -30,10 +32,12 @@ impl Place {
         Place {
             location: Location::File(folder.path().join("store.sqlite")),
             _folder: folder,
+            #[cfg(feature = "postgres")]
             _server: None,
         }
     }
 
+    #[cfg(feature = "postgres")]
     pub(crate) fn server() -> Option<Place> {
         let server = server::Server::start()?;
         Some(Place {

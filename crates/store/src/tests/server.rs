@@ -1,10 +1,5 @@
 //! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket.
 
-#![cfg_attr(
-    not(feature = "postgres"),
-    allow(dead_code, reason = "the feature's tests start servers")
-)]
-
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
