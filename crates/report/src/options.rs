@@ -54,7 +54,7 @@ impl FromStr for Format {
                     option: "--format",
                     name: text.to_owned(),
                     what: "format",
-                    allowed: Self::NAMES.map(|(name, _)| name).join(", "),
+                    allowed: Self::NAMES.map(|(name, _)| name.to_owned()).to_vec(),
                 })
             })
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
 use crate::model::clock_name;
 use crate::options::{Format, Options};
-use crate::select::{self, factors, filtered, join};
+use crate::select::{self, factors, filtered};
 
 /// The dimensions of a sample that are not factors.
 const OF_SAMPLES: [&str; 3] = ["phase", "metric", "clock"];
@@ -85,7 +85,7 @@ fn chosen<'a>(
             option: "--table",
             name: name.to_owned(),
             what: "table",
-            allowed: join(titles.map(|title| format!("{title:?}"))),
+            allowed: titles.cloned().collect(),
         }));
     }
     Ok(found)
@@ -164,7 +164,7 @@ fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String
                     option,
                     name: name.clone(),
                     what: "factor",
-                    allowed: join(&allowed),
+                    allowed: allowed.clone(),
                 }));
             }
         }
@@ -272,7 +272,7 @@ fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Ser
             option: "--metric",
             name: metric.clone(),
             what: "metric",
-            allowed: join(metrics),
+            allowed: metrics.into_iter().map(String::from).collect(),
         }));
     }
     Ok(found)
