@@ -157,7 +157,8 @@ fn buffers(plan: &Plan) -> u64 {
             | WorkloadSpec::Fill(_)
             | WorkloadSpec::Age(_)
             | WorkloadSpec::Mix(_)
-            | WorkloadSpec::Scan(_) => 0,
+            | WorkloadSpec::Scan(_)
+            | WorkloadSpec::Foreign(_) => 0,
         })
         .max()
         .unwrap_or(0)

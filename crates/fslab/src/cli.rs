@@ -14,6 +14,7 @@ mod fast_parse;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
+pub(crate) mod store;
 pub(crate) mod trace;
 
 pub(crate) use bench::{BenchCommand, BenchLine};
@@ -26,7 +27,11 @@ pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,
 };
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
+pub(crate) use store::{ExportArgs, ExportFormat, ImportArgs, ProgramArg, StoreArg};
 pub(crate) use trace::{RecordArgs, TraceCommand};
+
+/// Release and commit: `0.1.0 (0123456789ab)`.
+pub(crate) const VERSION: &str = env!("FSLAB_VERSION");
 
 /// A filesystem laboratory for Linux.
 ///
@@ -35,7 +40,7 @@ pub(crate) use trace::{RecordArgs, TraceCommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "fslab",
-    version,
+    version = VERSION,
     max_term_width = 100,
     arg_required_else_help = true
 )]
@@ -67,6 +72,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Explain why cells of a run differ: causes and their figures
     Explain(ExplainArgs),
+    /// Add runs to a store, a database of many runs
+    Import(ImportArgs),
+    /// Write the samples of a store as CSV, JSON Lines or Parquet
+    Export(ExportArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
     /// Run one workload alone in a directory, or the jobs of a job file of fio
@@ -182,6 +191,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) rerun_doubtful: u32,
+    /// Keep a word with the run, as in branch=main, by which runs are chosen later (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = record::tags::parse)]
+    pub(crate) tag: Vec<(String, String)>,
     /// What to print on stdout
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: LiveFormat,

@@ -8,7 +8,9 @@ pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod forge;
+pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;
@@ -31,12 +33,12 @@ use lab::{
 use study::{Order, Overrides};
 use words::plural;
 
-use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
+use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StoreArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
 
 /// Version and commit, as the log keeps them.
 pub(crate) fn tool() -> String {
-    format!("fslab {}", env!("CARGO_PKG_VERSION"))
+    format!("fslab {}", crate::cli::VERSION)
 }
 
 /// The exit code of an error that reached the top.
@@ -121,6 +123,19 @@ fn absolute(path: &Path) -> PathBuf {
 pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     let usual = PathBuf::from(record::folder::RUNS);
     named.cloned().or_else(|| usual.is_dir().then_some(usual))
+}
+
+/// The store that is named, by an option or the environment; otherwise the default one.
+pub(crate) fn store_location(args: &StoreArg) -> anyhow::Result<store::Location> {
+    let of_environment = || {
+        std::env::var("FSLAB_STORE")
+            .ok()
+            .filter(|text| !text.is_empty())
+    };
+    match args.store.clone().or_else(of_environment) {
+        Some(text) => Ok(text.parse().map_err(lab::Error::Store)?),
+        None => Ok(store::Location::usual()),
+    }
 }
 
 /// The share of trials that ran on a busy machine; none: no trial did.

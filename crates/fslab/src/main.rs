@@ -77,6 +77,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Show(args) => commands::show::run(&args),
         Command::Report(args) => commands::report::run(args),
         Command::Explain(args) => commands::explain::run(args),
+        Command::Import(args) => commands::import::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),

@@ -42,6 +42,8 @@ pub struct Request {
     pub command: Vec<String>,
     /// fslab's version and commit.
     pub tool: String,
+    /// The user's tags, for the log.
+    pub tags: record::Tags,
     /// Where readings of the machine's noise come from: [`crate::noise::Host`].
     pub noise: Arc<dyn noise::Source>,
 }
@@ -97,6 +99,7 @@ pub fn start(
         tool: request.tool.clone(),
         command: request.command.clone(),
         target: request.target.to_string(),
+        tags: request.tags.clone(),
         plan: Box::new(request.plan.clone()),
     };
     watcher.entry(&log.emit(begun)?);
@@ -542,7 +545,7 @@ impl<'a> Session<'a> {
             self.emit(event)?;
         }
         drop(executor);
-        record::index::rebuild(&dir)?;
+        store::index::rebuild(&dir)?;
         let run = Run::load(&dir)?;
         write_reports(&run, self.folder.opened())?;
         let ending = if remaining > 0 {

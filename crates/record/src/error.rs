@@ -163,15 +163,6 @@ pub enum Error {
         /// What is wrong and what to do.
         why: String,
     },
-    /// The index cannot be built.
-    #[error("cannot build {}: {cause}; the events are whole, delete the index and try again",
-        path.display())]
-    Index {
-        /// The index.
-        path: PathBuf,
-        /// SQLite's error.
-        cause: rusqlite::Error,
-    },
 }
 
 impl From<rundir::Error> for Error {
@@ -192,7 +183,8 @@ impl From<rundir::Error> for Error {
 }
 
 impl Error {
-    pub(crate) fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
+    /// An error of the kernel about a file; `doing` is a verb.
+    pub fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
         Error::Io {
             doing,
             path: path.to_owned(),

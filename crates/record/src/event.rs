@@ -338,6 +338,9 @@ pub enum Event {
         command: Vec<String>,
         /// The target: `loop images`, `directory /x`, `device /dev/sdx serial`.
         target: String,
+        /// The user's tags, name to value.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        tags: BTreeMap<String, String>,
         /// Everything that will run.
         #[schemars(schema_with = "crate::schema::plan")]
         plan: Box<Plan>,

@@ -178,11 +178,6 @@ impl RunFolder {
         self.dir().join(EVENTS)
     }
 
-    /// The derived index; may be deleted at any time.
-    pub fn index(&self) -> PathBuf {
-        self.dir().join("index.sqlite")
-    }
-
     /// Folder of the telemetry files.
     pub fn telemetry(&self) -> PathBuf {
         self.dir().join("telemetry")

@@ -10,6 +10,7 @@ use crate::event::FailureKind;
 use crate::folder::writer;
 use crate::names::{folders, name_of};
 use crate::run::{Run, Status, TrialRecord};
+use crate::tags::Tags;
 use crate::text::{WIDTH, left, wrap};
 
 /// The state of a run.
@@ -51,6 +52,10 @@ pub struct Listing {
     pub dir: PathBuf,
     /// Its folder's name.
     pub name: String,
+    /// SHA-256 of the first line of its log: which run it is.
+    pub id: String,
+    /// The user's tags, name to value.
+    pub tags: Tags,
     /// Its study.
     pub study: String,
     /// Its profile.
@@ -89,6 +94,8 @@ fn look(dir: &Path) -> Listing {
     let mut listing = Listing {
         dir: dir.to_owned(),
         name: name_of(&path),
+        id: String::new(),
+        tags: Tags::new(),
         study: String::new(),
         profile: String::new(),
         started: None,
@@ -142,6 +149,8 @@ fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
         None if run.closing.is_some() && remaining.is_empty() => State::Whole,
         None => State::Incomplete,
     };
+    listing.id = run.id;
+    listing.tags = run.tags;
     listing.study = run.plan.study;
     listing.profile = run.plan.profile;
 }
@@ -224,6 +233,8 @@ mod tests {
         let text = render(&[Listing {
             dir: foreign.into(),
             name: foreign.into(),
+            id: String::new(),
+            tags: Tags::new(),
             study: foreign.into(),
             profile: foreign.into(),
             started: None,

@@ -12,8 +12,10 @@ use study::{Cell, Plan, Slot};
 use crate::error::Error;
 use crate::event::{Entry, Event, FailureKind, Reference};
 use crate::folder::RunFolder;
+use crate::identity;
 use crate::log::Reader;
 use crate::names::EVENTS;
+use crate::tags::Tags;
 pub use timing::Timing;
 pub use trial::{Phase, Status, TrialRecord};
 
@@ -44,6 +46,10 @@ fn context_item(context: &serde_json::Value, item: &str) -> Option<String> {
 pub struct Run {
     /// Its name.
     pub name: String,
+    /// SHA-256 of the first line of its log, in hexadecimal digits: which run it is.
+    pub id: String,
+    /// The user's tags, name to value.
+    pub tags: Tags,
     /// fslab's version and commit.
     pub tool: String,
     /// The command line that began it.
@@ -74,7 +80,7 @@ impl Run {
     /// Folds a log. `None` when it does not begin with `RunStarted`.
     pub fn fold(entries: &[Entry]) -> Option<Run> {
         let (first, rest) = entries.split_first()?;
-        let mut folded = Run::begin(first)?;
+        let mut folded = Run::begin(first, identity::id_of(first))?;
         for entry in rest {
             folded.apply(entry);
         }
@@ -92,12 +98,12 @@ impl Run {
         let log = log.ok_or_else(|| Error::not_a_run(dir))?;
         let mut reader = Reader::of(log, &folder.events());
         let first = reader.next_entry()?;
-        let mut run =
-            first
-                .and_then(|first| Run::begin(&first))
-                .ok_or_else(|| Error::NothingRecorded {
-                    dir: dir.to_owned(),
-                })?;
+        let id = identity::id_of_line(reader.line());
+        let mut run = first
+            .and_then(|first| Run::begin(&first, id))
+            .ok_or_else(|| Error::NothingRecorded {
+                dir: dir.to_owned(),
+            })?;
         while let Some(entry) = reader.next_entry()? {
             run.apply(&entry);
         }
@@ -111,13 +117,15 @@ impl Run {
         Ok(run)
     }
 
-    /// A run of which only the first event is known.
-    fn begin(first: &Entry) -> Option<Run> {
+    /// A run of which only the first event is known; `None` when that is not `RunStarted`. `id` is
+    /// [`id_of_line`](crate::id_of_line) of its line.
+    pub fn begin(first: &Entry, id: String) -> Option<Run> {
         let Event::RunStarted {
             run,
             tool,
             command,
             target,
+            tags,
             plan,
             ..
         } = &first.event
@@ -126,6 +134,8 @@ impl Run {
         };
         Some(Run {
             name: run.clone(),
+            id,
+            tags: tags.clone(),
             tool: tool.clone(),
             command: command.clone(),
             target: target.clone(),
@@ -141,7 +151,8 @@ impl Run {
         })
     }
 
-    fn apply(&mut self, entry: &Entry) {
+    /// Adds the next event of the log.
+    pub fn apply(&mut self, entry: &Entry) {
         match &entry.event {
             Event::RunStarted { .. } => {}
             Event::Resumed { .. } => {
@@ -257,6 +268,11 @@ impl Run {
         }
     }
 
+    /// The commit of the fslab that began it, if its log names one.
+    pub fn commit(&self) -> Option<&str> {
+        identity::commit_of(&self.tool)
+    }
+
     /// The value of one item of the context at the start, as text.
     pub fn context_item(&self, item: &str) -> Option<String> {
         context_item(self.contexts.get("start")?, item)
@@ -342,7 +358,7 @@ mod tests {
     /// The example, and the event after the last line that speaks of trial 0's phases.
     fn with(event: Event) -> Run {
         let entries = example::entries();
-        let mut run = Run::begin(&entries[0]).unwrap();
+        let mut run = Run::begin(&entries[0], String::new()).unwrap();
         for entry in &entries[1..] {
             run.apply(entry);
         }

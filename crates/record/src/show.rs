@@ -51,6 +51,7 @@ fn head(out: &mut String, run: &Run) {
     );
     for (label, text) in [
         ("Run", run.name.clone()),
+        ("Id", run.id.clone()),
         (
             "Study",
             format!("{} ({}): {}", plan.study, plan.profile, plan.title),
@@ -59,11 +60,23 @@ fn head(out: &mut String, run: &Run) {
         ("Target", run.target.clone()),
         ("Command", run.command.join(" ")),
         ("Tool", run.tool.clone()),
+        ("Tags", tags(run)),
         ("Begun", format!("{} UTC{resumed}", utc(run.started_at))),
         ("State", state(run)),
     ] {
-        wrap(out, &left(label, 9), &text, 9);
+        if !text.is_empty() {
+            wrap(out, &left(label, 9), &text, 9);
+        }
     }
+}
+
+fn tags(run: &Run) -> String {
+    let pairs: Vec<String> = run
+        .tags
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join(", ")
 }
 
 fn state(run: &Run) -> String {

@@ -60,6 +60,8 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "summary": report.summary,
         "run": {
             "name": run.name,
+            "id": run.id,
+            "tags": run.tags,
             "tool": run.tool,
             "command": run.command,
             "target": run.target,

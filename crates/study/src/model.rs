@@ -39,5 +39,6 @@ pub use table::{RowSpec, TableSpec};
 
 pub use params::scan::Reader;
 pub use params::{
-    AgeSpec, FillSpec, MixSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec, WorkloadSpec,
+    AgeSpec, FillSpec, ForeignSpec, MixSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec,
+    WorkloadSpec,
 };

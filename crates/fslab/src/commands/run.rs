@@ -9,6 +9,7 @@ use crate::commands::{finish, planned, tool};
 use crate::terminal::RunTerminal;
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
+    let tags = record::tags::collect(&args.tag).map_err(lab::Error::Preflight)?;
     let Planned {
         mut plan,
         target,
@@ -27,6 +28,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         out,
         command: std::env::args().collect(),
         tool: tool(),
+        tags,
         noise: Arc::new(lab::noise::Host),
     };
     let finished = lab::start(&request, &terminal, &interrupt)?;

@@ -155,6 +155,17 @@ suite!(report, ["report"], printing = |scratch| {
     with_path("", &example_run(&scratch), "")
 }, missing = ["no-such-thing"] => 2);
 
+suite!(import, ["import"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "--store s.sqlite")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(export, ["export"], printing = |scratch| {
+    let import = with_path("import", &example_run(&scratch), "--store s.sqlite");
+    let imported = fslab().current_dir(scratch.path()).args(&import).output().unwrap();
+    assert_code(&imported, 0);
+    words("--store s.sqlite")
+}, missing = ["--store", "no-such-thing"] => 2);
+
 suite!(clean, ["clean"], printing = |scratch| {
     with_path("", scratch.path(), "")
 }, missing = ["no-such-thing"] => 2);

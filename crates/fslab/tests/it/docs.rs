@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 38] = [
+pub(crate) const COMMANDS: [&[&str]; 40] = [
     &[],
     &["run"],
     &["plan"],
@@ -19,6 +19,8 @@ pub(crate) const COMMANDS: [&[&str]; 38] = [
     &["show"],
     &["report"],
     &["explain"],
+    &["import"],
+    &["export"],
     &["clean"],
     &["bench"],
     &["bench", "throughput"],

@@ -64,6 +64,9 @@ const RULES: &[(&str, Test)] = &[
     ("fslab man", RUN),
     ("fslab completions", RUN),
     ("trace report", RUN),
+    ("--store postgresql", Test::Parse),
+    ("fslab import", RUN),
+    ("fslab export", RUN),
 ];
 
 fn repository() -> PathBuf {
@@ -110,7 +113,12 @@ fn all_commands() -> Vec<String> {
     let texts = files.iter().map(|file| fs::read_to_string(file).unwrap());
     let all: BTreeSet<String> = texts.flat_map(|text| commands(&text)).collect();
     let mut all: Vec<String> = all.into_iter().collect();
-    all.sort_by_key(|command| !command.starts_with("fslab new"));
+    let makes = |command: &String| {
+        ["fslab new", "fslab import"]
+            .iter()
+            .any(|word| command.starts_with(word))
+    };
+    all.sort_by_key(|command| !makes(command));
     all
 }
 

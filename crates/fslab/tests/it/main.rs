@@ -43,6 +43,7 @@ mod refusals;
 mod run_whole;
 mod same_layout;
 mod stacks;
+mod store;
 mod trace;
 mod trace_report;
 mod traced;

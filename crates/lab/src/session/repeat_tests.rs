@@ -126,6 +126,7 @@ fn run(folder: &Path, times: u32, noisy: u32, stop: Option<&Interrupt>) -> Finis
         out: folder.join("out"),
         command: vec!["test".into()],
         tool: "test".into(),
+        tags: record::Tags::new(),
         noise: Arc::new(Script {
             busy,
             ..Script::default()

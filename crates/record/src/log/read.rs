@@ -135,6 +135,11 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(entry))
     }
 
+    /// The bytes of the line read last, without its newline.
+    pub fn line(&self) -> &[u8] {
+        &self.text
+    }
+
     /// The torn last line, once [`next_entry`](Self::next_entry) has returned `None`.
     pub fn torn(&self) -> Option<Torn> {
         self.torn

@@ -36,6 +36,7 @@ pub(crate) fn empty(plan: Plan, name: &str) -> Run {
                 .map(String::from)
                 .into(),
             target: "loop images".to_owned(),
+            tags: std::collections::BTreeMap::new(),
             plan: Box::new(plan),
         },
     };
