@@ -5,11 +5,14 @@
 //! that the time is that of fslab and of the system call, not that of a disk. The checkers read one forged
 //! image, once from the page cache and once cold.
 //!
+//! Both do the same work: where only one of them records the latency of every operation, it gets `--no-latency`. What the
+//! recording costs is measured by `latency_cost`.
+//!
 //! A row passes when the ratio of the medians is at most [`MOST`], or when the interval of the ratio holds 1:
 //! then the difference cannot be distinguished from noise.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use crate::arguments::{Place, Times};
 use crate::needs;
@@ -153,7 +156,9 @@ impl Bench {
         for (name, words) in cases {
             if name.contains(&self.only) {
                 let words = [&["bench"], &words[..], &["--dir", dir]].concat();
-                table.rows.push(self.row(name, &words, &|| Ok(()))?);
+                let without = self.one_has(&words[..2], "--no-latency")?;
+                let more = without.then_some("--no-latency");
+                table.rows.push(self.row(name, &words, more, &|| Ok(()))?);
             }
         }
         Ok(table)
@@ -174,7 +179,7 @@ impl Bench {
         let mut table = table(format!("{millions} million files, s"));
         let mut row = |name: &str, words: &[&str], before: &dyn Fn() -> Result<()>| -> Result<()> {
             if name.contains(&self.only) {
-                table.rows.push(self.row(name, words, before)?);
+                table.rows.push(self.row(name, words, None, before)?);
             }
             Ok(())
         };
@@ -191,10 +196,28 @@ impl Bench {
         Ok(table)
     }
 
-    fn row(&self, name: &str, words: &[&str], before: &dyn Fn() -> Result<()>) -> Result<Row> {
-        let time = |program: &str| {
+    /// Whether this build's command has an option that the other's has not.
+    fn one_has(&self, command: &[&str], option: &str) -> Result<bool> {
+        let has = |program: &str| -> Result<bool> {
+            let output = Command::new(program).args(command).arg("--help").output();
+            let output = output.with_context(|| format!("{program}: cannot be started"))?;
+            Ok(String::from_utf8_lossy(&output.stdout).contains(option))
+        };
+        Ok(has(&self.ours)? && !has(&self.base)?)
+    }
+
+    /// Times one command of both builds; this build's has `more` at its end.
+    fn row(
+        &self,
+        name: &str,
+        words: &[&str],
+        more: Option<&str>,
+        before: &dyn Fn() -> Result<()>,
+    ) -> Result<Row> {
+        let time = |program: &str, more: Option<&str>| {
             before()?;
-            let took = watched::run(program, words, &self.stop)?;
+            let words: Vec<&str> = words.iter().copied().chain(more).collect();
+            let took = watched::run(program, &words, &self.stop)?;
             ensure!(
                 // 7: measured, with doubts; a tmpfs cannot be read cold.
                 matches!(took.code, 0 | 7),
@@ -207,8 +230,8 @@ impl Bench {
         let pairs = alternating(
             self.pairs,
             &self.stop,
-            || time(&self.ours),
-            || time(&self.base),
+            || time(&self.ours, more),
+            || time(&self.base, None),
         )?;
         Ok(row(name, &pairs))
     }

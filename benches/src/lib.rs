@@ -28,6 +28,7 @@ mod latency_cost;
 mod layout_vs_filefrag;
 pub mod limited;
 pub mod memory;
+mod mix_vs_fio;
 pub mod needs;
 pub mod pairs;
 pub mod run;
@@ -68,6 +69,7 @@ enum Bench {
     GuestStart(guest_start::Arguments),
     LatencyCost(latency_cost::Arguments),
     LayoutVsFilefrag(layout_vs_filefrag::Arguments),
+    MixVsFio(mix_vs_fio::Arguments),
     RunOverhead(run_overhead::Arguments),
     StreamVsPeers(stream_vs_peers::Arguments),
     ThroughputVsFio(throughput_vs_fio::Arguments),
@@ -91,6 +93,7 @@ pub fn main() -> ExitCode {
         Bench::GuestStart(arguments) => guest_start::main(&arguments),
         Bench::LatencyCost(arguments) => latency_cost::main(arguments),
         Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
+        Bench::MixVsFio(arguments) => mix_vs_fio::main(arguments),
         Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
         Bench::StreamVsPeers(arguments) => stream_vs_peers::main(arguments),
         Bench::ThroughputVsFio(arguments) => throughput_vs_fio::main(arguments),
@@ -114,11 +117,13 @@ mod tests {
         let script = include_str!("../../scripts/bench");
         let list = script.split_once("benches=(\n").unwrap().1;
         let (list, rest) = list.split_once("\n)").unwrap();
-        let apart = ["check_differential", "throughput_vs_iozone"];
+        let apart = ["check_differential", "mix_vs_fio", "throughput_vs_iozone"];
         for name in list.split_whitespace().chain(apart) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         assert!(rest.contains("measure check_differential"));
-        assert!(rest.contains("optional throughput_vs_iozone"));
+        for name in ["throughput_vs_iozone", "mix_vs_fio"] {
+            assert!(rest.contains(&format!("optional {name}")), "{name}");
+        }
     }
 }

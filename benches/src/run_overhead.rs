@@ -156,7 +156,9 @@ fn buffers(plan: &Plan) -> u64 {
             WorkloadSpec::Stream(_)
             | WorkloadSpec::Fill(_)
             | WorkloadSpec::Age(_)
-            | WorkloadSpec::Scan(_) => 0,
+            | WorkloadSpec::Mix(_)
+            | WorkloadSpec::Scan(_)
+            | WorkloadSpec::Foreign(_) => 0,
         })
         .max()
         .unwrap_or(0)

@@ -63,7 +63,7 @@ pub struct Analysis {
     pub events: u64,
     /// From the first event to the last.
     pub seconds: f64,
-    /// When the first event was, from the begin of the trace: not 0 where only a part was asked for.
+    /// When the first event was, from the beginning of the trace: not 0 where only a part was asked for.
     #[serde(default)]
     pub begin: f64,
     /// What is missing.

@@ -316,7 +316,7 @@ fn check(file: &TraceFile, mut source: impl Read) -> io::Result<FileReport> {
             SIZE => {}
             0 => break,
             part => {
-                let why = format!("it ends inside a record, {part} bytes after its begin");
+                let why = format!("it ends inside a record, {part} bytes after its beginning");
                 checker.report.stopped = Some(why);
                 break;
             }

@@ -56,6 +56,7 @@ fn common_blocks(base: &[(u32, f64)], other: &[(u32, f64)]) -> (Vec<f64>, Vec<f6
 pub fn higher_is_better(unit: &str) -> Option<bool> {
     match unit {
         "secs" | "sec" | "s" | "seconds" | "ms" | "us" => Some(false),
+        "IOPS" => Some(true),
         unit if unit.ends_with("/s") || unit.ends_with("_s") => Some(true),
         _ => None,
     }
@@ -81,6 +82,8 @@ mod tests {
             ("MB_s", Some(true)),
             ("bytes_per_s", Some(true)),
             ("files_per_s", Some(true)),
+            ("ops_per_s", Some(true)),
+            ("IOPS", Some(true)),
             ("secs", Some(false)),
             ("s", Some(false)),
             ("count", None),

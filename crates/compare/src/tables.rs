@@ -169,7 +169,8 @@ fn is_speed(metric: &str) -> bool {
     matches!(words_of_metric(metric).sense, Sense::Rate | Sense::Time)
 }
 
-fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
+/// Whether any trial of a workload has the figure of a row.
+pub fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
     let cells: BTreeSet<u32> = cells_of(&run.plan, workload).iter().map(|c| c.id).collect();
     let slots = run.plan.slots.iter().filter(|s| cells.contains(&s.cell));
     let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));
@@ -293,6 +294,7 @@ fn printed(stored: &str) -> &str {
     match stored {
         "bytes_per_s" => "MB/s",
         "files_per_s" => "files/s",
+        "ops_per_s" => "IOPS",
         "s" => "secs",
         other => other,
     }

@@ -140,12 +140,11 @@ fn check_names(run: &Run, options: &Options) -> Result<(), Error> {
         if allowed.contains(name) {
             return Ok(());
         }
-        let allowed: Vec<&str> = allowed.iter().copied().collect();
         Err(Error::Unknown {
             option,
             name: name.to_owned(),
             what,
-            allowed: allowed.join(", "),
+            allowed: allowed.iter().copied().map(String::from).collect(),
         })
     };
     for factor in &options.factors {

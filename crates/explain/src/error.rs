@@ -6,8 +6,9 @@
 pub enum Error {
     /// A factor, level, phase or metric that does not exist here.
     #[error(
-        "{option} {name:?}: no such {what} in this run; {}allowed: {allowed}",
-        words::hint(.name, .allowed.split(", "))
+        "{option} {name:?}: no such {what} in this run; {}allowed: {}",
+        near(.name, .allowed),
+        listed(.allowed)
     )]
     Unknown {
         /// The option as typed on the command line (`--factor`).
@@ -17,7 +18,7 @@ pub enum Error {
         /// What kind of thing it names.
         what: &'static str,
         /// Everything that would have been accepted.
-        allowed: String,
+        allowed: Vec<String>,
     },
     /// The run has nothing to compare.
     #[error(
@@ -36,4 +37,44 @@ pub enum Error {
         /// Why, and what to change.
         why: String,
     },
+}
+
+/// `did you mean X? `, or nothing. A level is typed with its factor: `filesystem=ext5`.
+fn near(name: &str, allowed: &[String]) -> String {
+    let typed = name.split_once('=').map_or(name, |(_, level)| level);
+    words::hint(typed, allowed.iter().map(String::as_str))
+}
+
+/// Names in a row; quoted where one of them has a comma.
+fn listed(names: &[String]) -> String {
+    if names.iter().any(|name| name.contains(',')) {
+        let quoted = names.iter().map(|name| format!("{name:?}"));
+        return quoted.collect::<Vec<_>>().join(", ");
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_the_nearest() {
+        let unknown = |name: &str, allowed: &[&str]| {
+            let error = Error::Unknown {
+                option: "--x",
+                name: name.into(),
+                what: "thing",
+                allowed: allowed.iter().map(|&name| name.into()).collect(),
+            };
+            error.to_string()
+        };
+        assert_eq!(
+            unknown("8 Thread", &["Iozone, 8 Threads", "8 Threads"]),
+            "--x \"8 Thread\": no such thing in this run; did you mean 8 Threads? allowed: \
+             \"Iozone, 8 Threads\", \"8 Threads\""
+        );
+        let level = unknown("filesystem=btfrs", &["btrfs", "xfs"]);
+        assert!(level.contains("did you mean btrfs? "), "{level}");
+    }
 }

@@ -49,7 +49,7 @@ pub use compare::tables;
 #[cfg(test)]
 mod testing;
 
-pub use comparison::{CellComparison, Direction};
+pub use comparison::{CellComparison, Direction, subject};
 pub use differences::{Difference, Place, Slower};
 pub use effects::{Effect, Effects, Interaction, NotCompared, effects};
 pub use error::Error;

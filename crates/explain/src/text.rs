@@ -173,26 +173,34 @@ pub fn title(difference: &Difference) -> String {
     )
 }
 
-/// `ext4 is slower: 290.3 MB/s against 568.8 MB/s, 1.96 times (1.95 to 1.97; 5 and 5 trials).`
+/// `ext4 is slower: 290.3 MB/s against 568.8 MB/s, 1.96 times (1.95 to 1.97; 5 trials each).`
 pub fn sentence(difference: &Difference) -> String {
     let unit = match difference.unit.as_str() {
         "bytes_per_s" => Unit::BytesPerS,
         "s" => Unit::Seconds,
-        "files_per_s" => Unit::PerS,
+        "files_per_s" | "ops_per_s" => Unit::PerS,
         _ => Unit::Count,
     };
     let (slower, faster) = sides(difference);
     format!(
-        "{} is slower: {} against {}, {} times ({} to {}; {} and {} trials).",
+        "{} is slower: {} against {}, {} times ({} to {}; {}).",
         slower.level,
         print(slower.median, unit),
         print(faster.median, unit),
         digits(difference.times),
         digits(difference.interval.0),
         digits(difference.interval.1),
-        slower.trials,
-        faster.trials,
+        trials(slower.trials as u64, faster.trials as u64),
     )
+}
+
+/// `5 trials each`, `5 and 4 trials`.
+fn trials(slower: u64, faster: u64) -> String {
+    if slower == faster {
+        format!("{} each", words::plural(slower, "trial"))
+    } else {
+        format!("{slower} and {faster} trials")
+    }
 }
 
 fn sides(difference: &Difference) -> (&crate::Place, &crate::Place) {

@@ -15,9 +15,10 @@ mod fast_parse;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
+pub(crate) mod store;
 pub(crate) mod trace;
 
-pub(crate) use bench::BenchCommand;
+pub(crate) use bench::{BenchCommand, BenchLine};
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::{
     BisectArgs, ByArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs, HistoryArgs,
@@ -30,6 +31,7 @@ pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,
 };
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
+pub(crate) use store::{ExportArgs, ExportFormat, ImportArgs, ProgramArg, StoreArg};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
 /// Release and commit: `0.1.0 (0123456789ab)`.
@@ -80,11 +82,14 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// Judge one commit, for `git bisect run`: good 0, bad 1, untestable 125, stop 255
     BisectStep(BisectArgs),
+    /// Add runs to a store, a database of many runs
+    Import(ImportArgs),
+    /// Write the samples of a store as CSV, JSON Lines or Parquet
+    Export(ExportArgs),
     /// Undo what a killed run left mounted or attached
     Clean(CleanArgs),
-    /// Run one workload alone in a directory
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    /// Run one workload alone in a directory, or the jobs of a job file of fio
+    Bench(BenchLine),
     /// Show the layout of files on disk: extents, gaps and their causes, free space
     Layout(LayoutArgs),
     /// Check a filesystem without writing to it: ext2, ext3 and ext4
@@ -104,6 +109,10 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print the context record of this machine: hardware, kernel, settings
     Context(ContextArgs),
+    /// Print a manual page, or write all of them into a folder
+    Man(ManArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
 }
 
 /// What can be changed in a study without editing its file.
@@ -232,6 +241,16 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// Text for people
+    Text,
+    /// One JSON document
+    Json,
+    /// One row for each trial: its levels, status, seconds, evidence and warnings
+    Csv,
+}
+
 /// A run is named by its folder, or by its name in the fslab-runs folder of the working directory.
 fn run_folder() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new()
@@ -291,7 +310,7 @@ pub(crate) struct ShowArgs {
     pub(crate) run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: DocumentFormat,
+    pub(crate) format: ShowFormat,
 }
 
 #[derive(Debug, Args)]
@@ -305,16 +324,17 @@ pub(crate) struct ReportArgs {
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Factor (or "phase") whose levels are the rows
+    /// Factor (or phase, metric, clock) whose levels are the rows (repeatable); --row, --col, --metric and --clock print
+    /// the table that they describe alone, unless --full is given
     #[arg(long, value_name = "FACTOR")]
     pub(crate) row: Vec<String>,
-    /// Factor (or "phase") whose levels are the columns
+    /// Factor (or phase, metric, clock) whose levels are the columns; several have headings above headings
     #[arg(long, value_name = "FACTOR")]
     pub(crate) col: Vec<String>,
     /// Print all of it: text begins with the first screen alone, of at most 120 lines
     #[arg(long, conflicts_with = "only")]
     pub(crate) full: bool,
-    /// Print one part (text and Markdown)
+    /// Print one part: every format but CSV has all parts but GNU time's lines, which text and JSON have; CSV has tables
     #[arg(long, value_enum, value_name = "PART", conflicts_with = "table")]
     pub(crate) only: Option<ReportPart>,
     /// Print only tables whose title contains this text; in text and Markdown without anything around them, unless
@@ -324,10 +344,10 @@ pub(crate) struct ReportArgs {
     /// Keep only some levels of a factor (repeatable)
     #[arg(long, value_name = "FACTOR=LEVEL[,LEVEL]")]
     pub(crate) filter: Vec<String>,
-    /// Metric of a pivot (with --row or --col), as in docs/metrics.md
+    /// Print a table of this metric, as in docs/metrics.md
     #[arg(long)]
     pub(crate) metric: Option<String>,
-    /// Clock of a pivot: original, fsync or syncfs
+    /// Print a table under this clock: original, fsync or syncfs; without --metric of the rows that the study prints
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
     /// Width of text tables in columns (0 = unlimited)
@@ -374,7 +394,7 @@ pub(crate) enum ReportPart {
     Why,
     /// What shows that the numbers are valid, and what speaks against them
     Evidence,
-    /// GNU time's lines of each phase (text alone)
+    /// GNU time's lines of each phase (text and JSON)
     GnuTime,
 }
 
@@ -396,4 +416,31 @@ pub(crate) struct ContextArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command whose page to print, as in `fslab man bench fill | man -l -` [default: fslab itself]
+    #[arg(conflicts_with = "dir")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands into this folder, and print their names
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell; bash reads the script from ~/.local/share/bash-completion/completions/fslab
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// fish
+    Fish,
 }

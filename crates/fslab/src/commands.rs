@@ -5,15 +5,19 @@ pub(crate) mod bisect_step;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod forge;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod metrics;
 pub(crate) mod new;
 pub(crate) mod plan;
@@ -30,8 +34,9 @@ use lab::{
     Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, Runner, Target,
 };
 use study::{Order, Overrides};
+use words::plural;
 
-use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StudyArgs, TargetArgs};
+use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StoreArg, StudyArgs, TargetArgs};
 use crate::{exit, out};
 
 /// Version and commit, as the log keeps them.
@@ -130,6 +135,19 @@ pub(crate) fn runs(named: Option<&PathBuf>) -> Option<PathBuf> {
     named.cloned().or_else(|| usual.is_dir().then_some(usual))
 }
 
+/// The store that is named, by an option or the environment; otherwise the default one.
+pub(crate) fn store_location(args: &StoreArg) -> anyhow::Result<store::Location> {
+    let of_environment = || {
+        std::env::var("FSLAB_STORE")
+            .ok()
+            .filter(|text| !text.is_empty())
+    };
+    match args.store.clone().or_else(of_environment) {
+        Some(text) => Ok(text.parse().map_err(lab::Error::Store)?),
+        None => Ok(store::Location::usual()),
+    }
+}
+
 /// The share of trials that ran on a busy machine; none: no trial did.
 fn noise(run: &record::Run) -> Option<String> {
     let counts = |trial: &&record::TrialRecord| trial.status == record::Status::Finished;
@@ -147,8 +165,9 @@ fn noise(run: &record::Run) -> Option<String> {
     let share = 100.0 * busy as f64 / all.max(1) as f64;
     (busy > 0).then(|| {
         format!(
-            "fslab: {busy} of {all} trials ({share:.0} %) ran while others used the machine; they are marked \
-             ^ in the report{next}"
+            "fslab: {busy} of {} ({share:.0} %) ran while others used the machine; they are marked \
+             ^ in the report{next}",
+            plural(all as u64, "trial")
         )
     })
 }
@@ -173,15 +192,18 @@ pub(crate) fn finish(
                 count => format!(", {count} did not run because their cell cannot"),
             };
             out::say(&format!(
-                "fslab: {failed} trials failed{not_run}, {doubtful} trials with invalid measurements; they \
-                 are marked in the report, and `fslab show {dir}` gives the reasons"
+                "fslab: {} failed{not_run}, {} with invalid measurements; they are marked in the report, and \
+                 `fslab show {dir}` gives the reasons",
+                plural(u64::from(failed), "trial"),
+                plural(u64::from(doubtful), "trial")
             ));
             exit::INVALID
         }
         Ending::Interrupted { remaining } => {
             out::say(&format!(
-                "fslab: interrupted with {remaining} trials to go; everything mounted is undone \
-                 and the results so far are kept; continue with `fslab resume {dir}`"
+                "fslab: interrupted with {} to go; everything mounted is undone \
+                 and the results so far are kept; continue with `fslab resume {dir}`",
+                plural(u64::from(remaining), "trial")
             ));
             return Ok(exit::INTERRUPTED);
         }

@@ -16,7 +16,9 @@ use clap::error::{ContextKind, ContextValue};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::{BenchCommand, Cli, Command, ForgeCommand, KernelCommand, TraceCommand};
+use crate::cli::{
+    BenchCommand, BenchLine, Cli, Command, ForgeCommand, KernelCommand, TraceCommand,
+};
 
 fn main() -> ExitCode {
     // As the first process of a guest kernel there is no command line.
@@ -78,6 +80,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::History(args) => commands::history::run(&args),
         Command::BisectStep(args) => Ok(commands::bisect_step::run(&args)),
+        Command::Import(args) => commands::import::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::Bench(command) => bench(&command),
         Command::Layout(args) => commands::layout::run(&args),
@@ -93,16 +97,25 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Kernel(KernelCommand::Probe(args)) => commands::kernel::probe::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Context(args) => commands::context::run(&args),
+        Command::Man(args) => commands::man::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
     }
 }
 
-fn bench(command: &BenchCommand) -> anyhow::Result<u8> {
+fn bench(line: &BenchLine) -> anyhow::Result<u8> {
+    let command = match (&line.command, &line.jobs) {
+        (Some(command), _) => command,
+        (None, Some(jobs)) => return commands::bench::fio_job(jobs),
+        // clap has printed the help.
+        (None, None) => return Ok(exit::USAGE),
+    };
     match command {
         BenchCommand::Throughput(args) => commands::bench::throughput(args),
         BenchCommand::Tree(args) => commands::bench::tree(args),
         BenchCommand::Stream(args) => commands::bench::stream(args),
         BenchCommand::Fill(args) => commands::bench::fill(args),
         BenchCommand::Age(args) => commands::bench::age(args),
+        BenchCommand::Mix(args) => commands::bench::mix(args),
         BenchCommand::Fsck(args) => commands::bench::fsck(args),
     }
 }
@@ -185,7 +198,9 @@ fn similar(error: &clap::Error) -> Option<String> {
     };
     // clap knows a name that begins alike; a swap of letters (`rnu`) is no nearer to it than another word.
     kinds.into_iter().find_map(one).or_else(|| {
-        let typed = one(ContextKind::InvalidSubcommand)?;
+        // A known one that does not go with an option has none that is meant instead.
+        let misspelt = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+        let typed = one(ContextKind::InvalidSubcommand).filter(|_| misspelt)?;
         let (_, command) = command();
         let names: Vec<&str> = command
             .get_subcommands()

@@ -51,6 +51,7 @@ pub fn render(measured: &Measured) -> String {
     );
     for phase in &outcome.phases {
         text.push_str(&counts(phase));
+        text.push_str(&requests(phase));
     }
     text.push_str(&latencies(outcome));
     if !measured.usages.is_empty() {
@@ -108,6 +109,26 @@ fn counts(phase: &PhaseReport) -> String {
         count("count"),
         count("directories"),
         count("fs_use"),
+    )
+}
+
+/// Reads and writes of a mixture, each with its own rate; nothing for another phase.
+fn requests(phase: &PhaseReport) -> String {
+    let figure = |name: &str| phase.figures.get(name).copied();
+    let Some(all) = figure("iops") else {
+        return String::new();
+    };
+    let way = |word: &str, iops: &str, rate: &str| {
+        let (iops, rate) = figure(iops).zip(figure(rate))?;
+        Some(format!(", {word} {iops:.0} ({:.1} MB/s)", rate / MIB))
+    };
+    let reads = way("reads", "read_iops", "read_rate").unwrap_or_default();
+    let writes = way("writes", "write_iops", "write_rate").unwrap_or_default();
+    let cpu = figure("cpu_per_request").unwrap_or_default();
+    format!(
+        "\n{}: IOPS {all:.0}{reads}{writes};\n{} of CPU a request\n",
+        phase.name,
+        words::short_time(cpu)
     )
 }
 
@@ -247,6 +268,33 @@ mod tests {
             phases: vec![phase("create", 7), doubtful, phase("delete_compiled_tree", 0)],
             warnings: vec!["a working set of 2 MiB is 0.0001 of memory, so that buffered reads come from the page cache".into()],
         }
+    }
+
+    #[test]
+    fn a_mixture_has_a_line_of_its_own() {
+        let mut phase = PhaseReport {
+            name: "mix".into(),
+            ..PhaseReport::default()
+        };
+        assert_eq!(requests(&phase), "");
+        for (name, value) in [
+            ("iops", 1000.0),
+            ("read_iops", 700.0),
+            ("read_rate", 2.0 * MIB),
+            ("cpu_per_request", 7.25e-6),
+        ] {
+            phase.figures.insert(name.into(), value);
+        }
+        let text = requests(&phase);
+        assert_eq!(
+            text,
+            "\nmix: IOPS 1000, reads 700 (2.0 MB/s);\n7.25 us of CPU a request\n"
+        );
+        phase.figures.insert("write_iops".into(), 999_999.0);
+        phase.figures.insert("write_rate".into(), 9999.9 * MIB);
+        let both = requests(&phase);
+        assert!(both.contains(", writes 999999 (9999.9 MB/s);"), "{both}");
+        assert!(both.lines().all(|line| line.len() <= 78), "{both}");
     }
 
     #[test]

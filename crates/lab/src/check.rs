@@ -114,7 +114,7 @@ fn detail(phase: &PhaseReport, report: &fsck::Report) -> serde_json::Value {
     value
 }
 
-/// When a phase ran, from the begin of its first span to the end of its last.
+/// When a phase ran, from the beginning of its first span to the end of its last.
 fn span(report: &fsck::Report, phase: &str) -> (u64, u64) {
     let spans = || report.spans.iter().filter(|span| span.name == phase);
     (
@@ -205,7 +205,7 @@ struct Boundary {
 struct Boundaries(Vec<Boundary>);
 
 impl Boundaries {
-    /// What happened in a phase: from its first begin to the begin of what came after it.
+    /// What happened in a phase: from its first beginning to the beginning of what came after it.
     fn pressure(&self, phase: &str) -> Option<MemoryPressure> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         if phase == "check" {

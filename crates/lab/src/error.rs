@@ -39,6 +39,9 @@ pub enum Error {
         /// Mounts and loop devices that the kernel still has of the run, in words.
         left: Vec<String>,
     },
+    /// The index of the run, or a store.
+    #[error("{0}")]
+    Store(#[from] store::Error),
     /// Devices, mkfs, mount.
     #[error("{0}")]
     Rig(#[from] rig::Error),
@@ -105,6 +108,7 @@ impl Error {
                 Class::Trouble
             }
             Error::Record(error) if is_usage(error) => Class::Usage,
+            Error::Store(error) => of_store(error),
             Error::Report(report::Error::Template { .. } | report::Error::Json(_))
             | Error::Record(_)
             | Error::File { .. } => Class::Trouble,
@@ -140,6 +144,16 @@ impl Error {
             },
             Error::Interrupted(_) => Class::Interrupted,
         }
+    }
+}
+
+/// A record's error keeps its class, wherever it was met.
+fn of_store(error: &store::Error) -> Class {
+    match error {
+        store::Error::Record(record::Error::Unsafe(_)) => Class::Refused,
+        store::Error::Record(error) if is_usage(error) => Class::Usage,
+        error if error.is_usage() => Class::Usage,
+        _ => Class::Trouble,
     }
 }
 

@@ -30,7 +30,7 @@ const MOST: usize = 64;
 /// How looks follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// At growing distances from the begin.
+    /// At growing distances from the beginning.
     Growing,
     /// At even distances.
     Even,

@@ -545,7 +545,7 @@ impl<'a> Session<'a> {
             self.emit(event)?;
         }
         drop(executor);
-        record::index::rebuild(&dir)?;
+        store::index::rebuild(&dir)?;
         let run = Run::load(&dir)?;
         write_reports(&run, self.folder.opened())?;
         let ending = if remaining > 0 {

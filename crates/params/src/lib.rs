@@ -23,8 +23,11 @@
 pub mod age;
 pub mod engine;
 pub mod fill;
+pub mod fio;
 pub mod footprint;
+mod foreign;
 mod invalid;
+pub mod mix;
 mod parameters;
 pub mod scan;
 pub mod stream;
@@ -36,7 +39,9 @@ mod workload;
 pub use age::AgeSpec;
 pub use fill::FillSpec;
 pub use footprint::Footprint;
+pub use foreign::ForeignSpec;
 pub use invalid::Invalid;
+pub use mix::MixSpec;
 pub use parameters::{Load, Parameters};
 pub use scan::ScanSpec;
 pub use stream::StreamSpec;
@@ -62,6 +67,8 @@ macro_rules! workloads {
             Fill(FillSpec) = "fill",
             /// Files added and removed in rounds until the filesystem is aged.
             Age(AgeSpec) = "age",
+            /// fio: reads and writes mixed, timed, at a limited rate.
+            Mix(MixSpec) = "mix",
             /// How a checker reads: the experiments of 2011.
             Scan(ScanSpec) = "scan",
         }
@@ -112,6 +119,14 @@ mod tests {
                 seed: 2012,
                 keep: true,
                 ..AgeSpec::reduced("/d")
+            }
+        );
+        assert_eq!(
+            parsed::<MixSpec>(&["--dir", "/d"]),
+            MixSpec {
+                size: Bytes(64 * Bytes::MIB),
+                seed: 2012,
+                ..MixSpec::new("/d")
             }
         );
     }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSpec, FillSpec, Parameters, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec, workloads,
+    AgeSpec, FillSpec, ForeignSpec, MixSpec, Parameters, ScanSpec, StreamSpec, ThroughputSpec,
+    TreeSpec, workloads,
 };
 
 macro_rules! define {
@@ -16,6 +17,9 @@ macro_rules! define {
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum WorkloadSpec {
             $($(#[$doc])* $variant($spec),)+
+            /// Another program's: its results are imported. Not in the list of workloads, because it cannot be run.
+            #[schemars(skip)]
+            Foreign(ForeignSpec),
         }
 
         $(
@@ -30,6 +34,7 @@ macro_rules! define {
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $(WorkloadSpec::$variant(_) => $spec::KIND,)+
+                    WorkloadSpec::Foreign(_) => ForeignSpec::KIND,
                 }
             }
 
@@ -37,12 +42,14 @@ macro_rules! define {
             pub const fn parameters(&self) -> &dyn Parameters {
                 match self {
                     $(WorkloadSpec::$variant(spec) => spec,)+
+                    WorkloadSpec::Foreign(spec) => spec,
                 }
             }
 
             const fn parameters_mut(&mut self) -> &mut dyn Parameters {
                 match self {
                     $(WorkloadSpec::$variant(spec) => spec,)+
+                    WorkloadSpec::Foreign(spec) => spec,
                 }
             }
         }
@@ -82,6 +89,26 @@ mod tests {
             let read: WorkloadSpec = serde_json::from_value(json).unwrap();
             assert_eq!(read, spec);
         }
+    }
+
+    #[test]
+    fn what_another_program_measured_is_kept_and_cannot_be_run() {
+        let spec = ForeignSpec {
+            program: "fio".into(),
+            parameters: [("rw".into(), "randread".into())].into(),
+        };
+        let foreign = WorkloadSpec::Foreign(spec);
+        let json = serde_json::to_value(&foreign).unwrap();
+        assert_eq!(json["kind"], "foreign");
+        assert_eq!(
+            serde_json::from_value::<WorkloadSpec>(json).unwrap(),
+            foreign
+        );
+        let refused = foreign.parameters().validate().unwrap_err();
+        assert!(
+            refused.to_string().contains("fslab import --from"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What recording costs, as a table: events, telemetry rows, and the index of a large run.
+//! What recording costs, as a table: events, telemetry rows, and the fold of a large run.
 //!
 //! `cargo bench -p record`. Figures for the documents, not checks: nothing here fails on time.
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fixtures::example;
 use record::telemetry::Writer;
-use record::{Event, Log, Run, RunFolder, index};
+use record::{Event, Log, Run, RunFolder};
 use study::Slot;
 
 const TRIALS: u32 = 2000;
@@ -17,15 +17,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     telemetry(&temp.path().join("t.tele"))?;
     let folder = RunFolder::create(&temp.path().join("run"))?;
     events(&folder)?;
-    let begin = Instant::now();
-    let before = peak()?;
-    index::rebuild(folder.dir())?;
-    println!(
-        "index of {TRIALS} trials: {:.2} s, {:.1} MiB, peak memory grew by {:.1} MiB",
-        begin.elapsed().as_secs_f64(),
-        mib(&folder.index())?,
-        (peak()? - before) / 1024.0
-    );
     let begin = Instant::now();
     let run = Run::load(folder.dir())?;
     println!(
@@ -112,14 +103,4 @@ fn telemetry(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
 
 fn mib(path: &Path) -> std::io::Result<f64> {
     Ok(std::fs::metadata(path)?.len() as f64 / 1_048_576.0)
-}
-
-/// Peak resident memory of this process, KiB.
-fn peak() -> std::io::Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line
-        .and_then(|line| line.split_whitespace().next())
-        .and_then(|n| n.parse().ok());
-    Ok(kib.unwrap_or(0.0))
 }

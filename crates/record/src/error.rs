@@ -6,6 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::names::{RUNS, near};
+
 /// Trouble with a run's folder.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -48,12 +50,14 @@ pub enum Error {
     },
     /// No log is there.
     #[error(
-        "{} is not a run folder: it has no events.jsonl; `fslab list` shows the runs below a folder",
+        "{} is not a run folder: it has no events.jsonl; {near}`fslab list` shows the runs below a folder",
         dir.display()
     )]
     NotARun {
         /// The folder.
         dir: PathBuf,
+        /// `did you mean journal-1? `, where a run has a name like it; else empty.
+        near: String,
     },
     /// A log is there, but the run was killed before its plan was written.
     #[error(
@@ -159,15 +163,6 @@ pub enum Error {
         /// What is wrong and what to do.
         why: String,
     },
-    /// The index cannot be built.
-    #[error("cannot build {}: {cause}; the events are whole, delete the index and try again",
-        path.display())]
-    Index {
-        /// The index.
-        path: PathBuf,
-        /// SQLite's error.
-        cause: rusqlite::Error,
-    },
 }
 
 impl From<rundir::Error> for Error {
@@ -188,11 +183,22 @@ impl From<rundir::Error> for Error {
 }
 
 impl Error {
-    pub(crate) fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
+    /// An error of the kernel about a file; `doing` is a verb.
+    pub fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Error {
         Error::Io {
             doing,
             path: path.to_owned(),
             cause: cause.into(),
+        }
+    }
+}
+
+impl Error {
+    /// There is no log in this folder.
+    pub(crate) fn not_a_run(dir: &Path) -> Error {
+        Error::NotARun {
+            near: near(dir, Path::new(RUNS)),
+            dir: dir.to_owned(),
         }
     }
 }

@@ -394,7 +394,7 @@ pub enum Event {
         trial: u32,
         /// Phase, in snake case.
         phase: String,
-        /// CLOCK_MONOTONIC at its begin and end, nanoseconds, the telemetry's clock.
+        /// CLOCK_MONOTONIC at its beginning and end, nanoseconds, the telemetry's clock.
         begin_ns: u64,
         /// See `begin_ns`.
         end_ns: u64,

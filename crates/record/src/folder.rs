@@ -82,9 +82,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::NotARun`]; [`Error::Unsafe`]; [`Error::Io`] when it cannot be reached.
     pub fn open(dir: &Path) -> Result<RunFolder, Error> {
-        let missing = || Error::NotARun {
-            dir: dir.to_owned(),
-        };
+        let missing = || Error::not_a_run(dir);
         let folder = RunFolder::at(dir).map_err(|error| match error {
             Error::Io { cause, .. } if is_elsewhere(&cause) => missing(),
             other => other,
@@ -178,11 +176,6 @@ impl RunFolder {
     /// The event log: the truth.
     pub fn events(&self) -> PathBuf {
         self.dir().join(EVENTS)
-    }
-
-    /// The derived index; may be deleted at any time.
-    pub fn index(&self) -> PathBuf {
-        self.dir().join("index.sqlite")
     }
 
     /// Folder of the telemetry files.

@@ -2,8 +2,7 @@
 //!
 //! There is one truth, `events.jsonl`: an append-only log of what the lab did, one event a line.
 //! Everything else follows from it. [`Run::load`] folds it into the value that reports read and
-//! that lists which trials remain; [`index::rebuild`] makes SQLite tables of it, which may be
-//! deleted; [`list`](list()) and [`show`] print it. To resume is to read the log, take the folder's lock and
+//! that lists which trials remain; [`list`](list()) and [`show`] print it; the crate `store` makes tables of it. To resume is to read the log, take the folder's lock and
 //! append: the plan, with its order and seeds, is in the first line, so neither the study file nor
 //! the same version of it is needed. Beside the log are the telemetry files, one a trial, which are
 //! large, are not needed to resume, and have a format of their own ([`telemetry`]).
@@ -13,7 +12,7 @@
 //! telemetry rows are many, so there they do. A database as the truth was rejected: it rewrites
 //! pages of finished trials, and a reader needs that database's version.
 //!
-//! Files of a folder, lines of the log, bytes of telemetry and columns of the tables are described
+//! Files of a folder, lines of the log and bytes of telemetry are described
 //! in docs/formats.md; the schema of a line is schemas/events.schema.json ([`schema`]).
 //!
 //! This crate belongs to the experiment wing: it knows plans and numbers, not devices, and all of
@@ -30,7 +29,6 @@ extern crate self as record;
 pub mod example;
 pub mod folder;
 mod identity;
-pub mod index;
 pub mod list;
 pub mod log;
 mod names;

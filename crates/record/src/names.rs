@@ -58,6 +58,37 @@ pub fn meant(named: PathBuf, runs: &Path) -> PathBuf {
     there.find(is_named).unwrap_or(named)
 }
 
+/// `did you mean journal-1? `: the run whose name is nearest to that of a folder that does not exist, to go before
+/// other advice; empty where none is near. `runs` is the folder of runs without `--out`.
+pub(crate) fn near(named: &Path, runs: &Path) -> String {
+    if named.exists() {
+        return String::new();
+    }
+    let wanted = name_of(named);
+    let is_name = named.file_name() == Some(named.as_os_str());
+    let candidates = match named.parent() {
+        _ if is_name => folders(runs),
+        // Beside it, and no deeper: the folder may be any.
+        Some(parent) => {
+            let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+            let paths = entries.map(|entry| entry.path());
+            let paths = paths.filter(|path| path.join(EVENTS).symlink_metadata().is_ok());
+            paths.collect()
+        }
+        None => Vec::new(),
+    };
+    let mut names: Vec<String> = candidates.iter().map(|path| name_of(path)).collect();
+    names.sort();
+    let Some(found) = words::nearest(&wanted, names.iter().map(String::as_str)) else {
+        return String::new();
+    };
+    let found = match named.parent() {
+        Some(parent) if !is_name => parent.join(found).display().to_string(),
+        _ => found.to_owned(),
+    };
+    format!("did you mean {found}? ")
+}
+
 /// The run folders at or below `dir`, by path.
 pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

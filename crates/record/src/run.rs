@@ -95,9 +95,7 @@ impl Run {
     pub fn load(dir: &Path) -> Result<Run, Error> {
         let folder = RunFolder::open(dir)?;
         let log = folder.opened().read(EVENTS)?;
-        let log = log.ok_or_else(|| Error::NotARun {
-            dir: dir.to_owned(),
-        })?;
+        let log = log.ok_or_else(|| Error::not_a_run(dir))?;
         let mut reader = Reader::of(log, &folder.events());
         let first = reader.next_entry()?;
         let id = identity::id_of_line(reader.line());
@@ -119,8 +117,9 @@ impl Run {
         Ok(run)
     }
 
-    /// A run of which only the first event is known.
-    fn begin(first: &Entry, id: String) -> Option<Run> {
+    /// A run of which only the first event is known; `None` when that is not `RunStarted`. `id` is
+    /// [`id_of_line`](crate::id_of_line) of its line.
+    pub fn begin(first: &Entry, id: String) -> Option<Run> {
         let Event::RunStarted {
             run,
             tool,
@@ -152,7 +151,8 @@ impl Run {
         })
     }
 
-    fn apply(&mut self, entry: &Entry) {
+    /// Adds the next event of the log.
+    pub fn apply(&mut self, entry: &Entry) {
         match &entry.event {
             Event::RunStarted { .. } => {}
             Event::Resumed { .. } => {

@@ -2,12 +2,18 @@
 //!
 //! Numbers of samples are the report's business; this is the run's logbook.
 
+mod csv;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+use words::plural;
 
 use crate::event::{FailureKind, Ledger};
 use crate::run::{Run, Status, TrialRecord};
 use crate::text::{WIDTH, left, utc, wrap};
+
+pub use csv::csv;
 
 /// The run in lines of at most 78 columns. Control characters of the log are escaped.
 pub fn render(run: &Run) -> String {
@@ -37,10 +43,10 @@ fn head(out: &mut String, run: &Run) {
         n => format!(", resumed {n} times"),
     };
     let order = format!(
-        "{:?}, {} blocks of {} cells, seed {}",
+        "{:?}, {} of {}, seed {}",
         plan.order,
-        plan.blocks,
-        plan.cells.len(),
+        plural(u64::from(plan.blocks), "block"),
+        plural(plan.cells.len() as u64, "cell"),
         plan.seed
     );
     for (label, text) in [
@@ -87,8 +93,8 @@ fn state(run: &Run) -> String {
             utc(end.at)
         ),
         _ => format!(
-            "not whole: {remaining} of {} trials have still to run",
-            run.trials.len()
+            "not whole: {remaining} of {} still to run",
+            plural(run.trials.len() as u64, "trial")
         ),
     }
 }

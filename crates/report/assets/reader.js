@@ -17,7 +17,8 @@
     for (const row of table.rows) {
       const title = row.querySelector("th[scope=rowgroup]");
       if (title) { group = cellText(title); continue; }
-      const cells = [...row.cells].map(cellText);
+      // A head that several columns share is in the first of them.
+      const cells = [...row.cells].flatMap((cell) => [cellText(cell), ...Array(cell.colSpan - 1).fill("")]);
       rows.push(grouped ? [row.parentElement.tagName === "THEAD" ? "" : group].concat(cells) : cells);
     }
     return rows;

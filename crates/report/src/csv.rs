@@ -12,6 +12,7 @@ use crate::Report;
 use crate::block_io::Pair;
 use crate::growth::{Curve, Growth};
 use crate::model::clock_name;
+use crate::options::Part;
 use crate::samples::lines;
 use words::csv_record as record;
 
@@ -43,7 +44,12 @@ pub(crate) fn print(report: &Report<'_>) -> String {
         ]);
         out.push_str(&record(fields));
     }
-    let costs = report.cost.iter().flat_map(|cost| &cost.pairs);
+    // What tracing cost is in no table.
+    let cost_of = report
+        .cost
+        .iter()
+        .filter(|_| report.options.part != Part::Tables);
+    let costs = cost_of.flat_map(|cost| &cost.pairs);
     for pair in costs {
         out.push_str(&cost(report, pair, &factors));
     }

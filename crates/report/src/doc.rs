@@ -60,7 +60,7 @@ pub(crate) enum Block<'a> {
     Table(Sheet),
     /// Lines of a program, printed as they are.
     Listing(Vec<String>),
-    /// Drawings, side by side; only the page has them.
+    /// Drawings, side by side, on the page; a mail has the histograms alone.
     Plots(Vec<Plot<'a>>),
     /// A drawing with the blocks that explain it.
     Beside(Plot<'a>, Vec<Block<'a>>),
@@ -127,6 +127,8 @@ pub(crate) struct Sheet {
 pub(crate) struct Column {
     /// Head.
     pub head: String,
+    /// Heads above it, the outermost first, which it may share with its neighbours.
+    pub above: Vec<String>,
     /// Second line of the head: the unit, the clock; may be empty.
     pub unit: String,
     /// Whether its cells are words rather than figures.
@@ -302,6 +304,12 @@ impl Column {
         }
     }
 
+    /// The same below other heads, which it may share with its neighbours.
+    pub(crate) fn below(mut self, above: &[String]) -> Column {
+        self.above = above.to_vec();
+        self
+    }
+
     /// The same with a unit below the head.
     pub(crate) fn unit(mut self, unit: impl Into<String>) -> Column {
         self.unit = unit.into();
@@ -396,7 +404,28 @@ pub(crate) fn compared(versus: Option<&Versus>) -> [Cell; 2] {
     ]
 }
 
+/// Runs of neighbouring columns that share a head above their own, with its text; `level` 0 is the outermost.
+pub(crate) fn shared(columns: &[Column], level: usize) -> Vec<(&str, usize)> {
+    let mut runs: Vec<(&str, usize)> = Vec::new();
+    let mut before: Option<&[String]> = None;
+    for column in columns {
+        let path = column.above.get(..=level);
+        match runs.last_mut() {
+            Some((_, n)) if path.is_some() && path == before => *n += 1,
+            _ => runs.push((column.above.get(level).map_or("", String::as_str), 1)),
+        }
+        before = path;
+    }
+    runs
+}
+
 impl Sheet {
+    /// Heads above those of the columns.
+    pub(crate) fn depth(&self) -> usize {
+        let above = self.columns.iter().map(|column| column.above.len());
+        above.max().unwrap_or(0)
+    }
+
     /// A table with one column of labels.
     pub(crate) fn new(
         about: impl Into<String>,

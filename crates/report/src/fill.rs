@@ -50,6 +50,7 @@ impl<'a> Sources<'a> {
             .iter()
             .map(|span| Column {
                 name: span.name.clone(),
+                path: span.path.clone(),
                 fixed: fixed(span),
                 published: span.published.as_ref().map(|(column, _)| column.clone()),
             })

@@ -20,6 +20,8 @@ use std::borrow::Cow;
 use minijinja::Environment;
 use serde_json::Value;
 
+pub(crate) use page::link;
+
 use crate::Report;
 use crate::doc::Section;
 use crate::error::{Error, Result};
@@ -31,7 +33,8 @@ const CSS: &str = concat!(
     include_str!("../assets/latency.css"),
     include_str!("../assets/scan.css")
 );
-const READER_JS: &str = include_str!("../assets/reader.js");
+/// Copies and downloads tables and marks the section in view: on this page and on that of a trace.
+pub(crate) const READER_JS: &str = include_str!("../assets/reader.js");
 const JS: &str = include_str!("../assets/page.js");
 const UPLOT_JS: &str = include_str!("../vendor/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../vendor/uplot/uPlot.min.css");

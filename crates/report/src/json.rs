@@ -3,6 +3,7 @@
 mod grid;
 mod growth;
 mod io;
+mod parts;
 mod tables;
 
 use serde_json::{Map, Value, json};
@@ -21,6 +22,7 @@ pub(crate) const FORMAT: u32 = 1;
 /// The report as JSON.
 pub(crate) fn print(report: &Report<'_>) -> Result<String> {
     let mut document = document(report)?;
+    parts::keep(&mut document, report.options.part);
     if let Some(timing) = &report.timing {
         tag(&mut document, timing);
     }

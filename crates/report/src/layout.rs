@@ -45,6 +45,8 @@ impl Series {
 pub struct Span {
     /// Label or heading.
     pub name: String,
+    /// The same for each factor alone, the outermost first; empty where one factor spans it.
+    pub path: Vec<String>,
     /// The levels it fixes.
     pub levels: Levels,
     /// What it measures; in a table one of row and column has it.
@@ -184,6 +186,7 @@ fn of_workload(
             let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
             rows.push(Span {
                 name: parts.join(", "),
+                path: Vec::new(),
                 levels: own,
                 series: Some(Series::of(row)),
                 published: None,
@@ -216,6 +219,7 @@ fn columns(plan: &Plan, table: &TableSpec, cells: &[&Cell]) -> Vec<Span> {
                 .map(|pattern| (column.clone(), pattern.replace("{column}", &column)));
             Some(Span {
                 name,
+                path: Vec::new(),
                 levels,
                 series: None,
                 published,

@@ -113,27 +113,29 @@ impl Format {
 impl Format {
     /// Refuses a part that the format does not have.
     fn check_part(self, part: Part) -> Result<()> {
-        let has = match (self, part) {
-            (_, Part::Full | Part::First) | (Format::Text, _) => true,
-            (Format::Md, part) => part != Part::GnuTime,
-            _ => false,
+        let has = match self {
+            Format::Text | Format::Json => true,
+            Format::Md | Format::Html => part != Part::GnuTime,
+            Format::Csv | Format::SummaryCsv => part == Part::Tables,
+        };
+        if has || matches!(part, Part::Full | Part::First) {
+            return Ok(());
+        }
+        let why = match (self, part) {
+            (Format::Md, _) => "Markdown does not have it; add --format text or json",
+            (Format::Html, _) => "the page does not have it; add --format text or json",
+            (Format::Csv, Part::Summary) => {
+                "samples are not summed up; use --format summary-csv, or --format json"
+            }
+            (_, Part::GnuTime) => "GNU time's lines are no table; use --format text or json",
+            _ => "it has sentences, which are no table; use --format text or json",
         };
         let name = Part::NAMES.iter().find(|(_, known)| *known == part);
-        match name {
-            Some((name, _)) if !has => Err(Error::Malformed {
-                option: "--only",
-                text: (*name).to_owned(),
-                why: match (self, part) {
-                    (Format::Md, _) => "Markdown does not have it; add --format text",
-                    (Format::Json, _) => "JSON is one document; select its key, as in jq .summary",
-                    (Format::Csv, Part::Summary) => {
-                        "samples are not summed up; use --format summary-csv"
-                    }
-                    _ => "only text and Markdown are printed in parts; add --format text",
-                },
-            }),
-            _ => Ok(()),
-        }
+        Err(Error::Malformed {
+            option: "--only",
+            text: name.map_or("", |(name, _)| name).to_owned(),
+            why,
+        })
     }
 
     /// Refuses an option that could not change what the format prints.

@@ -24,9 +24,8 @@ pub(crate) fn print(report: &Report<'_>) -> String {
         Part::Tables => title + &printed(of_tables()),
         Part::Why => title + &printed(causes(report)),
         Part::Evidence => title + &printed(basis(report)),
-        Part::First if report.options.table.is_some() && !report.options.is_pivot() => {
-            printed(of_tables())
-        }
+        Part::First if report.options.is_pivot() => printed(tables(report)),
+        Part::First if report.options.table.is_some() => printed(of_tables()),
         Part::Full | Part::First | Part::GnuTime => {
             let mut sections = of_tables();
             sections.extend(causes(report));

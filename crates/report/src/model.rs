@@ -19,7 +19,7 @@ pub(crate) const ADVISED: usize = 5;
 pub enum Mark {
     /// Evidence that does not hold.
     Fails,
-    /// A trial of this cell failed, was skipped or has not run.
+    /// A trial of this cell failed, was interrupted or skipped, or has not run.
     Missing,
     /// Others used the machine while the trial ran.
     Busy,
@@ -54,7 +54,7 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Mark::Fails => "evidence does not hold",
-            Mark::Missing => "a trial failed or did not run",
+            Mark::Missing => "a trial failed, was interrupted or did not run",
             Mark::Busy => "the machine was busy with other work",
             Mark::Warning => "warning",
             Mark::Unchecked => "evidence could not be checked",
@@ -235,10 +235,23 @@ impl Figure {
 pub struct Column {
     /// Heading of the group.
     pub name: String,
+    /// Heading of each factor, the outermost first; empty where one factor spans the columns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
     /// What it fixes: factor (or `phase`, `metric`, `clock`) to level.
     pub fixed: BTreeMap<String, String>,
     /// Name of the published column beside it.
     pub published: Option<String>,
+}
+
+impl Column {
+    /// The headings above the last one, and the last.
+    pub fn headings(&self) -> (&[String], &str) {
+        match self.path.split_last() {
+            Some((last, above)) => (above, last),
+            None => (&[], &self.name),
+        }
+    }
 }
 
 /// A row.

@@ -54,7 +54,7 @@ impl FromStr for Format {
                     option: "--format",
                     name: text.to_owned(),
                     what: "format",
-                    allowed: Self::NAMES.map(|(name, _)| name).join(", "),
+                    allowed: Self::NAMES.map(|(name, _)| name.to_owned()).to_vec(),
                 })
             })
     }
@@ -81,6 +81,11 @@ pub enum Part {
 }
 
 impl Part {
+    /// Whether it has this part: all of a report has each.
+    pub(crate) fn has(self, part: Part) -> bool {
+        matches!(self, Part::Full | Part::First) || self == part
+    }
+
     /// Those that can be asked for, as typed.
     pub const NAMES: [(&'static str, Part); 5] = [
         ("summary", Part::Summary),
@@ -96,7 +101,7 @@ impl Part {
 pub struct Options {
     /// The format.
     pub format: Format,
-    /// The part; the text format has all, Markdown all but GNU time's lines, the others [`Part::Full`] alone.
+    /// The part. Text and JSON have all, Markdown and the page all but GNU time's lines, CSV the tables alone.
     pub part: Part,
     /// Factors, `phase`, `metric` or `clock` that span the rows of a pivot; empty: as the study says.
     pub rows: Vec<String>,

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use record::Run;
-use study::{Cell, Plan, TableSpec};
+use study::{Cell, Clock, Plan, TableSpec};
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Levels, Series, Span, combinations, describe, has, of_table, varying};
 use crate::model::clock_name;
-use crate::options::Options;
-use crate::select::{self, factors, filtered, join};
+use crate::options::{Format, Options};
+use crate::select::{self, factors, filtered};
 
 /// The dimensions of a sample that are not factors.
 const OF_SAMPLES: [&str; 3] = ["phase", "metric", "clock"];
@@ -85,7 +85,7 @@ fn chosen<'a>(
             option: "--table",
             name: name.to_owned(),
             what: "table",
-            allowed: join(titles.map(|title| format!("{title:?}"))),
+            allowed: titles.cloned().collect(),
         }));
     }
     Ok(found)
@@ -164,7 +164,7 @@ fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String
                     option,
                     name: name.clone(),
                     what: "factor",
-                    allowed: join(&allowed),
+                    allowed: allowed.clone(),
                 }));
             }
         }
@@ -177,6 +177,14 @@ fn dimensions(plan: &Plan, options: &Options) -> Result<(Vec<String>, Vec<String
         .unwrap_or_else(|| "phase".to_owned());
     let mut columns = options.columns.clone();
     let mut rows = options.rows.clone();
+    if rows.is_empty() && columns.is_empty() {
+        // A metric or a clock alone: one table, of which the other factors are rows.
+        let all: Vec<&Cell> = plan.cells.iter().collect();
+        let open = varying(plan, &all).into_iter();
+        let open = open.filter(|factor| *factor != usual && factor != "workload");
+        let rows = std::iter::once("phase".to_owned()).chain(open.filter(|_| usual != "phase"));
+        return Ok((rows.collect(), vec![usual]));
+    }
     if rows.is_empty() {
         rows.push(if columns.iter().any(|c| c == "phase") {
             usual.clone()
@@ -223,6 +231,14 @@ fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Ser
     if !asked {
         return Ok(own);
     }
+    // For people, a clock alone is that of the rows that the study prints; programs get every metric.
+    let for_people = matches!(options.format, Format::Text | Format::Md | Format::Html);
+    if let (Some(clock), None, true) = (options.clock, &options.metric, for_people) {
+        let at_clock = at_clock(run, tables, clock);
+        if !at_clock.is_empty() {
+            return Ok(at_clock);
+        }
+    }
     let phases: Option<BTreeSet<&str>> = options
         .table
         .as_ref()
@@ -256,10 +272,29 @@ fn series(run: &Run, options: &Options, tables: &[&TableSpec]) -> Result<Vec<Ser
             option: "--metric",
             name: metric.clone(),
             what: "metric",
-            allowed: join(metrics),
+            allowed: metrics.into_iter().map(String::from).collect(),
         }));
     }
     Ok(found)
+}
+
+/// The tables' rows under another clock: see [`explain::tables::at_clock`].
+fn at_clock(run: &Run, tables: &[&TableSpec], clock: Clock) -> Vec<Series> {
+    let mut found: Vec<Series> = Vec::new();
+    for workload in explain::tables::workloads(&run.plan) {
+        let rows = tables.iter().flat_map(|table| table.rows.clone());
+        let rows = explain::tables::at_clock(run, &workload, rows.collect(), clock);
+        for series in rows.iter().map(Series::of) {
+            // Two rows of a phase in different metrics may become one.
+            if !found
+                .iter()
+                .any(|s| (&s.phase, &s.metric) == (&series.phase, &series.metric))
+            {
+                found.push(series);
+            }
+        }
+    }
+    found
 }
 
 /// Cells in the order of the factors' levels.
@@ -347,6 +382,11 @@ fn spans(members: &[&Place<'_>], dimensions: &[String], with_series: bool) -> Ve
             .collect();
         let span = Span {
             name: name.join(" "),
+            path: if dimensions.len() > 1 {
+                name
+            } else {
+                Vec::new()
+            },
             levels: only_factors(&levels),
             series: with_series.then(|| place.series.clone()),
             published: None,

@@ -217,7 +217,7 @@ fn check_base<'t>(options: &Options, tables: impl Iterator<Item = &'t Table>) ->
                 option: "--base",
                 name: base.clone(),
                 what: "column",
-                allowed: names.into_iter().collect::<Vec<_>>().join(", "),
+                allowed: names.into_iter().map(String::from).collect(),
             }))
         }
         _ => Ok(()),

@@ -7,6 +7,7 @@ use study::{Cell, Clock};
 
 use crate::Report;
 use crate::model::Mark;
+use crate::options::{Options, Part};
 
 /// One sample and where it comes from.
 pub(crate) struct Line<'a> {
@@ -22,6 +23,11 @@ pub(crate) struct Line<'a> {
     pub marks: BTreeSet<Mark>,
 }
 
+/// Whether more is listed than the tables show.
+fn of_all(options: &Options) -> bool {
+    options.part != Part::Tables && (options.table.is_none() || options.is_pivot())
+}
+
 /// Whether `--metric`, `--clock` and `--table` select a sample. A table selects what it shows; its cells are selected
 /// with the report's.
 pub(crate) fn selected(report: &Report<'_>, sample: &Sample) -> bool {
@@ -32,7 +38,7 @@ pub(crate) fn selected(report: &Report<'_>, sample: &Sample) -> bool {
     };
     options.metric.as_ref().is_none_or(|m| *m == sample.metric)
         && options.clock.is_none_or(|clock| clock == sample.clock)
-        && (options.table.is_none() || options.is_pivot() || is_shown())
+        && (of_all(options) || is_shown())
 }
 
 /// Phase, metric and clock of everything that the report's tables, grids and questions of growth show.

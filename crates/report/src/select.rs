@@ -52,7 +52,7 @@ pub(crate) fn filtered<'a>(plan: &'a Plan, filter: &[(String, String)]) -> Resul
                 option: "--filter",
                 name: factor.clone(),
                 what: "factor",
-                allowed: join(factors(plan)),
+                allowed: factors(plan),
             }));
         }
         if !levels.contains(level) {
@@ -60,7 +60,7 @@ pub(crate) fn filtered<'a>(plan: &'a Plan, filter: &[(String, String)]) -> Resul
                 option: "--filter",
                 name: format!("{factor}={level}"),
                 what: "level",
-                allowed: join(levels),
+                allowed: levels.into_iter().cloned().collect(),
             }));
         }
     }
@@ -83,10 +83,4 @@ pub(crate) fn factors(plan: &Plan) -> Vec<String> {
         }
     }
     names
-}
-
-/// Names as a list in a sentence.
-pub(crate) fn join<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    let names: Vec<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
-    names.join(", ")
 }

@@ -28,10 +28,12 @@ use crate::sentences::trials_of;
 use crate::why::{Why, capital, confidence};
 
 use sentence::Speed;
-pub(crate) use sentence::{gain, level_name};
+pub(crate) use sentence::{call_figure, gain, level_name};
 
 /// Differences that are spelled out.
 const LISTED: usize = 8;
+/// Differences of latencies that are.
+const LATENCIES: usize = 2;
 
 /// A comparison in words.
 #[derive(Clone, Debug, Serialize)]
@@ -92,6 +94,10 @@ pub struct Summary {
     pub differences: Vec<Statement>,
     /// How many differences count in all.
     pub established: usize,
+    /// Latencies that differ, the largest difference first: one for each phase and factor.
+    pub latency: Vec<Statement>,
+    /// How many differences of latencies count in all.
+    pub latency_established: usize,
     /// Whether they hold with the final sync inside the clock.
     pub to_syncfs: Option<ToSyncfs>,
     /// Factors whose effect depends on another.
@@ -112,6 +118,8 @@ pub struct Summary {
     pub too_few: usize,
     /// Every effect, with its statistics.
     pub effects: Vec<Effect>,
+    /// Every effect on the latency of a phase's main calls.
+    pub latencies: Vec<Effect>,
 }
 
 /// What a summary is made of, beside the samples.
@@ -133,6 +141,7 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
     };
     let Effects {
         effects,
+        latencies,
         interactions,
         not_compared,
         too_few,
@@ -142,7 +151,8 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
         why: parts.why,
         several: several_workloads(&effects),
     };
-    let (differences, established) = all.differences(&effects);
+    let (differences, established) = all.differences(&effects, LISTED, sentence::difference);
+    let (latency, latency_established) = all.differences(&latencies, LATENCIES, sentence::latency);
     let at_syncfs = explain::Options {
         clock: Some(Clock::Syncfs),
         ..asked
@@ -160,6 +170,8 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
         clock,
         differences,
         established,
+        latency,
+        latency_established,
         to_syncfs,
         interactions: depends(&interactions),
         equal: all.equal(&effects),
@@ -170,6 +182,7 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
         not_compared,
         too_few,
         effects,
+        latencies,
     }
 }
 
@@ -261,7 +274,12 @@ impl Statements<'_, '_> {
 
     /// Of each figure and factor the largest difference that counts; the largest of these first, but each factor
     /// among them.
-    fn differences(&self, effects: &[Effect]) -> (Vec<Statement>, usize) {
+    fn differences(
+        &self,
+        effects: &[Effect],
+        listed: usize,
+        words: fn(&Effect, bool) -> String,
+    ) -> (Vec<Statement>, usize) {
         let counts: Vec<&Effect> = effects
             .iter()
             .filter(|e| Effects::is_established(e))
@@ -290,12 +308,12 @@ impl Statements<'_, '_> {
         let (mut first, mut later): (Vec<&Effect>, Vec<&Effect>) = largest
             .into_iter()
             .partition(|effect| factors.insert(&effect.factor));
-        first.truncate(LISTED);
-        later.truncate(LISTED - first.len());
+        first.truncate(listed);
+        later.truncate(listed - first.len());
         first.extend(later);
         first.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal));
         let statements = first.iter();
-        let statements = statements.map(|e| self.state(e, sentence::difference(e, self.several)));
+        let statements = statements.map(|e| self.state(e, words(e, self.several)));
         (statements.collect(), counts.len())
     }
 
@@ -446,9 +464,8 @@ fn doubts(sources: &Sources<'_>) -> Vec<String> {
         all.push(format!("{done} of {n} planned trials finished"));
     }
     if run.plan.blocks < 5 {
-        let n = run.plan.blocks;
-        let blocks = if n == 1 { "block" } else { "blocks" };
-        all.push(format!("{n} {blocks}: fewer than 5, so intervals are wide"));
+        let blocks = words::plural(u64::from(run.plan.blocks), "block");
+        all.push(format!("{blocks}: fewer than 5, so intervals are wide"));
     }
     all.extend(repeats(run));
     let mut kinds: Vec<Kind<'_>> = Vec::new();

@@ -4,7 +4,8 @@
 //! values, median and its interval, the ratio to the base column with its interval, the p-value after correction,
 //! and the verdict. Values are in the stored unit, as in the samples, so both files can be joined by factors, phase,
 //! metric and clock. A metric that no table has is a row without a table and without a comparison; one that two tables
-//! have is two rows, because their bases differ. With `--table`, `--row` or `--col` only what those tables have is listed.
+//! have is two rows, because their bases differ. With `--table`, `--row`, `--col` or `--only tables` only what those
+//! tables have is listed.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use words::csv_record;
 
 use crate::Report;
 use crate::model::{Column, Figure, Row, Table, Versus, clock_name};
+use crate::options::Part;
 use crate::samples;
 
 /// Columns after the run and its factors.
@@ -63,7 +65,8 @@ pub(crate) fn print(report: &Report<'_>) -> String {
         .chain(COLUMNS);
     let mut out = csv_record(head);
     let places = places(report);
-    let selected = report.options.is_pivot() || report.options.table.is_some();
+    let options = report.options;
+    let selected = options.is_pivot() || options.table.is_some() || options.part == Part::Tables;
     let cells = report.run.plan.cells.iter();
     for cell in cells.filter(|cell| report.has_cell(cell.id)) {
         for series in series_of(report, cell, &places) {

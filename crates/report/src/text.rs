@@ -18,8 +18,10 @@ mod closing;
 mod differences;
 mod grid;
 mod header;
+mod histogram;
 mod legend;
 mod matrix;
+mod nested;
 mod table;
 mod validity;
 mod wide_table;
@@ -50,8 +52,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     let options = report.options;
     let title = header::title(report, width);
     match options.part {
-        Part::First if options.is_pivot() => full(report, width),
-        Part::First if options.table.is_some() => alone(report, width),
+        Part::First if options.is_pivot() || options.table.is_some() => alone(report, width),
         Part::First => first(report, width),
         Part::Full => full(report, width),
         Part::Summary => title + &summary(report, width),
@@ -149,7 +150,7 @@ fn first(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// What the places of the tables are: `Tables: mean (stddev), clock (a): ...; x a trial failed`.
+/// What the places of the tables are: `Tables: mean (stddev), clock (a): ...; x a trial failed, ...`.
 fn places(tables: &[&Table], width: usize) -> String {
     let mut text = "mean (stddev)".to_owned();
     let clocks: BTreeSet<Clock> = tables.iter().flat_map(|table| table.clocks()).collect();

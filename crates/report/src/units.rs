@@ -34,6 +34,7 @@ pub(crate) fn factor(stored: &str, printed: &str) -> Option<f64> {
         ("bytes_per_s", "10^6 B/s") => Some(1e-6),
         ("s", "secs" | "sec" | "s" | "seconds")
         | ("files_per_s", "files/s" | "files_per_s")
+        | ("ops_per_s", "IOPS")
         | ("percent", "%") => Some(1.0),
         ("bytes", "GiB") => Some(1.0 / MIB / 1024.0),
         ("s", "ms") => Some(1000.0),
@@ -50,6 +51,7 @@ pub(crate) fn usual(stored: &str) -> &str {
         "bytes_per_s" => "MB/s",
         "s" => "secs",
         "files_per_s" => "files/s",
+        "ops_per_s" => "IOPS",
         "bytes" => "MiB",
         "percent" => "%",
         other => other,
@@ -70,5 +72,6 @@ mod tests {
         assert_eq!(factor("bytes", "GiB"), Some(1.0 / 1_073_741_824.0));
         assert_eq!(factor("s", "us"), Some(1e6));
         assert_eq!(factor("percent", "%"), Some(1.0));
+        assert_eq!(factor("ops_per_s", usual("ops_per_s")), Some(1.0));
     }
 }

@@ -9,6 +9,9 @@
 //! An exclusive flock(2) on the file is the sign of life of the run: the kernel drops it with the
 //! process, which no pid file can promise.
 //!
+//! The file is not synced: a power cut takes mounts, loop devices and control groups with it, and the images that stay on
+//! disk are in the run's folder, where `clean` finds them without the journal.
+//!
 //! Paths are absolute, so a journal means something else once its folder was copied. Each process
 //! therefore writes down where the journal is, by path, device and inode: a copy is refused, and
 //! in a folder that was moved only what is below it counts.

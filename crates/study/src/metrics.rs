@@ -25,6 +25,8 @@ pub enum Source {
     Fill,
     /// Ageing in rounds.
     Age,
+    /// fio's jobs.
+    Mix,
     /// A reader of metadata.
     Scan,
     /// The filesystem's own checker, after any workload.
@@ -43,12 +45,13 @@ pub enum Source {
 
 impl Source {
     /// Every source, workloads first.
-    pub const ALL: [Source; 12] = [
+    pub const ALL: [Source; 13] = [
         Source::Throughput,
         Source::Tree,
         Source::Stream,
         Source::Fill,
         Source::Age,
+        Source::Mix,
         Source::Scan,
         Source::Check,
         Source::Calls,
@@ -66,6 +69,7 @@ impl Source {
             Source::Stream => "stream",
             Source::Fill => "fill",
             Source::Age => "age",
+            Source::Mix => "mix",
             Source::Scan => "scan",
             Source::Check => "check",
             Source::Calls => "calls",
@@ -84,6 +88,7 @@ impl Source {
             Source::Stream => "the write and the read of aiod or dd",
             Source::Fill => "fs_mark's phase",
             Source::Age => "each round of ageing; and, where files are written, those of fill",
+            Source::Mix => "reads and writes as fio mixes them",
             Source::Scan => "each pass of a reader of metadata",
             Source::Check => "the filesystem's own checker and its passes, with check.enabled",
             Source::Calls => "the latency of each system call that the phase makes",
@@ -142,7 +147,7 @@ pub struct Metric {
     pub source: Source,
     /// Its name in tables, samples and CSV.
     pub name: &'static str,
-    /// Unit of its samples: `bytes_per_s`, `mib_per_s`, `files_per_s`, `s`, `bytes`, `count`, `percent` or `ratio`.
+    /// Unit of its samples: `bytes_per_s`, `mib_per_s`, `files_per_s`, `ops_per_s`, `s`, `bytes`, `count`, `percent` or `ratio`.
     pub unit: &'static str,
     /// What its clock can include; one that is not timed has (a) alone.
     pub clocks: &'static [Clock],
@@ -157,7 +162,7 @@ const ABC: &[Clock] = &[Clock::Original, Clock::Fsync, Clock::Syncfs];
 
 use Better::{Higher, Lower, Neither};
 use Source::{
-    Age, Calls, Check, Device, Fill, Layout, Memory, Scan, Stream, Throughput, Trace, Tree,
+    Age, Calls, Check, Device, Fill, Layout, Memory, Mix, Scan, Stream, Throughput, Trace, Tree,
 };
 
 const fn metric(
@@ -288,6 +293,15 @@ pub const CATALOGUE: &[Metric] = &[
     metric(Age, "seconds", "s", ABC, Lower, "sum of the rounds"),
     metric(Age, "count", "count", A, Neither, "files that exist after the last round of the phase"),
     metric(Age, "directories", "count", A, Neither, "directories that exist after the last round of the phase"),
+    metric(Mix, "throughput", "bytes_per_s", ABC, Higher, "bytes read and written per second: (a) after the ramp, (b) and (c) over the whole time"),
+    metric(Mix, "seconds", "s", ABC, Lower, "time of the phase: (a) from the ramp's end to the last request's, (b) to fsync, (c) to syncfs"),
+    metric(Mix, "read_rate", "bytes_per_s", A, Higher, "bytes read per second"),
+    metric(Mix, "write_rate", "bytes_per_s", A, Higher, "bytes written per second"),
+    metric(Mix, "iops", "ops_per_s", A, Higher, "reads and writes per second"),
+    metric(Mix, "read_iops", "ops_per_s", A, Higher, "reads per second"),
+    metric(Mix, "write_iops", "ops_per_s", A, Higher, "writes per second"),
+    metric(Mix, "read_share", "ratio", A, Neither, "reads as a share of all reads and writes"),
+    metric(Mix, "cpu_per_request", "s", A, Lower, "CPU time of all threads, user and system, for each read or write"),
     metric(Scan, "seconds", "s", A, Lower, "wall time of the pass, or of all passes"),
     metric(Scan, "throughput", "bytes_per_s", A, Higher, "bytes requested from the device per second"),
     metric(Scan, "user_seconds", "s", A, Lower, "user CPU time of the process"),
@@ -539,7 +553,7 @@ mod tests {
     fn rates_are_better_higher_and_times_lower() {
         for metric in CATALOGUE {
             match metric.unit {
-                "bytes_per_s" | "files_per_s" | "mib_per_s" => {
+                "bytes_per_s" | "files_per_s" | "mib_per_s" | "ops_per_s" => {
                     assert_eq!(metric.better, Higher, "{metric:?}");
                 }
                 "s" => assert_eq!(metric.better, Lower, "{metric:?}"),

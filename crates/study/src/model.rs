@@ -38,4 +38,7 @@ pub use stack::{
 pub use table::{RowSpec, TableSpec};
 
 pub use params::scan::Reader;
-pub use params::{AgeSpec, FillSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec, WorkloadSpec};
+pub use params::{
+    AgeSpec, FillSpec, ForeignSpec, MixSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec,
+    WorkloadSpec,
+};

@@ -27,6 +27,7 @@ pub const PHASES: &[&str] = &[
     "age_fill",
     "age_remove",
     "age_add",
+    "mix",
     "scan",
     "scan_pass_0a",
     "scan_pass_0b",
@@ -82,6 +83,7 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
         "stream" => &["write", "read"],
         "fill" => &["fill"],
         "age" => &["age_fill", "age_remove", "age_add"],
+        "mix" => &["mix"],
         "scan" => &[
             "fill",
             "scan",
@@ -118,6 +120,6 @@ pub const CALL_FIGURES: [&str; 7] = ["min", "avg", "p50", "p90", "p99", "p999", 
 /// bytes, as the originals wrote them; `10^6 B/s` is dd's MB/s, and `KiB` and `MiB` are what they say;
 /// `count` prints a bare number.
 pub const UNITS: &[&str] = &[
-    "MB/s", "MB_s", "10^6 B/s", "secs", "files/s", "MB", "KiB", "MiB", "GiB", "ms", "us", "count",
-    "%", "ratio",
+    "MB/s", "MB_s", "10^6 B/s", "secs", "files/s", "IOPS", "MB", "KiB", "MiB", "GiB", "ms", "us",
+    "count", "%", "ratio",
 ];

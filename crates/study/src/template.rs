@@ -22,6 +22,7 @@ pub fn template(name: &str, kind: &str) -> Option<Result<String, String>> {
         "stream" => include_str!("template/stream.toml"),
         "fill" => include_str!("template/fill.toml"),
         "age" => include_str!("template/age.toml"),
+        "mix" => include_str!("template/mix.toml"),
         "scan" => include_str!("template/scan.toml"),
         _ => return None,
     };

@@ -70,6 +70,7 @@ pub const PHASE_WORDS: &[PhaseWords] = &[
     phase("age_fill", "fills up", "files"),
     phase("age_remove", "removes directories", "seconds"),
     phase("age_add", "adds files", "files"),
+    phase("mix", "reads and writes", "throughput"),
     phase("scan", "is scanned", "seconds"),
     phase("check", "is checked", "seconds"),
 ];
@@ -115,6 +116,12 @@ const METRIC_WORDS: &[(&str, Sense, &str)] = &[
         Sense::Rate,
         "throughput without CPU time",
     ),
+    ("read_rate", Sense::Rate, "bytes read per second"),
+    ("write_rate", Sense::Rate, "bytes written per second"),
+    ("iops", Sense::Rate, "requests per second"),
+    ("read_iops", Sense::Rate, "reads per second"),
+    ("write_iops", Sense::Rate, "writes per second"),
+    ("cpu_per_request", Sense::Duration, "CPU time of a request"),
     ("min_xfer", Sense::Amount, "bytes of the slowest thread"),
     ("user_seconds", Sense::Duration, "user CPU time"),
     ("mean_user_seconds", Sense::Duration, "mean user CPU time"),
@@ -196,7 +203,7 @@ pub fn words_of_metric(metric: &str) -> MetricWords {
 fn sense_of_unit(metric: &str) -> Sense {
     match crate::metrics::of_name(metric).map(|metric| metric.unit) {
         Some("s") => Sense::Duration,
-        Some("bytes_per_s" | "mib_per_s" | "files_per_s") => Sense::Rate,
+        Some("bytes_per_s" | "mib_per_s" | "files_per_s" | "ops_per_s") => Sense::Rate,
         _ => Sense::Amount,
     }
 }

@@ -36,3 +36,40 @@ pub(crate) fn state(before: &io::Result<Residency>, had_to_be_cold: bool) -> Evi
         detail,
     }
 }
+
+/// Pages of the first file in the page cache: before a phase, and most seen during it.
+#[derive(Clone, Copy)]
+pub(crate) struct First {
+    pub(crate) before: u64,
+    pub(crate) most: Option<u64>,
+}
+
+/// Whether O_DIRECT kept the files out of the page cache: no more pages after than before, and
+/// of the first file none added in between (a fallback to buffered I/O may drop its pages again).
+pub(crate) fn direct(
+    before: &io::Result<Residency>,
+    first: First,
+    after: &io::Result<Residency>,
+) -> Evidence {
+    let (holds, detail) = match (before, after) {
+        (Ok(before), Ok(after)) => (
+            Some(after.resident <= before.resident && first.most.unwrap_or(0) <= first.before),
+            format!(
+                "pages resident: {} before, {} after; of the first file {} before, at most {} \
+                 seen during the phase",
+                before.resident,
+                after.resident,
+                first.before,
+                first.most.map_or("none".into(), |n| n.to_string())
+            ),
+        ),
+        (Err(error), _) | (_, Err(error)) => {
+            (None, format!("the page cache could not be asked: {error}"))
+        }
+    };
+    Evidence {
+        name: "direct_io_honoured".into(),
+        holds,
+        detail,
+    }
+}

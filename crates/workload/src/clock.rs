@@ -71,19 +71,58 @@ impl AddAssign for Cpu {
     }
 }
 
+/// Page faults and context switches of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Faults {
+    /// With I/O.
+    pub(crate) major: u64,
+    /// Without.
+    pub(crate) minor: u64,
+    /// Context switches, voluntary or not.
+    pub(crate) switches: u64,
+}
+
+impl Faults {
+    /// Of the calling thread since it began.
+    pub(crate) fn thread() -> Faults {
+        let usage = usage(libc::RUSAGE_THREAD);
+        let count = |n: libc::c_long| u64::try_from(n).unwrap_or_default();
+        Faults {
+            major: count(usage.ru_majflt),
+            minor: count(usage.ru_minflt),
+            switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+        }
+    }
+}
+
+impl Sub for Faults {
+    type Output = Faults;
+    fn sub(self, earlier: Faults) -> Faults {
+        Faults {
+            major: self.major.saturating_sub(earlier.major),
+            minor: self.minor.saturating_sub(earlier.minor),
+            switches: self.switches.saturating_sub(earlier.switches),
+        }
+    }
+}
+
 fn read(who: libc::c_int) -> Cpu {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a writable rusage; getrusage writes no more than that. All-zero
-    // is a valid rusage, so reading it is defined even if the call failed (it cannot: both `who`
-    // values are valid).
-    let usage = unsafe {
-        libc::getrusage(who, usage.as_mut_ptr());
-        usage.assume_init()
-    };
+    let usage = usage(who);
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
     Cpu {
         user: seconds(usage.ru_utime),
         system: seconds(usage.ru_stime),
+    }
+}
+
+fn usage(who: libc::c_int) -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a writable rusage; getrusage writes no more than that. All-zero
+    // is a valid rusage, so reading it is defined even if the call failed (it cannot: both `who`
+    // values are valid).
+    unsafe {
+        libc::getrusage(who, usage.as_mut_ptr());
+        usage.assume_init()
     }
 }
 

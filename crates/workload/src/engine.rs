@@ -10,11 +10,12 @@
 //! record and one after it (iozone looks at both places, and a record in flight when the flag
 //! rises is not counted), and one relaxed store of its progress into a cache line of its own.
 //! No clock is read unless latencies are asked for; then it is read once a record, because the
-//! end of one record is the begin of the next.
+//! end of one record is the beginning of the next.
 
 mod aio;
 mod control;
 mod latency;
+pub(crate) mod mixed;
 mod null;
 mod queue;
 mod raw;

@@ -2,7 +2,7 @@
 //!
 //! The studies of 2008 to 2012 ran aiod and dd, iozone, compilebench and fs_mark; here they are
 //! rewritten, [`stream`], [`throughput`], [`tree`] and [`fill`], with their numbers exactly as the
-//! originals compute them and two clocks more; [`age`] is fs_mark and `rm` in rounds. The programs
+//! originals compute them and two clocks more; [`age`] is fs_mark and `rm` in rounds, and [`mix`] is fio. The programs
 //! themselves were not wrapped, for three reasons. Their clocks stop before the data are
 //! on the device, or stop after half of it, and their output does not say which; a wrapper cannot
 //! repair that. Their state (leftover files, warm caches, a generator shared between threads) is
@@ -32,6 +32,7 @@ pub mod fill;
 mod gate;
 mod gauge;
 mod memory;
+pub mod mix;
 #[cfg(test)]
 mod mounted;
 pub mod observe;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mix::JobStats;
+
 /// One figure under the three clocks. `None`: the clock does not exist for this figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clocks {
@@ -114,6 +116,10 @@ pub struct PhaseReport {
     pub latency: Vec<LatencyReport>,
     /// Evidence gathered inside the workload: what was requested and what was observed.
     pub evidence: Vec<Evidence>,
+    /// Of a job of `mix`: its threads' own figures, from which [`crate::mix::fio_json`] prints fio's
+    /// JSON. Not kept in files.
+    #[serde(skip)]
+    pub job: Option<Box<JobStats>>,
 }
 
 /// One operation on one tree.

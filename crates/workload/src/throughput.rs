@@ -45,6 +45,7 @@ use params::Parameters;
 use progress::Step;
 use serde_json::json;
 
+use crate::cache::First;
 use crate::clock::now_ns;
 use crate::direct::Alignment;
 use crate::engine;
@@ -219,7 +220,7 @@ impl Session<'_> {
         gathered.extend(evidence::direct(
             self.options,
             &before,
-            evidence::First {
+            First {
                 before: first.resident,
                 most: seen.most_resident,
             },

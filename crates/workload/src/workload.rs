@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use params::WorkloadSpec;
+use params::{ForeignSpec, Parameters, WorkloadSpec};
 
 use crate::{Error, Observer, Outcome};
 
@@ -34,12 +34,32 @@ macro_rules! delegate {
         fn of(spec: &WorkloadSpec) -> &dyn Workload {
             match spec {
                 $(WorkloadSpec::$variant(spec) => spec,)+
+                WorkloadSpec::Foreign(spec) => spec,
             }
         }
     };
 }
 
 params::workloads!(delegate);
+
+/// Results of another program: there is nothing to run.
+impl Workload for ForeignSpec {
+    fn kind(&self) -> &'static str {
+        Self::KIND
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        Vec::new()
+    }
+
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn run(&self, _observer: &dyn Observer) -> Result<Outcome, Error> {
+        Ok(self.validate().map(|()| Outcome::default())?)
+    }
+}
 
 impl Workload for WorkloadSpec {
     fn kind(&self) -> &'static str {

@@ -61,7 +61,7 @@ pub struct LiveSummary {
     pub periods: u64,
     /// Their sum.
     pub covered: u64,
-    /// The last completion, from the begin of the trace.
+    /// The last completion, from the beginning of the trace.
     pub end: u64,
 }
 

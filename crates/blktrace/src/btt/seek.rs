@@ -73,7 +73,7 @@ impl Default for Seeks {
 
 impl Seeks {
     /// Takes an I/O; its signed distance: 0 if it overlaps or touches the last one, else from its end
-    /// forwards or from its begin backwards. `absolute`: always from its end (btt -a).
+    /// forwards or from its beginning backwards. `absolute`: always from its end (btt -a).
     #[inline]
     pub(crate) fn add(&mut self, start: u64, end: u64, absolute: bool) -> i64 {
         let (start, end) = (start as i64, end as i64);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn distances_are_btts_and_the_median_is_true() {
         let mut seeks = Seeks::default();
-        // btt's seek.c: overlap or touch is none; forwards from the end, backwards from the begin.
+        // btt's seek.c: overlap or touch is none; forwards from the end, backwards from the beginning.
         let found: Vec<i64> = [
             (2048, 2064),
             (2064, 2080),

@@ -39,7 +39,6 @@ use ondisk::ext4::inode::number;
 use progress::{Step, Unit};
 
 use super::directories::Directories;
-use super::e2fsck::deferred;
 use super::e2fsck::log::Log;
 use super::e2fsck::misread;
 use super::e2fsck::problems::{P1_ORPHAN_LIST_REFUGEES, P1_RESIZE_INODE_CREATE};
@@ -82,7 +81,6 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     volume.guard.hold()?;
     let mut attributes = attributes.finish(volume, &joined.runs, &mut claim, log)?;
     joined.bad.append(&mut attributes.bad);
-    deferred::order(volume, log);
     let on_bad_blocks = InodeSet::new(std::mem::take(&mut joined.on_bad_blocks));
     if maps.any_shared() {
         let step = Step::new("pass 1B: multiply-claimed blocks");

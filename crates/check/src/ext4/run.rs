@@ -7,6 +7,7 @@ use blockio::layer::Counting;
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
+use super::e2fsck::deferred;
 use super::e2fsck::log::Log;
 use super::e2fsck::{self, PASSES};
 use super::options::Options as Own;
@@ -102,7 +103,11 @@ fn passes<'a, S: BlockSource>(
     let log = &mut log;
     let state = &meter.run(
         &PASSES[1],
-        || pass1::run(volume, log),
+        || {
+            let state = pass1::run(volume, log)?;
+            deferred::order(volume, log);
+            Ok(state)
+        },
         |state| state.used.count(0..state.used.len()),
     )?;
     let directories = state.directories.list.len() as u64;

@@ -193,6 +193,14 @@ const LEAST_REQUEST: usize = 512 << 10;
 /// # Errors
 /// The maps alone are larger than the limit.
 pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
+    if volume.options().spare_threads {
+        let requests = volume.bytes_to_read() / LEAST_REQUEST as u64;
+        let options = volume.options();
+        let busy = usize::try_from(requests).unwrap_or(usize::MAX);
+        let depth = options.sweep.depth;
+        options.set_threads(options.threads.min(busy));
+        options.sweep.depth = options.sweep.depth.min(depth);
+    }
     if volume.options().scale {
         let most = volume.bytes_to_read() / IN_BUFFERS;
         while volume.sweep().memory(volume.source_geometry()) as u64 > most
@@ -236,4 +244,77 @@ fn shrink(volume: &mut impl Footprint, least: usize) -> bool {
         return false;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A volume whose buffers are all of its memory.
+    struct Buffers {
+        options: Options,
+        bytes_to_read: u64,
+    }
+
+    impl Footprint for Buffers {
+        fn options(&mut self) -> &mut Options {
+            &mut self.options
+        }
+
+        fn block_size(&self) -> usize {
+            4096
+        }
+
+        fn sweep(&self) -> Sweep {
+            self.options.sweep.clone()
+        }
+
+        fn source_geometry(&self) -> Geometry {
+            Geometry {
+                logical_block: 512,
+                physical_block: 4096,
+                offset_align: 512,
+                memory_align: 512,
+            }
+        }
+
+        fn bytes_to_read(&self) -> u64 {
+            self.bytes_to_read
+        }
+
+        fn estimate(&self) -> Estimate {
+            let sweep = self.options.sweep.request * self.options.sweep.depth;
+            let threads = self.options.threads * self.options.sweep.request;
+            Estimate {
+                parts: vec![("buffers", (sweep + threads) as u64)],
+            }
+        }
+    }
+
+    /// Threads and bytes that a check on this many processors takes for this much to read.
+    fn fitted(processors: usize, bytes_to_read: u64, spare_threads: bool) -> (usize, u64) {
+        let mut options = Options {
+            spare_threads,
+            ..Options::default()
+        };
+        options.set_threads(processors);
+        let mut volume = Buffers {
+            options,
+            bytes_to_read,
+        };
+        let total = fit(&mut volume).unwrap().total();
+        (volume.options.threads, total)
+    }
+
+    #[test]
+    fn sixty_four_processors_get_the_threads_that_the_reading_keeps_busy() {
+        let (few, little) = fitted(64, 2 << 20, true);
+        assert_eq!(few, 4);
+        assert!(little <= 16 << 20, "{little}");
+        assert_eq!(fitted(64, 1000, true).0, 1);
+        assert_eq!(fitted(64, 32 << 20, true).0, 64);
+        assert_eq!(fitted(2, 1 << 40, true).0, 2);
+        // A number that was asked for is kept.
+        assert_eq!(fitted(64, 1000, false).0, 64);
+    }
 }

@@ -11,6 +11,8 @@ use super::log::DEFAULT_KEPT;
 pub struct Options {
     /// Threads of the passes that run in parallel; at least 1.
     pub threads: usize,
+    /// Whether there are fewer threads where there is less to read than a request for each of them.
+    pub spare_threads: bool,
     /// How to read. The checker sets `block` and `threads`.
     pub sweep: Sweep,
     /// Whether requests shrink where there is little to read.
@@ -33,6 +35,7 @@ impl Default for Options {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let mut options = Options {
             threads,
+            spare_threads: false,
             sweep: Sweep::default(),
             scale: true,
             memory: None,

@@ -47,7 +47,7 @@ impl Rule for AllocatorFragmentation {
         let grounds = Grounds::of(pair, &names);
         if slower < MORE * faster || slower < 1.0 {
             return grounds.denied(format!(
-                "{} gaps not explained by metadata, {} on the faster side",
+                "gaps not explained by metadata: {} on the slower side, {} on the faster",
                 print(slower, Unit::Count),
                 print(faster, Unit::Count)
             ));
@@ -85,10 +85,9 @@ impl Rule for AllocatorFragmentation {
             .against(sequential.and_then(|_| pair.row("trace_sequential")))
             .holds(
                 format!(
-                    "{} gaps not explained by metadata instead of {}; mean run {}",
-                    print(slower, Unit::Count),
-                    print(faster, Unit::Count),
-                    print(runs[0], Unit::Bytes)
+                    "gaps not explained by metadata: {}; mean run {}",
+                    pair.against(print(slower, Unit::Count), print(faster, Unit::Count)),
+                    pair.against(print(runs[0], Unit::Bytes), print(runs[1], Unit::Bytes))
                 ),
                 "preallocate the file (fallocate), or write it with one thread on a fresh filesystem: \
                  with one run the difference disappears",

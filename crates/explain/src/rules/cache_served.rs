@@ -112,9 +112,10 @@ fn writes(pair: &CellComparison<'_>) -> Option<Judgement> {
     }
     grounds.apart("throughput.original").holds(
         format!(
-            "(a) ended with data in memory; with the data on the device (c) the faster side is {} \
-             times as fast, not {}",
+            "(a) ended with data in memory; with the data on the device (c) {} is {} times as fast as {}, not {}",
+            pair.sides()[1],
             digits(at_c),
+            pair.sides()[0],
             digits(at_a)
         ),
         "compare clock (c), or flush = \"fsync\" (stream), include_fsync = true (throughput)",

@@ -79,10 +79,13 @@ impl Rule for CpuBoundWriter {
             .against(waits.and_then(|_| pair.row("psi_io_some")))
             .holds(
                 format!(
-                    "{} of a CPU, and {} s of CPU time instead of {} s",
+                    "{} of a CPU with {}; CPU time {}",
                     print(share.max(task), Unit::Share),
-                    digits(slower),
-                    digits(faster)
+                    pair.sides()[0],
+                    pair.against(
+                        format_args!("{} s", digits(slower)),
+                        format_args!("{} s", digits(faster))
+                    )
                 ),
                 experiment(pair),
             )

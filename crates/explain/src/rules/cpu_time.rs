@@ -58,8 +58,10 @@ impl Rule for CpuTime {
             .against(busy.and_then(|_| pair.row("device_busy")))
             .holds(
                 format!(
-                    "{} s more CPU time, {} of the extra time",
+                    "{} s more CPU time with {} than with {}, {} of the extra time",
                     digits(more),
+                    pair.sides()[0],
+                    pair.sides()[1],
                     print(share.min(1.0), Unit::Share)
                 ),
                 "--set device.limit=20m: with a slower disk the CPU's part shrinks; perf record shows \

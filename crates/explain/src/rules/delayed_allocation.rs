@@ -84,7 +84,10 @@ impl Rule for DelayedAllocation {
         let Some((name, effect, _)) = shown.max_by(|a, b| a.1.total_cmp(&b.1)) else {
             if effects.is_empty() {
                 return grounds.inferred(true).carries(1.0).holds(
-                    "off on the slower side; its effects were not measured",
+                    format!(
+                        "off with {}; its effects were not measured",
+                        pair.sides()[0]
+                    ),
                     EXPERIMENT,
                 );
             }
@@ -101,7 +104,9 @@ impl Rule for DelayedAllocation {
         };
         grounds.apart(name).holds(
             format!(
-                "off on the slower side, with an effect: {} {} times {}",
+                "off with {}, on with {}, with an effect: {} {} times {}",
+                pair.sides()[0],
+                pair.sides()[1],
                 crate::evidence::describe(name).0,
                 digits(*effect),
                 if matches!(*name, "cpu_seconds" | "layout_discontiguities") {

@@ -100,15 +100,19 @@ impl Rule for DeviceLimited {
             ));
         }
         let held = format!(
-            "it reaches {} of {}",
+            "{} reaches {} of {}",
+            pair.sides()[0],
             print(share, Unit::Share),
             print(may, way.unit)
         );
         let theirs = pair.faster.median(way.may);
         if theirs.is_none_or(|theirs| may < LOWER * theirs) {
             let other = theirs.map_or_else(
-                || "the faster side has no limit".to_owned(),
-                |theirs| format!("the faster side's limit is {}", print(theirs, way.unit)),
+                || format!("{} has no limit", pair.sides()[1]),
+                |theirs| {
+                    let theirs = print(theirs, way.unit);
+                    format!("the limit of {} is {theirs}", pair.sides()[1])
+                },
             );
             return grounds
                 .carries(theirs.map_or(pair.times, |theirs| theirs / may))

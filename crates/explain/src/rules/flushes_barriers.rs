@@ -77,9 +77,8 @@ impl Rule for FlushesBarriers {
             .apart(name)
             .holds(
                 format!(
-                    "{} cache flushes instead of {}{}",
-                    print(slower, Unit::Count),
-                    print(faster, Unit::Count),
+                    "cache flushes: {}{}",
+                    pair.against(print(slower, Unit::Count), print(faster, Unit::Count)),
                     share.map_or(String::new(), |share| format!(
                         ", {} of the phase",
                         print(share, Unit::Share)

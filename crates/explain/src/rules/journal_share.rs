@@ -70,9 +70,8 @@ fn traced(pair: &CellComparison<'_>, [slower, faster]: [f64; 2]) -> Option<Judge
         .apart("trace_journal_share")
         .holds(
             format!(
-                "{} of its bytes go to the journal instead of {}",
-                print(slower, Unit::Share),
-                print(faster, Unit::Share)
+                "of its bytes {} go to the journal",
+                pair.against(print(slower, Unit::Share), print(faster, Unit::Share))
             ),
             experiment(pair),
         )
@@ -111,9 +110,11 @@ fn inferred(pair: &CellComparison<'_>) -> Option<Judgement> {
     }
     grounds.carries(cause).apart("written_ratio").holds(
         format!(
-            "with its journal (data={}) the device wrote {} times as much",
+            "with its journal (data={}) the device wrote {} times as much with {} as with {}",
             modes[0],
-            digits(cause)
+            digits(cause),
+            pair.sides()[0],
+            pair.sides()[1]
         ),
         experiment(pair),
     )

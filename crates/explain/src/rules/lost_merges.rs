@@ -82,9 +82,8 @@ impl Rule for LostMerges {
             .apart(decisive)
             .holds(
                 format!(
-                    "{} bios in a request instead of {}",
-                    digits(ratios[0]),
-                    digits(ratios[1])
+                    "bios in a request: {}",
+                    pair.against(digits(ratios[0]), digits(ratios[1]))
                 ),
                 "the same with an I/O scheduler that merges (mq-deadline) and queue/nomerges 0; \
                  with delayed allocation the filesystem sends whole extents",

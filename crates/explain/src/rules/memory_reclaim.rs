@@ -65,9 +65,10 @@ impl Rule for MemoryReclaim {
             .apart(sign)
             .holds(
                 format!(
-                    "{} {} times in the phase",
+                    "{} {} times in the phase with {}",
                     crate::evidence::describe(sign).0,
-                    print(count, Unit::Count)
+                    print(count, Unit::Count),
+                    pair.sides()[0]
                 ),
                 "run with all memory (--set memory=none), or with a smaller working set",
             )

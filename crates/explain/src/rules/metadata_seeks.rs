@@ -76,9 +76,8 @@ impl Rule for MetadataSeeks {
             .against(row)
             .holds(
                 format!(
-                    "{} jumps between data and metadata instead of {}",
-                    print(slower, Unit::Count),
-                    print(faster, Unit::Count)
+                    "jumps between data and metadata: {}",
+                    pair.against(print(slower, Unit::Count), print(faster, Unit::Count))
                 ),
                 "place metadata elsewhere or together: an external journal, a larger flex_bg (mkfs -G 64), \
                  bigalloc, or the same filesystem with the file preallocated",

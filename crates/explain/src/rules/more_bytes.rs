@@ -70,15 +70,12 @@ impl Rule for MoreBytes {
 }
 
 fn because(pair: &CellComparison<'_>, slower: f64, faster: f64) -> String {
-    let does = format!("the device {}s {}", pair.verb(), print(slower, Unit::Bytes));
+    let (more, less) = (print(slower, Unit::Bytes), print(faster, Unit::Bytes));
+    let does = format!("the device {}s {}", pair.verb(), pair.against(more, less));
     if faster > 0.0 {
-        let times = digits(slower / faster);
-        format!(
-            "{does} instead of {}, {times} times as much",
-            print(faster, Unit::Bytes)
-        )
+        format!("{does}, {} times as much", digits(slower / faster))
     } else {
-        format!("{does}, and nothing for the faster side")
+        does
     }
 }
 

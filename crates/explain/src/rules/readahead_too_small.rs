@@ -84,9 +84,8 @@ impl Rule for ReadaheadTooSmall {
             .apart(decisive)
             .holds(
                 format!(
-                    "a readahead window of {} instead of {}",
-                    print(slower, Unit::Bytes),
-                    print(faster, Unit::Bytes)
+                    "a readahead window of {}",
+                    pair.against(print(slower, Unit::Bytes), print(faster, Unit::Bytes))
                 ),
                 format!(
                     "--set device.readahead={:.0} (sectors) for both",

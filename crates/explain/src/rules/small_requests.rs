@@ -69,10 +69,9 @@ impl Rule for SmallRequests {
             .against(fewer.and_then(|_| pair.row(&rate)))
             .holds(
                 format!(
-                    "{}s of {} instead of {}: {} times as many for the same bytes",
+                    "{}s of {}: {} times as many for the same bytes",
                     verb,
-                    print(slower, Unit::Bytes),
-                    print(faster, Unit::Bytes),
+                    pair.against(print(slower, Unit::Bytes), print(faster, Unit::Bytes)),
                     crate::value::digits(faster / slower)
                 ),
                 experiment(pair),
@@ -90,6 +89,7 @@ fn experiment(pair: &CellComparison<'_>) -> String {
         (study::WorkloadSpec::Stream(spec), _) if spec.direct => {
             format!("--set {name}.block=16m")
         }
+        (study::WorkloadSpec::Mix(_), _) => format!("--set {name}.block=64k"),
         (study::WorkloadSpec::Scan(_), _) => match pair.phase {
             "scan_pass_2" => format!("--set {name}.batch=1024"),
             _ => format!("--set {name}.scan_buffer=4m"),
@@ -125,7 +125,8 @@ mod tests {
         let answer = judge(&sides);
         assert_eq!(answer.confidence(), Some(Confidence::High), "{answer:?}");
         assert!(
-            answer.because.contains("16 KiB instead of 64 KiB"),
+            answer.because.contains("16 KiB with")
+                && answer.because.contains("against 64 KiB with"),
             "{}",
             answer.because
         );

@@ -71,7 +71,8 @@ impl Rule for WritebackThrottled {
             .apart("psi_io_some")
             .holds(
                 format!(
-                    "dirty data reaches {} of the threshold, and tasks wait for I/O {} of the time",
+                    "with {} dirty data reaches {} of the threshold, and tasks wait for I/O {} of the time",
+                    pair.sides()[0],
                     print(near[0], Unit::Share),
                     print(waiting[0], Unit::Share)
                 ),

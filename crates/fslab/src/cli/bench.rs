@@ -6,7 +6,60 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fskind::Kind;
-use params::{AgeSpec, FillSpec, StreamSpec, ThroughputSpec, TreeSpec};
+use params::{AgeSpec, FillSpec, MixSpec, StreamSpec, ThroughputSpec, TreeSpec};
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct BenchLine {
+    #[command(subcommand)]
+    pub(crate) command: Option<BenchCommand>,
+    #[command(flatten)]
+    pub(crate) jobs: Option<FioJobArgs>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FioJobArgs {
+    /// Run the jobs of a job file of fio; its options are in docs/fio.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fio_job: PathBuf,
+    /// Directory for all files, in place of the job file's own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Keep the files that the jobs make
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Let jobs write to files that exist
+    #[arg(long)]
+    pub(crate) reuse: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: MixFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MixArgs {
+    #[command(flatten)]
+    pub(crate) spec: MixSpec,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: MixFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MixFormat {
+    /// A table with the three clocks
+    Text,
+    /// One document
+    Json,
+    /// One row for each phase, metric and clock
+    Csv,
+    /// As fio --output-format=json prints it
+    Fio,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -20,6 +73,8 @@ pub(crate) enum BenchCommand {
     Fill(FillArgs),
     /// Add and remove directories of files in rounds until the filesystem is aged
     Age(AgeArgs),
+    /// fio: reads and writes mixed, timed, at a limited rate
+    Mix(MixArgs),
     /// Time the filesystem's own checker, read-only, pass by pass
     Fsck(FsckArgs),
 }

@@ -2,9 +2,11 @@
 
 mod csv;
 mod fsck;
+mod mix;
 mod stream;
 
 pub(crate) use fsck::run as fsck;
+pub(crate) use mix::{fio_job, mix};
 pub(crate) use stream::run as stream;
 
 use lab::Interrupt;

@@ -185,8 +185,9 @@ fn options(args: &CheckArgs, cached: bool) -> Options {
         None if cached => options.sweep.request = device::CACHED_REQUEST,
         None => {}
     }
-    if let Some(threads) = args.threads {
-        options.set_threads(threads.into());
+    match args.threads {
+        Some(threads) => options.set_threads(threads.into()),
+        None => options.spare_threads = true,
     }
     let room = address_space::room();
     if let Some(room) = room {

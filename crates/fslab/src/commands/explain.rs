@@ -9,9 +9,9 @@ pub(crate) fn run(args: ExplainArgs) -> anyhow::Result<u8> {
     if remaining > 0 && !args.partial {
         let dir = out::path(&args.run);
         out::say(&format!(
-            "fslab: {dir}: {remaining} of {} trials have still to run; go on with `fslab resume \
-             {dir}`, or explain the finished trials with --partial",
-            run.trials.len()
+            "fslab: {dir}: {remaining} of {} still to run; go on with `fslab resume {dir}`, or explain the finished \
+             trials with --partial",
+            words::plural(run.trials.len() as u64, "trial")
         ));
         return Ok(exit::INCOMPLETE);
     }

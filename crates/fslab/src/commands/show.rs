@@ -1,12 +1,12 @@
 //! `fslab show`.
 
-use crate::cli::{DocumentFormat, ShowArgs};
+use crate::cli::{ShowArgs, ShowFormat};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
     let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
     match args.format {
-        DocumentFormat::Text => {
+        ShowFormat::Text => {
             let options = ::report::Options {
                 part: ::report::Part::Summary,
                 ..::report::Options::default()
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
             let summary = summary.map_err(lab::Error::from)?;
             out::print(&format!("{summary}\n\n{}", record::show::render(&run)))?;
         }
-        DocumentFormat::Json => {
+        ShowFormat::Json => {
             let options = ::report::Options {
                 format: ::report::Format::Json,
                 ..::report::Options::default()
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
                 &::report::render(&run, Some(&args.run), &options).map_err(lab::Error::from)?,
             )?;
         }
+        ShowFormat::Csv => out::print(&record::show::csv(&run))?,
     }
     Ok(exit::OK)
 }

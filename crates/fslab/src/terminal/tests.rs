@@ -131,7 +131,7 @@ fn a_run_is_trials_activities_and_phases() {
     assert_eq!(drawn.line(300.0), "[3/3] filesystem=xfs: iozone");
 }
 
-/// With a plan the time left is known from the begin, and each trial corrects it.
+/// With a plan the time left is known from the beginning, and each trial corrects it.
 #[test]
 fn the_time_left_follows_the_plan_and_then_the_trials() {
     let drawn = Drawn::new();

@@ -73,10 +73,10 @@ macro_rules! suite {
                     .output()
                     .expect("the binary starts");
                 assert_code(&output, 141);
-                let said = stderr(&output);
+                let errors = stderr(&output);
                 assert!(
-                    !said.contains("fslab: "),
-                    "a reader that has enough is no error: {said}"
+                    !errors.contains("fslab: "),
+                    "a reader that has enough is no error: {errors}"
                 );
                 $scratch.assert_nothing_left();
             }
@@ -155,6 +155,17 @@ suite!(report, ["report"], printing = |scratch| {
     with_path("", &example_run(&scratch), "")
 }, missing = ["no-such-thing"] => 2);
 
+suite!(import, ["import"], printing = |scratch| {
+    with_path("", &example_run(&scratch), "--store s.sqlite")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(export, ["export"], printing = |scratch| {
+    let import = with_path("import", &example_run(&scratch), "--store s.sqlite");
+    let imported = fslab().current_dir(scratch.path()).args(&import).output().unwrap();
+    assert_code(&imported, 0);
+    words("--store s.sqlite")
+}, missing = ["--store", "no-such-thing"] => 2);
+
 suite!(clean, ["clean"], printing = |scratch| {
     with_path("", scratch.path(), "")
 }, missing = ["no-such-thing"] => 2);
@@ -189,6 +200,10 @@ suite!(bench_age, ["bench", "age"], printing = |scratch| {
     with_path("--dir", &scratch.join("aged"), "--rounds 1 -n 8 -t 1 -D 4 -N 2 --step 1 -s 1")
 }, missing = ["--dir", "no-such-thing"] => 2);
 
+suite!(bench_mix, ["bench", "mix"], printing = |scratch| {
+    with_path("--dir", scratch.path(), "-s 64k")
+}, missing = ["--dir", "no-such-thing"] => 2);
+
 suite!(bench_fsck, ["bench", "fsck"], printing = |scratch| {
     let image = scratch.join("image");
     std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
@@ -206,3 +221,7 @@ suite!(studies, ["studies"], printing = |_scratch| Vec::<String>::new(), missing
 suite!(metrics, ["metrics"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 
 suite!(new, ["new"], printing = |_scratch| words("mine"), missing = ["no-such-thing/mine.toml"] => 2);
+
+suite!(man, ["man"], printing = |_scratch| words("check"), missing = ["no-such-thing"] => 2);
+
+suite!(completions, ["completions"], printing = |_scratch| words("bash"), missing = ["no-such-thing"] => 2);

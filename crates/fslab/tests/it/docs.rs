@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-const COMMANDS: [&[&str]; 35] = [
+pub(crate) const COMMANDS: [&[&str]; 40] = [
     &[],
     &["run"],
     &["plan"],
@@ -19,6 +19,8 @@ const COMMANDS: [&[&str]; 35] = [
     &["show"],
     &["report"],
     &["explain"],
+    &["import"],
+    &["export"],
     &["clean"],
     &["bench"],
     &["bench", "throughput"],
@@ -26,6 +28,7 @@ const COMMANDS: [&[&str]; 35] = [
     &["bench", "stream"],
     &["bench", "fill"],
     &["bench", "age"],
+    &["bench", "mix"],
     &["bench", "fsck"],
     &["check"],
     &["crash"],
@@ -43,6 +46,8 @@ const COMMANDS: [&[&str]; 35] = [
     &["kernel", "probe"],
     &["doctor"],
     &["context"],
+    &["man"],
+    &["completions"],
 ];
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::common;
 
 use std::path::Path;
+use std::process::Output;
 
 use common::{Scratch, assert_code, assert_ran, error_line, is_root, run_in, stderr, stdout};
 use serde_json::Value;
@@ -62,7 +63,7 @@ fn the_studies_are_listed_with_their_profiles() {
 #[test]
 fn every_figure_of_every_workload_is_in_the_catalogue() {
     let scratch = Scratch::new();
-    let calls: [(&str, Vec<&str>); 5] = [
+    let calls: [(&str, Vec<&str>); 6] = [
         (
             "throughput",
             vec!["--dir", "work", "-s", "1m", "-r", "64k", "--settle", "0"],
@@ -73,6 +74,7 @@ fn every_figure_of_every_workload_is_in_the_catalogue() {
         ),
         ("stream", vec!["--dir", "work", "-b", "64k", "-w", "16"]),
         ("fill", vec!["-d", "work", "-n", "5", "-s", "100"]),
+        ("mix", vec!["--dir", "work", "-s", "1m", "--fsync", "8"]),
         (
             "age",
             vec![
@@ -193,17 +195,17 @@ fn a_new_study_runs_as_it_is_needs_root() {
         ],
     );
     assert_ran(&output);
-    let run = record::Run::load(&scratch.join("out")).unwrap();
-    assert_eq!(run.trials.len(), 4);
-    for trial in &run.trials {
-        assert_eq!(
-            trial.status,
-            record::Status::Finished,
-            "{}",
-            stderr(&output)
-        );
-    }
+    assert_all_finished(&scratch, 4, &output);
     scratch.assert_nothing_left();
+}
+
+/// All trials of the run in `out` finished; what fslab printed explains those that did not.
+fn assert_all_finished(scratch: &Scratch, trials: usize, output: &Output) {
+    let run = record::Run::load(&scratch.join("out")).unwrap();
+    assert_eq!(run.trials.len(), trials);
+    for trial in &run.trials {
+        assert_eq!(trial.status, record::Status::Finished, "{}", stderr(output));
+    }
 }
 
 /// The example of docs/studies.md.
@@ -254,16 +256,7 @@ fn the_mail_server_runs_as_the_docs_say_needs_root() {
         ],
     );
     assert_ran(&output);
-    let run = record::Run::load(&scratch.join("out")).unwrap();
-    assert_eq!(run.trials.len(), 18);
-    for trial in &run.trials {
-        assert_eq!(
-            trial.status,
-            record::Status::Finished,
-            "{}",
-            stderr(&output)
-        );
-    }
+    assert_all_finished(&scratch, 18, &output);
     let report = stdout(&output);
     assert!(report.contains("files"), "{report}");
     scratch.assert_nothing_left();

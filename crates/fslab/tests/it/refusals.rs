@@ -51,6 +51,7 @@ fn a_read_only_directory_is_refused_alike_by_run_and_bench_needs_root() {
         &["bench", "stream", "--dir", "frozen"],
         &["bench", "fill", "-d", "frozen"],
         &["bench", "age", "--dir", "frozen"],
+        &["bench", "mix", "--dir", "frozen"],
         &["bench", "throughput", "--dir", "frozen"],
         &["bench", "tree", "--dir", "frozen"],
     ] {

@@ -183,6 +183,30 @@ fn a_run_is_shown_by_the_name_in_the_list() {
         assert_code(&output, 0);
         assert!(!output.stdout.is_empty(), "{command}");
     }
+    // The table of trials for programs.
+    let table = run_in(scratch.path(), &["show", name, "--format", "csv"]);
+    assert_code(&table, 0);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.starts_with("run,trial,block,"), "{table}");
+    // A head, and one trial for each of the two numbers of threads.
+    assert_eq!(table.lines().count(), 3, "{table}");
+    assert!(table.contains(",finished,"), "{table}");
+    // A slip of the keyboard, in a name and in a path.
+    let (last, start) = (name.len() - 1, &name[..name.len() - 1]);
+    let other = if name.ends_with('x') { "y" } else { "x" };
+    assert_eq!(start.len(), last);
+    for (slip, meant) in [
+        (format!("{start}{other}"), name.to_owned()),
+        (
+            format!("fslab-runs/{start}{other}"),
+            format!("fslab-runs/{name}"),
+        ),
+    ] {
+        let refused = run_in(scratch.path(), &["show", &slip]);
+        assert_code(&refused, 2);
+        let wanted = format!("did you mean {meant}?");
+        assert!(stderr(&refused).contains(&wanted), "{}", stderr(&refused));
+    }
     let refused = run_in(scratch.path(), &["show", "no-such-run"]);
     assert_code(&refused, 2);
     assert!(stderr(&refused).contains("no-such-run"));

@@ -65,6 +65,12 @@ const ROWS: &[&str] = &[
     "bench throughput --dir . -t 0",
     "bench fill -d . -S 9",
     "bench stream --dir . --flush often",
+    "bench mix --dir . --rwmixread 200",
+    "bench",
+    "bench --dir .",
+    "bench --fio-job no-such-thing",
+    "bench --fio-job job.fio",
+    "bench --fio-job job.fio mix --dir .",
     "bench fsck no-such-thing",
     "bench fsck disk.img --type ext5",
     // Filesystems.
@@ -101,6 +107,8 @@ fn scratch() -> Scratch {
     let text = std::fs::read_to_string(study).unwrap();
     let write = |name: &str, text: &[u8]| std::fs::write(scratch.join(name), text).unwrap();
     let table = "\n[[table]]\ntitle = \"T\"\ncolumns = \"filesystm\"\nrows = [{ phase = \"raed\", metric = \"throughput\", label = \"x\", unit = \"MB/s\" }]\n";
+    let job = "; a job\n[global]\nsize=1m\n\n[trims]\nrw=randread\nverify=crc32c\n";
+    write("job.fio", job.as_bytes());
     write("table.toml", (text.clone() + table).as_bytes());
     let metric = table
         .replace("filesystm", "filesystem")

@@ -136,7 +136,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The bytes of the line read last, without its newline.
-    pub(crate) fn line(&self) -> &[u8] {
+    pub fn line(&self) -> &[u8] {
         &self.text
     }
 

@@ -3,7 +3,9 @@
 use words::escape_xml as escape;
 
 use super::{growth_plot, histogram, plot};
-use crate::doc::{Block, Cell, Column, Details, Drawing, Item, Plot, Row, Section, Sheet, Tone};
+use crate::doc::{
+    Block, Cell, Column, Details, Drawing, Item, Plot, Row, Section, Sheet, Tone, shared,
+};
 
 /// A section.
 pub(super) fn print(section: &Section<'_>) -> String {
@@ -180,7 +182,15 @@ impl Printer {
             "" => String::new(),
             class => format!(" class=\"{class}\""),
         };
-        self.put(&format!("<table{class}><thead><tr>"));
+        self.put(&format!("<table{class}><thead>"));
+        for level in 0..sheet.depth() {
+            self.put("<tr>");
+            for (text, n) in shared(columns, level) {
+                self.shared(text, n);
+            }
+            self.put("</tr>\n");
+        }
+        self.put("<tr>");
         for column in columns {
             self.head(column);
         }
@@ -198,6 +208,21 @@ impl Printer {
             self.row(sheet, first, row);
         }
         self.put("</tbody></table></div>\n");
+    }
+
+    /// A head above those of `n` columns; without words it is no head.
+    fn shared(&mut self, text: &str, n: usize) {
+        let span = match n {
+            1 => String::new(),
+            n => format!(" colspan=\"{n}\""),
+        };
+        self.put(&match text {
+            "" => format!("<td{span}></td>"),
+            text => format!(
+                "<th scope=\"colgroup\" class=\"shared\"{span}>{}</th>",
+                escape(text)
+            ),
+        });
     }
 
     fn head(&mut self, column: &Column) {

@@ -10,6 +10,7 @@ use crate::doc::Section;
 use crate::error::Result;
 use crate::facts::Answer;
 use crate::model::{Mark, clock_meaning};
+use crate::options::Part;
 use crate::sections::{answer, basis, causes, measured, records, tables};
 use crate::sentences::{begun, few, meaning, method, order, trials, trials_of};
 use crate::units;
@@ -19,15 +20,21 @@ use crate::validity::Group;
 const MANY: usize = 24;
 
 /// Everything that the template asks for, but for the embedded files.
-pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
+pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
     let run = report.run;
     let plan = &run.plan;
-    let (mut measured, mut tables) = (measured(report), tables(report));
+    let part = report.options.part;
+    let of = |wanted: Part, sections: Vec<Section<'a>>| -> Vec<Section<'a>> {
+        sections.into_iter().filter(|_| part.has(wanted)).collect()
+    };
+    let mut measured = of(Part::Tables, measured(report));
+    let mut tables = of(Part::Tables, tables(report));
     axes::share(&mut measured);
     axes::share(&mut tables);
-    let FirstScreen { first, rest } = first_screen::split(answer(report));
-    let causes = causes(report);
-    let basis: Vec<Section<'_>> = basis(report).into_iter().chain(records(report)).collect();
+    let FirstScreen { first, rest } = first_screen::split(of(Part::Summary, answer(report)));
+    let causes = of(Part::Why, causes(report));
+    let basis = basis(report).into_iter().chain(records(report));
+    let basis = of(Part::Evidence, basis.collect());
     let nav = |sections: &[Section<'_>]| -> Vec<Value> { sections.iter().map(link).collect() };
     let printed =
         |sections: &[Section<'_>]| -> String { sections.iter().map(blocks::print).collect() };
@@ -40,6 +47,7 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("run", json!(run.name));
     put("tool", json!(run.tool));
     put("command", json!(run.command.join(" ")));
+    put("recorded", json!(part.has(Part::Evidence)));
     put("strip", strip(report));
     put("alarms", alarms(report));
     put("nav_answer", json!(nav(&first)));
@@ -65,14 +73,16 @@ pub(super) fn view(report: &Report<'_>) -> Result<Map<String, Value>> {
     put("clocks", clocks());
     let repeats = report.published.map(|p| p.document.short());
     put("repeats", json!(repeats));
-    for (name, value) in series(report)? {
-        put(name, value);
+    if part.has(Part::Evidence) {
+        for (name, value) in series(report)? {
+            put(name, value);
+        }
     }
     Ok(view)
 }
 
 /// A section in the list of sections.
-fn link(section: &Section<'_>) -> Value {
+pub(crate) fn link(section: &Section<'_>) -> Value {
     let name = match section.nav.as_str() {
         "" => &section.title,
         nav => nav,

@@ -3,7 +3,7 @@
 use words::escape_xml;
 
 use super::escape;
-use crate::doc::{Block, Cell, Column, Item, Section, Sheet};
+use crate::doc::{Block, Cell, Column, Item, Section, Sheet, shared};
 
 /// Items of a folded list that are printed.
 const SHOWN: usize = 4;
@@ -106,11 +106,22 @@ fn table(out: &mut String, sheet: &Sheet) {
         heads.push("published".to_owned());
         rules.push("---");
     }
-    out.push_str(&format!(
-        "| {} |\n|{}|\n",
-        heads.join(" | "),
-        rules.join("|")
-    ));
+    // Markdown has one line of heads: the outermost is it, and those below are the first rows.
+    let depth = sheet.depth();
+    let mut lines: Vec<Vec<String>> = (0..depth).map(|level| above(sheet, level)).collect();
+    if depth > 0 {
+        heads = heads.iter().map(|head| bold(head)).collect();
+        for line in lines.iter_mut().skip(1) {
+            *line = line.iter().map(|head| bold(head)).collect();
+        }
+    }
+    lines.push(heads);
+    let lines: Vec<String> = lines.iter().map(|line| line.join(" | ")).collect();
+    let (first, others) = lines.split_first().map_or(("", &[][..]), |(f, o)| (f, o));
+    out.push_str(&format!("| {first} |\n|{}|\n", rules.join("|")));
+    for line in others {
+        out.push_str(&format!("| {line} |\n"));
+    }
     for row in &sheet.rows {
         let mut cells: Vec<String> = row.cells.iter().map(cell).collect();
         cells.resize(sheet.columns.len(), String::new());
@@ -120,6 +131,23 @@ fn table(out: &mut String, sheet: &Sheet) {
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     out.push('\n');
+}
+
+/// A line of heads that columns share: each above the first of its columns.
+fn above(sheet: &Sheet, level: usize) -> Vec<String> {
+    let runs = shared(&sheet.columns, level).into_iter();
+    let cells = runs.flat_map(|(text, n)| {
+        std::iter::once(escape(text)).chain(std::iter::repeat_n(String::new(), n - 1))
+    });
+    cells.collect()
+}
+
+fn bold(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("**{text}**")
+    }
 }
 
 fn head(column: &Column) -> String {

@@ -16,6 +16,10 @@ pub(crate) fn sections(number: usize, grid: &Grid) -> Vec<Section<'_>> {
     let short = grid.title.trim_end_matches(':');
     let mut section = Section::new(id.as_str(), &grid.title).nav(short);
     section.blocks.push(Block::Para(census(grid)));
+    // Without any number there is nothing to print, and nothing to set beside what was published.
+    if grid.figures().all(|figure| figure.summary.is_none()) {
+        return vec![section];
+    }
     for panel in &grid.panels {
         section.blocks.push(of_panel(&id, short, panel));
     }

@@ -65,6 +65,7 @@ fn draw(label: &str, head: &Head, bars: Vec<(String, &Place)>) -> Option<Plot<'s
     }
     let column = |name: &String| Column {
         name: name.clone(),
+        path: Vec::new(),
         fixed: crate::layout::Levels::new(),
         published: None,
     };

@@ -10,12 +10,16 @@ use crate::compare::is_taken_by_correction;
 use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
-use crate::summary::{Shapes, Statement, Summary, ToSyncfs, gain, level_name};
+use crate::options::Part;
+use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain, level_name};
 
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
 /// Doubts, and ratios that came out otherwise than published.
 const DOUBTS: usize = 8;
+
+/// Latencies that the first screen has room for, with the largest differences.
+const LATENCIES: usize = 5;
 
 /// Begins the sentence on how much of the differences is left when the data is on the device.
 pub(crate) const WITH_SYNC: &str = "With the final sync inside the clock";
@@ -28,6 +32,7 @@ pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static
         blocks.push(Block::Para(format!("Question: {}", summary.question)));
     }
     blocks.extend(differences(report, summary));
+    blocks.extend(latency(summary));
     blocks.extend(list("Laws and limits:", summary.findings.clone(), PAIRS));
     blocks.extend(equal(report, summary));
     blocks.extend(undecided(summary));
@@ -103,6 +108,32 @@ fn differences(report: &Report<'_>, summary: &Summary) -> Vec<Block<'static>> {
     vec![Block::Heading(heading), Block::List(items)]
 }
 
+/// Latencies that differ; where none does, how many were compared.
+fn latency(summary: &Summary) -> Vec<Block<'static>> {
+    let (n, m) = (summary.latency_established, summary.latencies.len());
+    if m == 0 {
+        return Vec::new();
+    }
+    if n == 0 {
+        return vec![Block::Para(format!(
+            "Latency: no difference is established in {}.",
+            words::plural(m as u64, "comparison")
+        ))];
+    }
+    let heading = format!(
+        "Latency, the largest difference first ({n} of {} established):",
+        words::plural(m as u64, "comparison")
+    );
+    let items = summary.latency.iter();
+    let items = items.map(|s| Item::from(format!("{}.{}", s.text, marks(s))));
+    let mut items: Vec<Item> = items.collect();
+    let more = n - summary.latency.len();
+    if more > 0 {
+        items.push(Item::from(format!("and {more} more, in the matrix below")));
+    }
+    vec![Block::Heading(heading), Block::List(items)]
+}
+
 /// Whether the differences of phases that write hold to the end of syncfs.
 fn to_syncfs(found: &ToSyncfs) -> Item {
     let n = found.hold + found.lost + found.reversed.len();
@@ -168,12 +199,16 @@ fn undecided(summary: &Summary) -> Vec<Block<'static>> {
     // In rising order: half of them would be decided by as many blocks as the middle one needs.
     if let Some(half) = told.get(open.len().div_ceil(2) - 1) {
         lead.push_str(&format!(
-            "; {half} blocks would decide half of them, power 80 %"
+            "; {} would decide half of them, power 80 %",
+            words::plural(*half as u64, "block")
         ));
     }
     lead.push_str("):");
     let texts = open.iter().map(|s| match s.blocks {
-        Some(blocks) => format!("{}; {blocks} blocks would decide", s.text),
+        Some(blocks) => {
+            let blocks = words::plural(blocks as u64, "block");
+            format!("{}; {blocks} would decide", s.text)
+        }
         None => format!(
             "{}; at the edge of the band, more blocks will not decide",
             s.text
@@ -216,30 +251,74 @@ fn published(shapes: &Shapes) -> Block<'static> {
     Block::Para(format!("{text}."))
 }
 
-/// All effects: figures as rows, the levels of a factor as columns, one sheet a factor.
+/// All effects: figures as rows, the levels of a factor as columns, one sheet a factor; then those on latencies.
 pub(super) fn matrix(report: &Report<'_>, summary: &Summary) -> Option<Section<'static>> {
-    if summary.effects.is_empty() {
+    if summary.effects.is_empty() && summary.latencies.is_empty() {
         return None;
     }
     let mut section = Section::new("ratios", "Ratios");
     section.blocks.push(Block::Para(legend(report, summary)));
+    let effects: Vec<&Effect> = summary.effects.iter().collect();
+    section.blocks.extend(sheets(report, "", &effects));
+    let (latencies, more) = latencies(report, summary);
+    let of_latency = sheets(report, "latency: ", &latencies);
+    section.blocks.extend(of_latency);
+    if more > 0 {
+        let rows = words::plural(more as u64, "row");
+        let text = format!("{rows} of latency more: --only summary, or --full.");
+        section.blocks.push(Block::Para(text));
+    }
+    Some(section)
+}
+
+/// The latencies to print, and how many rows of them are left out: the first screen has those that differ most.
+fn latencies<'a>(report: &Report<'_>, summary: &'a Summary) -> (Vec<&'a Effect>, usize) {
+    let all: Vec<&Effect> = summary.latencies.iter().collect();
+    let row = |effect: &Effect| {
+        let Effect {
+            workload,
+            phase,
+            factor,
+            at,
+            ..
+        } = effect;
+        (workload.clone(), phase.clone(), factor.clone(), at.clone())
+    };
+    let rows: BTreeSet<_> = all.iter().map(|effect| row(effect)).collect();
+    if report.options.part != Part::First || rows.len() <= LATENCIES {
+        return (all, 0);
+    }
+    let mut largest: Vec<&Effect> = { all.iter().copied() }
+        .filter(|effect| Effects::is_established(effect))
+        .collect();
+    let size = |effect: &Effect| gain(effect).0.ln().abs();
+    largest.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let mut chosen = BTreeSet::new();
+    for effect in largest {
+        if chosen.len() < LATENCIES {
+            chosen.insert(row(effect));
+        }
+    }
+    let shown = all
+        .into_iter()
+        .filter(|effect| chosen.contains(&row(effect)));
+    (shown.collect(), rows.len() - chosen.len())
+}
+
+/// One sheet for each factor; `of` begins the heads of their labels.
+fn sheets(report: &Report<'_>, of: &str, effects: &[&Effect]) -> Vec<Block<'static>> {
     let mut factors: Vec<&str> = Vec::new();
-    for effect in &summary.effects {
+    for effect in effects {
         if !factors.contains(&effect.factor.as_str()) {
             factors.push(&effect.factor);
         }
     }
-    for factor in factors {
-        let effects: Vec<&Effect> = summary
-            .effects
-            .iter()
-            .filter(|e| e.factor == factor)
-            .collect();
-        section
-            .blocks
-            .push(Block::Table(sheet(report, factor, &effects)));
-    }
-    Some(section)
+    let sheets = factors.into_iter().map(|factor| {
+        let of_factor = effects.iter().filter(|e| e.factor == factor);
+        let effects: Vec<&Effect> = of_factor.copied().collect();
+        Block::Table(sheet(report, of, factor, &effects))
+    });
+    sheets.collect()
 }
 
 fn legend(report: &Report<'_>, summary: &Summary) -> String {
@@ -248,18 +327,21 @@ fn legend(report: &Report<'_>, summary: &Summary) -> String {
         "How many times as fast each level is as the first of its factor, over the levels of the other factors: \
          + and - faster and slower by more than {percent:.0} %, = equal within {percent:.0} %, ~ not decided"
     );
-    if summary.effects.iter().any(is_taken) {
+    let all = || summary.effects.iter().chain(&summary.latencies);
+    if all().any(is_taken) {
         text.push_str(", ~c not decided once corrected for the number of comparisons");
     }
     let is_part = |e: &Effect| {
         let sense = words_of_metric(&e.metric).sense;
         matches!(sense, Sense::Duration | Sense::Amount)
     };
-    if summary.effects.iter().any(is_part) {
-        text.push_str("; where a quantity is in parentheses, how many times as much");
+    if all().any(is_part) {
+        text.push_str(
+            "; where a quantity or a latency is in parentheses, how many times as much or as long",
+        );
     }
     let fails = |e: &Effect| marks_of(report, e).contains(&Mark::Fails);
-    if summary.effects.iter().any(fails) {
+    if all().any(fails) {
         text.push_str(&format!(
             ", {} {}",
             Mark::Fails.sign(),
@@ -282,7 +364,7 @@ fn is_taken(effect: &Effect) -> bool {
     is_taken_by_correction(&effect.comparison)
 }
 
-fn sheet(report: &Report<'_>, factor: &str, effects: &[&Effect]) -> Sheet {
+fn sheet(report: &Report<'_>, of: &str, factor: &str, effects: &[&Effect]) -> Sheet {
     let base = effects.first().map_or("", |e| e.base.as_str());
     let mut levels: Vec<&str> = Vec::new();
     let mut rows: Vec<(String, Vec<&Effect>)> = Vec::new();
@@ -307,9 +389,8 @@ fn sheet(report: &Report<'_>, factor: &str, effects: &[&Effect]) -> Sheet {
         Row::new(std::iter::once(Cell::from(label.as_str())).chain(cells))
     });
     let about = format!("Ratios by {factor}");
-    Sheet::new(about, format!("{factor}, to {}", level_name(base)), columns)
-        .rows(rows)
-        .class("heat")
+    let head = format!("{of}{factor}, to {}", level_name(base));
+    Sheet::new(about, head, columns).rows(rows).class("heat")
 }
 
 /// `initl_writers, threads=8`; with workload and clock where they distinguish rows.
@@ -328,7 +409,8 @@ fn label(effect: &Effect, effects: &[&Effect]) -> String {
     }
     let words = words_of_metric(&effect.metric);
     if matches!(words.sense, Sense::Duration | Sense::Amount) {
-        text.push_str(&format!(" ({})", words.noun));
+        let noun = call_figure(&effect.metric).unwrap_or(words.noun);
+        text.push_str(&format!(" ({noun})"));
     }
     text
 }

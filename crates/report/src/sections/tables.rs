@@ -21,6 +21,11 @@ pub(super) fn section<'a>(report: &Report<'_>, number: usize, table: &'a Table) 
     if !table.subtitle.is_empty() {
         section.blocks.push(Block::Para(table.subtitle.clone()));
     }
+    if table.figures().all(|figure| figure.summary.is_none()) {
+        let text = "No finished trial has measured it.".to_owned();
+        section.blocks.push(Block::Para(text));
+        return section;
+    }
     section.blocks.push(plots(table));
     let title = "Mean (stddev), in the original's layout";
     section.blocks.push(Block::Heading(title.to_owned()));
@@ -115,7 +120,10 @@ fn label(row: &model::Row) -> String {
 }
 
 fn means(report: &Report<'_>, table: &Table) -> Sheet {
-    let columns = table.columns.iter().map(|c| Column::figures(&c.name));
+    let columns = table.columns.iter().map(|column| {
+        let (above, name) = column.headings();
+        Column::figures(name).below(above)
+    });
     let rows = table.rows.iter().map(|row| {
         let digits = decimals(row);
         let label = label(row);

@@ -1,8 +1,8 @@
 //! The blocks of a section in a mail: no line wider than the report, but for those of programs.
 
 use super::wide_table::Names;
-use super::wrap;
-use crate::doc::{Block, Cell, Details, Item, Section};
+use super::{histogram, wrap};
+use crate::doc::{Block, Cell, Details, Drawing, Item, Plot, Section};
 
 /// What was printed last: decides where an empty line goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,10 +74,26 @@ impl Printer {
                     self.out.push('\n');
                 }
             }
-            Block::Plots(_) => {}
+            Block::Plots(plots) => plots.iter().for_each(|plot| self.plot(plot)),
             Block::Beside(_, blocks) => self.blocks(blocks),
             Block::Details(details) => self.details(details),
             Block::Either { mail, .. } => self.blocks(mail),
+        }
+    }
+
+    /// A histogram; other drawings repeat the numbers of their tables.
+    fn plot(&mut self, plot: &Plot<'_>) {
+        let Drawing::Histogram(rows) = &plot.drawing else {
+            return;
+        };
+        if let Some((lines, most)) = histogram::lines(rows, self.width) {
+            let title = format!("{}: {}, @ is {:.0} %", plot.label, plot.unit, most * 100.0);
+            self.heading(&title);
+            for line in lines {
+                self.out.push_str(line.trim_end());
+                self.out.push('\n');
+            }
+            self.last = Last::Table;
         }
     }
 

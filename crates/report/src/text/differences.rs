@@ -233,7 +233,11 @@ fn matrix(
         corner,
         columns: columns
             .iter()
-            .map(|c| table.columns[*c].name.clone())
+            .map(|c| table.columns[*c].headings().1.to_owned())
+            .collect(),
+        above: columns
+            .iter()
+            .map(|c| table.columns[*c].headings().0.to_vec())
             .collect(),
         rows: table
             .rows

@@ -4,7 +4,7 @@
 //! to bottom as well as a row from left to right. Columns that do not fit follow in a second panel
 //! with the labels repeated, as the mail tables do it.
 
-use super::cap;
+use super::{cap, nested};
 
 /// Rows of cells, each cut into its aligned parts.
 pub(super) struct Matrix {
@@ -12,6 +12,8 @@ pub(super) struct Matrix {
     pub corner: String,
     /// Headings of the columns of figures.
     pub columns: Vec<String>,
+    /// Headings above each of these, the outermost first; empty where there are none.
+    pub above: Vec<Vec<String>>,
     /// Label and one cell for each column.
     pub rows: Vec<(String, Vec<Cell>)>,
 }
@@ -22,6 +24,7 @@ pub(super) type Cell = Vec<String>;
 /// A column, ready to print.
 struct Column {
     name: String,
+    above: Vec<String>,
     cells: Vec<String>,
     width: usize,
 }
@@ -88,6 +91,7 @@ impl Matrix {
         Column {
             width: cells.iter().map(|cell| length(cell)).max().unwrap_or(0),
             name: self.columns[at].clone(),
+            above: self.above.get(at).cloned().unwrap_or_default(),
             cells,
         }
     }
@@ -105,6 +109,13 @@ impl Matrix {
                 line.push_str(&format!("{text:width$}"));
             }
         }
+        let shared: Vec<(&[String], usize)> = columns
+            .iter()
+            .map(|column| (column.above.as_slice(), column.width + gap))
+            .collect();
+        let above = nested::lines(&shared).into_iter();
+        let above = above.map(|line| " ".repeat(label + gap) + &line);
+        let lines: Vec<String> = above.chain(lines).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n") + "\n"
     }
@@ -139,6 +150,7 @@ mod tests {
         Matrix {
             corner: "ratio".to_owned(),
             columns: (0..columns).map(|c| format!("fs{c}")).collect(),
+            above: Vec::new(),
             rows: vec![
                 (
                     "write".to_owned(),

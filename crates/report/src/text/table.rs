@@ -9,6 +9,7 @@
 //! The published numbers are printed in the same layout right below. They carry no marks, so where
 //! it saves a panel they are one space apart and without colons.
 
+use super::nested;
 use crate::model::{Figure, Mark, Row, Table};
 use crate::published::Document;
 use crate::sentences::{decimals, decimals_of};
@@ -31,6 +32,8 @@ struct Place {
 /// One column group with the widths of its parts.
 struct Group {
     name: String,
+    /// Headings above the name, the outermost first.
+    above: Vec<String>,
     value: usize,
     unit: usize,
     stddev: usize,
@@ -48,6 +51,7 @@ impl Group {
         };
         Group {
             name: name.to_owned(),
+            above: Vec::new(),
             value: widest(|p| &p.value).max(narrowest),
             unit: widest(|p| &p.unit),
             stddev: widest(|p| &p.stddev),
@@ -135,8 +139,12 @@ fn sheet(table: &Table, headings: bool, width: usize) -> Sheet {
                 .rows
                 .iter()
                 .map(|row| place(row, &row.figures[c], decimals(row)));
-            let name = super::cap(&column.name, width / 2 - 1);
-            Group::of(&name, VALUE, places.collect())
+            let (above, name) = column.headings();
+            let name = super::cap(name, width / 2 - 1);
+            Group {
+                above: above.to_vec(),
+                ..Group::of(&name, VALUE, places.collect())
+            }
         })
         .collect();
     let label = |row: &Row| format!("{}:", super::cap(&row.label, width / 2 - GAP - 1));
@@ -275,6 +283,13 @@ impl Sheet {
         if !self.headings {
             lines.remove(1);
         }
+        let shared: Vec<(&[String], usize)> = groups
+            .iter()
+            .map(|group| (group.above.as_slice(), group.width() + self.gap))
+            .collect();
+        let above = nested::lines(&shared).into_iter();
+        let above = above.map(|line| " ".repeat(label) + &line);
+        let lines: Vec<String> = above.chain(lines).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n") + "\n"
     }

@@ -108,7 +108,9 @@ impl Layout {
         let columns = sheet.columns.iter().enumerate();
         let columns = columns.filter(|(_, column)| column.rank <= rank);
         let columns = columns.map(|(at, column)| {
-            let mut lines = wrapped(&column.head, head);
+            // Sheets with heads above heads are set by hand in a mail; others keep all words.
+            let whole = [column.above.as_slice(), std::slice::from_ref(&column.head)].concat();
+            let mut lines = wrapped(&whole.join(" "), head);
             if !column.unit.is_empty() {
                 lines.push(column.unit.clone());
             }

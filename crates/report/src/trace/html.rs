@@ -1,4 +1,4 @@
-//! The report as one self-contained page: nothing is fetched, and there is no script.
+//! The report as one self-contained page: nothing is fetched. Its only script copies and saves tables.
 
 use minijinja::Environment;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::Subject;
 use super::plot::plots;
 use super::view::{facts, sections};
 use crate::error::{Error, Result};
-use crate::html::{section, show_controls};
+use crate::html::{READER_JS, link, section, show_controls};
 
 const PAGE: &str = include_str!("../../templates/trace.html");
 const CSS: &str = concat!(
@@ -32,15 +32,18 @@ pub fn html(subject: &Subject<'_>) -> Result<String> {
     let plots = plots(subject).into_iter().map(
         |plot| json!({"title": plot.title, "unit": plot.unit, "svg": plot.svg, "note": plot.note}),
     );
+    let sections = sections(subject);
     let mut view = json!({
-        "css": CSS,
         "name": subject.analysis.name,
         "facts": facts.map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>(),
         "doubts": subject.doubts(),
         "plots": plots.collect::<Vec<_>>(),
-        "sections": sections(subject).iter().map(section).collect::<String>(),
+        "nav": sections.iter().map(link).collect::<Vec<_>>(),
+        "sections": sections.iter().map(section).collect::<String>(),
     });
     show_controls(&mut view);
+    view["css"] = CSS.into();
+    view["reader_js"] = READER_JS.into();
     let page = environment.get_template("trace.html").map_err(failed)?;
     page.render(minijinja::value::Serde(&view)).map_err(failed)
 }
@@ -74,9 +77,10 @@ mod tests {
             }
         }
         assert_eq!(page.matches("<svg").count(), plots(&subject).len());
-        for forbidden in ["http:", "https:", "<script", "src=", "url("] {
+        for forbidden in ["http:", "https:", "src=", "url(", "fetch("] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
+        assert_eq!(page.matches("<script").count(), 1, "the reader's alone");
         assert!(page.contains("default-src 'none'"));
     }
 

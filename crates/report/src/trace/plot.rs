@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use words::escape_xml as escape;
 
 use super::Subject;
-use axis::Linear;
+use axis::{Linear, Upright};
 
 /// Units of the drawing.
 const WIDTH: f64 = 400.0;
@@ -96,9 +96,9 @@ impl Drawing {
         );
     }
 
-    /// The levels of an axis that is laid from the bottom to the top.
-    fn levels(&mut self, axis: &Linear) {
-        for tick in axis.ticks(5) {
+    /// The levels of an axis from the bottom to the top.
+    fn levels(&mut self, axis: &Upright) {
+        for tick in axis.ticks() {
             self.level(axis.at(tick.value), &tick.label);
         }
     }
@@ -133,8 +133,8 @@ impl Drawing {
 }
 
 /// The upright axis, 0 at the bottom.
-fn upright(largest: f64) -> Linear {
-    Linear::round(0.0, largest, HEIGHT - BOTTOM, TOP)
+fn upright(largest: f64) -> Upright {
+    Upright::Linear(Linear::round(0.0, largest, HEIGHT - BOTTOM, TOP))
 }
 
 /// A line that keeps its height over each bin: `x` of the bins' edges, one more than heights.

@@ -125,14 +125,14 @@ pub(super) fn facts(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
 pub(super) fn sections(subject: &Subject<'_>) -> Vec<Section<'static>> {
     let analysis = subject.analysis;
     let all = [
-        traffic(analysis),
-        steps(analysis),
-        sizes(analysis),
-        seeks(subject),
-        processes(subject),
-        kinds(analysis),
-        work(subject),
-        chains(subject),
+        traffic(analysis).nav("Traffic"),
+        steps(analysis).nav("Steps"),
+        sizes(analysis).nav("Sizes"),
+        seeks(subject).nav("Distances"),
+        processes(subject).nav("Processes"),
+        kinds(analysis).nav("Kinds"),
+        work(subject).nav("Devices"),
+        chains(subject).nav("Stacked devices"),
     ];
     let has_rows = |section: &Section<'_>| {
         { section.blocks.iter() }
@@ -325,7 +325,7 @@ fn seeks(subject: &Subject<'_>) -> Section<'static> {
         ),
         &rows,
         "Q: bios as queued, D: requests as issued. Touching: begins or ends where the one before \
-               lies. Distances run from its end forwards, or from its begin backwards.",
+               lies. Distances run from its end forwards, or from its beginning backwards.",
     )
 }
 

@@ -449,7 +449,7 @@ pub(crate) fn in_format(run: &Run, format: Format) -> String {
 
 /// What stands from `begin` to before `end`.
 pub(crate) fn between<'a>(out: &'a str, begin: &str, end: &str) -> &'a str {
-    let begin = out.find(begin).expect("its begin");
+    let begin = out.find(begin).expect("its beginning");
     let len = out[begin..].find(end).expect("its end");
     &out[begin..begin + len]
 }

@@ -249,3 +249,92 @@ fn an_interrupted_trial_is_not_a_failed_one() {
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["trials"][3]["status"], "interrupted");
 }
+
+#[test]
+fn every_part_is_honoured_or_refused_by_name_in_every_format() {
+    let run = common::quick(5, None);
+    for (name, format) in Format::NAMES {
+        let whole = render(&run, None, &with(format, |o| o.part = Part::Full)).unwrap();
+        for (part_name, part) in Part::NAMES {
+            let has = match format {
+                Format::Text | Format::Json => true,
+                Format::Md | Format::Html => part != Part::GnuTime,
+                Format::Csv | Format::SummaryCsv => part == Part::Tables,
+            };
+            match render(&run, None, &with(format, |o| o.part = part)) {
+                Ok(text) => {
+                    assert!(has, "{name} has {part_name}");
+                    assert!(text.len() <= whole.len(), "{name} {part_name}");
+                    assert!(!text.is_empty(), "{name} {part_name}");
+                }
+                Err(error) => {
+                    let line = error.to_string();
+                    assert!(!has, "{line}");
+                    let named = format!("--only {part_name:?}");
+                    assert!(line.starts_with(&named) && !line.contains('\n'), "{line}");
+                    assert!(line.contains("--format"), "{line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_json_and_of_the_page_have_what_their_name_says_and_no_more() {
+    let run = common::quick(5, None);
+    let json = |part| -> serde_json::Value {
+        let text = render(&run, None, &with(Format::Json, |o| o.part = part)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let summary = json(Part::Summary);
+    assert!(summary["summary"]["differences"].is_array());
+    assert!(summary["run"]["name"].is_string());
+    assert!(summary.get("samples").is_none() && summary.get("tables").is_none());
+    let tables = json(Part::Tables);
+    assert!(!tables["samples"].as_array().unwrap().is_empty());
+    assert!(tables.get("summary").is_none());
+    let used = json(Part::GnuTime);
+    let trial = &used["trials"][0];
+    assert!(trial["phases"][0].get("gnu_time").is_some(), "{trial}");
+    assert!(trial["phases"][0].get("memory").is_none(), "{trial}");
+    assert!(trial.get("evidence").is_none() && used.get("samples").is_none());
+    let page = |part| render(&run, None, &with(Format::Html, |o| o.part = part)).unwrap();
+    for (part, has, lacks) in [
+        (Part::Summary, "id=\"ratios\"", "id=\"table-1\""),
+        (Part::Tables, "id=\"table-1\"", "id=\"ratios\""),
+        (Part::Evidence, "id=\"telemetry\"", "id=\"table-1\""),
+        (Part::Why, "id=\"why\"", "id=\"telemetry\""),
+    ] {
+        let text = page(part);
+        assert!(text.contains(has), "{part:?} has no {has}");
+        assert!(!text.contains(lacks), "{part:?} has {lacks}");
+    }
+}
+
+#[test]
+fn a_metric_a_clock_or_factors_print_their_table_alone() {
+    let run = common::quick(5, None);
+    for format in [Format::Text, Format::Md] {
+        let of = |change: Change| render(&run, None, &with(format, change)).unwrap();
+        let metric = of(|o| {
+            o.metric = Some("children".into());
+            o.clock = Some(Clock::Original);
+        });
+        let clock = of(|o| o.clock = Some(Clock::Syncfs));
+        for text in [&metric, &clock] {
+            for absent in ["Evidence", "Summary", "Legend", "Differences"] {
+                assert!(!text.contains(absent), "{format:?} {absent}: {text}");
+            }
+            // Phases and threads are rows of one table for each workload.
+            let plain = text.replace('\\', "");
+            assert!(plain.contains("initial_write threads=8"), "{text}");
+        }
+        let titles = metric.matches("phase and threads by filesystem").count();
+        assert_eq!(titles, 1, "{metric}");
+    }
+    let full = with(Format::Text, |o| {
+        o.part = Part::Full;
+        o.metric = Some("throughput".into());
+    });
+    assert!(render(&run, None, &full).unwrap().contains("Differences"));
+}

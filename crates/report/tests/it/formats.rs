@@ -368,3 +368,49 @@ fn a_unit_that_does_not_fit_is_said_not_guessed() {
         report.notes
     );
 }
+
+/// Two factors as columns: the level that columns share is printed once, above them.
+#[test]
+fn columns_of_two_factors_have_headings_above_headings() {
+    let run = common::quick(5, None);
+    let options = |format| {
+        with(|o| {
+            o.format = format;
+            o.part = report::Part::First;
+            o.rows = names(&["phase"]);
+            o.columns = names(&["filesystem", "threads"]);
+            o.table = Some("average".to_owned());
+            o.filter = vec![
+                ("workload".to_owned(), "iozone".to_owned()),
+                ("filesystem".to_owned(), "ext4".to_owned()),
+                ("filesystem".to_owned(), "xfs".to_owned()),
+            ];
+            o.width = 120;
+        })
+    };
+    let of = |format| render(&run, None, &options(format)).unwrap();
+    let text = of(Format::Text);
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|l| l.contains("threads=1")).unwrap();
+    let column = |line: &str, name: &str| line.find(name).unwrap();
+    assert_eq!(lines[at - 1].matches("ext4").count(), 1, "{text}");
+    assert_eq!(lines[at].matches("threads=8").count(), 2, "{text}");
+    assert_eq!(
+        column(lines[at - 1], "ext4"),
+        column(lines[at], "threads=1"),
+        "{text}"
+    );
+    let markdown = of(Format::Md);
+    assert!(
+        markdown.contains("| ext4 |  | xfs |  |")
+            && markdown.contains("| **threads=1** | **threads=8** |"),
+        "{markdown}"
+    );
+    let page = of(Format::Html);
+    assert!(page.contains("colspan=\"2\">ext4</th>"));
+    let document: serde_json::Value = serde_json::from_str(&of(Format::Json)).unwrap();
+    assert_eq!(
+        document["tables"][0]["columns"][0]["path"],
+        serde_json::json!(["ext4", "threads=1"])
+    );
+}

@@ -217,7 +217,11 @@ fn a_run_without_any_of_it_says_nothing_of_it() {
     for trial in &mut run.trials {
         trial.samples.clear();
     }
-    assert!(text(&run).contains("No finished trial has measured it."));
+    let out = text(&run);
+    let at = out.find("No finished trial has measured it.").unwrap();
+    // There is no table of dashes below it: the section ends.
+    let below: Vec<&str> = out[at..].lines().skip(1).take(2).collect();
+    assert_eq!(below, ["", ""], "{out}");
 }
 
 /// A name that no line can hold.

@@ -51,8 +51,25 @@ addEventListener("load", () => setTimeout(() => {
   const together = lines();
   const tables = [...document.querySelectorAll("main .scroll > table")].filter((t) => !t.closest("td"));
   const copied = first ? fslabTables.csv(fslabTables.rowsOf(first)) : "";
+  // Texts of a drawing that are over each other, or outside of it and so cut.
+  const texts = plots.map((p) => [p, [...p.querySelectorAll("text")].filter((t) => t.getBoundingClientRect().width > 0)]);
+  const inner = (a) => ({ left: a.left + 1, right: a.right - 1, top: a.top + 2, bottom: a.bottom - 2 });
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const collisions = [], cut = [];
+  for (const [plot, all] of texts) {
+    const boxes = all.map((t) => inner(t.getBoundingClientRect()));
+    const whole = plot.getBoundingClientRect();
+    boxes.forEach((box, i) => {
+      for (let j = i + 1; j < boxes.length; j++) {
+        if (meet(box, boxes[j])) collisions.push(all[i].textContent + " / " + all[j].textContent);
+      }
+      if (box.left < whole.left || box.right > whole.right || box.top < whole.top || box.bottom > whole.bottom) cut.push(all[i].textContent);
+    });
+  }
   const result = {
     problems,
+    collisions,
+    cut,
     width: document.documentElement.clientWidth,
     scroll: document.documentElement.scrollWidth,
     plots: plots.length,
@@ -198,6 +215,8 @@ fn assert_readable(page: &str, about: &str) {
         let top = seen["first_table"].as_f64().unwrap();
         assert!((0.0..height - 60.0).contains(&top), "{about}: {seen}");
         assert_eq!(seen["empty_sections"], 0, "{about}: {seen}");
+        assert_eq!(seen["collisions"], serde_json::json!([]), "{about}");
+        assert_eq!(seen["cut"], serde_json::json!([]), "{about}");
         assert_eq!(seen["sticky"], "sticky", "{about}: {seen}");
         assert!(seen["tables"].as_u64() >= Some(1), "{about}: {seen}");
         assert_eq!(seen["tools"], seen["tables"], "{about}: {seen}");
@@ -217,6 +236,46 @@ fn the_first_table_is_on_the_first_screen_needs_chromium() {
     assert_readable(&streaming, "streaming");
     assert_readable(&matrix, "fsck-scale");
     assert_readable(&html(&common::io::allocation(5), None), "allocation");
+}
+
+/// The page of a forged trace of a stack, with doubts and all tables.
+fn trace_page() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let forge = fixtures::block_trace::Forge::hostile(7, 3000);
+    forge.write(folder.path(), "sda").unwrap();
+    let mut trace = blktrace::Trace::open(&folder.path().join("sda")).unwrap();
+    let outcome = blktrace::btt::run(&mut trace, &blktrace::btt::Options::default(), None);
+    let analysis = outcome.unwrap().analysis();
+    let subject = report::trace::Subject {
+        analysis: &analysis,
+        recorded: &[],
+        names: &std::collections::BTreeMap::new(),
+        devices: &[],
+        processes: &[],
+    };
+    report::trace::html(&subject).unwrap()
+}
+
+#[test]
+fn a_trace_opens_clean_and_its_tables_are_copied_needs_chromium() {
+    if !chromium() {
+        return;
+    }
+    let page = trace_page();
+    for (width, _) in SCREENS {
+        let seen = open(&page, width);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+        assert_eq!(seen["width"], width, "{seen}");
+        assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+        assert_eq!(seen["collisions"], serde_json::json!([]));
+        assert_eq!(seen["cut"], serde_json::json!([]));
+        assert_eq!(seen["unlabelled"], 0, "{seen}");
+        assert_eq!(seen["sticky"], "sticky", "{seen}");
+        assert!(seen["tables"].as_u64() >= Some(7), "{seen}");
+        assert_eq!(seen["tools"], seen["tables"], "{seen}");
+        let copied = seen["copied"].as_str().unwrap();
+        assert!(copied.contains("bios queued (Q),"), "{copied}");
+    }
 }
 
 #[test]

@@ -116,15 +116,6 @@ fn each_part_is_of_the_whole() {
         let md = of(&run, part, Format::Md);
         assert!(md.contains(&format!("## {}", md_name(part))), "{md}");
         assert_eq!(md.matches("## Legend").count(), 0);
-        for format in [Format::Html, Format::Json, Format::Csv] {
-            let options = Options {
-                part,
-                format,
-                ..Options::default()
-            };
-            let refused = render(&run, None, &options).unwrap_err().to_string();
-            assert!(refused.contains("--only"), "{refused}");
-        }
     }
 }
 

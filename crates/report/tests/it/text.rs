@@ -264,7 +264,7 @@ fn an_incomplete_run_says_so() {
     let out = text(&run, &Options::default());
     assert_fits(&out, 78);
     assert!(out.contains("the run is incomplete"));
-    assert!(out.contains("not run: a trial failed or did not run"));
+    assert!(out.contains("not run: a trial failed, was interrupted or did not run"));
 }
 
 #[test]

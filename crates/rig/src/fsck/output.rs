@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// Bytes kept of the begin, and as many of the end.
+/// Bytes kept of the beginning, and as many of the end.
 pub(super) const HALF: usize = 512 << 10;
 /// Bytes of a line that are looked at.
 const LINE: usize = 4096;
@@ -21,7 +21,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Keeps `half` bytes of the begin and `half` of the end.
+    /// Keeps `half` bytes of the beginning and `half` of the end.
     pub(super) fn new(half: usize) -> Output {
         Output {
             half,

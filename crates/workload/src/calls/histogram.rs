@@ -34,7 +34,7 @@ const fn low(bucket: usize) -> u64 {
 }
 
 /// Counts of times, in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Histogram {
     counts: Box<[u64]>,
 }
@@ -82,6 +82,36 @@ impl Histogram {
             });
             found.map_or(0, |at| u64::midpoint(low(at), low(at + 1) - 1))
         })
+    }
+
+    /// Standard deviation of a sample of these times, from the middles of their buckets.
+    pub(super) fn deviation(&self) -> f64 {
+        // Welford's method with weights: no sum of squares that loses its digits.
+        let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+        for (at, &times) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let value = u64::midpoint(low(at), low(at + 1) - 1) as f64;
+            let times = times as f64;
+            count += times;
+            let delta: f64 = value - mean;
+            mean += delta * times / count;
+            squares += times * delta * (value - mean);
+        }
+        if count > 1.0 {
+            (squares / (count - 1.0)).sqrt()
+        } else {
+            0.0
+        }
+    }
+
+    /// Counts below the first of these ascending bounds, from each to the next, and from the last on. A
+    /// bucket counts where its least time is.
+    pub(super) fn ranges(&self, bounds: &[u64]) -> Vec<u64> {
+        let mut ranges = vec![0; bounds.len() + 1];
+        for (at, count) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let range = bounds.partition_point(|bound| *bound <= low(at));
+            ranges[range] += count;
+        }
+        ranges
     }
 
     /// Counts of ranges that are each a quarter of a power of two, as least time, end and count;
@@ -150,6 +180,21 @@ mod tests {
         assert!(quarters.contains(&(896, 1024, 2)), "{quarters:?}");
         assert!(quarters.contains(&(1024, 1280, 1)), "{quarters:?}");
         assert!(quarters.is_sorted());
+    }
+
+    #[test]
+    fn deviation_and_ranges_of_a_known_series() {
+        let mut histogram = Histogram::default();
+        assert_eq!(
+            (histogram.deviation(), histogram.ranges(&[])),
+            (0.0, vec![0])
+        );
+        for ns in [2, 4, 4, 4, 5, 5, 7, 9] {
+            histogram.record(ns);
+        }
+        assert!((histogram.deviation() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
+        assert_eq!(histogram.ranges(&[4, 5, 9]), [1, 3, 3, 1]);
+        assert_eq!(histogram.ranges(&[]), [8]);
     }
 
     proptest! {

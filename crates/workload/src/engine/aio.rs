@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use super::queue::{Queue, Queued, Refusal};
 use super::slots::{Completion, Slots, retryable};
@@ -69,6 +70,7 @@ struct Event {
 
 const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
+const FSYNC: u16 = 2;
 
 /// An AIO context of the kernel.
 struct ContextId(libc::c_ulong);
@@ -103,10 +105,17 @@ impl ContextId {
         usize::try_from(taken).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Waits for at least one completion.
-    fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
-        // SAFETY: the pointer is to as many writable events as its length says; a null
-        // timeout waits without end.
+    /// Waits for at least one completion, for this time at most; `None`: without end.
+    fn wait(&self, events: &mut [Event], most: Option<Duration>) -> io::Result<usize> {
+        let mut time = most.map(|most| libc::timespec {
+            tv_sec: most.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(most.subsec_nanos()),
+        });
+        let time = time
+            .as_mut()
+            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+        // SAFETY: the pointer is to as many writable events as its length says; the time is null or
+        // a timespec that outlives the call.
         let found = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -114,7 +123,7 @@ impl ContextId {
                 1 as libc::c_long,
                 events.len() as libc::c_long,
                 events.as_mut_ptr(),
-                std::ptr::null_mut::<libc::timespec>(),
+                time,
             )
         };
         usize::try_from(found).map_err(|_| io::Error::last_os_error())
@@ -179,6 +188,21 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Takes what has completed, and waits for at least one for this time.
+    fn reap(&mut self, most: Option<Duration>) -> Result<(), Refusal> {
+        if self.in_flight == 0 {
+            return Ok(());
+        }
+        self.come = match self.id.wait(&mut self.events, most) {
+            Ok(found) => 0..found,
+            Err(e) if retryable(&e) => 0..0,
+            Err(source) => return Err(Refusal::Broken(source)),
+        };
+        Ok(())
+    }
+}
+
 impl Queue for Context {
     const KIND: Kind = Kind::Aio;
     const THING: &'static str = "context";
@@ -201,16 +225,28 @@ impl Queue for Context {
         true
     }
 
+    fn push_fsync(&mut self, job: &Job<'_>, slot: u16) -> bool {
+        self.requests[usize::from(slot)] = Request {
+            data: u64::from(slot),
+            opcode: FSYNC,
+            file: job.file.as_raw_fd() as u32,
+            ..Request::default()
+        };
+        self.waiting.push(slot);
+        true
+    }
+
     fn submit(&mut self, wait: usize) -> Result<(), Refusal> {
         self.hand_over()?;
-        if wait > 0 && self.in_flight > 0 {
-            self.come = match self.id.wait(&mut self.events) {
-                Ok(found) => 0..found,
-                Err(e) if retryable(&e) => 0..0,
-                Err(source) => return Err(Refusal::Broken(source)),
-            };
+        if wait > 0 {
+            self.reap(None)?;
         }
         Ok(())
+    }
+
+    fn submit_for(&mut self, nanoseconds: u64) -> Result<(), Refusal> {
+        self.hand_over()?;
+        self.reap(Some(Duration::from_nanos(nanoseconds)))
     }
 
     #[inline]

@@ -27,12 +27,21 @@ pub(super) trait Queue {
     /// or [`Queue::withdraw`] has given the slot back, or the kernel has let go of this queue.
     unsafe fn push(&mut self, job: &Job<'_>, slot: u16, place: *mut u8, offset: u64) -> bool;
 
+    /// Puts on an fsync of the job's file, which uses no bytes of the slot; whether there was room.
+    fn push_fsync(&mut self, job: &Job<'_>, slot: u16) -> bool;
+
     /// Hands over what was put on, as far as the kernel takes it now, and waits for this number of
     /// completions, if anything is in flight.
     ///
     /// # Errors
     /// A request was refused, or nothing can be waited for any more.
     fn submit(&mut self, wait: usize) -> Result<(), Refusal>;
+
+    /// The same for one completion, but waits no longer than this many nanoseconds.
+    ///
+    /// # Errors
+    /// As [`Queue::submit`].
+    fn submit_for(&mut self, nanoseconds: u64) -> Result<(), Refusal>;
 
     /// The next request that is complete, if its completion has come.
     fn completion(&mut self) -> Option<Completion>;

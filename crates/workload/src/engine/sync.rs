@@ -24,7 +24,7 @@ pub struct Sync {
 }
 
 impl Sync {
-    /// An engine that moves every record through the begin of `buffer`, as iozone does.
+    /// An engine that moves every record through the beginning of `buffer`, as iozone does.
     pub fn new(buffer: Buffer) -> Sync {
         Sync {
             buffer,

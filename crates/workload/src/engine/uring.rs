@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, types};
 
@@ -81,14 +82,22 @@ impl Queue for Ring {
         unsafe { self.ring.submission().push(&entry) }.is_ok()
     }
 
+    fn push_fsync(&mut self, job: &Job<'_>, slot: u16) -> bool {
+        let fd = types::Fd(job.file.as_raw_fd());
+        let entry = opcode::Fsync::new(fd).build().user_data(u64::from(slot));
+        // SAFETY: an fsync has no buffer.
+        unsafe { self.ring.submission().push(&entry) }.is_ok()
+    }
+
     fn submit(&mut self, wait: usize) -> Result<(), Refusal> {
-        match self.ring.submit_and_wait(wait) {
-            // EBUSY: completions first.
-            Err(e) if !retryable(&e) && e.raw_os_error() != Some(libc::EBUSY) => {
-                Err(Refusal::Broken(e))
-            }
-            _ => Ok(()),
-        }
+        settled(self.ring.submit_and_wait(wait))
+    }
+
+    fn submit_for(&mut self, nanoseconds: u64) -> Result<(), Refusal> {
+        let time = Duration::from_nanos(nanoseconds);
+        let timespec = types::Timespec::from(time);
+        let arguments = types::SubmitArgs::new().timespec(&timespec);
+        settled(self.ring.submitter().submit_with_args(1, &arguments))
     }
 
     #[inline]
@@ -103,6 +112,19 @@ impl Queue for Ring {
     fn withdraw(&mut self) -> Option<u16> {
         // What is in the ring is the kernel's.
         None
+    }
+}
+
+/// What a submission's result means.
+fn settled(result: io::Result<usize>) -> Result<(), Refusal> {
+    match result {
+        // EBUSY: completions first. ETIME: none has come in the time.
+        Err(e)
+            if !retryable(&e) && !matches!(e.raw_os_error(), Some(libc::EBUSY | libc::ETIME)) =>
+        {
+            Err(Refusal::Broken(e))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::Evidence;
-use crate::cache;
+use crate::cache::{self, First};
 use crate::engine::Direction;
 use crate::memory::total_ram;
 use crate::residency::Residency;
@@ -70,45 +70,15 @@ pub(super) fn cache_state(
     transfers.then(|| cache::state(before, options.cold_reads))
 }
 
-/// Pages of the first file in the page cache: before a phase, and most seen during it.
-#[derive(Clone, Copy)]
-pub(super) struct First {
-    pub(super) before: u64,
-    pub(super) most: Option<u64>,
-}
-
-/// Whether O_DIRECT kept the files out of the page cache: no more pages after than before, and
-/// of the first file none added in between (a fallback to buffered I/O may drop its pages again).
+/// Whether O_DIRECT kept the files out of the page cache.
 pub(super) fn direct(
     options: &ThroughputSpec,
     before: &io::Result<Residency>,
     first: First,
     after: &io::Result<Residency>,
 ) -> Option<Evidence> {
-    if !options.direct || !options.engine.capabilities().direct {
-        return None;
-    }
-    let (holds, detail) = match (before, after) {
-        (Ok(before), Ok(after)) => (
-            Some(after.resident <= before.resident && first.most.unwrap_or(0) <= first.before),
-            format!(
-                "pages resident: {} before, {} after; of the first file {} before, at most {} \
-                 seen during the phase",
-                before.resident,
-                after.resident,
-                first.before,
-                first.most.map_or("none".into(), |n| n.to_string())
-            ),
-        ),
-        (Err(error), _) | (_, Err(error)) => {
-            (None, format!("the page cache could not be asked: {error}"))
-        }
-    };
-    Some(Evidence {
-        name: "direct_io_honoured".into(),
-        holds,
-        detail,
-    })
+    let asked = options.direct && options.engine.capabilities().direct;
+    asked.then(|| cache::direct(before, first, after))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use params::ThroughputSpec;
 use crate::buffer::{PATTERN, Pages};
 use crate::engine::Payload;
 
-/// The word at the begin of each page.
+/// The word at the beginning of each page.
 const WORD: [u8; 8] = [PATTERN; 8];
 
 /// Distance of the words.

@@ -17,6 +17,7 @@ use ondisk::ext4::superblock::OFFSET;
 use ondisk::ext4::{Geometry, GroupDescriptor, Superblock};
 
 use crate::Silent;
+use crate::ext4::e2fsck::deferred;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::state::State;
 use crate::ext4::volume::Claims;
@@ -99,11 +100,12 @@ impl Image {
     }
 }
 
-/// Opens a filesystem by its primary superblock without judging it, and runs pass 1.
+/// Opens a filesystem by its primary superblock without judging it, and runs pass 1. Findings are in e2fsck's order.
 fn check(source: &dyn BlockSource, threads: usize) -> (Findings, State) {
     let volume = plain(source, threads);
     let mut log = Log::new(1000);
     let state = super::run(&volume, &mut log).unwrap();
+    deferred::order(&volume, &mut log);
     (log.finish(), state)
 }
 

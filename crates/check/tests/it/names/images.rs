@@ -63,7 +63,7 @@ pub(crate) fn entry(image: &mut Image, dir: u32, name: &str) -> (u64, usize) {
     panic!("no {name} in {dir}");
 }
 
-/// Changes bytes of an entry, counted from its begin: 0 inode, 4 rec_len, 6 name_len, 7 type, 8 name.
+/// Changes bytes of an entry, counted from its beginning: 0 inode, 4 rec_len, 6 name_len, 7 type, 8 name.
 pub(crate) fn poke(image: &mut Image, dir: u32, name: &str, at: usize, bytes: &[u8]) {
     let (block, offset) = entry(image, dir, name);
     image.block(block)[offset + at..][..bytes.len()].copy_from_slice(bytes);

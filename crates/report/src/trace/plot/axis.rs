@@ -85,6 +85,89 @@ impl Linear {
     }
 }
 
+/// A logarithmic axis from `low..high` to `from..to` of the drawing. What is below `low`, and 0, is at its beginning.
+pub(super) struct Logarithmic {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+/// Decades of a logarithmic axis at most: what is below them is too small to be compared.
+const DECADES: f64 = 5.0;
+
+impl Logarithmic {
+    /// `least` and `most` are above 0.
+    pub(super) fn new(least: f64, most: f64, from: f64, to: f64) -> Logarithmic {
+        let high = most.log10();
+        // Air below the smallest, so that it is not taken for 0.
+        let low = (least.log10() - 0.15).max(high - DECADES);
+        Logarithmic {
+            low: low.min(high - 1.0),
+            high: high + 0.05,
+            from,
+            to,
+        }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let log = value.max(f64::MIN_POSITIVE).log10();
+        let share = (log - self.low) / (self.high - self.low);
+        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// Powers of ten; with their doubles and fives where there are few.
+    fn ticks(&self) -> Vec<Tick> {
+        let factors: &[f64] = match self.high - self.low {
+            ..2.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
+        let powers = self.low.floor() as i32..=self.high.ceil() as i32;
+        let values = powers.flat_map(|power| factors.iter().map(move |f| (power, f)));
+        let ticks = values.filter_map(|(power, factor)| {
+            let value = factor * 10_f64.powi(power);
+            (self.low..=self.high)
+                .contains(&value.log10())
+                .then(|| Tick {
+                    value,
+                    label: label(value, 10_f64.powi(power)),
+                })
+        });
+        ticks.collect()
+    }
+}
+
+/// The upright axis of a plot.
+pub(super) enum Upright {
+    Linear(Linear),
+    Logarithmic(Logarithmic),
+}
+
+impl Upright {
+    pub(super) fn at(&self, value: f64) -> f64 {
+        match self {
+            Upright::Linear(axis) => axis.at(value),
+            Upright::Logarithmic(axis) => axis.at(value),
+        }
+    }
+
+    /// About five round values, or powers of ten.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        match self {
+            Upright::Linear(axis) => axis.ticks(5),
+            Upright::Logarithmic(axis) => axis.ticks(),
+        }
+    }
+
+    /// The value at its end.
+    pub(super) fn high(&self) -> f64 {
+        match self {
+            Upright::Linear(axis) => axis.high(),
+            Upright::Logarithmic(axis) => 10_f64.powf(axis.high),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +194,18 @@ mod tests {
             assert!(axis.at(low).is_finite() && axis.at(low + 1e12).is_finite());
             assert!(!axis.ticks(5).is_empty());
         }
+    }
+
+    #[test]
+    fn a_logarithmic_axis_shows_small_values_and_0_is_at_its_beginning() {
+        let axis = Logarithmic::new(3.0, 800.0, 200.0, 20.0);
+        let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["10", "100"]);
+        assert!(axis.at(800.0) < 30.0 && (150.0..195.0).contains(&axis.at(3.0)));
+        assert_eq!(axis.at(0.0), 200.0);
+        let few = Logarithmic::new(0.5, 12.0, 200.0, 20.0);
+        let labels: Vec<String> = few.ticks().into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["0.5", "1", "2", "5", "10"]);
     }
 
     proptest! {

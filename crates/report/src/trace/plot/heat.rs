@@ -87,7 +87,7 @@ pub(super) fn heat(analysis: &Analysis) -> Option<Plot> {
         unit: "logarithmic",
         svg: drawing.finish(),
         note: format!(
-            "The darker the more bios, on a logarithmic scale; the darkest are {most} in {:.0} ms \
+            "The stronger the colour, the more bios, on a logarithmic scale; the strongest is {most} in {:.0} ms \
              within a factor of 1.4, from {:.0} us up.",
             width * 1e3,
             begin(most_at(&cells, most)) * 1e6

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use blktrace::analysis::{Direction, Kind, Point};
 
-use super::axis::Linear;
+use super::axis::{Linear, Upright};
 use super::{BOTTOM, DEVICES, Drawing, HEIGHT, Plot, TOP};
 use crate::trace::Subject;
 
@@ -65,6 +65,7 @@ fn scatter(subject: &Subject<'_>, device: u32, points: &[&Point]) -> Plot {
     let high = ends.map(|(_, to)| to).max().unwrap_or(1);
     let (unit, size) = unit((high - low) as f64);
     let axis = Linear::new(low as f64 / size, high as f64 / size, HEIGHT - BOTTOM, TOP);
+    let axis = Upright::Linear(axis);
     let name = subject.name(device);
     let spoken = format!(
         "Block addresses of {} requests of {name} over time",

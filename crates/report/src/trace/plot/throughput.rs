@@ -1,13 +1,15 @@
 //! Bytes completed over time.
 //!
-//! One burst that the page cache of a device takes can be ten times the rate of all that follows, and would press it to
+//! One burst that the cache of a device takes can be ten times the rate of all that follows, and would press it to
 //! the bottom of the plot. So the axis ends where nearly all bins do, and a triangle marks each that is above it.
+//! A burst that lasts is no exception that could be cut off: then the axis is logarithmic.
 
 use std::fmt::Write as _;
 
 use blktrace::Analysis;
 
-use super::{Drawing, Plot, TOP, largest, steps, upright};
+use super::axis::{Logarithmic, Upright};
+use super::{BOTTOM, Drawing, HEIGHT, Plot, TOP, largest, steps, upright};
 
 /// Lines of a direction.
 const LINES: [(&str, &str); 3] = [
@@ -18,14 +20,41 @@ const LINES: [(&str, &str); 3] = [
 
 /// Share of the bins that are on the axis in any case.
 const SHARE: f64 = 0.98;
-/// The axis is cut only where the highest bin is so many times the end of that share.
+/// The axis is cut only where the highest bin is at least this many times the end of that share.
 const BURST: f64 = 3.0;
+
+/// The axis is logarithmic where half the bins of a direction are below this share of its end.
+const PRESSED: f64 = 0.05;
+
+/// The rates above 0, ascending.
+fn positive<'a>(rates: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
+    let mut all: Vec<f64> = rates
+        .into_iter()
+        .copied()
+        .filter(|rate| *rate > 0.0)
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// From 0, unless a direction would then be a line along the bottom.
+fn axis(rates: &[Vec<f64>], end: f64) -> Upright {
+    let ways = rates.iter().map(positive).filter(|way| !way.is_empty());
+    let medians = ways.map(|way| way[way.len() / 2]);
+    match medians.reduce(f64::min) {
+        Some(median) if median < PRESSED * end => {
+            let all = positive(rates.iter().flatten());
+            // A few bins with a rest of a request do not stretch the axis.
+            let least = all[all.len() / 20];
+            Upright::Logarithmic(Logarithmic::new(least, end, HEIGHT - BOTTOM, TOP))
+        }
+        _ => upright(end),
+    }
+}
 
 /// Where the axis ends; the largest rate unless few bins are far above all others.
 fn end(rates: &[Vec<f64>], most: f64) -> f64 {
-    let mut all: Vec<f64> = rates.iter().flatten().copied().collect();
-    all.retain(|rate| *rate > 0.0);
-    all.sort_by(f64::total_cmp);
+    let all = positive(rates.iter().flatten());
     let at = ((all.len() as f64 * SHARE).ceil() as usize).saturating_sub(1);
     match all.get(at) {
         // Room above the share: a rate that is a little higher is not a burst.
@@ -63,8 +92,9 @@ pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
     if most == 0.0 {
         return None;
     }
-    let axis = upright(end(&rates, most));
+    let axis = axis(&rates, end(&rates, most));
     let end = axis.high();
+    let logarithmic = matches!(axis, Upright::Logarithmic(_));
     let spoken = format!("Throughput over time, at most {most:.1} MiB/s");
     let mut drawing = Drawing::new(analysis.begin, analysis.seconds, &spoken);
     drawing.levels(&axis);
@@ -79,6 +109,9 @@ pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
     }
     let above = bursts(&mut drawing, &rates, end, &edges);
     let mut note = format!("Bytes completed in each {:.0} ms.", timeline.width * 1e3);
+    if logarithmic {
+        note.push_str(" At the lower edge: little or nothing.");
+    }
     if above > 0 {
         note.push_str(&format!(
             " The axis ends at {end:.0} MiB/s; {} of {} bins are above it, the highest has {most:.0} MiB/s.",
@@ -88,7 +121,11 @@ pub(super) fn throughput(analysis: &Analysis) -> Option<Plot> {
     }
     Some(Plot {
         title: "Throughput".into(),
-        unit: "MiB/s",
+        unit: if logarithmic {
+            "MiB/s, logarithmic"
+        } else {
+            "MiB/s"
+        },
         svg: drawing.finish(),
         note,
     })
@@ -108,6 +145,27 @@ mod tests {
         assert_eq!(end(&[steady], 16.0), 16.0);
         assert_eq!(end(&[burst], 900.0), 20.0);
         assert_eq!(end(&[vec![5.0]], 5.0), 5.0);
+    }
+
+    #[test]
+    fn a_long_burst_makes_the_axis_logarithmic() {
+        let small = |i: u32| 4.0 + f64::from(i % 5);
+        let reads: Vec<f64> = (0..200).map(small).collect();
+        let writes = |rate: f64| -> Vec<f64> {
+            let in_burst = |i| (80..100).contains(&i);
+            (0..200)
+                .map(|i| if in_burst(i) { rate } else { 0.0 })
+                .collect()
+        };
+        let rates = [reads.clone(), writes(600.0)];
+        let far = axis(&rates, end(&rates, 600.0));
+        assert!(matches!(far, Upright::Logarithmic(_)));
+        assert!(far.high() >= 600.0, "no bin is cut off");
+        // The reads are not pressed to the bottom.
+        let height = far.at(0.0) - far.at(5.0);
+        assert!(height > 0.1 * (HEIGHT - BOTTOM - TOP), "{height}");
+        let near = axis(&[reads, writes(60.0)], 60.0);
+        assert!(matches!(near, Upright::Linear(_)));
     }
 
     #[test]

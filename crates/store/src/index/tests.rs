@@ -3,10 +3,9 @@
 use rusqlite::types::Value;
 
 use super::*;
-use crate::event::{Entry, Event, FailureKind, Ledger};
-use crate::example;
-use crate::folder::EVENTS;
-use crate::run::{Run, Status};
+use fixtures::example;
+use record::folder::EVENTS;
+use record::{Entry, Event, FailureKind, Ledger, Run, Status};
 
 fn put(dir: &Path, entries: &[Entry]) {
     let lines: Vec<String> = entries
@@ -30,7 +29,7 @@ fn one<T: rusqlite::types::FromSql>(db: &Connection, sql: &str) -> T {
 
 /// Samples, evidence, warnings, notes, phases, context items, statuses of index and fold.
 fn same(db: &Connection, run: &Run) {
-    let count = |f: fn(&crate::TrialRecord) -> usize| -> i64 {
+    let count = |f: fn(&record::TrialRecord) -> usize| -> i64 {
         run.trials.iter().map(f).sum::<usize>() as i64
     };
     assert_eq!(

@@ -3,12 +3,14 @@
 use serde_json::{Map, Value};
 
 /// An item: what was read, from where, or why not.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Item {
     /// Dotted path of the item in its record.
     pub(crate) name: String,
     /// Text as it is, everything else as JSON; none when it could not be read.
     pub(crate) value: Option<String>,
+    /// The value as it is in the record.
+    pub(crate) json: Option<Value>,
     /// File or call.
     pub(crate) source: Option<String>,
     /// Why there is no value.
@@ -29,6 +31,7 @@ fn walk(name: &str, value: &Value, items: &mut Vec<Item>) {
             items.push(Item {
                 name: name.to_owned(),
                 value: map.get("value").and_then(text),
+                json: map.get("value").filter(|value| !value.is_null()).cloned(),
                 source: map.get("source").and_then(text),
                 reason: map.get("reason").and_then(text),
             });
@@ -46,6 +49,7 @@ fn walk(name: &str, value: &Value, items: &mut Vec<Item>) {
         bare => items.push(Item {
             name: name.to_owned(),
             value: text(bare),
+            json: Some(bare.clone()).filter(|value| !value.is_null()),
             source: None,
             reason: None,
         }),

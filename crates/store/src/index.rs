@@ -14,18 +14,17 @@
 //! `select filesystem, avg(value) from sample_view where phase = 'read' and metric = 'children'
 //! group by filesystem`. The tables are described in docs/formats.md.
 
-mod context;
+pub(crate) mod context;
 mod fill;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use record::log::Reader;
+use record::{Run, RunFolder};
 use rusqlite::Connection;
 
 use crate::error::Error;
-use crate::folder::RunFolder;
-use crate::log::Reader;
-use crate::run::Run;
 
 /// The tables.
 const SCHEMA: &str = include_str!("index/schema.sql");
@@ -38,10 +37,10 @@ const BUILD: &str =
 /// Returns its path. A run that is still being written gives an index of what it has so far.
 ///
 /// # Errors
-/// Those of [`log::read`](crate::log::read); [`Error::Index`]; [`Error::Io`].
+/// Those of [`log::read`](record::log::read); [`Error::Index`]; [`Error::Io`].
 pub fn rebuild(dir: &Path) -> Result<PathBuf, Error> {
     let folder = RunFolder::open(dir)?;
-    let index = folder.index();
+    let index = path_of(&folder);
     let build = Build(
         folder
             .dir()
@@ -51,14 +50,19 @@ pub fn rebuild(dir: &Path) -> Result<PathBuf, Error> {
     fill_file(&folder, &build.0)?;
     File::open(&build.0)
         .and_then(|file| file.sync_all())
-        .map_err(|cause| Error::io("sync", &build.0, cause))?;
-    fs::rename(&build.0, &index).map_err(|cause| Error::io("replace", &index, cause))?;
+        .map_err(|cause| record::Error::io("sync", &build.0, cause))?;
+    fs::rename(&build.0, &index).map_err(|cause| record::Error::io("replace", &index, cause))?;
     Ok(index)
+}
+
+/// The index of a run's folder.
+pub fn path_of(folder: &RunFolder) -> PathBuf {
+    folder.dir().join("index.sqlite")
 }
 
 fn fill_file(folder: &RunFolder, path: &Path) -> Result<(), Error> {
     let sql = |cause| Error::Index {
-        path: folder.index(),
+        path: path_of(folder),
         cause,
     };
     let mut connection = Connection::open(path).map_err(sql)?;
@@ -83,7 +87,7 @@ fn fill_file(folder: &RunFolder, path: &Path) -> Result<(), Error> {
 fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path, cause))
+            Err(record::Error::io("remove", path, cause).into())
         }
         _ => Ok(()),
     }

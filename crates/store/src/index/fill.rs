@@ -1,15 +1,14 @@
-//! Events into rows. It follows the same rules as [`Run::fold`](crate::Run::fold): a trial that
+//! Events into rows. It follows the same rules as [`Run::fold`](record::Run::fold): a trial that
 //! begins again starts empty, and only a finished trial has samples.
 
 use std::fmt::Write;
 
+use record::{Entry, Event, Ledger, Mounted, Run, Status};
 use rusqlite::{Connection, Result, named_params, params};
 use serde::Serialize;
 use study::{Plan, Slot};
 
 use super::context;
-use crate::event::{Entry, Event, Ledger, Mounted};
-use crate::run::{Run, Status};
 
 /// SQLite joins at most 64 tables; factors beyond this many are in `level` only.
 const VIEW_FACTORS: usize = 50;

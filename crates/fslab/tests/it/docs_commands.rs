@@ -1,0 +1,230 @@
+//! Every `fslab` command line in README.md and docs/ is run, or at least parsed, or left out with a reason.
+//!
+//! A line counts where it begins a line of a code block. [`RULES`] decides by what a command contains; a command that no
+//! rule matches fails the test, and so does a rule that matches no command.
+
+use crate::common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{Scratch, assert_code, example_run, run_in, stderr};
+
+/// What is done with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    /// It is run as it is, and ends with this code.
+    RunTo(i32),
+    /// A run is only planned: study, options and values are checked.
+    Plan,
+    /// `--help` is added: its subcommand and options exist. For what takes minutes, or a machine that is not here.
+    Parse,
+    /// Nothing, for this reason.
+    Not(&'static str),
+}
+
+const RUN: Test = Test::RunTo(0);
+
+/// The first rule decides whose text is in the command.
+const RULES: &[(&str, Test)] = &[
+    (
+        "trace record",
+        Test::Not("what follows -- is a sketch; tests of `trace` record"),
+    ),
+    ("fslab crash", Test::Parse),
+    ("kernel fetch", Test::Parse),
+    ("kernel list --available", Test::Parse),
+    ("kernel list", RUN),
+    ("kernel probe", Test::Parse),
+    ("kernel add", Test::Parse),
+    ("bench fsck", RUN),
+    ("fslab bench", Test::Parse),
+    ("forge damage", RUN),
+    ("forge ext4", Test::Parse),
+    ("fslab resume", Test::Parse),
+    ("--executor", Test::Parse),
+    ("--kernel", Test::Parse),
+    ("raid0x11", Test::Parse),
+    ("ocfs2", Test::Parse),
+    ("fslab run", Test::Plan),
+    ("fslab plan", RUN),
+    ("fslab new", RUN),
+    ("fslab list", RUN),
+    ("fslab show", RUN),
+    ("fslab studies", RUN),
+    ("fslab report", RUN),
+    ("fslab explain", RUN),
+    ("fslab layout", RUN),
+    // e2fsck ends with 4, too: what mke2fs has left uninitialised is judged when the superblock is a backup.
+    ("-b 32768", Test::RunTo(4)),
+    ("fslab check", RUN),
+    ("fslab clean", RUN),
+    ("fslab man", RUN),
+    ("fslab completions", RUN),
+    ("trace report", RUN),
+    ("--store postgresql", Test::Parse),
+    ("fslab import", RUN),
+    ("fslab export", RUN),
+];
+
+fn repository() -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    path.canonicalize().unwrap()
+}
+
+/// The command lines of a document, without comments and what they are piped into.
+fn commands(text: &str) -> Vec<String> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        let code = if fenced {
+            Some(line)
+        } else {
+            line.strip_prefix("    ")
+        };
+        let Some(code) = code else { continue };
+        let code = code.trim_start().trim_start_matches("$ ");
+        if code.starts_with("fslab ") {
+            let ends = ["  ", " #", " | ", " > "].map(|end| code.find(end));
+            let end = ends.into_iter().flatten().min().unwrap_or(code.len());
+            found.push(code[..end].to_owned());
+        }
+    }
+    found
+}
+
+/// All command lines, each once; those that make a file for others come first.
+fn all_commands() -> Vec<String> {
+    let repository = repository();
+    let mut files = vec![repository.join("README.md")];
+    for entry in fs::read_dir(repository.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        // The command line's own reference is made of --help.
+        if path.extension().is_some_and(|end| end == "md") && !path.ends_with("cli.md") {
+            files.push(path);
+        }
+    }
+    let texts = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    let all: BTreeSet<String> = texts.flat_map(|text| commands(&text)).collect();
+    let mut all: Vec<String> = all.into_iter().collect();
+    let makes = |command: &String| {
+        ["fslab new", "fslab import"]
+            .iter()
+            .any(|word| command.starts_with(word))
+    };
+    all.sort_by_key(|command| !makes(command));
+    all
+}
+
+/// What the documents' examples are about: an image, a run, a block trace, a study.
+fn objects(scratch: &Scratch) {
+    let here = |name: &str| scratch.join(name);
+    example_run(scratch);
+    fs::create_dir(here("x")).unwrap();
+    fs::write(here("x/bigfile"), vec![1; 1 << 20]).unwrap();
+    fs::File::create(here("disk.img"))
+        .unwrap()
+        .set_len(200 << 20)
+        .unwrap();
+    let made = Command::new("/sbin/mkfs.ext4")
+        .args(["-q", "-F", "-b", "4096"])
+        .arg(here("disk.img"))
+        .status();
+    assert!(made.unwrap().success());
+    fs::copy(here("disk.img"), here("copy.img")).unwrap();
+    std::os::unix::fs::symlink(repository().join("studies"), here("studies")).unwrap();
+    let traces = repository().join("crates/blktrace/tests/data");
+    std::os::unix::fs::symlink(traces, here("t")).unwrap();
+    assert_code(&run_in(scratch.path(), &["new", "my-study"]), 0);
+}
+
+/// The command with the objects' names in place of the document's.
+fn with_objects(command: &str) -> String {
+    [
+        ("fslab-runs/RUN", "example"),
+        ("[RUN]", ""),
+        ("RUN", "example"),
+        ("STUDY", "journal"),
+        ("SIZE-OF-SDX", "256m"),
+        ("LEVEL", "ext4"),
+        ("--table NAME", "--table Compilebench"),
+        ("8 Threads", "1 Thread"),
+        ("--factor readahead", "--factor filesystem"),
+        (
+            "--phase write --clock syncfs",
+            "--phase initial_write --clock original",
+        ),
+        ("/dev/sdx1", "disk.img"),
+        ("/mnt/x", "x"),
+        ("~", "home"),
+    ]
+    .iter()
+    .fold(command.to_owned(), |command, (name, object)| {
+        command.replace(name, object)
+    })
+}
+
+/// Runs a command line in the scratch folder, as a shell would.
+fn shell(scratch: &Scratch, line: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_fslab"));
+    let words = line.strip_prefix("fslab ").unwrap();
+    Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" {words}")])
+        .arg(program)
+        .current_dir(scratch.path())
+        .env("HOME", scratch.join("home"))
+        .env("XDG_CACHE_HOME", scratch.join("cache"))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_commands_of_the_documents_work() {
+    let scratch = Scratch::new();
+    objects(&scratch);
+    let mut unused: BTreeSet<&str> = RULES.iter().map(|(text, _)| *text).collect();
+    let (mut wrong, mut counts) = (Vec::new(), [0; 4]);
+    for command in all_commands() {
+        let rule = RULES.iter().find(|(text, _)| command.contains(text));
+        let Some((text, test)) = rule else {
+            wrong.push(format!("{command}: no rule"));
+            continue;
+        };
+        unused.remove(text);
+        let line = with_objects(&command);
+        let (kind, line) = match test {
+            Test::RunTo(_) => (0, line),
+            Test::Plan => {
+                let line = line.replacen("fslab run", "fslab plan", 1);
+                (1, line.replace(" --rerun-doubtful 2", ""))
+            }
+            Test::Parse => (2, format!("{line} --help")),
+            Test::Not(_) => {
+                counts[3] += 1;
+                continue;
+            }
+        };
+        counts[kind] += 1;
+        let output = shell(&scratch, &line);
+        let silent = !matches!(test, Test::RunTo(_)) && output.stdout.is_empty();
+        let expected = match test {
+            Test::RunTo(code) => *code,
+            _ => 0,
+        };
+        if output.status.code() != Some(expected) || silent {
+            let first = stderr(&output).lines().next().unwrap_or("").to_owned();
+            wrong.push(format!("{line}: {:?}: {first}", output.status.code()));
+        }
+    }
+    let [run, planned, parsed, left_out] = counts;
+    println!("{run} run, {planned} planned, {parsed} parsed, {left_out} left out");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(unused, BTreeSet::new(), "rules of no command");
+    assert!(run > 20 && planned > 20, "{run} run, {planned} planned");
+}

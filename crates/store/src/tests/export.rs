@@ -1,0 +1,136 @@
+//! Exports have every sample once, with its factors.
+
+use record::Event;
+
+use super::Place;
+use super::runs::{self, Like};
+use crate::export::{Exported, Format};
+use crate::select::Selector;
+use crate::store::Store;
+
+/// Two runs of different factors, one of which has the name of a column.
+fn store(place: &Place) -> Store {
+    let temp = tempfile::tempdir().unwrap();
+    let mut store = place.open();
+    let mut entries = runs::entries(&Like::number(1));
+    if let Event::RunStarted { plan, .. } = &mut entries[0].event {
+        for cell in &mut plan.cells {
+            cell.levels.insert("value".into(), "a,\"b\"".into());
+        }
+    }
+    store
+        .import(&runs::put(temp.path(), &runs::lines(&entries).concat()))
+        .unwrap();
+    let other = runs::run(&temp.path().join("other"), &Like::number(2));
+    store.import(&other).unwrap();
+    store
+}
+
+fn exported(store: &mut Store, selector: &str, format: Format) -> (Exported, Vec<u8>) {
+    let selector: Selector = match selector {
+        "" => Selector::default(),
+        text => text.parse().unwrap(),
+    };
+    let mut bytes = Vec::new();
+    let exported = store.export(&selector, format, &mut bytes).unwrap();
+    (exported, bytes)
+}
+
+#[test]
+fn csv_has_a_column_for_each_factor() {
+    let place = Place::file();
+    let mut store = store(&place);
+    let (all, bytes) = exported(&mut store, "", Format::Csv);
+    let text = String::from_utf8(bytes).unwrap();
+    let lines: Vec<&str> = text.split_terminator("\r\n").collect();
+    assert_eq!(lines.len() as u64, all.samples + 1);
+    assert_eq!(all.runs, 2);
+    assert_eq!(
+        lines[0],
+        "run_id,run,study,profile,tool,commit,machine,kernel,started_at,trial,block,cell,label,\
+         filesystem,factor_value,workload,phase,metric,clock,value,unit,holds"
+    );
+    assert!(lines[1].contains(",\"a,\"\"b\"\"\","), "{}", lines[1]);
+    assert!(lines[1].contains("journal-1,journal,"), "{}", lines[1]);
+    let (one, _) = exported(&mut store, "run=journal-2", Format::Csv);
+    assert_eq!((one.runs, one.samples * 2), (1, all.samples));
+    let (none, bytes) = exported(&mut store, "run=none", Format::Csv);
+    assert_eq!(none, Exported::default());
+    assert!(bytes.starts_with(b"run_id,"), "an empty table has its head");
+}
+
+#[test]
+fn json_lines_have_the_levels_of_their_cell() {
+    let place = Place::file();
+    let mut store = store(&place);
+    let (all, bytes) = exported(&mut store, "", Format::Jsonl);
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(text.lines().count() as u64, all.samples);
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["levels"]["value"], "a,\"b\"");
+    assert_eq!(first["run"], "journal-1");
+    assert!(first["value"].is_f64());
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(last["run"], "journal-2");
+    assert!(last["levels"].get("value").is_none());
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let place = Place::file();
+    let mut store = store(&place);
+    for format in [Format::Csv, Format::Jsonl, Format::Parquet] {
+        let error = store
+            .export(&Selector::default(), format, &mut Full)
+            .unwrap_err();
+        assert!(matches!(error, crate::Error::Output(_)), "{error}");
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_fields_of_the_csv() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let place = Place::file();
+    let mut store = store(&place);
+    let (all, csv) = exported(&mut store, "", Format::Csv);
+    let (same, bytes) = exported(&mut store, "", Format::Parquet);
+    assert_eq!(all, same);
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let mut lines = csv.split_terminator("\r\n");
+    let mut rows = 0;
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    for (row, line) in reader.get_row_iter(None).unwrap().zip(lines) {
+        let fields = row
+            .unwrap()
+            .get_column_iter()
+            .map(|(name, field)| {
+                assert!(head.contains(&name.as_str()));
+                match field {
+                    Field::Null => String::new(),
+                    Field::Str(text) => text.clone(),
+                    Field::Long(number) => number.to_string(),
+                    Field::Double(number) => number.to_string(),
+                    Field::Bool(truth) => truth.to_string(),
+                    other => panic!("{other:?}"),
+                }
+            })
+            .collect::<Vec<_>>();
+        let record = words::csv_record(fields.iter().map(String::as_str));
+        assert_eq!(record.trim_end(), line);
+        rows += 1;
+    }
+    assert_eq!(rows, all.samples);
+}

@@ -1,0 +1,147 @@
+//! What selectors name.
+
+use record::Event;
+
+use super::runs::{self, Like};
+use super::{Place, both};
+use crate::select::Selector;
+use crate::store::Store;
+
+both!(
+    runs_are_selected_by_what_they_are,
+    a_selector_of_a_kernel_gives_the_cells_that_ran_under_it
+);
+
+fn names(store: &mut Store, selector: &str) -> String {
+    let selector: Selector = selector.parse().unwrap();
+    let found = store.select(&selector).unwrap();
+    let names: Vec<&str> = found
+        .iter()
+        .map(|run| run.name.trim_start_matches("journal-"))
+        .collect();
+    names.join(" ")
+}
+
+fn runs_are_selected_by_what_they_are(place: &Place) {
+    let temp = tempfile::tempdir().unwrap();
+    let mut store = place.open();
+    let likes = [
+        ("6.1.140", vec![("branch", "main")], "fslab 0.1.0 (abc123)"),
+        (
+            "6.12.48",
+            vec![("branch", "next"), ("machine", "a1")],
+            "fslab 0.1.0 (abd999-dirty)",
+        ),
+        ("6.1-rc3", vec![("machine", "a10")], "fslab 0.1.0"),
+        ("6.12.48", Vec::new(), "fslab 0.1.0 (abc123)"),
+    ];
+    for (number, (kernel, tags, tool)) in (1..).zip(likes) {
+        let like = Like {
+            number,
+            kernel,
+            tags,
+            tool,
+        };
+        let dir = runs::run(&temp.path().join(number.to_string()), &like);
+        store.import(&dir).unwrap();
+    }
+    for (selector, expected) in [
+        ("kernel=6.1", "1 3"),
+        ("kernel=6.12", "2 4"),
+        ("kernel=6.12.4", ""),
+        ("kernel=6", "1 2 3 4"),
+        ("commit=abc", "1 4"),
+        ("commit=abd999-dirty", "2"),
+        ("machine=a1", "2"),
+        ("machine=Example CPU", "1 4"),
+        ("tag.branch=main", "1"),
+        ("tag.machine=a10", "3"),
+        ("tag.none=main", ""),
+        ("kernel=6.1,tag.branch=main", "1"),
+        ("study=journal,kernel=6.12,commit=abc", "4"),
+        ("run=journal-3", "3"),
+    ] {
+        assert_eq!(names(&mut store, selector), expected, "{selector}");
+    }
+    let folded = record::Run::load(&temp.path().join("1")).unwrap();
+    assert_eq!(names(&mut store, &format!("id={}", &folded.id[..12])), "1");
+    let of = "kernel=6.1,commit=abc"
+        .parse::<Selector>()
+        .unwrap()
+        .of_study("journal");
+    let found = store.select(&of).unwrap();
+    let run = &found[0];
+    assert_eq!((run.id.as_str(), run.whole), (folded.id.as_str(), true));
+    assert_eq!(run.context["items"]["cpu.threads"]["value"], "8");
+    assert_eq!(
+        run.context["items"]["cpu.microcode"]["reason"],
+        "not in this guest"
+    );
+    // Each cell has the values that the run itself has.
+    assert_eq!(run.cells.len(), folded.plan.cells.len());
+    for (selected, cell) in run.cells.iter().zip(&folded.plan.cells) {
+        assert_eq!(&selected.cell, cell);
+        let of_log = folded.finished(cell.id);
+        let count: usize = of_log.iter().map(|(_, trial)| trial.samples.len()).sum();
+        assert_eq!(selected.samples.len(), count);
+        for (slot, trial) in of_log {
+            for sample in &trial.samples {
+                let same = selected.samples.iter().any(|found| {
+                    (found.trial, found.block) == (slot.trial, slot.block)
+                        && found.phase == sample.phase
+                        && found.metric == sample.metric
+                        && found.clock == sample.clock
+                        && found.value.to_bits() == sample.value.to_bits()
+                });
+                assert!(same, "{sample:?}");
+            }
+        }
+    }
+    let doubtful = run
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.samples)
+        .filter(|sample| !sample.holds);
+    let doubtful: Vec<_> = doubtful.collect();
+    assert!(!doubtful.is_empty());
+    for sample in doubtful {
+        assert_eq!(
+            (sample.trial, sample.phase.as_str()),
+            (fixtures::example::FAILED_EVIDENCE, "read")
+        );
+    }
+}
+
+fn a_selector_of_a_kernel_gives_the_cells_that_ran_under_it(place: &Place) {
+    let temp = tempfile::tempdir().unwrap();
+    let mut entries = runs::entries(&Like::number(1));
+    if let Event::RunStarted { plan, .. } = &mut entries[0].event {
+        for cell in &mut plan.cells {
+            cell.kernel = Some(if cell.id % 2 == 0 { "6.1" } else { "6.6" }.into());
+        }
+    }
+    let dir = runs::put(temp.path(), &runs::lines(&entries).concat());
+    let of_kernel = record::Entry {
+        seq: entries.len() as u64,
+        at: entries[0].at,
+        event: Event::Context {
+            when: record::Run::of_kernel("6.1"),
+            context: serde_json::json!({"items": {"system.kernel.release": {"value": "6.1.140"}}}),
+        },
+    };
+    entries.push(of_kernel);
+    runs::put(temp.path(), &runs::lines(&entries).concat());
+    let mut store = place.open();
+    store.import(&dir).unwrap();
+    let found = store.select(&"kernel=6.1".parse().unwrap()).unwrap();
+    let cells: Vec<u32> = found[0].cells.iter().map(|cell| cell.cell.id).collect();
+    assert_eq!(cells, [0, 2]);
+    assert!(
+        found[0]
+            .cells
+            .iter()
+            .all(|cell| cell.kernel.as_deref() == Some("6.1.140"))
+    );
+    let none = store.select(&"kernel=6.5".parse().unwrap()).unwrap();
+    assert!(none.is_empty());
+}

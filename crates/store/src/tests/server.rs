@@ -1,0 +1,121 @@
+//! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+pub(crate) struct Server {
+    pub(crate) url: String,
+    folder: tempfile::TempDir,
+    programs: PathBuf,
+}
+
+/// The folder of the newest server's programs.
+fn programs() -> Option<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir("/usr/lib/postgresql")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| {
+            Some((
+                entry.file_name().to_str()?.parse().ok()?,
+                entry.path().join("bin"),
+            ))
+        })
+        .filter(|(_, bin)| bin.join("initdb").is_file())
+        .collect();
+    found.sort();
+    found.pop().map(|(_, bin)| bin)
+}
+
+impl Server {
+    /// None, and a counted skip, where no server is installed.
+    pub(crate) fn start() -> Option<Server> {
+        let Some(programs) = programs() else {
+            testkit::skip!("needs a PostgreSQL server (package postgresql)");
+            return None;
+        };
+        let folder = tempfile::Builder::new()
+            .prefix("fslab-pg")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let at = folder.path().to_str().unwrap().to_owned();
+        if testkit::is_root() {
+            let owned = Command::new("chown")
+                .args(["postgres:postgres", &at])
+                .status()
+                .unwrap();
+            assert!(owned.success());
+        }
+        let server = Server {
+            url: format!("postgresql:///postgres?host={at}&user=fslab"),
+            folder,
+            programs,
+        };
+        let data = format!("{at}/data");
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-U",
+                "fslab",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "--no-sync",
+            ],
+        );
+        let options = format!("-k '{at}' -c listen_addresses='' -c fsync=off");
+        let log = format!("{at}/log");
+        server.run(
+            "pg_ctl",
+            &["-D", &data, "-l", &log, "-w", "-o", &options, "start"],
+        );
+        Some(server)
+    }
+
+    /// Runs one of the server's programs; a server never runs as root.
+    fn command(&self, program: &str, args: &[&str]) -> Output {
+        let program = self.programs.join(program);
+        let mut command = if testkit::is_root() {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        // What pg_ctl starts keeps the pipes of its parent open, so it gets none.
+        let out = self.folder.path().with_extension("out");
+        let file = std::fs::File::create(&out).unwrap();
+        let status = command
+            .args(args)
+            .current_dir("/")
+            .stdin(std::process::Stdio::null())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .status()
+            .unwrap();
+        let text = std::fs::read(&out).unwrap();
+        let _ = std::fs::remove_file(&out);
+        Output {
+            status,
+            stdout: text,
+            stderr: Vec::new(),
+        }
+    }
+
+    fn run(&self, program: &str, args: &[&str]) {
+        let output = self.command(program, args);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{program}: {text}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let data = self.folder.path().join("data");
+        let data = data.to_string_lossy();
+        self.command("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]);
+    }
+}
