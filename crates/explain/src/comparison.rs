@@ -2,35 +2,11 @@
 
 use study::{Cell, Clock, WorkloadSpec};
 
+pub use compare::Direction;
+pub(crate) use compare::reads_metadata;
+
 use crate::evidence::{CellEvidence, describe};
 use crate::value::{Row, Value};
-
-/// What a phase does to the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// It reads data or metadata.
-    Read,
-    /// It writes data or changes metadata.
-    Write,
-}
-
-impl Direction {
-    /// The direction of a phase, by its name (docs/metrics.md lists them).
-    pub fn of(phase: &str) -> Direction {
-        let reads = phase.contains("read") || phase.starts_with("stat") || reads_metadata(phase);
-        if reads {
-            Direction::Read
-        } else {
-            Direction::Write
-        }
-    }
-}
-
-/// Whether a phase reads metadata as its strategy or format requires: the number of bytes is then a
-/// result, not an amount of work that could be set equal.
-pub(crate) fn reads_metadata(phase: &str) -> bool {
-    phase.starts_with("check") || phase.starts_with("scan")
-}
 
 /// Two cells of which one is slower.
 #[derive(Clone, Copy, Debug)]

@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use compare::{is_wall_time, pair};
 use record::Run;
 use serde::Serialize;
 use stats::{Comparison, Verdict};
 use study::{Cell, Clock, Plan};
 
-use crate::compare;
 use crate::error::Error;
 use crate::options::Options;
 use crate::questions::{Question, Series, questions};
@@ -277,7 +277,7 @@ fn compare_here<'a>(
         if other_values.is_empty() {
             continue;
         }
-        let compared = compare::pair(&run.plan, options.level, &unit, &base_values, &other_values);
+        let compared = pair::cells(&run.plan, options.level, &unit, &base_values, &other_values);
         match compared {
             Ok(comparison) => family.push((
                 Compared {
@@ -290,11 +290,11 @@ fn compare_here<'a>(
                 comparison,
             )),
             Err(stats::Error::Empty | stats::Error::TooFew { .. }) => {
-                let counts = compare::higher_is_better(&unit).is_some() && wanted(options, series);
+                let counts = pair::higher_is_better(&unit).is_some() && wanted(options, series);
                 found.too_few += usize::from(counts);
             }
             // A count with one value of 0 has no ratio, and no option asked for it.
-            Err(_) if compare::higher_is_better(&unit).is_none() || !wanted(options, series) => {}
+            Err(_) if pair::higher_is_better(&unit).is_none() || !wanted(options, series) => {}
             Err(error) => found.notes.push(format!(
                 "{} {}, {}: not compared: {error}",
                 series.phase,
@@ -326,18 +326,6 @@ fn median(values: &[(u32, f64)]) -> f64 {
     f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2])
 }
 
-/// Whether a metric says how long something took by the wall, which is what the rules explain. CPU time, a
-/// program's own account and the times of single requests are what they explain it with.
-pub(crate) fn is_wall_time(metric: &str) -> bool {
-    const OTHERS: [&str; 4] = [
-        "user_seconds",
-        "system_seconds",
-        "reported_seconds",
-        "app_overhead",
-    ];
-    !metric.starts_with("trace_") && !OTHERS.iter().any(|other| metric.ends_with(other))
-}
-
 /// Whether a figure was asked for. It is asked after the correction: a phase looked at alone must not
 /// count where the report, which looks at all of its table, says that it does not.
 fn wanted(options: &Options, series: &Series) -> bool {
@@ -362,7 +350,7 @@ fn judge(
             .push(format!("{}: not corrected: {error}", question.title));
     }
     for (place, comparison) in places.iter().zip(&comparisons) {
-        let Some(higher) = compare::higher_is_better(&place.unit) else {
+        let Some(higher) = pair::higher_is_better(&place.unit) else {
             continue;
         };
         if !wanted(options, place.series) {

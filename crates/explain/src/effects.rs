@@ -5,7 +5,7 @@
 //! answers by itself: the mean, over the other factors' levels, of the logarithm of the ratio of two cells
 //! that differ in this factor alone. A t test over the blocks then gives ratio and interval (Fisher, The
 //! Design of Experiments, 1935, chapters V and VI: the main effect of a factorial experiment). It is computed as the
-//! comparison of geometric means, by [`crate::compare`], so that one statistic judges everything.
+//! comparison of geometric means, by [`::compare::pair`], so that one statistic judges everything.
 //!
 //! A main effect misleads where the factor does one thing here and another there. So the logarithms of the ratio
 //! at two levels of each other factor are compared, block by block. Where their ratio is clear of the practical band

@@ -3,7 +3,7 @@
 //! The replies to the published studies ask for the cause at once: was it the cache, the readahead, a
 //! throttled writer, one CPU, fragmentation, the journal? A run records the answers with its numbers,
 //! and this crate reads them. [`explain()`] takes every difference that counts (by the comparison that
-//! reports use, [`compare`]), gathers the evidence of both cells in that phase ([`evidence`]), and asks
+//! reports use, [`::compare::pair`]), gathers the evidence of both cells in that phase ([`evidence`]), and asks
 //! each [`Rule`].
 //!
 //! Four decisions shape it:
@@ -28,7 +28,6 @@
     reason = "a string per printed line costs nothing here, and write! returns a Result to discard"
 )]
 
-pub mod compare;
 mod comparison;
 mod differences;
 pub mod effects;
@@ -40,11 +39,12 @@ mod options;
 mod questions;
 mod rule;
 pub mod rules;
-pub mod tables;
 mod telemetry;
 mod text;
 mod tolerance;
 mod value;
+
+pub use compare::tables;
 
 #[cfg(test)]
 mod testing;

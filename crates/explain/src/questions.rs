@@ -2,13 +2,14 @@
 //!
 //! The essay of [`crate::differences`] says why these and no others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use record::Run;
 use study::{Cell, Clock, Plan, TableSpec};
 
 use crate::options::Options;
 use crate::tables::{crossed, tables};
+pub(crate) use compare::{has, varying};
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +66,6 @@ pub(crate) fn passes(cell: &Cell, options: &Options) -> bool {
         let mut levels = options.filter.iter().filter(|(f, _)| f == factor);
         levels.any(|(_, level)| cell.levels.get(factor) == Some(level))
     })
-}
-
-pub(crate) fn has(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
-    levels
-        .iter()
-        .all(|(factor, level)| cell.levels.get(factor) == Some(level))
 }
 
 fn of_tables<'a>(tables: &[TableSpec], cells: &[&'a Cell]) -> Vec<Question<'a>> {
@@ -130,28 +125,6 @@ fn of_grids<'a>(plan: &Plan, cells: &[&'a Cell]) -> Vec<Question<'a>> {
             series: series.clone(),
             split: false,
         }));
-    }
-    all
-}
-
-/// The factors in which cells differ and which it makes sense to compare along.
-pub(crate) fn varying(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
-    // What grows is counted in files where x is no factor.
-    const SIZES: [&str; 4] = ["files", "total_files", "rounds", "count"];
-    let grows = |factor: &str| {
-        let x = |law: &study::GrowthSpec| {
-            law.x == factor || (law.x == "count" && SIZES.contains(&factor))
-        };
-        plan.growth.iter().any(x)
-    };
-    let names = plan.factors.iter().map(|(name, _)| name);
-    let more = cells.iter().flat_map(|cell| cell.levels.keys());
-    let mut all: Vec<String> = Vec::new();
-    for name in names.chain(more) {
-        let levels: BTreeSet<&String> = cells.iter().filter_map(|c| c.levels.get(name)).collect();
-        if levels.len() > 1 && name != "workload" && !grows(name) && !all.contains(name) {
-            all.push(name.clone());
-        }
     }
     all
 }

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -19,6 +20,9 @@ pub(crate) mod trace;
 
 pub(crate) use bench::{BenchCommand, BenchLine};
 pub(crate) use check::CheckArgs;
+pub(crate) use compare::{
+    BisectArgs, ByArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs, HistoryArgs,
+};
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
@@ -72,6 +76,12 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Explain why cells of a run differ: causes and their figures
     Explain(ExplainArgs),
+    /// Compare runs with runs: what is worse, better, equal or unclear; a gate for CI
+    Compare(CompareArgs),
+    /// Show a study's figures over its runs, and where they step
+    History(HistoryArgs),
+    /// Judge one commit, for `git bisect run`: good 0, bad 1, untestable 125, stop 255
+    BisectStep(BisectArgs),
     /// Add runs to a store, a database of many runs
     Import(ImportArgs),
     /// Write the samples of a store as CSV, JSON Lines or Parquet

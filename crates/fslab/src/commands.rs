@@ -1,8 +1,10 @@
 //! One file for each subcommand, and what they share.
 
 pub(crate) mod bench;
+pub(crate) mod bisect_step;
 pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod crash;
@@ -10,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod forge;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod layout;
@@ -47,6 +50,13 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         return exit::CLOSED_PIPE;
     }
     if let Some(error) = error.downcast_ref::<guest::kernel::Error>() {
+        return if error.is_usage() {
+            exit::USAGE
+        } else {
+            exit::TROUBLE
+        };
+    }
+    if let Some(error) = error.downcast_ref::<::compare::Error>() {
         return if error.is_usage() {
             exit::USAGE
         } else {

@@ -77,6 +77,9 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Show(args) => commands::show::run(&args),
         Command::Report(args) => commands::report::run(args),
         Command::Explain(args) => commands::explain::run(args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::History(args) => commands::history::run(&args),
+        Command::BisectStep(args) => Ok(commands::bisect_step::run(&args)),
         Command::Import(args) => commands::import::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
@@ -120,10 +123,11 @@ fn bench(line: &BenchLine) -> anyhow::Result<u8> {
 /// clap's own text: help and version to stdout, the rest to stderr with the usage code.
 fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
+    let first = std::env::args_os().nth(1);
     // Scripts read fsck's exit codes as bits, in which 1 is "corrected" and 2 is "reboot".
-    let checks = std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == "check");
+    let checks = first.as_ref().is_some_and(|word| word == "check");
+    // git takes 2 as a bad commit.
+    let bisects = first.as_ref().is_some_and(|word| word == "bisect-step");
     if !error.use_stderr() {
         return match out::print(&text) {
             Ok(()) => ExitCode::from(exit::OK),
@@ -153,6 +157,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     out::say(&format!("fslab: {message}; {next}"));
     ExitCode::from(if checks {
         exit::FSCK_USAGE
+    } else if bisects {
+        exit::BISECT_STOP
     } else {
         exit::USAGE
     })

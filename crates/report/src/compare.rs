@@ -1,6 +1,6 @@
 //! Ratios to the base column, and which of them count.
 //!
-//! How two figures are compared is in [`explain::compare`]. One table is one family: its
+//! How two figures are compared is in [`::compare::pair`]. One table is one family: its
 //! p-values are corrected together.
 
 use stats::{Comparison, Verdict};
@@ -83,7 +83,7 @@ fn bare_ratios(table: &mut Table) {
     }
 }
 
-/// Compares two figures as [`explain::compare`] does, so that what a table marks as different is what
+/// Compares two figures as [`::compare::pair`] does, so that what a table marks as different is what
 /// gets explained.
 pub(crate) fn one(
     plan: &Plan,
@@ -95,7 +95,7 @@ pub(crate) fn one(
     let by_block = |figure: &Figure| -> Vec<(u32, f64)> {
         figure.points.iter().map(|p| (p.block, p.value)).collect()
     };
-    explain::compare::pair(plan, options.level, unit, &by_block(base), &by_block(other))
+    ::compare::pair::cells(plan, options.level, unit, &by_block(base), &by_block(other))
 }
 
 /// Whether the interval is clear of 1 and the comparison's p is not small enough for its family.

@@ -29,8 +29,8 @@ pub(crate) struct Layouts {
 pub(crate) fn layouts(run: &Run, options: &Options) -> Result<Layouts> {
     let plan = &run.plan;
     let cells = filtered(plan, &options.filter)?;
-    let specs = explain::tables::tables(run);
-    let crossed = explain::tables::crossed(run, &specs);
+    let specs = ::compare::tables::tables(run);
+    let crossed = ::compare::tables::crossed(run, &specs);
     let tables = chosen(plan, &specs, &crossed, options.table.as_deref())?;
     let of = |table: &&TableSpec| of_table(plan, table, &cells);
     let layouts: Vec<Layout> = if options.is_pivot() {

@@ -4,7 +4,7 @@
 //! `MB/s` (iozone) and `MB_s` (compilebench), both 2^20 bytes a second. The label is kept as the
 //! original wrote it, and every report says once what it means.
 
-pub(crate) use explain::compare::higher_is_better;
+pub(crate) use ::compare::pair::higher_is_better;
 
 /// 2^20.
 const MIB: f64 = 1_048_576.0;

@@ -66,6 +66,9 @@ pub enum Error {
     /// A practical band outside [0, 1).
     #[error("{0} is not a practical band: give a share from 0 to below 1, such as 0.02 for 2 %")]
     Band(f64),
+    /// A margin outside (0, 1).
+    #[error("{0} is not a margin: give a share between 0 and 1, such as 0.05 for 5 %")]
+    Margin(f64),
     /// Too few bootstrap resamples to read the tails from.
     #[error("{0} resamples cannot show the tails of a distribution: ask for 100 or more")]
     Resamples(usize),

@@ -47,6 +47,7 @@
 
 pub mod bootstrap;
 mod calibration;
+pub mod change;
 pub mod compare;
 mod dist;
 pub mod equivalence;
@@ -58,6 +59,7 @@ pub mod log_ratio;
 mod method;
 mod moments;
 pub mod multiple;
+pub mod not_worse;
 pub mod order;
 pub mod outlier;
 pub mod paired;

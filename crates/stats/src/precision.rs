@@ -23,6 +23,11 @@ pub fn standard_error(comparison: &Comparison) -> Option<f64> {
     (error.is_finite() && error > 0.0).then_some(error)
 }
 
+/// The t that a share `level` of Student's distribution with `df` degrees of freedom is within; NaN where `df` is not positive.
+pub fn t_two_sided_quantile(level: f64, df: f64) -> f64 {
+    t_quantile_two_sided(level, df)
+}
+
 /// The number of blocks with which the comparison is decided with a probability of [`POWER`], if its
 /// ratio and spread are as measured; none where that is more than [`MOST_BLOCKS`] or nothing varies. At least one more
 /// than it has: with those it was not decided.

@@ -31,6 +31,28 @@ impl Resampler {
         ((u128::from(self.rng.next_u64()) * n as u128) >> 64) as usize
     }
 
+    /// A uniform number inside (0, 1).
+    #[cfg(test)]
+    pub(crate) fn uniform(&mut self) -> f64 {
+        ((self.rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// The indices below `n` in blocks of `block` neighbours, the blocks in random order. Where the first block ends is random, too.
+    pub(crate) fn permuted_blocks(&mut self, n: usize, block: usize) -> Vec<usize> {
+        let block = block.max(1);
+        let first = 1 + self.index(block);
+        let ends = (first..n).step_by(block).chain([n]);
+        let mut begin = 0;
+        let mut blocks: Vec<_> = ends
+            .map(|end| std::mem::replace(&mut begin, end)..end)
+            .collect();
+        // Fisher and Yates, as in Knuth, The Art of Computer Programming, volume 2, algorithm P.
+        for last in (1..blocks.len()).rev() {
+            blocks.swap(last, self.index(last + 1));
+        }
+        blocks.into_iter().flatten().collect()
+    }
+
     /// Fills `indices` with draws below their number.
     pub(crate) fn fill(&mut self, indices: &mut [usize]) {
         let n = indices.len();

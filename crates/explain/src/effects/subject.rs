@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use compare::pair;
 use record::Run;
 use stats::{Comparison, LogRatio};
 use study::{Cell, Order, RowSpec};
 
 use super::{Effect, Interaction, Levels};
-use crate::compare;
 use crate::options::Options;
 
 /// The values of two cells that differ in the factor alone, by block.
@@ -195,7 +195,7 @@ impl Subject<'_> {
                 .map(|(block, log)| (*block, log[side].exp()))
                 .collect()
         };
-        compare::pair(&run.plan, level, &self.unit, &side(0), &side(1))
+        pair::cells(&run.plan, level, &self.unit, &side(0), &side(1))
     }
 
     /// The levels of another factor among the strata, in the study's order.

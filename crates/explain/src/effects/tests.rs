@@ -2,8 +2,9 @@
 
 use fixtures::mail_server::{FAST_COMMIT, INTERACTING, Shape};
 
+use compare::pair;
+
 use super::*;
-use crate::compare;
 
 fn of(shape: &Shape) -> Effects {
     effects(&fixtures::mail_server::run(shape), &Options::default())
@@ -142,7 +143,7 @@ fn of_two_cells_it_is_their_comparison() {
             })
             .collect()
     };
-    let pair = compare::pair(
+    let pair = pair::cells(
         &run.plan,
         0.95,
         "bytes_per_s",

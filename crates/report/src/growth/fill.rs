@@ -69,7 +69,7 @@ fn growth(
         published: None,
     };
     let unit = sources.shown_unit(&series, &spec.title, notes);
-    let timed = explain::compare::higher_is_better(&unit).is_some();
+    let timed = ::compare::pair::higher_is_better(&unit).is_some();
     let withheld = timing_tag::of(sources.run).filter(|_| timed && !spec.projections.is_empty());
     if let Some(mark) = &withheld {
         notes.push(format!("{}: no projection: {mark}", spec.title));

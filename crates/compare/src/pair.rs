@@ -16,7 +16,7 @@ use study::{Order, Plan};
 ///
 /// # Errors
 /// As [`stats::compare()`]; too few values among them.
-pub fn pair(
+pub fn cells(
     plan: &Plan,
     level: f64,
     unit: &str,
@@ -99,10 +99,10 @@ mod tests {
         plan.order = Order::Sequential;
         let base = [(0, 100.0), (0, 101.0), (0, 99.0)];
         let other = [(1, 200.0), (1, 201.0), (1, 199.0)];
-        let found = pair(&plan, 0.95, "MB/s", &base, &other).unwrap();
+        let found = cells(&plan, 0.95, "MB/s", &base, &other).unwrap();
         assert_eq!(found.n, (3, 3));
         assert!((found.ratio - 2.0).abs() < 0.02, "{}", found.ratio);
         plan.order = Order::Blocked;
-        assert!(pair(&plan, 0.95, "MB/s", &base[..1], &other[..1]).is_err());
+        assert!(cells(&plan, 0.95, "MB/s", &base[..1], &other[..1]).is_err());
     }
 }

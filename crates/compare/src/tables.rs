@@ -12,9 +12,8 @@ use record::Run;
 use study::wording::{Sense, words_of, words_of_metric};
 use study::{Cell, Clock, Plan, RowSpec, TableSpec};
 
-use crate::comparison::Direction;
-use crate::differences::is_wall_time;
-use crate::questions::{has, varying};
+use crate::direction::{Direction, is_wall_time};
+use crate::select::{has, varying};
 
 /// Levels from which on a factor is not set as columns by itself: they would not fit a mail.
 const MOST_COLUMNS: usize = 8;
@@ -86,7 +85,7 @@ pub fn workloads(plan: &Plan) -> Vec<String> {
 }
 
 /// The cells of a workload, without the traced twins of others: what these show is the tracer's cost.
-pub(crate) fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
+pub fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
     let cells = plan.cells.iter().filter(|c| c.workload_name == workload);
     let cells: Vec<&Cell> = cells.collect();
     let is_twin = |cell: &Cell| {
@@ -102,7 +101,7 @@ pub(crate) fn cells_of<'a>(plan: &'a Plan, workload: &str) -> Vec<&'a Cell> {
 
 /// The factors in which these cells differ and that are compared: not the tracer, whose cost has a section of
 /// its own, nor sizes of which a law of growth is asked.
-pub(crate) fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
+pub fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
     let mut factors = varying(plan, cells);
     factors.retain(|factor| factor != "trace");
     factors
@@ -110,7 +109,7 @@ pub(crate) fn compared_factors(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
 
 /// The rows that a study prints of a workload, each figure under the first clock it is printed with; the usual
 /// ones where it prints none.
-pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<RowSpec> {
+pub fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<RowSpec> {
     let plan = &run.plan;
     let cells = cells_of(plan, workload);
     let any = |filter: &BTreeMap<String, String>| cells.iter().any(|cell| has(cell, filter));
@@ -134,8 +133,7 @@ pub(crate) fn rows_of(run: &Run, tables: &[TableSpec], workload: &str) -> Vec<Ro
                 && (r.metric == row.metric || (is_speed(&r.metric) && is_speed(&row.metric)))
         };
         // CPU time explains a difference and is none.
-        let timed =
-            crate::compare::higher_is_better(&row.unit).is_some() && is_wall_time(&row.metric);
+        let timed = crate::pair::higher_is_better(&row.unit).is_some() && is_wall_time(&row.metric);
         if timed && !rows.iter().any(known) && is_measured(run, workload, &row) {
             rows.push(RowSpec {
                 published: None,
@@ -171,7 +169,8 @@ fn is_speed(metric: &str) -> bool {
     matches!(words_of_metric(metric).sense, Sense::Rate | Sense::Time)
 }
 
-pub(crate) fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
+/// Whether any trial of a workload has the figure of a row.
+pub fn is_measured(run: &Run, workload: &str, row: &RowSpec) -> bool {
     let cells: BTreeSet<u32> = cells_of(&run.plan, workload).iter().map(|c| c.id).collect();
     let slots = run.plan.slots.iter().filter(|s| cells.contains(&s.cell));
     let trials = slots.filter_map(|slot| run.trials.get(slot.trial as usize));

@@ -1,0 +1,5 @@
+//! Tests of comparisons between runs, from outside.
+
+mod common;
+mod formats;
+mod verdicts;

@@ -1,0 +1,106 @@
+//! `fslab compare`.
+
+use std::path::Path;
+
+use ::compare::format::{Format, render};
+use ::compare::{FailOn, Folder, Outcome, Side};
+
+use crate::cli::{ClockArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs};
+use crate::{exit, out};
+
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    let options = ::compare::Options {
+        fail_on: args.fail_on.map(|what| match what {
+            FailOnArg::Worse => FailOn::Worse,
+            FailOnArg::NotShown => FailOn::NotShown,
+        }),
+        margin: args.margin,
+        one_run: args.one_run,
+        ..options(&args.figures)?
+    };
+    let sides = sides(&args.sides, &args.figures.runs)?;
+    if args.plan {
+        let planned = ::compare::plan::plan(&sides, &options)?;
+        let text = match args.format {
+            CompareFormat::Text => ::compare::plan::text(&planned),
+            CompareFormat::Json => serde_json::to_string_pretty(&planned)?,
+            _ => {
+                return Err(::compare::Error::Option(
+                    "--plan prints text and json; choose one of them with --format".to_owned(),
+                )
+                .into());
+            }
+        };
+        print(&text, args.output.as_deref())?;
+        return Ok(exit::OK);
+    }
+    let compared = ::compare::compare(&sides, &options)?;
+    let format = match args.format {
+        CompareFormat::Text => Format::Text,
+        CompareFormat::Json => Format::Json,
+        CompareFormat::Md => Format::Md,
+        CompareFormat::Junit => Format::Junit,
+        CompareFormat::Gitlab => Format::Gitlab,
+        CompareFormat::Github => Format::Github,
+    };
+    print(&render(&compared, format), args.output.as_deref())?;
+    Ok(match compared.outcome {
+        Outcome::Passed => exit::OK,
+        Outcome::Nothing => {
+            out::say(
+                "fslab: nothing to compare: no figure of a cell with the same parameters on both sides; the output \
+                 names what differs, and --across lets a parameter differ",
+            );
+            exit::USAGE
+        }
+        Outcome::Failed => exit::REGRESSION,
+        Outcome::Invalid => exit::INVALID,
+    })
+}
+
+/// What the options of the figures ask.
+pub(super) fn options(args: &FigureArgs) -> anyhow::Result<::compare::Options> {
+    let filters: Vec<_> = args
+        .filter
+        .iter()
+        .map(|text| ::report::Options::parse_filter(text))
+        .collect::<Result<_, _>>()
+        .map_err(lab::Error::from)?;
+    Ok(::compare::Options {
+        metric: args.metric.clone(),
+        clock: args.clock.map(clock),
+        phase: args.phase.clone(),
+        filter: filters.concat(),
+        across: args.across.clone(),
+        ..::compare::Options::default()
+    })
+}
+
+const fn clock(clock: ClockArg) -> study::Clock {
+    match clock {
+        ClockArg::Original => study::Clock::Original,
+        ClockArg::Fsync => study::Clock::Fsync,
+        ClockArg::Syncfs => study::Clock::Syncfs,
+    }
+}
+
+/// Finds the runs of each side.
+pub(super) fn sides(words: &[String], runs: &Path) -> anyhow::Result<Vec<Side>> {
+    let source = Folder {
+        dir: runs.to_owned(),
+    };
+    let find = |word: &String| Side::find(word, runs, &source);
+    Ok(words.iter().map(find).collect::<Result<_, _>>()?)
+}
+
+/// To a file or stdout.
+fn print(text: &str, output: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = output else {
+        return out::print(text);
+    };
+    lab::preflight::output(path)?;
+    // Not by renaming: the user may well have named /dev/stdout.
+    std::fs::write(path, text).map_err(|error| {
+        lab::Error::Preflight(format!("{}: {error}; choose another -o", path.display())).into()
+    })
+}
