@@ -10,7 +10,7 @@ use crate::compare::is_taken_by_correction;
 use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
-use crate::options::Part;
+use crate::options::{Format, Part};
 use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain, level_name};
 
 /// Pairs that are listed as equal, and as undecided.
@@ -285,7 +285,9 @@ fn latencies<'a>(report: &Report<'_>, summary: &'a Summary) -> (Vec<&'a Effect>,
         (workload.clone(), phase.clone(), factor.clone(), at.clone())
     };
     let rows: BTreeSet<_> = all.iter().map(|effect| row(effect)).collect();
-    if report.options.part != Part::First || rows.len() <= LATENCIES {
+    // A page has room for all of them.
+    let short = report.options.part == Part::First && report.options.format != Format::Html;
+    if !short || rows.len() <= LATENCIES {
         return (all, 0);
     }
     let mut largest: Vec<&Effect> = { all.iter().copied() }

@@ -299,7 +299,7 @@ fn unknown_names_are_refused_with_what_is_allowed() {
         ),
         (
             with(|o| o.filter = vec![("filesystem".to_owned(), "zfs".to_owned())]),
-            "no such level in this run; allowed: btrfs, ext2",
+            "no such level in this run; did you mean xfs? allowed: btrfs, ext2",
         ),
         (
             with(|o| o.base = Some("zfs".to_owned())),
