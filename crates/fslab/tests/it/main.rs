@@ -18,6 +18,7 @@ mod check_target;
 mod checks;
 mod cli_suite;
 mod common;
+mod compare;
 mod counter_experiments;
 mod crash;
 mod docs;
