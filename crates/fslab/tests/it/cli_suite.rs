@@ -225,3 +225,18 @@ suite!(new, ["new"], printing = |_scratch| words("mine"), missing = ["no-such-th
 suite!(man, ["man"], printing = |_scratch| words("check"), missing = ["no-such-thing"] => 2);
 
 suite!(completions, ["completions"], printing = |_scratch| words("bash"), missing = ["no-such-thing"] => 2);
+
+suite!(compare, ["compare"], printing = |scratch| {
+    example_run(&scratch);
+    std::fs::create_dir(scratch.join("again")).unwrap();
+    let log = std::fs::read_to_string(scratch.join("example/events.jsonl")).unwrap();
+    // The id of a run is that of its first line.
+    let log = log.replacen("\"seq\":0", " \"seq\":0", 1);
+    std::fs::write(scratch.join("again/events.jsonl"), log).unwrap();
+    words("example again")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(history, ["history"], printing = |scratch| {
+    example_run(&scratch);
+    words("journal --runs .")
+}, missing = ["journal", "--runs", "no-such-thing"] => 1);

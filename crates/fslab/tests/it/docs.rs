@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 40] = [
+pub(crate) const COMMANDS: [&[&str]; 43] = [
     &[],
     &["run"],
     &["plan"],
@@ -48,6 +48,9 @@ pub(crate) const COMMANDS: [&[&str]; 40] = [
     &["context"],
     &["man"],
     &["completions"],
+    &["compare"],
+    &["history"],
+    &["bisect-step"],
 ];
 
 #[test]

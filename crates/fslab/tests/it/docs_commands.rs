@@ -49,6 +49,8 @@ const RULES: &[(&str, Test)] = &[
     ("raid0x11", Test::Parse),
     ("ocfs2", Test::Parse),
     ("fslab run", Test::Plan),
+    ("fslab compare", Test::Parse),
+    ("fslab history", Test::Parse),
     ("fslab plan", RUN),
     ("fslab new", RUN),
     ("fslab list", RUN),
