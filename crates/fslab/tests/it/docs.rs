@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 40] = [
+pub(crate) const COMMANDS: [&[&str]; 43] = [
     &[],
     &["run"],
     &["plan"],
@@ -19,6 +19,9 @@ pub(crate) const COMMANDS: [&[&str]; 40] = [
     &["show"],
     &["report"],
     &["explain"],
+    &["compare"],
+    &["history"],
+    &["bisect-step"],
     &["import"],
     &["export"],
     &["clean"],

@@ -56,6 +56,9 @@ const RULES: &[(&str, Test)] = &[
     ("fslab studies", RUN),
     ("fslab report", RUN),
     ("fslab explain", RUN),
+    // Tests of `compare` run them on runs of two builds.
+    ("fslab compare", Test::Parse),
+    ("fslab history", Test::Parse),
     ("fslab layout", RUN),
     // e2fsck ends with 4, too: what mke2fs has left uninitialised is judged when the superblock is a backup.
     ("-b 32768", Test::RunTo(4)),
