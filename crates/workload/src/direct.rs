@@ -10,10 +10,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use params::Bytes;
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, statx};
 use serde::Serialize;
 
 use crate::Error;
+use crate::error::bad;
 
 /// Alignments of direct I/O.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +26,36 @@ pub struct Alignment {
     pub offset: u32,
     /// The source: `statx`, `logical_block_size` or `statfs`.
     pub source: &'static str,
+}
+
+/// Refuses a target that is not a directory, or whose direct I/O does not allow a size; `size` has its option and bytes. The
+/// result is the alignment; none where direct I/O is not asked for.
+///
+/// # Errors
+/// [`Error::BadOption`], [`Error::Unsupported`] where there is no direct I/O, [`Error::Io`].
+pub(crate) fn target(
+    dir: &Path,
+    is_direct: bool,
+    (option, size): (&'static str, Bytes),
+) -> Result<Option<Alignment>, Error> {
+    let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
+    if !meta.is_dir() {
+        return Err(bad("dir", dir.display(), "it is not a directory; name one"));
+    }
+    if !is_direct {
+        return Ok(None);
+    }
+    let alignment = alignment(dir)?;
+    if size.get().is_multiple_of(u64::from(alignment.offset)) {
+        return Ok(Some(alignment));
+    }
+    let reason = format!(
+        "O_DIRECT on {} needs a multiple of {} bytes (according to {})",
+        dir.display(),
+        alignment.offset,
+        alignment.source
+    );
+    Err(bad(option, size, reason))
 }
 
 /// Asks what direct I/O needs of files in `dir`, and whether it is possible at all.

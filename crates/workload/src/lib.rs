@@ -37,6 +37,7 @@ pub mod mix;
 mod mounted;
 pub mod observe;
 pub mod phase;
+mod remove;
 pub mod residency;
 mod scan;
 pub mod stream;

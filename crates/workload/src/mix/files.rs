@@ -11,6 +11,7 @@ use rustix::fs::{Advice, FallocateFlags, OFlags};
 use super::data;
 use crate::engine::Direction;
 use crate::error::is_no_space;
+use crate::remove::remove_all;
 use crate::{Error, Evidence, Observer};
 use params::MixSpec;
 use params::mix::Preallocation;
@@ -130,18 +131,8 @@ impl Files {
 
     /// Removes the files that were made, but for those that are kept.
     pub(super) fn remove(&mut self) -> Result<(), Error> {
-        let mut first = Ok(());
-        for (path, kept) in std::mem::take(&mut self.made) {
-            if kept {
-                continue;
-            }
-            let removed = match std::fs::remove_file(&path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-                other => other.map_err(Error::io("remove", &path)),
-            };
-            first = first.and(removed);
-        }
-        first
+        let made = std::mem::take(&mut self.made).into_iter();
+        remove_all(made.filter_map(|(path, kept)| (!kept).then_some(path)))
     }
 }
 

@@ -43,28 +43,8 @@ fn buffers(spec: &MixSpec) -> u64 {
 
 /// Refuses a target that is not a directory, or whose direct I/O does not allow the block size.
 pub(super) fn target(spec: &MixSpec) -> Result<Option<Alignment>, Error> {
-    let dir = &spec.dir;
-    let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
-    if !meta.is_dir() {
-        return Err(bad("dir", dir.display(), "it is not a directory; name one"));
-    }
-    if !spec.direct || !spec.engine.capabilities().direct {
-        return Ok(None);
-    }
-    let alignment = direct::alignment(dir)?;
-    if !spec.block.get().is_multiple_of(u64::from(alignment.offset)) {
-        return Err(bad(
-            "block",
-            spec.block,
-            format!(
-                "O_DIRECT on {} needs a multiple of {} bytes (according to {})",
-                dir.display(),
-                alignment.offset,
-                alignment.source
-            ),
-        ));
-    }
-    Ok(Some(alignment))
+    let is_direct = spec.direct && spec.engine.capabilities().direct;
+    direct::target(&spec.dir, is_direct, ("block", spec.block))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use params::stream::WriteThrough;
 
 use crate::engine::Direction;
 use crate::error::bad;
+use crate::remove::remove;
 use crate::{Error, Evidence};
 
 /// The file of a run. Once the run has begun to write it, it is removed when this is dropped: also
@@ -227,10 +228,7 @@ impl<'a> Target<'a> {
         if !self.written.swap(false, Relaxed) || self.spared.load(Relaxed) || in_place {
             return Ok(());
         }
-        match std::fs::remove_file(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other.map_err(Error::io("remove", &self.path)),
-        }
+        remove(&self.path)
     }
 }
 

@@ -45,29 +45,8 @@ pub(super) fn buffers(options: &StreamSpec) -> u64 {
 /// # Errors
 /// [`Error::BadOption`], [`Error::Unsupported`] where there is no direct I/O, [`Error::Io`].
 pub(super) fn target(options: &StreamSpec) -> Result<Option<Alignment>, Error> {
-    let dir = options.dir.as_path();
-    let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
-    if !meta.is_dir() {
-        return Err(bad("dir", dir.display(), "it is not a directory; name one"));
-    }
-    if !options.direct || !options.engine.capabilities().direct {
-        return Ok(None);
-    }
-    let alignment = direct::alignment(dir)?;
-    let offset = u64::from(alignment.offset);
-    if options.block.get().is_multiple_of(offset) {
-        return Ok(Some(alignment));
-    }
-    Err(bad(
-        "block",
-        options.block,
-        format!(
-            "O_DIRECT on {} needs a multiple of {} bytes (according to {})",
-            dir.display(),
-            alignment.offset,
-            alignment.source
-        ),
-    ))
+    let is_direct = options.direct && options.engine.capabilities().direct;
+    direct::target(&options.dir, is_direct, ("block", options.block))
 }
 
 #[cfg(test)]

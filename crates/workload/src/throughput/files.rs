@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::OFlags;
 
 use crate::error::bad;
+use crate::remove::remove_all;
 use crate::{Error, Evidence, residency::Residency};
 use params::ThroughputSpec;
 use params::throughput::{FileState, Test};
@@ -192,15 +193,7 @@ impl Files {
         if self.keep || !self.written.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let mut first = Ok(());
-        for path in std::mem::take(&mut self.paths) {
-            let removed = match std::fs::remove_file(&path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-                other => other.map_err(Error::io("remove", &path)),
-            };
-            first = first.and(removed);
-        }
-        first
+        remove_all(std::mem::take(&mut self.paths))
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is refused before anything is touched, because this machine or this target cannot do it.
 
-use std::path::Path;
-
 use params::ThroughputSpec;
 
 use crate::Error;
@@ -60,32 +58,8 @@ fn within(options: &ThroughputSpec, half: u64) -> Result<(), Error> {
 
 /// Refuses a target that is not a directory, or whose direct I/O does not allow the record size.
 pub(super) fn target(options: &ThroughputSpec) -> Result<Option<Alignment>, Error> {
-    let dir: &Path = &options.dir;
-    let meta = std::fs::metadata(dir).map_err(Error::io("examine", dir))?;
-    if !meta.is_dir() {
-        return Err(bad("dir", dir.display(), "it is not a directory; name one"));
-    }
-    if !options.direct || !options.engine.capabilities().direct {
-        return Ok(None);
-    }
-    let alignment = direct::alignment(dir)?;
-    if !options
-        .record
-        .get()
-        .is_multiple_of(u64::from(alignment.offset))
-    {
-        return Err(bad(
-            "record",
-            options.record,
-            format!(
-                "O_DIRECT on {} needs a multiple of {} bytes (according to {})",
-                dir.display(),
-                alignment.offset,
-                alignment.source
-            ),
-        ));
-    }
-    Ok(Some(alignment))
+    let is_direct = options.direct && options.engine.capabilities().direct;
+    direct::target(&options.dir, is_direct, ("record", options.record))
 }
 
 #[cfg(test)]
