@@ -25,8 +25,13 @@ pub fn report(package: &str, module: &str, reason: &str) {
     write(
         &mut io::stderr(),
         std::env::var_os("FSLAB_SKIPS").as_deref(),
-        &format!("{package} {test}: {reason}"),
+        &format!("{package} {test}: {}", one_line(reason)),
     );
+}
+
+/// What a program printed as the reason may have several lines; each line of the file is one skip.
+fn one_line(reason: &str) -> String {
+    reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One line, in one write each: tests of many threads and processes report at once.
@@ -44,6 +49,11 @@ fn write(stderr: &mut dyn Write, file: Option<&OsStr>, skip: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_of_several_lines_is_one_skip() {
+        assert_eq!(one_line("\nmkfs: no\n  room\n"), "mkfs: no room");
+    }
 
     #[test]
     fn a_skip_is_printed_and_counted() {

@@ -142,12 +142,18 @@ fn to_syncfs(found: &ToSyncfs) -> Item {
         found.hold
     );
     if found.lost > 0 {
-        text.push_str(&format!("; {} are not established", found.lost));
+        let are = if found.lost == 1 { "is" } else { "are" };
+        text.push_str(&format!("; {} {are} not established", found.lost));
     }
     if !found.reversed.is_empty() {
         let shown: Vec<&str> = found.reversed.iter().take(3).map(String::as_str).collect();
+        let are = if found.reversed.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
         text.push_str(&format!(
-            "; {} are reversed, whose (a) is: {}",
+            "; {} {are} reversed, whose (a) is: {}",
             found.reversed.len(),
             shown.join("; ")
         ));
