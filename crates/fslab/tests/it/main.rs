@@ -23,6 +23,7 @@ mod counter_experiments;
 mod crash;
 mod docs;
 mod docs_commands;
+mod docs_links;
 mod explain;
 mod fio_job;
 mod forge;
