@@ -11,11 +11,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     for part in path.components() {
         match part {
             Component::Normal(name) => plain.push(name),
-            Component::ParentDir => {
-                if !plain.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir if !plain.pop() => return None,
             _ => {}
         }
     }

@@ -42,6 +42,7 @@ mod other_filesystems;
 mod own_studies;
 mod packaged;
 mod refusals;
+mod released;
 mod run_whole;
 mod same_layout;
 mod stacks;
