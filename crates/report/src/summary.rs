@@ -28,7 +28,7 @@ use crate::sentences::trials_of;
 use crate::why::{Why, capital, confidence};
 
 use sentence::Speed;
-pub(crate) use sentence::{call_figure, gain, level_name};
+pub(crate) use sentence::{call_figure, gain};
 
 /// Differences that are spelled out.
 const LISTED: usize = 8;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use explain::effects::{Effect, Effects};
+use explain::level_name;
 use study::wording::{Sense, words_of_metric};
 
 use crate::Report;
@@ -11,7 +12,7 @@ use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
 use crate::options::{Format, Part};
-use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain, level_name};
+use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain};
 
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
