@@ -37,6 +37,7 @@ pub fn html(subject: &Subject<'_>) -> Result<String> {
         "name": subject.analysis.name,
         "facts": facts.map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>(),
         "doubts": subject.doubts(),
+        "verdict": subject.verdict(),
         "plots": plots.collect::<Vec<_>>(),
         "nav": sections.iter().map(link).collect::<Vec<_>>(),
         "sections": sections.iter().map(section).collect::<String>(),
