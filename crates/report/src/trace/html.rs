@@ -12,7 +12,8 @@ use crate::html::{READER_JS, link, section, show_controls};
 const PAGE: &str = include_str!("../../templates/trace.html");
 const CSS: &str = concat!(
     include_str!("../../assets/page.css"),
-    include_str!("../../assets/trace.css")
+    include_str!("../../assets/trace.css"),
+    include_str!("../../assets/print.css")
 );
 
 /// The report as a page.
