@@ -166,7 +166,7 @@ impl Printer {
             Drawing::Row(table, row) => plot::row(table, row, plot.reach),
             Drawing::Places(places) => plot::row(&places.0, &places.1, plot.reach),
             Drawing::Law(growth, curve) => growth_plot::curve(growth, curve),
-            Drawing::Histogram(rows) => histogram::plot(rows),
+            Drawing::Histogram { rows, all } => histogram::plot(rows, all),
         };
         self.put(&drawn);
         self.put("</figure>\n");

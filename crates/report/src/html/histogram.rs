@@ -26,7 +26,7 @@ const NAME: f64 = 15.0;
 const NAME_LEFT: f64 = LEFT + 24.0;
 /// Mean width of a letter of a name, and of a tick, with room for wide ones.
 const LETTER: f64 = 6.1;
-const TICK_LETTER: f64 = 5.6;
+const TICK_LETTER: f64 = 6.6;
 
 /// The largest number of labels on the time axis.
 const TICKS: f64 = 6.0;
@@ -76,9 +76,9 @@ fn total(row: &Row) -> f64 {
     all.max(1) as f64
 }
 
-/// The plot; nothing where nothing was counted.
-pub(super) fn plot(rows: &[&Row]) -> String {
-    let Some(axes) = Axes::of(rows) else {
+/// The plot of some cells, with the axes of all of them; nothing where nothing was counted.
+pub(super) fn plot(rows: &[&Row], all: &[&Row]) -> String {
+    let Some(axes) = Axes::of(all) else {
         return String::new();
     };
     let spoken = rows.iter().map(|row| {
@@ -218,13 +218,35 @@ mod tests {
         }
     }
 
+    /// A plot that shares its axes with none.
+    fn alone(rows: &[&Row]) -> String {
+        plot(rows, rows)
+    }
+
+    #[test]
+    fn plots_of_one_operation_share_their_axes() {
+        let (short, long) = (
+            row("ext4", &[(1e-4, 5)]),
+            row("xfs", &[(1e-1, 5), (2e-1, 5)]),
+        );
+        let ticks = |svg: &str| svg.matches("class=\"tick\"").count();
+        let all = [&short, &long];
+        let (one, other) = (plot(&[&short], &all), plot(&[&long], &all));
+        assert_eq!(ticks(&one), ticks(&other));
+        assert!(one.contains("100 ms") && other.contains("100 us"), "{one}");
+        assert!(
+            other.contains("100 %"),
+            "the largest share of both: {other}"
+        );
+    }
+
     #[test]
     fn each_cell_has_a_line_and_a_name_and_all_is_inside() {
         let rows = [
             row("ext4", &[(1e-4, 5), (1.25e-4, 20), (1e-2, 1)]),
             row("a <b>", &[(1e-4, 1)]),
         ];
-        let svg = plot(&rows.iter().collect::<Vec<_>>());
+        let svg = alone(&rows.iter().collect::<Vec<_>>());
         assert_eq!(svg.matches("<path class=\"steps").count(), 2);
         assert_eq!(svg.matches("<path class=\"key").count(), 2);
         assert!(
@@ -235,7 +257,7 @@ mod tests {
             svg.contains("1 ms</text>") && svg.contains("100 %"),
             "{svg}"
         );
-        let one = plot(&[&rows[0]]);
+        let one = alone(&[&rows[0]]);
         assert!(!one.contains("class=\"name"), "{one}");
     }
 
@@ -252,7 +274,7 @@ mod tests {
         let rows: Vec<Row> = (0..6)
             .map(|n| row(&long(n), &[(1e-4, 5), (1e-2, 1)]))
             .collect();
-        let svg = plot(&rows.iter().collect::<Vec<_>>());
+        let svg = alone(&rows.iter().collect::<Vec<_>>());
         let names: Vec<&str> = svg.split("<text class=\"name\"").skip(1).collect();
         assert_eq!(names.len(), 6);
         let height: f64 = svg.split("viewBox=\"0 0 380 ").nth(1).unwrap()[..3]
@@ -273,7 +295,7 @@ mod tests {
     #[test]
     fn a_tick_at_the_end_of_the_axis_is_whole() {
         // The axis ends at 10 ms.
-        let svg = plot(&[&row("ext4", &[(1e-4, 5), (8e-3, 1)])]);
+        let svg = alone(&[&row("ext4", &[(1e-4, 5), (8e-3, 1)])]);
         let tick = svg
             .split("<text class=\"tick\"")
             .find(|t| t.contains("10 ms"));
@@ -283,7 +305,7 @@ mod tests {
 
     #[test]
     fn nothing_counted_draws_nothing_and_a_time_of_0_is_drawn() {
-        assert_eq!(plot(&[&row("ext4", &[])]), "");
-        assert!(!plot(&[&row("ext4", &[(0.0, 3)])]).contains("inf"));
+        assert_eq!(alone(&[&row("ext4", &[])]), "");
+        assert!(!alone(&[&row("ext4", &[(0.0, 3)])]).contains("inf"));
     }
 }
