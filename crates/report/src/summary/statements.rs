@@ -229,10 +229,10 @@ impl Statements<'_, '_> {
     }
 }
 
-/// Whether a figure is the time of a part or a quantity, and not how fast its phase was.
+/// Whether a figure is the time of a part or a quantity, and not how fast its phase was. A pass is a part of its scan.
 fn is_part(effect: &Effect) -> bool {
     let sense = words_of_metric(&effect.metric).sense;
-    matches!(sense, Sense::Duration | Sense::Amount)
+    matches!(sense, Sense::Duration | Sense::Amount) || effect.phase.contains("_pass_")
 }
 
 /// What the p of one more difference must come to in the factor's family: Benjamini and Hochberg's bound of the next
