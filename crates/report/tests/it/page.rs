@@ -346,12 +346,14 @@ fn a_page_fits_a_sheet_of_paper_needs_chromium() {
 fn long_names(run: &mut record::Run) {
     let long = |level: &str| format!("{level}-o-data=writeback,nobarrier,nodelalloc,commit=30");
     for (_, levels) in &mut run.plan.factors {
-        levels.iter_mut().for_each(|level| *level = long(level));
+        for level in levels {
+            *level = long(level);
+        }
     }
     for cell in &mut run.plan.cells {
-        cell.levels
-            .values_mut()
-            .for_each(|level| *level = long(level));
+        for level in cell.levels.values_mut() {
+            *level = long(level);
+        }
     }
 }
 
