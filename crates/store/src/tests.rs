@@ -8,8 +8,6 @@ mod killed;
 mod migrate;
 mod runs;
 mod select;
-#[cfg(feature = "postgres")]
-mod server;
 
 use std::path::Path;
 
@@ -23,7 +21,7 @@ pub(crate) struct Place {
     location: Location,
     _folder: tempfile::TempDir,
     #[cfg(feature = "postgres")]
-    _server: Option<server::Server>,
+    _server: Option<testkit::postgres::Server>,
 }
 
 impl Place {
@@ -39,7 +37,10 @@ impl Place {
 
     #[cfg(feature = "postgres")]
     pub(crate) fn server() -> Option<Place> {
-        let server = server::Server::start()?;
+        let Some(server) = testkit::postgres::Server::start() else {
+            testkit::skip!("needs a PostgreSQL server (package postgresql)");
+            return None;
+        };
         Some(Place {
             location: Location::Server(server.url.clone()),
             _folder: tempfile::tempdir().unwrap(),

@@ -1,10 +1,13 @@
-//! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket.
+//! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket (package postgresql).
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-pub(crate) struct Server {
-    pub(crate) url: String,
+/// A server that ends when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// The URL of its database.
+    pub url: String,
     folder: tempfile::TempDir,
     programs: PathBuf,
 }
@@ -27,18 +30,18 @@ fn programs() -> Option<PathBuf> {
 }
 
 impl Server {
-    /// None, and a counted skip, where no server is installed.
-    pub(crate) fn start() -> Option<Server> {
-        let Some(programs) = programs() else {
-            testkit::skip!("needs a PostgreSQL server (package postgresql)");
-            return None;
-        };
+    /// None where no server is installed.
+    ///
+    /// # Panics
+    /// When a server that is installed does not start.
+    pub fn start() -> Option<Server> {
+        let programs = programs()?;
         let folder = tempfile::Builder::new()
             .prefix("fslab-pg")
             .tempdir_in("/tmp")
             .unwrap();
         let at = folder.path().to_str().unwrap().to_owned();
-        if testkit::is_root() {
+        if crate::is_root() {
             let owned = Command::new("chown")
                 .args(["postgres:postgres", &at])
                 .status()
@@ -78,7 +81,7 @@ impl Server {
     /// Runs one of the server's programs; a server never runs as root.
     fn command(&self, program: &str, args: &[&str]) -> Output {
         let program = self.programs.join(program);
-        let mut command = if testkit::is_root() {
+        let mut command = if crate::is_root() {
             let mut command = Command::new("runuser");
             command.args(["-u", "postgres", "--"]).arg(program);
             command
