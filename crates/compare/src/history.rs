@@ -8,7 +8,7 @@
 //! ([`stats::change`]), corrected over all series (Benjamini-Hochberg), and has to exceed the practical band and the spread of
 //! the runs about their levels. 999 permutations show p = 0.001 at the least, and a correction over more than 50 series makes that more
 //! than 0.05. So with more than 25 series the search takes 40 permutations times the number of series
-//! (docs/decisions/0016-permutations-of-a-history.md).
+//! (docs/decisions/0017-permutations-of-a-history.md).
 
 mod text;
 
