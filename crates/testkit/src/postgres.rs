@@ -39,14 +39,14 @@ impl Server {
         let folder = tempfile::Builder::new()
             .prefix("fslab-pg")
             .tempdir_in("/tmp")
-            .unwrap();
-        let at = folder.path().to_str().unwrap().to_owned();
+            .expect("a folder in /tmp");
+        let at = folder.path().display().to_string();
         if crate::is_root() {
             let owned = Command::new("chown")
                 .args(["postgres:postgres", &at])
                 .status()
-                .unwrap();
-            assert!(owned.success());
+                .expect("chown starts");
+            assert!(owned.success(), "the user postgres is missing");
         }
         let server = Server {
             url: format!("postgresql:///postgres?host={at}&user=fslab"),
@@ -90,16 +90,16 @@ impl Server {
         };
         // What pg_ctl starts keeps the pipes of its parent open, so it gets none.
         let out = self.folder.path().with_extension("out");
-        let file = std::fs::File::create(&out).unwrap();
+        let file = std::fs::File::create(&out).expect("a file beside the folder");
         let status = command
             .args(args)
             .current_dir("/")
             .stdin(std::process::Stdio::null())
-            .stdout(file.try_clone().unwrap())
+            .stdout(file.try_clone().expect("a second handle"))
             .stderr(file)
             .status()
-            .unwrap();
-        let text = std::fs::read(&out).unwrap();
+            .expect("the server's program starts");
+        let text = std::fs::read(&out).unwrap_or_default();
         let _ = std::fs::remove_file(&out);
         Output {
             status,
