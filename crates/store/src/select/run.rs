@@ -51,8 +51,8 @@ impl Condition {
             Condition::Kernel(_) => true,
             Condition::Commit(value) => {
                 let tag = run.tags.get("commit").map(String::as_str);
-                let commits = tag.into_iter().chain(run.commit());
-                commits.into_iter().any(|commit| commit.starts_with(value))
+                let mut commits = tag.into_iter().chain(run.commit());
+                commits.any(|commit| commit.starts_with(value))
             }
             Condition::Machine(value) => {
                 let machine = Machine::of(run);
