@@ -118,15 +118,14 @@ impl Rows {
         changed: &BTreeSet<u32>,
         contexts: bool,
     ) -> Result<Rows, Error> {
-        let mut phases = phases(run);
+        let phases = phases(run);
+        let of_cell = |cell: &Cell| {
+            let phases = phases.get(&cell.id).map(Vec::as_slice);
+            cell_row(run, cell, phases.unwrap_or_default())
+        };
         let rows = Rows {
             run: head(run, id),
-            cells: run
-                .plan
-                .cells
-                .iter()
-                .map(|cell| cell_row(run, cell, phases.remove(&cell.id).unwrap_or_default()))
-                .collect(),
+            cells: run.plan.cells.iter().map(of_cell).collect(),
             trials: (run.plan.slots.iter().zip(&run.trials))
                 .filter(|(slot, _)| changed.contains(&slot.trial))
                 .map(|(slot, record)| trial_row(*slot, record))
@@ -260,7 +259,7 @@ fn phases(run: &Run) -> BTreeMap<u32, Vec<String>> {
     all
 }
 
-fn cell_row(run: &Run, cell: &Cell, phases: Vec<String>) -> CellRow {
+fn cell_row(run: &Run, cell: &Cell, phases: &[String]) -> CellRow {
     let parameters = clean_json(json!(cell));
     CellRow {
         cell: cell.id,
