@@ -6,8 +6,9 @@
 //!
 //! A step needs three runs on each side, so the last two runs are not judged yet. It is searched on logarithms of run medians
 //! ([`stats::change`]), corrected over all series (Benjamini-Hochberg), and has to exceed the practical band and the spread of
-//! the runs about their levels. 999 permutations cannot show more than p = 0.001, which no correction over 50 series
-//! leaves below 0.05; with more than 25 series there are 40 permutations a series.
+//! the runs about their levels. 999 permutations show p = 0.001 at the least, and a correction over more than 50 series makes that more
+//! than 0.05. So with more than 25 series the search takes 40 permutations times the number of series
+//! (docs/decisions/0017-permutations-of-a-history.md).
 
 mod text;
 
@@ -130,6 +131,9 @@ pub const NOT_YET: usize = 2;
 /// Series from which on there are more permutations.
 const MANY: usize = 25;
 
+/// Permutations for each series, where there are many.
+const FOR_EACH: usize = 40;
+
 /// Looks for steps in the runs of a study.
 ///
 /// # Errors
@@ -157,7 +161,7 @@ pub fn history(
     let settings = Settings {
         permutations: match series.len() {
             0..=MANY => 999,
-            many => 40 * many - 1,
+            many => FOR_EACH * many - 1,
         },
         ..Settings::default()
     };

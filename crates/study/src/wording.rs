@@ -139,6 +139,11 @@ const METRIC_WORDS: &[(&str, Sense, &str)] = &[
     ("read_iops", Sense::Rate, "reads per second"),
     ("write_iops", Sense::Rate, "writes per second"),
     ("cpu_per_request", Sense::Duration, "CPU time of a request"),
+    (
+        "best_mean_latency",
+        Sense::Duration,
+        "smallest mean time of a transfer",
+    ),
     ("min_xfer", Sense::Amount, "bytes of the slowest thread"),
     ("user_seconds", Sense::Duration, "user CPU time"),
     ("mean_user_seconds", Sense::Duration, "mean user CPU time"),

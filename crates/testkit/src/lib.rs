@@ -6,6 +6,7 @@
 //! from there would meet a second copy of the crate's own types.
 
 pub mod mke2fs;
+pub mod postgres;
 pub mod reference;
 mod skips;
 

@@ -19,6 +19,8 @@ mod checks;
 mod cli_suite;
 mod common;
 mod compare;
+mod compare_gates;
+mod compare_store;
 mod counter_experiments;
 mod crash;
 mod docs;
