@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use study::Clock;
 
 use super::first_screen::{self, FirstScreen};
-use super::{axes, blocks, inert_json, telemetry};
+use super::{Linked, axes, blocks, inert_json, telemetry};
 use crate::Report;
 use crate::doc::Section;
 use crate::error::Result;
@@ -20,7 +20,10 @@ use crate::validity::Group;
 const MANY: usize = 24;
 
 /// Everything that the template asks for, but for the embedded files.
-pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
+pub(super) fn view<'a>(
+    report: &'a Report<'_>,
+    linked: Option<&Linked>,
+) -> Result<Map<String, Value>> {
     let run = report.run;
     let plan = &run.plan;
     let part = report.options.part;
@@ -74,7 +77,7 @@ pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
     let repeats = report.published.map(|p| p.document.short());
     put("repeats", json!(repeats));
     if part.has(Part::Evidence) {
-        for (name, value) in series(report)? {
+        for (name, value) in series(report, linked)? {
             put(name, value);
         }
     }
@@ -148,18 +151,22 @@ fn clocks() -> Value {
 }
 
 /// The time series: their data, and which trials have none.
-fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
+fn series(report: &Report<'_>, linked: Option<&Linked>) -> Result<Vec<(&'static str, Value)>> {
+    let begun = || report.slots().filter(|(_, t)| t.started_at.is_some());
+    let points = linked.map_or(telemetry::POINTS, |linked| {
+        telemetry::points_within(linked.series_bytes, begun().count())
+    });
     let mut shown = Vec::new();
     let mut missing = Vec::new();
     if let Some(dir) = report.dir {
-        for (slot, trial) in report.slots().filter(|(_, t)| t.started_at.is_some()) {
+        for (slot, trial) in begun() {
             let label = format!(
                 "{}, block {}: {}",
                 slot.trial + 1,
                 slot.block + 1,
                 report.cell_label(slot.cell)
             );
-            match telemetry::trial(dir, trial, &label) {
+            match telemetry::trial(dir, trial, &label, points) {
                 Ok(value) => shown.push(value),
                 Err(why) => missing.push(format!("{label}: {why}")),
             }
@@ -171,7 +178,7 @@ fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
         (Some(_), n) => format!(
             "{}, counters of /proc and /sys as rates, at most {} points each.",
             trials_of(n),
-            140
+            points
         ),
     };
     let count = shown.len();
