@@ -10,6 +10,7 @@ mod blocks;
 mod first_screen;
 mod growth_plot;
 mod histogram;
+mod lean;
 mod names;
 mod page;
 mod plot;
@@ -55,6 +56,8 @@ pub struct Linked {
     pub policy: String,
     /// About how many bytes the time series may take.
     pub series_bytes: usize,
+    /// Bytes of sections above which a page leaves out what is elsewhere; it may still have more.
+    pub content_bytes: usize,
 }
 
 /// Styles and scripts of the pages.

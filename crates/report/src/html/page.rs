@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use study::Clock;
 
 use super::first_screen::{self, FirstScreen};
+use super::lean::{Lean, STEPS, lean};
 use super::{Linked, axes, blocks, inert_json, telemetry};
 use crate::Report;
 use crate::doc::Section;
@@ -20,15 +21,39 @@ use crate::validity::Group;
 const MANY: usize = 24;
 
 /// Everything that the template asks for, but for the embedded files.
-pub(super) fn view<'a>(
-    report: &'a Report<'_>,
-    linked: Option<&Linked>,
-) -> Result<Map<String, Value>> {
+pub(super) fn view(report: &Report<'_>, linked: Option<&Linked>) -> Result<Map<String, Value>> {
+    let most = linked.map_or(usize::MAX, |linked| linked.content_bytes);
+    let steps = STEPS.into_iter();
+    let mut views = steps.map(|step| content(report, step));
+    let mut view = views.next().unwrap_or_default();
+    while bytes(&view) > most {
+        match views.next() {
+            Some(smaller) => view = smaller,
+            None => break,
+        }
+    }
+    if report.options.part.has(Part::Evidence) {
+        for (name, value) in series(report, linked)? {
+            view.insert(name.to_owned(), value);
+        }
+    }
+    Ok(view)
+}
+
+/// Bytes of the sections, which are most of a page.
+fn bytes(view: &Map<String, Value>) -> usize {
+    let text = |value: &Value| value.as_str().map_or(0, str::len);
+    view.values().map(text).sum()
+}
+
+/// Everything but the time series.
+fn content<'a>(report: &'a Report<'_>, step: Lean) -> Map<String, Value> {
     let run = report.run;
     let plan = &run.plan;
     let part = report.options.part;
     let of = |wanted: Part, sections: Vec<Section<'a>>| -> Vec<Section<'a>> {
-        sections.into_iter().filter(|_| part.has(wanted)).collect()
+        let sections = sections.into_iter().filter(|_| part.has(wanted));
+        sections.map(|section| lean(step, section)).collect()
     };
     let mut measured = of(Part::Tables, measured(report));
     let mut tables = of(Part::Tables, tables(report));
@@ -76,12 +101,7 @@ pub(super) fn view<'a>(
     put("clocks", clocks());
     let repeats = report.published.map(|p| p.document.short());
     put("repeats", json!(repeats));
-    if part.has(Part::Evidence) {
-        for (name, value) in series(report, linked)? {
-            put(name, value);
-        }
-    }
-    Ok(view)
+    view
 }
 
 /// A section in the list of sections.
