@@ -240,3 +240,14 @@ suite!(history, ["history"], printing = |scratch| {
     example_run(&scratch);
     words("journal --runs .")
 }, missing = ["journal", "--runs", "no-such-thing"] => 1);
+
+suite!(site, ["site"], printing = |scratch| {
+    example_run(&scratch);
+    words("pages --from .")
+}, missing = ["pages", "--from", "no-such-thing"] => 2);
+
+#[cfg(feature = "serve")]
+suite!(serve, ["serve"], printing = |scratch| {
+    example_run(&scratch);
+    words("--from . --listen 127.0.0.1:0")
+}, missing = ["--from", "no-such-thing"] => 2);

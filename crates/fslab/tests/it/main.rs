@@ -43,6 +43,8 @@ mod packaged;
 mod refusals;
 mod run_whole;
 mod same_layout;
+#[cfg(feature = "serve")]
+mod serve;
 mod stacks;
 mod store;
 mod trace;
