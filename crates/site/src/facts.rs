@@ -89,6 +89,7 @@ impl Facts {
             kernel: compare::context::kernel(run).unwrap_or_default(),
             machine: compare::context::machine(run).unwrap_or_default(),
             contexts: contexts
+                .filter(|(when, _)| has_page(when))
                 .map(|(when, context)| (when.clone(), hash_of_context(context)))
                 .collect(),
             ..Facts::listed(listing)
@@ -124,6 +125,11 @@ impl Facts {
     pub(crate) fn hash(&self) -> Option<Hash> {
         (!self.id.is_empty()).then(|| Hash::of_run(&self.id))
     }
+}
+
+/// Whether a context record has a page: that of the start, and those of guest kernels. Each trial has one, too, which is in the log.
+pub(crate) fn has_page(when: &str) -> bool {
+    when == "start" || when.starts_with("kernel ")
 }
 
 /// Items that change by themselves, and those that name the run: they are on no context page.

@@ -310,10 +310,14 @@ fn number(value: Option<f64>) -> Value {
     }
 }
 
-/// Points of a series with which the series of some trials take about this many bytes. A trial has some twenty series, and a
-/// point of them some five bytes.
-pub(super) fn points_within(bytes: usize, trials: usize) -> usize {
-    (bytes / (100 * trials.max(1))).clamp(FEWEST_POINTS, POINTS)
+/// Bytes of a point of all series of a trial: some thirty, each with some six bytes.
+const POINT_BYTES: usize = 180;
+
+/// How many of some trials can be drawn in about this many bytes, and with how many points each.
+pub(super) fn within(bytes: usize, trials: usize) -> (usize, usize) {
+    let shown = trials.min(bytes / (FEWEST_POINTS * POINT_BYTES)).max(1);
+    let points = bytes / (POINT_BYTES * shown);
+    (shown, points.clamp(FEWEST_POINTS, POINTS))
 }
 
 /// The charts of a trial as the page's script takes them, or why there are none.
@@ -404,6 +408,18 @@ mod tests {
         }
         writer.finish().unwrap();
         Reader::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_site_draws_fewer_points_and_then_fewer_trials() {
+        assert_eq!(within(usize::MAX, 90), (90, POINTS));
+        let (shown, points) = within(32 << 10, 6);
+        assert_eq!(shown, 6);
+        assert!((FEWEST_POINTS..POINTS).contains(&points), "{points}");
+        let (shown, points) = within(32 << 10, 1000);
+        assert!((5..30).contains(&shown), "{shown}");
+        assert_eq!(points, FEWEST_POINTS);
+        assert_eq!(within(0, 0), (1, FEWEST_POINTS));
     }
 
     #[test]

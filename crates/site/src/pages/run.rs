@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::address::{Address, Hash};
 use crate::error::Error;
-use crate::facts::{State, hash_of_context};
+use crate::facts::{State, has_page, hash_of_context};
 use crate::library::Known;
 use crate::pages::context;
 use crate::render::Renderer;
@@ -23,7 +23,7 @@ pub(crate) fn unit(renderer: &Renderer, known: &Known, has_series: bool) -> Resu
         Err(error) => failed(renderer, known, &address, &error.to_string())?,
     };
     let mut pages = vec![Page { address, body }];
-    for record in run.contexts.values() {
+    for (_, record) in run.contexts.iter().filter(|(when, _)| has_page(when)) {
         let hash = hash_of_context(record);
         pages.push(context::page(renderer, hash, record)?);
     }
