@@ -13,6 +13,8 @@ mod histogram;
 mod lean;
 mod names;
 mod page;
+#[cfg(test)]
+mod palette;
 mod plot;
 mod telemetry;
 
@@ -32,7 +34,8 @@ const CSS: &str = concat!(
     include_str!("../assets/page.css"),
     include_str!("../assets/growth.css"),
     include_str!("../assets/latency.css"),
-    include_str!("../assets/scan.css")
+    include_str!("../assets/scan.css"),
+    include_str!("../assets/print.css")
 );
 /// Copies and downloads tables and marks the section in view: on this page and on that of a trace.
 pub(crate) const READER_JS: &str = include_str!("../assets/reader.js");

@@ -23,6 +23,7 @@ mod counter_experiments;
 mod crash;
 mod docs;
 mod docs_commands;
+mod docs_links;
 mod explain;
 mod fio_job;
 mod forge;
@@ -41,6 +42,7 @@ mod other_filesystems;
 mod own_studies;
 mod packaged;
 mod refusals;
+mod released;
 mod run_whole;
 mod same_layout;
 #[cfg(feature = "serve")]
